@@ -1,0 +1,168 @@
+"""The predictions file: the one seam between what runs models and what measures them.
+
+One row is one row of a bucket set. Parquet is what the runner writes; JSON Lines and CSV are accepted on
+reading. The identity of the run (model, data, label names, versions) travels in the Parquet file's own
+metadata, so a file that was moved or mailed still says what it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet as pq
+
+from paraconsist.errors import InputError, input_error
+
+__all__ = [
+    "KEY_COLUMNS",
+    "PREDICTION_COLUMNS",
+    "Predictions",
+    "read_predictions",
+    "read_table",
+    "write_predictions",
+]
+
+#: What every row of a bucket set has, in the order in which it is written.
+KEY_COLUMNS = ("example_id", "input_id", "bucket_id", "group_id", "role", "label", "allowed_labels")
+#: What the run adds to it.
+PREDICTION_COLUMNS = ("prediction", "probabilities", "raw_output")
+
+_METADATA_KEY = b"paraconsist"
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The rows of a predictions file and the identity of the run that made them.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        One row for each row of the bucket set: `KEY_COLUMNS`, strata, `PREDICTION_COLUMNS`.
+    metadata : dict
+        What the run said of itself; empty for files made elsewhere.
+    """
+
+    table: pa.Table
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of the labels in order, empty where the file does not say."""
+        return tuple(self.metadata.get("label_names", ()))
+
+    @property
+    def strata(self) -> tuple[str, ...]:
+        """The columns that results can be broken down by."""
+        known = set(KEY_COLUMNS) | set(PREDICTION_COLUMNS)
+        return tuple(name for name in self.table.column_names if name not in known)
+
+
+def write_predictions(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
+    """Write a predictions file whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        Where to write; the folder must exist.
+    table : pyarrow.Table
+        The rows.
+    metadata : mapping
+        The run's identity: anything that JSON can hold.
+    """
+    schema = table.schema.with_metadata({_METADATA_KEY: json.dumps(dict(metadata), sort_keys=True).encode()})
+    partial = path.with_name(path.name + ".partial")
+    pq.write_table(table.cast(schema), partial, compression="zstd")
+    partial.replace(path)
+
+
+def read_predictions(path: str | os.PathLike[str]) -> Predictions:
+    """Read a predictions file in any of its formats (Parquet, JSON Lines, CSV, TSV).
+
+    Raises
+    ------
+    InputError
+        If the file is absent, cut short, empty or of an unknown format.
+    """
+    table = read_table(path, function="read_predictions")
+    raw = (table.schema.metadata or {}).get(_METADATA_KEY)
+    return Predictions(table, json.loads(raw) if raw is not None else {})
+
+
+def read_table(path: str | os.PathLike[str], *, function: str, parameter: str = "path") -> pa.Table:
+    """Read a table of rows from Parquet, JSON Lines, CSV or TSV, by the file's ending.
+
+    Raises
+    ------
+    InputError
+        If the file is absent, cut short, empty or of an unknown format; the message names the file.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise input_error(function, parameter, "name a file that exists", got=str(file))
+    readers = {
+        ".parquet": lambda: pq.read_table(file),
+        ".csv": lambda: _read_delimited(file, ","),
+        ".tsv": lambda: _read_delimited(file, "\t"),
+        ".jsonl": lambda: _read_json_lines(file),
+        ".json": lambda: _read_json_lines(file),
+    }
+    reader = readers.get(file.suffix.lower())
+    if reader is None:
+        raise input_error(
+            function,
+            parameter,
+            f"end in one of {', '.join(readers)}",
+            got=str(file),
+            remedy="Convert the file to CSV, JSON Lines or Parquet.",
+        )
+    try:
+        table = reader()
+    except InputError:
+        raise
+    except (pa.ArrowInvalid, OSError, UnicodeDecodeError, ValueError) as problem:
+        raise input_error(
+            function,
+            parameter,
+            "be a readable, whole file",
+            got=str(file),
+            remedy=f"It could not be read ({_first_line(problem)}): it may be cut short; write or copy it again.",
+        ) from None
+    if table.num_rows == 0:
+        raise input_error(
+            function, parameter, "have at least one row", got=str(file), remedy="The file holds none."
+        )
+    return table
+
+
+def _read_delimited(file: Path, delimiter: str) -> pa.Table:
+    # An empty string stays an empty string (a premise may be empty); only an unquoted empty cell of a
+    # numeric column is a missing value.
+    return pa.csv.read_csv(
+        file,
+        parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=pa.csv.ConvertOptions(strings_can_be_null=False),
+    )
+
+
+def _read_json_lines(file: Path) -> pa.Table:
+    with file.open("rb") as stream:
+        head = stream.read(1)
+    if head == b"[":
+        rows = json.loads(file.read_text(encoding="utf-8"))
+        if not all(isinstance(row, dict) for row in rows):
+            raise ValueError("a JSON array of objects was expected")
+        return pa.Table.from_pylist(rows)
+    return pa.json.read_json(file, parse_options=pa.json.ParseOptions(newlines_in_values=False))
+
+
+def _first_line(problem: BaseException) -> str:
+    lines: Sequence[str] = str(problem).splitlines()
+    return lines[0] if lines else type(problem).__name__

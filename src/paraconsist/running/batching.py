@@ -1,0 +1,122 @@
+"""Batches of almost equal length under a budget of tokens.
+
+Padding is the cost of a batch that holds a long and a short input. Inputs are therefore sorted by length
+over the whole set, longest first (so that a batch that does not fit in memory shows at once), and a batch
+is cut where the token budget is reached or where its padding would pass a small share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["BatchPolicy", "Shape", "deal", "padding_share", "plan_batches"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How large a prepared input is.
+
+    Attributes
+    ----------
+    n_tokens : int
+        Real tokens, over all of its sequences.
+    width : int
+        Tokens of its longest sequence.
+    n_sequences : int
+        1 for a classifier, the number of choices for multiple choice.
+    """
+
+    n_tokens: int
+    width: int
+    n_sequences: int
+
+
+@dataclass(frozen=True)
+class BatchPolicy:
+    """When a batch is cut.
+
+    Attributes
+    ----------
+    max_tokens : int
+        Most computed tokens (padding included) in a batch; a single longer input is a batch of its own.
+    max_padding : float
+        Largest share of padding in a batch once it has `min_rows` rows.
+    min_rows : int
+        Batches are not cut for their padding below this many rows.
+    max_rows : int
+        Most rows in a batch.
+    """
+
+    max_tokens: int = 4096
+    max_padding: float = 0.03
+    min_rows: int = 8
+    max_rows: int = 1024
+
+    def describe(self) -> str:
+        return f"tokens<={self.max_tokens},padding<={self.max_padding:g},rows<={self.max_rows}"
+
+
+def plan_batches(shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]]:
+    """Cut inputs into batches of near-equal length.
+
+    Parameters
+    ----------
+    shapes : sequence of Shape
+        One for each input.
+    policy : BatchPolicy
+        When to cut.
+
+    Returns
+    -------
+    list of list of int
+        Positions in `shapes`, each exactly once; longest batch first. The plan depends on nothing but the
+        shapes and the policy, so that every process makes the same one.
+    """
+    order = sorted(range(len(shapes)), key=lambda i: (-shapes[i].width, -shapes[i].n_tokens, i))
+    batches: list[list[int]] = []
+    current: list[int] = []
+    width = sequences = real = 0
+    for i in order:
+        shape = shapes[i]
+        if current:
+            computed = width * (sequences + shape.n_sequences)
+            padding = 1 - (real + shape.n_tokens) / computed if computed else 0.0
+            if (
+                computed > policy.max_tokens
+                or len(current) >= policy.max_rows
+                or (padding > policy.max_padding and len(current) >= policy.min_rows)
+            ):
+                batches.append(current)
+                current = []
+        if not current:
+            width, sequences, real = shape.width, 0, 0
+        current.append(i)
+        sequences += shape.n_sequences
+        real += shape.n_tokens
+    if current:
+        batches.append(current)
+    return batches
+
+
+def deal(batches: Sequence[list[int]], rank: int, n_ranks: int) -> list[list[int]]:
+    """Return the batches of one process: every process gets long and short ones alike.
+
+    Batches go round the processes like cards, back and forth, so that no process always gets the longer one.
+    """
+    mine = []
+    for number, batch in enumerate(batches):
+        turn, place = divmod(number, n_ranks)
+        if place == (rank if turn % 2 == 0 else n_ranks - 1 - rank):
+            mine.append(batch)
+    return mine
+
+
+def padding_share(shapes: Sequence[Shape], batches: Sequence[Sequence[int]]) -> float:
+    """Share of computed tokens that are padding, in [0, 1]; 0 is best."""
+    computed = real = 0
+    for batch in batches:
+        width = max(shapes[i].width for i in batch)
+        computed += width * sum(shapes[i].n_sequences for i in batch)
+        real += sum(shapes[i].n_tokens for i in batch)
+    return 1 - real / computed if computed else 0.0

@@ -1,0 +1,172 @@
+"""The crash-safe store: what a run has computed so far, safe against SIGKILL at any moment.
+
+Every process appends to a shard of its own, one JSON line an input, and hands each batch to the operating
+system in one write. What was written before a kill is found by the next run, whatever its number of
+processes and its batches. A line that the kill cut in two is repaired by cutting it off; its input is
+computed again.
+
+The store's folder is named by a hash of all that decides a prediction besides the input itself (model
+weights, dtype, task, template), and lines are keyed by a hash of the input's content: a changed model,
+template or text can never meet an old prediction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from paraconsist.errors import InputError, input_error
+
+try:
+    import fcntl
+except ImportError:  # Windows: no advisory locks; two runs into one folder go unnoticed there
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["ShardWriter", "Store", "store_key"]
+
+
+def store_key(identity: Mapping[str, Any]) -> str:
+    """Return 16 hex digits that stand for everything that decides a prediction besides the input."""
+    canonical = json.dumps(identity, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+class Store:
+    """The finished predictions of one model on one task.
+
+    Parameters
+    ----------
+    folder : Path
+        The run's store folder; one sub-folder a key.
+    identity : mapping
+        What decides a prediction besides the input (see `store_key`).
+    """
+
+    def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
+        self.folder = folder / store_key(identity)
+        self._identity = dict(identity)
+
+    def create(self) -> None:
+        """Make the folder, with a file that says what its name stands for."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        said = self.folder / "identity.json"
+        if not said.exists():
+            partial = said.with_suffix(f".{os.getpid()}.partial")
+            partial.write_text(json.dumps(self._identity, indent=2, sort_keys=True, default=str) + "\n")
+            partial.replace(said)
+
+    def finished(self) -> dict[str, list[float]]:
+        """Read every shard: input id -> probabilities over the model's labels.
+
+        A last line without its newline is a write that a kill cut short: it is passed over here, and cut
+        off when the shard is next opened for writing.
+
+        Raises
+        ------
+        InputError
+            If a whole line is damaged, or two shards hold different values for one input.
+        """
+        found: dict[str, list[float]] = {}
+        for shard in sorted(self.folder.glob("rank-*.jsonl")):
+            _read_shard(shard, found)
+        return found
+
+    def writer(self, rank: int) -> ShardWriter:
+        """Open this process's shard for appending."""
+        return ShardWriter(self.folder / f"rank-{rank:05d}.jsonl")
+
+
+class ShardWriter:
+    """Append finished inputs to one shard; use as a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            self._lock()
+            _cut_half_line(self._descriptor)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def append(self, input_ids: Sequence[str], probabilities: Iterable[Sequence[float]]) -> None:
+        """Write a batch, in one call to the operating system, before returning."""
+        lines = [
+            json.dumps({"input_id": input_id, "probabilities": list(row)}) + "\n"
+            for input_id, row in zip(input_ids, probabilities, strict=True)
+        ]
+        self._write("".join(lines).encode())
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+
+    def _lock(self) -> None:
+        if fcntl is None:
+            return
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise input_error(
+                "run",
+                "output",
+                "not be in use by another run",
+                got=str(self.path.parent),
+                remedy="Wait for that run to end, or choose another folder.",
+            ) from None
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def __enter__(self) -> ShardWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _read_shard(shard: Path, found: dict[str, list[float]]) -> None:
+    data = shard.read_bytes()
+    whole = data[: data.rfind(b"\n") + 1]
+    for number, line in enumerate(whole.splitlines(), start=1):
+        try:
+            record = json.loads(line)
+            input_id, probabilities = record["input_id"], record["probabilities"]
+        except (ValueError, KeyError, TypeError):
+            raise InputError(
+                f"run: shard {shard} is damaged at line {number}. Delete that line (its input is computed "
+                "again) or start a new run folder."
+            ) from None
+        if found.setdefault(input_id, probabilities) != probabilities:
+            raise InputError(
+                f"run: shard {shard} holds a second, different value for input {input_id} at line {number}. "
+                "Two runs may have written into one folder; start a new run folder."
+            )
+
+
+def _cut_half_line(descriptor: int) -> None:
+    """Cut the shard after its last newline."""
+    end = os.lseek(descriptor, 0, os.SEEK_END)
+    position = end
+    while position > 0:
+        start = max(0, position - 65536)
+        os.lseek(descriptor, start, os.SEEK_SET)
+        newline = os.read(descriptor, position - start).rfind(b"\n")
+        if newline >= 0:
+            if start + newline + 1 < end:
+                os.ftruncate(descriptor, start + newline + 1)
+            return
+        position = start
+    if end > 0:
+        os.ftruncate(descriptor, 0)
