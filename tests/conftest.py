@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
+
+# Nothing of the user's caches is read or written, and nothing asks the network. Set before any library is imported.
+_CACHES = tempfile.mkdtemp(prefix="paraconsist-tests-")
+atexit.register(shutil.rmtree, _CACHES, ignore_errors=True)
+os.environ.update(HF_HOME=_CACHES, HF_HUB_OFFLINE="1")
+for _name in ("HF_DATASETS_CACHE", "HF_MODULES_CACHE", "HF_EVALUATE_CACHE", "HF_METRICS_CACHE", "HF_HUB_CACHE"):
+    os.environ.pop(_name, None)
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -1,0 +1,56 @@
+"""What results have in common: plain Python values, strict JSON, a line that says how they were made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from paraconsist import __version__
+
+__all__ = ["Result", "signature", "to_strict_json"]
+
+
+class Result:
+    """Base of the frozen result dataclasses."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values by name, as plain Python; measures that were not asked for (None) are left out.
+
+        Undefined values stay ``nan``; `to_strict_json` turns them into ``None`` for files.
+        """
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: _plain(value) for name, value in values.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+def to_strict_json(value: Any) -> Any:
+    """Return `value` with nan and infinities replaced by None, which strict JSON writes as ``null``.
+
+    >>> to_strict_json({"vap": float("nan"), "confidence_interval": {"vap": [0.1, float("nan")]}})
+    {'vap': None, 'confidence_interval': {'vap': [0.1, None]}}
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: to_strict_json(inner) for key, inner in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [to_strict_json(inner) for inner in value]
+    return value
+
+
+def signature(**parts: str) -> str:
+    """Return the one line that makes two numbers comparable: ``key:value|...|version:x.y.z``.
+
+    >>> signature(headline="vap", averaging="bucket").startswith("headline:vap|averaging:bucket|version:")
+    True
+    """
+    return "|".join(f"{key}:{value}" for key, value in {**parts, "version": __version__}.items())

@@ -1,0 +1,67 @@
+"""Alarms ring for what they are for, and not for weak models or the search over renamings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from paraconsist.alarms import constant_predictions, permuted_labels
+from paraconsist.errors import InputError
+
+
+def noisy(rng: np.random.Generator, gold: np.ndarray, accuracy: float, n_labels: int) -> np.ndarray:
+    wrong = (gold + rng.integers(1, n_labels, len(gold))) % n_labels
+    return np.where(rng.random(len(gold)) < accuracy, gold, wrong)
+
+
+@pytest.mark.parametrize("order", [(1, 2, 0), (2, 1, 0), (0, 2, 1)])
+def test_a_permuted_model_is_found_and_the_renaming_named(order: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    gold = rng.integers(0, 3, 300)
+    predictions = noisy(rng, gold, 0.8, 3)
+    assert permuted_labels(predictions, gold) is None
+    message = permuted_labels(np.array(order)[predictions], gold)
+    assert message is not None
+    for label, shown in enumerate(order):
+        assert (f"{shown} -> {label}" in message) == (shown != label)
+
+
+def test_string_labels_of_two_vocabularies() -> None:
+    message = permuted_labels(["LABEL_0", "LABEL_1"] * 30, ["no", "yes"] * 30)
+    assert message is not None
+    assert "accuracy is 0.0 %, but 100.0 %" in message
+    assert "'LABEL_0' -> 'no'" in message
+
+
+@pytest.mark.parametrize("n_labels", [2, 3, 5])
+def test_chance_level_models_do_not_raise_the_alarm(n_labels: int) -> None:
+    rng = np.random.default_rng(n_labels)
+    for n in (5, 20, 60, 300):
+        for _ in range(100):
+            gold, predictions = rng.integers(0, n_labels, (2, n))
+            assert permuted_labels(predictions, gold) is None
+
+
+def test_a_few_points_below_chance_is_a_weak_model() -> None:
+    gold = np.repeat([0, 1], 5000)
+    predictions = np.where(np.arange(10_000) % 100 < 47, gold, 1 - gold)
+    assert permuted_labels(predictions, gold) is None
+
+
+def test_one_label_has_no_other_order() -> None:
+    assert permuted_labels([0] * 50, [0] * 50) is None
+    assert permuted_labels([0], [1]) is None
+
+
+def test_constant_predictions() -> None:
+    assert "every prediction is 'a'" in str(constant_predictions(["a", "a"]))
+    assert "every prediction is 0" in str(constant_predictions(np.zeros(3, dtype=int)))
+    assert constant_predictions(["a", "b"]) is None
+    assert constant_predictions(["a"]) is None
+
+
+def test_bad_input() -> None:
+    with pytest.raises(InputError, match="permuted_labels: `references` must have one value per row"):
+        permuted_labels([0, 1], [0])
+    with pytest.raises(InputError, match="permuted_labels: `references` must hold integers"):
+        permuted_labels([0, 1], ["0", "1"])

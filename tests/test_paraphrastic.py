@@ -1,0 +1,333 @@
+"""Paraphrastic consistency: worked examples, options, edges and errors."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from paraconsist.corrected import correct_for_sampling, decile_weights, deciles
+from paraconsist.errors import InputError
+from paraconsist.paraphrastic import (
+    BucketCounts,
+    measures_of_counts,
+    minimum_consistency,
+    paraphrastic_consistency,
+)
+from paraconsist.results import to_strict_json
+
+KEYS = [
+    "paraphrastic_consistency",
+    "paraphrastic_consistency_unbiased",
+    "accuracy",
+    "bucket_accuracy",
+    "vap",
+    "vap_unbiased",
+    "between_variance",
+    "pvap",
+    "pvap_pooled",
+    "min_paraphrastic_consistency",
+    "agreement",
+    "agreement_unbiased",
+    "n_buckets",
+    "n_examples",
+]
+
+
+def toy(n: int = 20, k: int = 4, seed: int = 0, **options: Any) -> dict[str, Any]:
+    """Return arguments: n buckets of k paraphrases, right with a probability of each bucket's own."""
+    rng = np.random.default_rng(seed)
+    gold = np.repeat(rng.integers(0, 2, n), k)
+    right = rng.random(n * k) < np.repeat(rng.beta(1, 1, n), k)
+    return {
+        "predictions": np.where(right, gold, 1 - gold),
+        "references": gold,
+        "buckets": np.repeat(np.arange(n), k),
+        **options,
+    }
+
+
+def test_by_hand() -> None:
+    """Bucket a: 3 of 4 right (theta .75); b: 2 of 2 (theta 1); c: 0 of 1 (theta 0)."""
+    result = paraphrastic_consistency(
+        predictions=[1, 1, 1, 0, 0, 0, 1],
+        references=[1, 1, 1, 1, 0, 0, 0],
+        buckets=["a", "a", "a", "a", "b", "b", "c"],
+    )
+    assert result.accuracy == pytest.approx(5 / 7)
+    assert result.bucket_accuracy == pytest.approx(1.75 / 3)
+    assert result.paraphrastic_consistency == pytest.approx((0.625 + 1 + 1) / 3)
+    assert result.paraphrastic_consistency_unbiased == pytest.approx((3 / 6 + 1) / 2)  # c has no pair
+    assert result.vap == pytest.approx(0.1875 / 3)
+    assert result.vap_unbiased == pytest.approx((0.1875 * 4 / 3) / 2)
+    assert result.between_variance == pytest.approx((0.5625 + 1) / 3 - (1.75 / 3) ** 2)
+    assert result.pvap == pytest.approx(result.vap / (result.vap + result.between_variance))
+    assert result.pvap_pooled == pytest.approx(result.vap / (5 / 7 * 2 / 7))
+    assert (result.n_buckets, result.n_examples) == (3, 7)
+    assert "1 of 3 buckets have one paraphrase" in result.warnings[0]
+
+
+def test_agreement_is_about_labels_and_consistency_about_correctness() -> None:
+    """Four paraphrases labelled 0, 1, 2, 2 with gold 0: 1 of 4 right, pairs with equal labels 6 of 16."""
+    result = paraphrastic_consistency([0, 1, 2, 2], [0, 0, 0, 0], [7, 7, 7, 7])
+    assert result.paraphrastic_consistency == 0.0625 + 0.5625
+    assert result.agreement == 6 / 16
+    assert result.agreement_unbiased == pytest.approx(1 / 6)
+
+
+def test_to_dict_is_plain_python_with_stable_keys() -> None:
+    values = paraphrastic_consistency(**toy()).to_dict()
+    assert list(values)[: len(KEYS)] == KEYS
+    assert list(values)[len(KEYS) :] == ["confidence_interval", "standard_error", "signature", "warnings"]
+    assert set(values["confidence_interval"]) == set(values["standard_error"]) == set(KEYS[:-2])
+    assert json.loads(json.dumps(values, allow_nan=False)) == values
+    for value in values.values():
+        assert type(value) in (float, int, str, list, dict)
+
+
+def test_originals_leave_the_buckets() -> None:
+    plain = toy()
+    base = paraphrastic_consistency(**plain)
+    values = paraphrastic_consistency(
+        predictions=[
+            *plain["predictions"],
+            *plain["references"][::4][:15],
+            *(1 - plain["references"][::4][15:]),
+        ],
+        references=[*plain["references"], *plain["references"][::4]],
+        buckets=[*plain["buckets"], *range(20)],
+        roles=["paraphrase"] * 80 + ["original"] * 20,
+    )
+    assert values.original_accuracy == 0.75
+    for key in KEYS:
+        assert getattr(values, key) == getattr(base, key)
+    low, high = values.confidence_interval["original_accuracy"]
+    assert low < 0.75 < high
+
+
+def test_buckets_without_a_paraphrase_are_counted_and_named_once() -> None:
+    result = paraphrastic_consistency(
+        [1, 0, 1, 1],
+        [1, 1, 1, 1],
+        ["a", "a", "b", "c"],
+        roles=["original", "paraphrase", "original", "paraphrase"],
+        groups=["g", "g", "h", "i"],
+    )
+    assert (result.n_buckets, result.n_examples) == (2, 2)
+    assert result.original_accuracy == 1.0
+    assert "1 of 3 buckets have no paraphrase and are left out" in result.warnings
+
+
+def test_no_original_at_all_is_undefined_not_zero() -> None:
+    result = paraphrastic_consistency([1, 0], [1, 1], [0, 0], roles=["paraphrase"] * 2)
+    assert math.isnan(result.original_accuracy or 0.0)
+    assert any("undefined, so nan" in w and "original_accuracy" in w for w in result.warnings)
+
+
+def test_corrected_by_hand() -> None:
+    """Deciles: b0, b1 in 9, b2 in 5; test: 3/4 in 9, none in 5, 1/4 in 0, which has no bucket."""
+    options = {
+        "predictions": [1, 1, 1, 0, 0, 0],
+        "references": [1, 1, 1, 1, 1, 1],
+        "buckets": [0, 0, 1, 1, 2, 2],
+        "original_confidences": {0: 1.0, 1: 0.9, 2: 0.55},
+        "test_confidences": [0.95, 0.99, 1.0, 0.0],
+    }
+    result = paraphrastic_consistency(**options)
+    assert result.covered_mass == 0.75
+    assert result.corrected_accuracy == pytest.approx(0.75 * 0.75)
+    assert result.corrected_paraphrastic_consistency == pytest.approx(0.75 * 0.75)
+    assert result.corrected_vap == pytest.approx(0.75 * 0.125)
+    renormalized = paraphrastic_consistency(**options, renormalize=True)
+    assert renormalized.corrected_accuracy == pytest.approx(0.75)
+    assert renormalized.corrected_paraphrastic_consistency == pytest.approx(0.75)
+    assert any("cover only 75.0%" in warning for warning in result.warnings)
+    assert "corrected:as published, test weights fixed" in result.signature
+    assert "corrected:renormalized" in renormalized.signature
+
+
+def test_no_test_mass_where_the_buckets_are_is_undefined() -> None:
+    result = paraphrastic_consistency([1, 0], [1, 1], [0, 0], original_confidences={0: 0.5}, test_confidences=[0.9])
+    assert math.isnan(result.corrected_accuracy or 0.0)
+    assert result.covered_mass == 0.0
+    assert to_strict_json(result.to_dict())["corrected_accuracy"] is None
+
+
+def test_deciles_are_equal_bins_with_the_last_one_closed() -> None:
+    assert deciles([0.0, 0.0999, 0.1, 0.89, 0.9, 1.0]).tolist() == [0, 0, 1, 8, 9, 9]
+    assert decile_weights([0.05, 0.95, 0.95, 1.0 + 1e-7])[[0, 9]].tolist() == [0.25, 0.75]
+
+
+def test_weights_proportional_to_the_sample_change_nothing() -> None:
+    rng = np.random.default_rng(3)
+    confidences = rng.random(200)
+    counts = BucketCounts.from_counts(np.full(200, 5), rng.binomial(5, confidences))
+    corrected, plain = correct_for_sampling(counts, confidences, confidences), measures_of_counts(counts)
+    assert corrected.corrected_paraphrastic_consistency == pytest.approx(plain["paraphrastic_consistency"])
+    assert corrected.corrected_between_variance == pytest.approx(plain["between_variance"])
+    assert corrected.corrected_pvap == pytest.approx(plain["pvap"])
+
+
+def test_corrected_intervals_with_and_without_groups() -> None:
+    rng = np.random.default_rng(4)
+    options = toy(
+        200,
+        original_confidences=dict(enumerate(rng.random(200))),
+        test_confidences=rng.random(500),
+        n_resamples=2000,
+    )
+    plain = paraphrastic_consistency(**options)
+    closed = paraphrastic_consistency(**options, interval_method="closed_form")
+    grouped = paraphrastic_consistency(**options, groups=options["buckets"] // 2)
+    for name in ("corrected_accuracy", "corrected_paraphrastic_consistency", "corrected_pvap"):
+        low, high = plain.confidence_interval[name]
+        assert low < getattr(plain, name) < high
+        assert closed.confidence_interval[name] == pytest.approx([low, high], abs=0.02)
+        assert grouped.confidence_interval[name] == pytest.approx([low, high], abs=0.05)
+        assert getattr(grouped, name) == getattr(plain, name)
+
+
+def test_groups_widen_intervals_when_buckets_of_a_group_are_alike() -> None:
+    plain = toy(30)
+    four = {
+        "predictions": np.tile(plain["predictions"], 4),
+        "references": np.tile(plain["references"], 4),
+        "buckets": np.concatenate([plain["buckets"] + 30 * i for i in range(4)]),
+    }
+    alone = paraphrastic_consistency(**four)
+    grouped = paraphrastic_consistency(**four, groups=np.tile(plain["buckets"], 4))
+    name = "paraphrastic_consistency"
+    assert grouped.standard_error[name] == pytest.approx(2 * alone.standard_error[name], rel=0.02)
+    once = paraphrastic_consistency(**plain)
+    assert grouped.confidence_interval[name] == pytest.approx(once.confidence_interval[name], abs=0.01)
+    assert "over groups" in grouped.signature
+
+
+def test_constant_predictions_warn() -> None:
+    options = toy()
+    options["predictions"] = np.zeros(80, dtype=int)
+    result = paraphrastic_consistency(**options)
+    assert result.paraphrastic_consistency == 1.0
+    assert any("every prediction is 0" in warning for warning in result.warnings)
+
+
+def test_one_bucket_and_buckets_of_one() -> None:
+    one = paraphrastic_consistency([1, 0, 1], [1, 1, 1], [5, 5, 5])
+    assert np.isnan(one.confidence_interval["accuracy"]).all()
+    assert "one bucket: no interval" in one.warnings
+    singles = paraphrastic_consistency([1, 0, 1], [1, 1, 1], [0, 1, 2])
+    assert singles.paraphrastic_consistency == 1.0
+    assert math.isnan(singles.paraphrastic_consistency_unbiased)
+    assert any("paraphrastic_consistency_unbiased" in w for w in singles.warnings if "undefined" in w)
+
+
+def test_everything_right_leaves_the_shares_of_variance_undefined() -> None:
+    result = paraphrastic_consistency([1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1])
+    assert (result.accuracy, result.vap, result.between_variance) == (1.0, 0.0, 0.0)
+    assert math.isnan(result.pvap)
+    assert math.isnan(result.pvap_pooled)
+    assert any("Clopper-Pearson" in warning for warning in result.warnings)
+
+
+def test_the_minimum_is_reached_and_its_interval_contains_it() -> None:
+    result = paraphrastic_consistency([1, 0] * 30, [1] * 60, np.arange(60) // 2)
+    assert result.paraphrastic_consistency == result.min_paraphrastic_consistency == minimum_consistency(0.5)
+    assert result.confidence_interval["min_paraphrastic_consistency"][0] == 0.5
+
+
+def test_estimator_names_the_headline_and_moves_no_key() -> None:
+    plugin, unbiased = (paraphrastic_consistency(**toy(), estimator=e) for e in ("plugin", "unbiased"))
+    assert plugin.signature.startswith("headline:paraphrastic_consistency|")
+    assert unbiased.signature.startswith("headline:paraphrastic_consistency_unbiased|")
+    assert plugin.paraphrastic_consistency == unbiased.paraphrastic_consistency
+
+
+def test_seeds() -> None:
+    same = [paraphrastic_consistency(**toy(), seed=0).to_dict() for _ in range(2)]
+    assert same[0] == same[1]
+    other = paraphrastic_consistency(**toy(), seed=1)
+    assert other.confidence_interval != same[0]["confidence_interval"]
+    given = paraphrastic_consistency(**toy(), seed=np.random.default_rng(1))
+    assert given.confidence_interval == other.confidence_interval
+    assert "seed given" in given.signature
+
+
+def test_test_accuracy() -> None:
+    result = paraphrastic_consistency(**toy(), test_predictions=["a", "b", "b"], test_references=["a", "b", "c"])
+    assert result.test_accuracy == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"predictions": []}, "`predictions` must not be empty"),
+        (
+            {"predictions": [1, 0]},
+            r"`references` must have one value per row of `predictions` \(2\); got '80 values'",
+        ),
+        ({"predictions": [None] * 80}, "`predictions` must not hold missing values; got None at row 0"),
+        (
+            {"references": ["1"] * 80},
+            "`references` must hold integers, as `predictions` does; got '1' at row 0",
+        ),
+        ({"buckets": [0.5] * 80}, "`buckets` must hold integers or strings; got 0.5 at row 0"),
+        ({"buckets": [0] * 80}, "`references` must give every row of a bucket the same gold label; got"),
+        ({"groups": np.arange(80)}, "`groups` must give every row of a bucket the same group; got"),
+        ({"groups": [1]}, "`groups` must have one value per row"),
+        (
+            {"roles": ["original"] * 80},
+            "`roles` must name at most one original per bucket; got 'more in bucket 0'",
+        ),
+        ({"roles": ["swap"] * 80}, "`roles` must be 'original' or 'paraphrase'; got 'swap' at row 0"),
+        ({"original_confidences": {0: 0.5}}, "`test_confidences` must be given too"),
+        ({"test_confidences": [0.5]}, "`original_confidences` must be given too"),
+        (
+            {"original_confidences": {0: 0.5}, "test_confidences": [0.5]},
+            "`original_confidences` must have a confidence for bucket 1; got None",
+        ),
+        (
+            {"original_confidences": dict.fromkeys(range(20), 1.5), "test_confidences": [0.5]},
+            "`original_confidences` must lie between 0 and 1; got 1.5 at row 0",
+        ),
+        (
+            {"original_confidences": [0.5], "test_confidences": [0.5]},
+            "`original_confidences` must map every bucket to a confidence",
+        ),
+        (
+            {"original_confidences": dict.fromkeys(range(20), 0.5), "test_confidences": [float("nan")]},
+            "`test_confidences` must lie between 0 and 1; got nan at row 0",
+        ),
+        ({"test_predictions": [1]}, "`test_references` must be given too"),
+        (
+            {"test_predictions": [1], "test_references": [1, 0]},
+            "`test_references` must have one value per row",
+        ),
+        ({"estimator": "best"}, "`estimator` must be one of plugin, unbiased; got 'best'"),
+        ({"interval_method": "normal"}, "`interval_method` must be one of auto, bootstrap, closed_form"),
+        ({"confidence_level": 95}, "`confidence_level` must lie between 0 and 1; got 95"),
+        ({"n_resamples": 0}, "`n_resamples` must be a whole number of at least 1; got 0"),
+        ({"seed": None}, "`seed` must be a whole number of at least 0; got None"),
+    ],
+)
+def test_bad_input_is_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=f"^paraphrastic_consistency: {message}"):
+        paraphrastic_consistency(**{**toy(), **change})
+
+
+def test_the_error_about_gold_labels_names_the_bucket_and_both_rows() -> None:
+    with pytest.raises(InputError, match=r"got 0 at row 0\. Bucket 'x' has 1 at row 2"):
+        paraphrastic_consistency([1, 1, 1], [0, 1, 1], ["x", "y", "x"])
+
+
+def test_the_measure_imports_numpy_and_scipy_only() -> None:
+    script = (
+        "import sys, paraconsist.paraphrastic, paraconsist.alarms\n"
+        "heavy = {'datasets', 'evaluate', 'torch', 'transformers', 'pandas', 'pyarrow'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
