@@ -1,0 +1,90 @@
+"""The names of the metrics, where their scripts are, and how `evaluate.load` comes to know them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+
+from paraconsist.errors import input_error
+
+__all__ = ["metric_kind", "metric_names", "metric_script", "register"]
+_KINDS = ("metric", "comparison", "measurement")
+
+
+def _folder() -> Path:
+    return Path(str(files("paraconsist.metrics")))
+
+
+def metric_names() -> tuple[str, ...]:
+    """Return the names that `evaluate.load` knows after `register`."""
+    return tuple(sorted(script.stem for script in _folder().glob("*/*.py") if script.stem == script.parent.name))
+
+
+def metric_script(name: str) -> Path:
+    """Return the script of a metric; its folder can be given to `evaluate.load` too.
+
+    Raises
+    ------
+    InputError
+        If there is no metric of this name.
+    """
+    names = metric_names()
+    if name not in names:
+        raise input_error("metric_script", "name", f"be one of {', '.join(names)}", got=name)
+    return _folder() / name / f"{name}.py"
+
+
+def metric_kind(name: str) -> str:
+    """Return what evaluate calls the module: ``"metric"``, ``"comparison"`` or ``"measurement"``."""
+    script = metric_script(name).read_text(encoding="utf-8")
+    return next(kind for kind in _KINDS if f"(evaluate.{kind.capitalize()})" in script)
+
+
+def register(cache_dir: str | Path | None = None) -> list[Path]:
+    """Put the metric scripts where ``evaluate.load("<name>")`` finds them, from any working directory.
+
+    Once per machine is enough. evaluate looks for a bare name in the working directory, on the Hub, and then
+    in its cache of modules, which is where the scripts are copied to: so it works offline too. Calling it
+    again costs nothing; after an upgrade it puts the new scripts before the old ones.
+
+    Without a network, set ``HF_HUB_OFFLINE=1`` (or ``HF_EVALUATE_OFFLINE=1``), or evaluate first tries the
+    Hub.
+
+    Parameters
+    ----------
+    cache_dir : path, optional
+        The modules cache; by default the one evaluate uses (``HF_MODULES_CACHE``).
+
+    Returns
+    -------
+    list of Path
+        The copies.
+    """
+    from evaluate.loading import init_dynamic_modules  # takes seconds to import
+
+    modules = Path(init_dynamic_modules(hf_modules_cache=None if cache_dir is None else str(cache_dir)))
+    return [
+        _copy(metric_script(name), modules / "metrics" / f"evaluate-{metric_kind(name)}--{name}")
+        for name in metric_names()
+    ]
+
+
+def _copy(script: Path, folder: Path) -> Path:
+    """Copy a script to the folder of its content's hash, as evaluate does, and make it the newest."""
+    content = script.read_bytes()
+    target = folder / hashlib.sha256(content).hexdigest() / script.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for package in (folder.parent, folder, target.parent):
+        (package / "__init__.py").touch()
+    if target.exists() and target.read_bytes() == content:
+        target.touch()  # evaluate takes the version that was modified last
+        return target
+    handle, temporary = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+    Path(temporary).chmod(0o644)
+    Path(temporary).replace(target)  # whole or not at all, also when two processes register at once
+    return target
