@@ -41,9 +41,7 @@ class Task:
     def __post_init__(self) -> None:
         unknown = set().union(*(t.columns for t in (self.single, *self.choices))) - set(self.columns)
         if unknown:
-            raise ValueError(
-                f"templates of task {self.name!r} name columns it does not have: {sorted(unknown)}"
-            )
+            raise ValueError(f"templates of task {self.name!r} name columns it does not have: {sorted(unknown)}")
         if self.choices and len(self.choices) != len(self.label_names):
             raise ValueError(f"task {self.name!r} needs one choice template per label")
 

@@ -1,0 +1,256 @@
+"""What all builders share: the bucket-set schema, its checks, and preparing a set whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import shutil
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import datasets
+from filelock import FileLock
+
+import paraconsist.tasks
+from paraconsist.dataset_builders import upstream
+from paraconsist.dataset_builders.rows import SplitChecker
+from paraconsist.errors import InputError, input_error
+from paraconsist.tasks import get_task, input_id
+
+__all__ = ["BucketSetBuilder", "BucketSetConfig", "is_whole"]
+
+
+@dataclass
+class BucketSetConfig(datasets.BuilderConfig):  # type: ignore[misc]
+    """One config of a bucket set.
+
+    Parameters
+    ----------
+    name, version, description
+        As in `datasets.BuilderConfig`. Each config carries its own version (a builder's would be ignored).
+    task
+        The name of the task, which fixes the input columns.
+    measures
+        The measures that apply; empty where the rows are no bucket set (test and training rows).
+    strata
+        The columns that results may be broken down by.
+    counts
+        For each split, how many rows there are of each role. Building fails if they differ.
+    label_names
+        The labels in class order; the task's own by default.
+    """
+
+    task: str = ""
+    measures: tuple[str, ...] = ()
+    strata: tuple[str, ...] = ()
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    label_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.label_names and self.task:
+            self.label_names = get_task(self.task).label_names
+
+
+class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
+    """Base of all builders. A subclass gives `NAME`, `BUILDER_CONFIGS`, `STRATA` and `rows`.
+
+    A builder can be used as it is (``ParanluBuilder(config_name="delta_snli").download_and_prepare()``, or
+    ``.as_streaming_dataset()``); `paraconsist.building` adds the folder form.
+
+    Parameters
+    ----------
+    cache_dir
+        The datasets cache; by default the one `load_dataset` looks in.
+    data_dir
+        A mirror of the upstream files that replaces the network. It does not enter the identity of the
+        prepared set, because every file has to pass the same sha256 check.
+    **kwargs
+        `config_name` and whatever else `datasets.DatasetBuilder` takes.
+    """
+
+    BUILDER_CONFIG_CLASS = BucketSetConfig
+    BUILDER_CONFIGS: ClassVar[list[BucketSetConfig]] = []
+    #: The data set's bare name. Without it the cache would be named after the file, `builder`, for all sets.
+    NAME: ClassVar[str]
+    #: Every stratum of every config, with its Arrow type: string, bool, int32 or float64.
+    STRATA: ClassVar[Mapping[str, str]] = {}
+    #: One line for the card's `dataset_info`.
+    HOMEPAGE: ClassVar[str] = ""
+    CITATION: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        cache_dir: str | None = None,
+        *,
+        dataset_name: str | None = None,
+        hash: str | None = None,
+        data_dir: str | Path | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.mirror = None if data_dir is None else upstream.mirror_root(data_dir)
+        super().__init__(
+            cache_dir=None if cache_dir is None else str(cache_dir),
+            dataset_name=dataset_name or self.NAME,
+            hash=hash or self.content_hash(),
+            **kwargs,
+        )
+
+    # What a subclass gives
+
+    def upstream_files(self) -> Mapping[str, upstream.UpstreamFile]:
+        """The published files this config is made from, by a short key of the builder's own."""
+        return {}
+
+    def rows(self, split: str, files: Mapping[str, bytes]) -> Iterator[Mapping[str, Any]]:
+        """Yield the rows of `split` from the verified contents of `upstream_files`.
+
+        A row has `example_id`, `bucket_id`, `role`, the task's columns, `label` (int) and the config's
+        strata; `group_id` is `bucket_id` and `allowed_labels` is `[label]` unless given.
+        """
+        raise NotImplementedError
+
+    # What it all becomes
+
+    @classmethod
+    def source_folder(cls) -> Path:
+        """The folder with the builder, its card and its shipped data."""
+        return Path(inspect.getfile(cls)).resolve().parent
+
+    @classmethod
+    def content_hash(cls) -> str:
+        """64 hex digits over all code and shipped data that the rows depend on.
+
+        datasets serves what it finds under this hash, so an edit of any of them makes a new set.
+        """
+        here = Path(__file__).resolve().parent
+        shared = [here / "bucket_set.py", here / "rows.py", here / "upstream.py"]
+        shared += sorted(Path(paraconsist.tasks.__file__).resolve().parent.glob("*.py"))
+        own = [p for p in sorted(cls.source_folder().iterdir()) if p.suffix in {".py", ".jsonl"}]
+        digest = hashlib.sha256()
+        for path in shared + own:
+            digest.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+        return digest.hexdigest()
+
+    def _info(self) -> datasets.DatasetInfo:
+        config = self.config
+        text = datasets.Value("string")
+        features = dict.fromkeys(("example_id", "input_id", "bucket_id", "group_id", "role"), text)
+        features |= dict.fromkeys(get_task(config.task).columns, text)
+        features["label"] = datasets.ClassLabel(names=list(config.label_names))
+        features["allowed_labels"] = datasets.List(datasets.Value("int64"))
+        features |= {name: datasets.Value(self.STRATA[name]) for name in config.strata}
+        return datasets.DatasetInfo(
+            description=config.description,
+            features=datasets.Features(features),
+            homepage=self.HOMEPAGE,
+            citation=self.CITATION,
+        )
+
+    def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
+        files = self.upstream_files()
+        places = upstream.locate(files, dl_manager, self.mirror, self.NAME) if files else {}
+        if not dl_manager.is_streaming:  # before anything is written; a stream checks when it reads
+            for key, place in places.items():
+                upstream.read_verified(place, files[key], self.NAME)
+        return [
+            datasets.SplitGenerator(name=split, gen_kwargs={"split": split, "places": places})
+            for split in self.config.counts
+        ]
+
+    def _generate_examples(self, split: str, places: Mapping[str, str]) -> Iterator[tuple[int, dict[str, Any]]]:
+        config = self.config
+        files = self.upstream_files()
+        contents = {key: upstream.read_verified(place, files[key], self.NAME) for key, place in places.items()}
+        checker = SplitChecker(
+            where=f"build {self.NAME}:{config.name} ({split})",
+            task=get_task(config.task),
+            n_labels=len(config.label_names),
+            strata={name: self.STRATA[name] for name in config.strata},
+            counts=config.counts[split],
+        )
+        for index, partial in enumerate(self.rows(split, contents)):
+            row = dict(partial)
+            row.setdefault("group_id", row.get("bucket_id"))
+            row.setdefault("allowed_labels", [row.get("label")])
+            row["input_id"] = input_id(config.task, row)
+            checker.add(row)
+            yield index, row
+        checker.finish()
+
+    def download_and_prepare(self, output_dir: str | None = None, *args: Any, **kwargs: Any) -> None:
+        """Prepare the set in the datasets cache (or in `output_dir`), whole or not at all.
+
+        datasets itself writes into a sibling of the final folder. Killed half-way, that sibling makes every
+        later ``load_dataset`` of this name fail; so here the set is written elsewhere and then renamed.
+
+        Raises
+        ------
+        InputError
+            If the cache cannot be written, a file cannot be had or is not the pinned one, or the rows break
+            the schema or the declared counts.
+        """
+        if output_dir is not None:
+            super().download_and_prepare(output_dir, *args, **kwargs)
+            return
+        final = Path(self.cache_dir)
+        root = final.parents[3]  # cache / name / config / version / hash
+        staging = root / f".{self.dataset_name}.paraconsist-staging"
+        mode = datasets.DownloadMode(kwargs.get("download_mode") or "reuse_dataset_if_exists")
+        try:
+            with FileLock(str(root / f".{self.dataset_name}.paraconsist.lock")):
+                if mode is not datasets.DownloadMode.REUSE_DATASET_IF_EXISTS or not self.is_prepared():
+                    shutil.rmtree(staging, ignore_errors=True)  # left by a killed build: the lock is ours
+                    staging.mkdir(parents=True)
+                    try:
+                        self._prepare_in(str(staging / "set"), *args, **kwargs)
+                        final.parent.mkdir(parents=True, exist_ok=True)
+                        shutil.rmtree(final, ignore_errors=True)
+                        (staging / "set").rename(final)
+                    finally:
+                        shutil.rmtree(staging, ignore_errors=True)
+                _make_youngest(final)
+                super().download_and_prepare()  # finds the set and takes up its info
+        except OSError as error:
+            raise input_error(
+                f"build {self.NAME}",
+                "cache_dir",
+                "be a folder that can be written",
+                got=str(root),
+                remedy=f"The system says: {error}. Name another with --cache-dir or HF_DATASETS_CACHE.",
+            ) from error
+
+    def _prepare_in(self, output_dir: str, *args: Any, **kwargs: Any) -> None:
+        try:
+            super().download_and_prepare(output_dir, *args, **kwargs)
+        except datasets.exceptions.DatasetGenerationError as error:
+            if isinstance(error.__cause__, InputError):  # say what is wrong, not that something is
+                raise error.__cause__ from None
+            raise
+
+    def is_prepared(self) -> bool:
+        """Whether the cache holds this config, as this code builds it, with all its files."""
+        return is_whole(Path(self.cache_dir), self.dataset_name, self.config.counts)
+
+
+def is_whole(folder: Path, dataset_name: str, splits: Collection[str]) -> bool:
+    """Whether `folder`, of the datasets cache, holds a whole prepared set with exactly these splits."""
+    if not (folder / datasets.config.DATASET_INFO_FILENAME).is_file():
+        return False
+    prepared = datasets.DatasetInfo.from_directory(str(folder)).splits or {}
+    names = {path.name for path in folder.iterdir()}
+    return set(prepared) == set(splits) and all(f"{dataset_name}-{split}.arrow" in names for split in splits)
+
+
+def _make_youngest(folder: Path) -> None:
+    """Date a prepared set later than its siblings: `load_dataset` takes the youngest of the sets under one name.
+
+    The system's own stamp is coarse: two sets prepared within a few milliseconds would share it.
+    """
+    siblings = [path.stat().st_mtime_ns for path in folder.parent.iterdir() if path != folder]
+    stamp = max(time.time_ns(), max(siblings, default=0) + 1_000_000)
+    os.utime(folder, ns=(stamp, stamp))

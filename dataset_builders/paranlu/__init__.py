@@ -1,0 +1,1 @@
+"""ParaNLU: human and automatic paraphrases of abductive and defeasible inference problems."""

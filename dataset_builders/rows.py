@@ -1,0 +1,136 @@
+"""The checks that every row of a bucket set passes while it is built."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from paraconsist.errors import InputError, input_error
+from paraconsist.tasks import Task
+
+__all__ = ["ROLES", "SplitChecker"]
+
+ROLES = frozenset(
+    {
+        "original",
+        "paraphrase",
+        "swap",
+        "negation",
+        "antecedent_1",
+        "antecedent_2",
+        "consequent",
+        "part_1",
+        "part_2",
+        "merged",
+    }
+)
+_IDS = ("example_id", "input_id", "bucket_id", "group_id", "role")
+_PYTHON_TYPES: Mapping[str, type] = {"string": str, "bool": bool, "int32": int, "float64": float}
+
+
+class SplitChecker:
+    """Checks rows one by one (`add`) and the split as a whole (`finish`).
+
+    datasets lets duplicate ids pass, fills missing columns with None and drops extra ones; here each is an
+    error.
+
+    Parameters
+    ----------
+    where
+        What opens the error sentence.
+    task
+        Whose input columns the rows have.
+    n_labels
+        How many classes there are.
+    strata
+        Column -> Arrow type.
+    counts
+        Role -> how many rows.
+    """
+
+    def __init__(
+        self, *, where: str, task: Task, n_labels: int, strata: Mapping[str, str], counts: Mapping[str, int]
+    ) -> None:
+        self._where = where
+        self._n_labels = n_labels
+        self._counts = dict(counts)
+        self._texts = (*_IDS, *task.columns)
+        self._strata = strata
+        self._columns = {*self._texts, "label", "allowed_labels", *strata}
+        self._seen_ids: set[str] = set()
+        self._seen_counts: Counter[str] = Counter()
+        self._originals: Counter[str] = Counter()
+        self._paraphrase_labels: dict[str, int] = {}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Check one row.
+
+        Raises
+        ------
+        InputError
+            If a column is missing, unknown or of the wrong type, a label is out of range, the role is
+            unknown, the example id was seen before, or the gold label differs within a bucket.
+        """
+        if row.keys() != self._columns:
+            missing, extra = sorted(self._columns - row.keys()), sorted(row.keys() - self._columns)
+            must = f"have exactly the declared columns (missing: {missing}, not declared: {extra})"
+            raise self._error(row, "row", must)
+        for name in self._texts:
+            if not isinstance(row[name], str):
+                raise self._error(row, name, "be text", row[name])
+        for name in _IDS:
+            if not row[name]:
+                raise self._error(row, name, "not be empty", row[name])
+        for name, kind in self._strata.items():
+            if type(row[name]) is not _PYTHON_TYPES[kind]:
+                raise self._error(row, name, f"be of type {kind}", row[name])
+        if row["role"] not in ROLES:
+            raise self._error(row, "role", f"be one of {', '.join(sorted(ROLES))}", row["role"])
+        if row["example_id"] in self._seen_ids:
+            raise self._error(row, "example_id", "be unique in the split", row["example_id"])
+        self._seen_ids.add(row["example_id"])
+        self._check_labels(row)
+        self._seen_counts[row["role"]] += 1
+        self._originals[row["bucket_id"]] += row["role"] == "original"
+
+    def _check_labels(self, row: Mapping[str, Any]) -> None:
+        label, allowed = row["label"], row["allowed_labels"]
+        classes = range(self._n_labels)
+        if type(label) is not int or (label not in classes and label != -1):
+            raise self._error(row, "label", f"be a class from 0 to {self._n_labels - 1}, or -1", label)
+        if not isinstance(allowed, list) or not allowed or any(type(a) is not int for a in allowed):
+            raise self._error(row, "allowed_labels", "be a list of at least one class", allowed)
+        if any(a not in classes for a in allowed) or (label != -1 and label not in allowed):
+            raise self._error(row, "allowed_labels", "be classes, the label among them", allowed)
+        if row["role"] in {"original", "paraphrase"}:
+            bucket_label = self._paraphrase_labels.setdefault(row["bucket_id"], label)
+            if bucket_label != label:
+                raise self._error(row, "label", f"be {bucket_label} throughout bucket {row['bucket_id']}", label)
+
+    def finish(self) -> None:
+        """Check the split as a whole.
+
+        Raises
+        ------
+        InputError
+            If the counts per role are not the declared ones, or a bucket has not exactly one original
+            (where the split has originals and other rows).
+        """
+        if dict(self._seen_counts) != self._counts:
+            raise input_error(self._where, "counts", f"be {self._counts} rows per role", got=dict(self._seen_counts))
+        if "original" in self._counts:
+            for bucket, n in self._originals.items():
+                if n != 1:
+                    raise input_error(
+                        self._where,
+                        "role",
+                        f"be `original` exactly once in bucket {bucket}",
+                        got=f"{n} times",
+                    )
+
+    def _error(self, row: Mapping[str, Any], parameter: str, must: str, got: Any = None) -> InputError:
+        example_id = row.get("example_id")
+        if parameter == "row":
+            return input_error(self._where, parameter, must, row=example_id)
+        return input_error(self._where, parameter, must, got=got, row=example_id)

@@ -1,0 +1,74 @@
+"""``paraconsist build``: prepare bucket sets, so that ``load_dataset`` finds them by their bare name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from paraconsist.errors import input_error
+
+if TYPE_CHECKING:
+    from paraconsist.dataset_builders.bucket_set import BucketSetBuilder
+
+__all__ = ["build"]
+
+
+def build(
+    names: Annotated[list[str], typer.Argument(help="Bucket sets, such as paranlu (see `paraconsist list`).")],
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(help="Folder with the upstream files, used instead of the network; same checksums."),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Also write Parquet and a card here (for several sets: one folder below for each)."),
+    ] = None,
+    config_name: Annotated[
+        list[str] | None, typer.Option(help="Only this config; repeat for several. All by default.")
+    ] = None,
+    cache_dir: Annotated[Path | None, typer.Option(help="A datasets cache other than the default one.")] = None,
+) -> None:
+    """Download bucket sets (or take them from a mirror), verify and prepare them."""
+    from paraconsist.building import config_named, prepare, write_folder
+    from paraconsist.dataset_builders import builder_class
+
+    wanted = {
+        name: [c.name for c in builder_class(name).BUILDER_CONFIGS]
+        if not config_name
+        else [config_named(name, config).name for config in config_name]
+        for name in dict.fromkeys(names)
+    }
+    if not wanted:
+        raise input_error("build", "names", "name at least one bucket set", remedy="See `paraconsist list`.")
+    in_cache = "" if cache_dir is None else f', cache_dir="{cache_dir}"'
+    for name, configs in wanted.items():
+        for config in configs:
+            builder = prepare(name, config, data_dir=data_dir, cache_dir=cache_dir)
+            typer.echo(f"{name}:{config}")
+            for line in _counts(builder):
+                typer.echo(f"  {line}")
+            typer.echo(f'  load_dataset("{name}", "{config}"{in_cache})')
+        if folder is not None:
+            target = folder if len(wanted) == 1 else folder / name
+            written = write_folder(name, target, configs=configs, data_dir=data_dir, cache_dir=cache_dir)
+            typer.echo(f"{name} as Parquet with a card: {written}")
+            typer.echo(f'  load_dataset("{written}", "{configs[0]}")')
+        if Path(name).is_dir():
+            typer.echo(f"Note: the folder ./{name} hides the set from load_dataset({name!r}) in this directory.")
+    typer.echo("Without a network set HF_HUB_OFFLINE=1 before load_dataset, or it asks the Hub first.")
+
+
+def _counts(builder: BucketSetBuilder) -> list[str]:
+    """One line per split: its rows, and how many there are of each role."""
+    return [f"{split}: {describe_counts(roles)}" for split, roles in builder.config.counts.items()]
+
+
+def describe_counts(roles: Mapping[str, int]) -> str:
+    """``2,230 rows (250 original, 1,980 paraphrase)``, or only the rows where there is one role."""
+    rows = f"{sum(roles.values()):,} rows"
+    if len(roles) == 1:
+        return rows
+    return f"{rows} ({', '.join(f'{n:,} {role}' for role, n in roles.items())})"

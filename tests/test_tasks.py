@@ -1,0 +1,153 @@
+"""Tasks: what a model reads for a row, and when two rows are the same input."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paraconsist.errors import InputError
+from paraconsist.tasks import TASKS, ModelInput, Task, Template, get_task, infer_task, input_id
+
+DELTA = {"premise": "A dog barks.", "hypothesis": "Someone is at the door.", "update": "The bell rang."}
+ALPHA = {
+    "observation_1": "Ann left early.",
+    "observation_2": "She was late.",
+    "hypothesis_1": "The bus broke down.",
+    "hypothesis_2": "The bus was on time.",
+}
+
+
+def test_defeasible_nli_joins_premise_and_hypothesis():
+    assert get_task("defeasible_nli").encode(DELTA) == ModelInput(
+        "A dog barks. Someone is at the door.", "The bell rang."
+    )
+
+
+def test_an_empty_premise_gives_no_leading_space():
+    assert get_task("defeasible_nli").encode({**DELTA, "premise": ""}).text == "Someone is at the door."
+
+
+def test_spaces_inside_a_text_are_kept():
+    encoded = get_task("defeasible_nli").encode({**DELTA, "hypothesis": "  Someone.", "update": " It rang "})
+    assert encoded == ModelInput("A dog barks.   Someone.", " It rang ")
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (("a", "b", "c"), "a b c"),
+        (("", "b", "c"), "b c"),
+        (("a", "", "c"), "a c"),
+        (("a", "b", ""), "a b"),
+        (("", "", "c"), "c"),
+        (("a", "", ""), "a"),
+        (("", "", ""), ""),
+    ],
+)
+def test_empty_texts_take_their_joining_space_with_them(texts, expected):
+    values = dict(zip(("x", "y", "z"), texts, strict=True))
+    assert Template("{x} {y} {z}", None).render(values) == ModelInput(expected, None)
+
+
+def test_braces_in_a_text_are_text():
+    assert get_task("nli").encode({"premise": "{hypothesis}", "hypothesis": "{0} }{"}) == (
+        "{hypothesis}",
+        "{0} }{",
+    )
+
+
+def test_abductive_nli_single_and_choices():
+    task = get_task("abductive_nli")
+    assert task.encode(ALPHA) == ("Ann left early. She was late.", "The bus broke down. The bus was on time.")
+    assert task.encode_choices(ALPHA) == (
+        ("Ann left early. The bus broke down.", "She was late."),
+        ("Ann left early. The bus was on time.", "She was late."),
+    )
+
+
+def test_labels():
+    assert get_task("defeasible_nli").label_names == ("weakener", "strengthener")
+    assert get_task("abductive_nli").label_names == ("hypothesis_1", "hypothesis_2")
+    assert get_task("nli").label_names == ("entailment", "neutral", "contradiction")
+
+
+def test_choices_of_a_task_without_any():
+    with pytest.raises(InputError, match=r"`task` must be one that can be put as multiple choice; got 'nli'"):
+        get_task("nli").encode_choices({"premise": "a", "hypothesis": "b"})
+
+
+def test_a_missing_column_is_named_with_its_example():
+    row = {"example_id": "x.7", "premise": "a", "hypothesis": "b"}
+    with pytest.raises(InputError, match=r"task defeasible_nli: `update` must be a column of the data; .* at row x\.7"):
+        get_task("defeasible_nli").encode(row)
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), 3, b"bytes", ["a"]])
+def test_anything_but_text_is_refused(value):
+    row = {**DELTA, "update": value, "example_id": "x.7"}
+    for function in (get_task("defeasible_nli").encode, lambda r: input_id("defeasible_nli", r)):
+        with pytest.raises(InputError, match=r"`update` must be text; got .* at row x\.7"):
+            function(row)
+
+
+def test_unknown_task():
+    with pytest.raises(InputError, match=r"be one of defeasible_nli, abductive_nli, nli; got 'nil'"):
+        get_task("nil")
+
+
+def test_infer_task_takes_the_one_with_most_columns():
+    assert infer_task([*DELTA, "label"]).name == "defeasible_nli"
+    assert infer_task(iter(["hypothesis", "premise"])).name == "nli"
+    assert infer_task([*ALPHA, "premise", "hypothesis"]).name == "abductive_nli"
+    with pytest.raises(InputError, match="hold all input columns of one task"):
+        infer_task(["text", "label"])
+
+
+def test_template_hashes_differ_and_stay():
+    # A changed hash makes every stored prediction stale: change these only with the templates.
+    assert {name: task.template_hash for name, task in TASKS.items()} == {
+        "defeasible_nli": "9b7f324fcf6483d3",
+        "abductive_nli": "d99d969dba5e7405",
+        "nli": "82bdd7910212c3be",
+    }
+
+
+def test_input_ids_stay():
+    assert input_id("nli", {"premise": "It rains.", "hypothesis": "It is wet."}) == "ced49ea4e94069c9ee28758b8ef5ca77"
+
+
+def test_input_id_depends_on_task_and_texts_only():
+    base = input_id("defeasible_nli", DELTA)
+    assert base == input_id(get_task("defeasible_nli"), {"label": 1, **dict(reversed(DELTA.items()))})
+    assert base != input_id("nli", DELTA)
+    assert all(base != input_id("defeasible_nli", {**DELTA, column: "other"}) for column in DELTA)
+
+
+def test_moving_text_between_columns_changes_the_id():
+    ids = {
+        input_id("nli", {"premise": p, "hypothesis": h})
+        for p, h in [("ab", ""), ("a", "b"), ("", "ab"), ("a\0b", ""), ("a", "\0b"), ("a b", "")]
+    }
+    assert len(ids) == 6
+
+
+_texts = st.text(alphabet=st.characters(exclude_categories=[]), max_size=8)
+
+
+@given(_texts, _texts, _texts, _texts)
+def test_equal_ids_only_for_equal_texts(p, h, q, k):
+    same = (p, h) == (q, k)
+    first = input_id("nli", {"premise": p, "hypothesis": h})
+    assert (first == input_id("nli", {"premise": q, "hypothesis": k})) == same
+    assert len(first) == 32
+    assert int(first, 16) >= 0
+
+
+def test_a_task_checks_its_templates():
+    with pytest.raises(ValueError, match="columns it does not have"):
+        Task("x", "", ("a",), ("no", "yes"), Template("{b}", None))
+    with pytest.raises(ValueError, match="one choice template per label"):
+        Task("x", "", ("a",), ("no", "yes"), Template("{a}", None), (Template("{a}", None),))
+    with pytest.raises(ValueError, match="plain"):
+        Task("x", "", ("a",), ("no", "yes"), Template("{a!r}", None))
