@@ -1,0 +1,128 @@
+"""``paraconsist train``: fine-tune a classifier, or train the lexical baseline."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["train"]
+
+
+def train(
+    output: Annotated[Path, typer.Option(help="Folder to write: new, or an interrupted training with --resume.")],
+    model: Annotated[
+        str | None,
+        typer.Option(help="'bow', a Hub id, or a folder: an encoder, or a classifier to go on with."),
+    ] = None,
+    train_file: Annotated[Path | None, typer.Option(help="Training rows: CSV, TSV, JSON Lines or Parquet.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Training rows from a builder, such as sample:defeasible_nli_train.")
+    ] = None,
+    eval_file: Annotated[Path | None, typer.Option(help="Rows to measure accuracy on after each epoch.")] = None,
+    eval_dataset: Annotated[str | None, typer.Option(help="The same, from a builder.")] = None,
+    task: Annotated[str | None, typer.Option(help="Task of the rows, where their columns do not say.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="Named settings: bow, s24-roberta, minilm-quick; options given win.")
+    ] = None,
+    text_column: Annotated[
+        str | None, typer.Option(help="Column with ready-made text, in place of the task's columns.")
+    ] = None,
+    text_pair_column: Annotated[str | None, typer.Option(help="Column with the second text.")] = None,
+    label_column: Annotated[str, typer.Option(help="Column of labels, by name or number.")] = "label",
+    label_names: Annotated[
+        str | None, typer.Option(help="Labels in order, with commas, in place of the task's own.")
+    ] = None,
+    drop_unlabelled: Annotated[
+        bool, typer.Option(help="Leave out rows without a gold label (empty, '-', -1).")
+    ] = False,
+    limit: Annotated[int | None, typer.Option(help="Train on a random sample of this many rows.")] = None,
+    limit_seed: Annotated[int, typer.Option(help="Of that sample; --seed does not change it.")] = 0,
+    head: Annotated[str, typer.Option(help="auto, classification or multiple_choice.")] = "auto",
+    batch_size: Annotated[int | None, typer.Option(help="Rows in a step, on each device.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Of AdamW, at its highest.")] = None,
+    epochs: Annotated[float | None, typer.Option(help="Passes over the rows.")] = None,
+    weight_decay: Annotated[float | None, typer.Option(help="Of AdamW.")] = None,
+    warmup: Annotated[float | None, typer.Option(help="Share of steps in which the rate rises.")] = None,
+    gradient_accumulation: Annotated[int | None, typer.Option(help="Batches added up to one step.")] = None,
+    max_length: Annotated[int | None, typer.Option(help="Cut inputs at this many tokens.")] = None,
+    group_by_length: Annotated[bool | None, typer.Option(help="Batches of similar length: less padding.")] = None,
+    best_model: Annotated[bool, typer.Option(help="Keep the epoch with the best accuracy, not the last.")] = False,
+    bf16: Annotated[bool, typer.Option(help="bfloat16 mixed precision.")] = False,
+    save_steps: Annotated[
+        int | None, typer.Option(help="Checkpoint after this many steps, in place of each epoch.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of initial weights, order and dropout.")] = 0,
+    resume: Annotated[bool, typer.Option(help="Go on with an interrupted training in the folder.")] = False,
+    device: Annotated[str | None, typer.Option(help="'cpu', or leave it out for the best there is.")] = None,
+    data_dir: Annotated[str | None, typer.Option(help="Mirror in place of downloads.")] = None,
+    revision: Annotated[str | None, typer.Option(help="Revision of a Hub model.")] = None,
+    trust_remote_code: Annotated[bool, typer.Option(help="Run code that comes with a Hub model.")] = False,
+) -> None:
+    """Train a classifier that `paraconsist run` can run."""
+    from paraconsist.cli.run import quiet_libraries
+
+    quiet_libraries()
+    from paraconsist.training import options_from_preset
+    from paraconsist.training.folder import TrainingFolder
+    from paraconsist.training.trainer import train as train_model
+
+    options = options_from_preset(
+        preset,
+        output=output,
+        model=model,
+        train_file=train_file,
+        dataset=dataset,
+        eval_file=eval_file,
+        eval_dataset=eval_dataset,
+        task=task,
+        text_column=text_column,
+        text_pair_column=text_pair_column,
+        label_column=label_column,
+        label_names=None if label_names is None else tuple(n.strip() for n in label_names.split(",")),
+        drop_unlabelled=drop_unlabelled,
+        limit=limit,
+        limit_seed=limit_seed,
+        head=head,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        epochs=epochs,
+        weight_decay=weight_decay,
+        warmup=warmup,
+        gradient_accumulation=gradient_accumulation,
+        max_length=max_length,
+        group_by_length=group_by_length,
+        best_model=best_model,
+        bf16=bf16,
+        save_steps=save_steps,
+        seed=seed,
+        resume=resume,
+        device=device,
+        data_dir=data_dir,
+        revision=revision,
+        trust_remote_code=trust_remote_code,
+    )
+    folder = train_model(options, say=typer.echo)
+    if folder.is_dir() and (folder / "training.json").is_file():
+        _conclude(folder, TrainingFolder(folder).read())
+
+
+def _conclude(folder: Path, said: Mapping[str, Any]) -> None:
+    """Say how good it got beside the majority rate, and what to type next."""
+    metrics = said.get("metrics")
+    if metrics is None:  # another process of several is still writing
+        return
+    n_rows = said["data"]["train"]["n_rows"]
+    typer.echo(f"Trained on {n_rows:,} rows in {said['seconds']:.0f} s; saved in {folder}.")
+    if "eval_accuracy" in metrics:
+        typer.echo(
+            f"Accuracy on {said['data']['eval']['n_rows']:,} evaluation rows: "
+            f"{100 * metrics['eval_accuracy']:.1f} "
+            f"(always the commonest label: {100 * metrics['eval_majority']:.1f})."
+        )
+    else:
+        typer.echo("No evaluation rows were given (--eval-file): how good it is, nobody has measured yet.")
+    typer.echo(f"Next: paraconsist run --model {shlex.quote(str(folder))} --dataset SET --output FOLDER")

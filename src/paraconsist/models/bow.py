@@ -1,0 +1,192 @@
+"""The lexical baseline of the papers: a bag of hashed word n-grams, averaged, and one linear layer.
+
+It is an ordinary `transformers` model (``save_pretrained``, ``from_pretrained``, safetensors), so that it
+is trained, saved, loaded and run like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.modeling_outputs import MultipleChoiceModelOutput, SequenceClassifierOutput
+
+from paraconsist.models.classifier import Prepared, encode_row, pad_sequences, require_rows
+from paraconsist.models.hashing import hash_ngrams
+from paraconsist.tasks import ModelInput, Task
+
+__all__ = [
+    "MODEL_TYPE",
+    "BowClassifier",
+    "BowConfig",
+    "BowForMultipleChoice",
+    "BowForSequenceClassification",
+]
+
+MODEL_TYPE = "paraconsist_bow"
+
+
+class BowConfig(PreTrainedConfig):  # type: ignore[misc]
+    """Configuration of the bag-of-n-grams models.
+
+    Parameters
+    ----------
+    n_buckets : int
+        Size of the feature table; n-grams that fall into the same bucket share a vector.
+    embedding_dim : int
+        Length of a feature's vector.
+    max_ngram : int
+        Longest n-gram in words (the paper: 4).
+    hashing : int
+        Version of the hashing, so that an old model is never read with a new one.
+    """
+
+    model_type = MODEL_TYPE
+    n_buckets: int = 2**18
+    embedding_dim: int = 8
+    max_ngram: int = 4
+    hashing: int = 1
+
+
+class _BowModel(PreTrainedModel):  # type: ignore[misc]
+    config_class = BowConfig
+    base_model_prefix = "bow"
+    main_input_name = "input_ids"
+    #: the loss below is a plain mean over the batch: Trainer may scale it for accumulation
+    accepts_loss_kwargs = False
+
+    def __init__(self, config: BowConfig, n_outputs: int) -> None:
+        super().__init__(config)
+        self.bag = nn.EmbeddingBag(config.n_buckets + 1, config.embedding_dim, mode="mean", padding_idx=0)
+        self.head = nn.Linear(config.embedding_dim, n_outputs)
+        self.post_init()
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        # Averages of hundreds of small vectors are tiny: a head of this scale moves them from the first step.
+        if isinstance(module, nn.EmbeddingBag):
+            nn.init.normal_(module.weight, std=0.01)
+            module.weight[0] = 0
+        elif isinstance(module, nn.Linear):
+            nn.init.normal_(module.weight, std=3.0)
+            nn.init.zeros_(module.bias)
+
+    def score(self, input_ids: torch.Tensor, offsets: torch.Tensor | None = None) -> torch.Tensor:
+        """Scores of bags: `input_ids` (n, width) padded with 0, or flat, end to end, with `offsets`."""
+        scores: torch.Tensor = self.head(self.bag(input_ids, offsets))
+        return scores
+
+
+class BowForSequenceClassification(_BowModel):
+    """One bag per row, one score per label."""
+
+    def __init__(self, config: BowConfig) -> None:
+        super().__init__(config, config.num_labels)
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        offsets: torch.Tensor | None = None,
+        labels: torch.Tensor | None = None,
+    ) -> SequenceClassifierOutput:
+        logits = self.score(input_ids, offsets)
+        loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
+        return SequenceClassifierOutput(loss=loss, logits=logits)
+
+
+class BowForMultipleChoice(_BowModel):
+    """One bag and one score per choice; `input_ids` (n, choices, width), or flat with `offsets`."""
+
+    def __init__(self, config: BowConfig) -> None:
+        super().__init__(config, 1)
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        offsets: torch.Tensor | None = None,
+        n_choices: int | None = None,
+        labels: torch.Tensor | None = None,
+    ) -> MultipleChoiceModelOutput:
+        if offsets is None:
+            n_choices = input_ids.shape[1]
+            input_ids = input_ids.flatten(0, 1)
+        logits = self.score(input_ids, offsets).view(-1, n_choices or 1)
+        loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
+        return MultipleChoiceModelOutput(loss=loss, logits=logits)
+
+
+class BowClassifier:
+    """A bag-of-n-grams model behind the `Classifier` protocol. Nothing is truncated and nothing is padded."""
+
+    pads = False
+
+    def __init__(
+        self,
+        module: BowForSequenceClassification | BowForMultipleChoice,
+        label_names: tuple[str, ...],
+        identity: Mapping[str, str],
+    ) -> None:
+        self.module: Any = module
+        self.label_names = label_names
+        self.multiple_choice = isinstance(module, BowForMultipleChoice)
+        self.identity = identity
+
+    def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
+        """The row's texts: one input, or one per choice."""
+        return encode_row(task, row, multiple_choice=self.multiple_choice)
+
+    def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
+        """Hash all n-grams of all rows: text and text pair in separate name spaces, one bag."""
+        config = self.module.config
+        flat = list(chain.from_iterable(inputs))
+        bags = _bags(flat, max_n=config.max_ngram, n_buckets=config.n_buckets)
+        prepared, start = [], 0
+        for row in inputs:
+            prepared.append(Prepared.of(bags[start : start + len(row)]))
+            start += len(row)
+        return prepared
+
+    def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
+        """``input_ids`` padded with 0: (n, width), or (n, choices, width) for multiple choice."""
+        n_sequences = require_rows("BowClassifier", batch)
+        padded, _ = pad_sequences([s for row in batch for s in row.sequences], 0)
+        if self.multiple_choice:
+            padded = padded.reshape(len(batch), n_sequences, -1)
+        return {"input_ids": torch.from_numpy(padded)}
+
+    @torch.inference_mode()
+    def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
+        """Scores, shape (n, n_labels), float32; bags stand one after the other, without padding."""
+        n_sequences = require_rows("BowClassifier", batch)
+        bags = [bag for row in batch for bag in row.sequences]
+        offsets = np.zeros(len(bags), dtype=np.int64)
+        np.cumsum([len(bag) for bag in bags[:-1]], out=offsets[1:])
+        device = self.module.device
+        scores: torch.Tensor = self.module.score(
+            torch.from_numpy(np.concatenate(bags)).to(device), torch.from_numpy(offsets).to(device)
+        )
+        return (scores.view(-1, n_sequences) if self.multiple_choice else scores).float()
+
+
+def _bags(inputs: Sequence[ModelInput], *, max_n: int, n_buckets: int) -> list[NDArray[np.int64]]:
+    """One array of features per input: those of the text, then those of the pair."""
+    if not inputs:
+        return []
+    text, text_lengths = hash_ngrams([given.text for given in inputs], max_n=max_n, n_buckets=n_buckets, salt="text")
+    pair, pair_lengths = hash_ngrams(
+        [given.text_pair or "" for given in inputs], max_n=max_n, n_buckets=n_buckets, salt="pair"
+    )
+    owner = np.concatenate(
+        [
+            np.repeat(np.arange(len(inputs)), text_lengths),
+            np.repeat(np.arange(len(inputs)), pair_lengths),
+        ]
+    )
+    features = np.concatenate([text, pair])[np.argsort(owner, kind="stable")]
+    return np.split(features, np.cumsum(text_lengths + pair_lengths)[:-1])

@@ -1,0 +1,113 @@
+"""What the runner and the trainer need of a model: one protocol, one form of prepared input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from paraconsist.errors import input_error
+from paraconsist.tasks import ModelInput, Task
+
+__all__ = ["Classifier", "Prepared", "encode_row", "pad_sequences"]
+
+TokenArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One row, tokenised.
+
+    Attributes
+    ----------
+    sequences : tuple of int64 array
+        Token (or feature) numbers: one sequence for a classifier, one per choice for multiple choice.
+    type_ids : tuple of int64 array, optional
+        Segment numbers, for models that use them; same shapes as `sequences`.
+    n_tokens : int
+        Real tokens, over all sequences.
+    width : int
+        Length of the longest sequence.
+    """
+
+    sequences: tuple[TokenArray, ...]
+    type_ids: tuple[TokenArray, ...] | None
+    n_tokens: int
+    width: int
+
+    @property
+    def n_sequences(self) -> int:
+        """1, or the number of choices."""
+        return len(self.sequences)
+
+    @classmethod
+    def of(cls, sequences: Sequence[TokenArray], type_ids: Sequence[TokenArray] | None = None) -> Prepared:
+        """Count tokens and width once, when the row is made."""
+        lengths = [len(sequence) for sequence in sequences]
+        types = None if type_ids is None else tuple(type_ids)
+        return cls(tuple(sequences), types, sum(lengths), max(lengths))
+
+
+@runtime_checkable
+class Classifier(Protocol):
+    """A model that gives one score per label for each row. `load_model` returns one."""
+
+    module: torch.nn.Module
+    label_names: tuple[str, ...]
+    multiple_choice: bool
+    pads: bool
+    identity: Mapping[str, str]
+
+    def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
+        """The row's texts: one input, or one per choice."""
+
+    def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
+        """Tokenise all rows at once, on the CPU, without padding."""
+
+    def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
+        """The arguments of the module's `forward` for these rows, padded to the longest, on the CPU."""
+
+    def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
+        """Scores, shape (n, n_labels), float32, on the module's device."""
+
+
+def encode_row(task: Task, row: Mapping[str, Any], *, multiple_choice: bool) -> tuple[ModelInput, ...]:
+    """The row's texts under the task's template: one input, or one per choice."""
+    return task.encode_choices(row) if multiple_choice else (task.encode(row),)
+
+
+def pad_sequences(
+    sequences: Sequence[TokenArray], fill: int, *, left: bool = False
+) -> tuple[TokenArray, NDArray[np.bool_]]:
+    """Pad to the longest sequence.
+
+    Returns
+    -------
+    padded : int64 array, shape (n, width)
+    real : bool array, shape (n, width)
+        False where `fill` was put in.
+    """
+    lengths = np.fromiter((len(s) for s in sequences), dtype=np.int64, count=len(sequences))
+    width = max(int(lengths.max(initial=0)), 1)
+    places = np.arange(width)
+    real = places >= width - lengths[:, None] if left else places < lengths[:, None]
+    padded = np.full((len(sequences), width), fill, dtype=np.int64)
+    padded[real] = np.concatenate(sequences) if len(sequences) else np.empty(0, dtype=np.int64)
+    return padded, real
+
+
+def require_rows(function: str, batch: Sequence[Prepared]) -> int:
+    """Check that a batch is not empty and that its rows have equally many sequences; return that number."""
+    counts = {row.n_sequences for row in batch}
+    if len(counts) != 1:
+        raise input_error(
+            function,
+            "batch",
+            "not be empty, and its rows must have the same number of choices",
+            got=sorted(counts),
+        )
+    return counts.pop()

@@ -1,0 +1,21 @@
+"""Training: fine-tune a classifier so that `load_model` loads it. torch is imported on first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from paraconsist.training.options import TrainingOptions
+from paraconsist.training.presets import PRESETS, Preset, options_from_preset
+
+if TYPE_CHECKING:
+    from paraconsist.training.trainer import train
+
+__all__ = ["PRESETS", "Preset", "TrainingOptions", "options_from_preset", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "train":
+        from paraconsist.training.trainer import train
+
+        return train
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,312 @@
+"""Training rows: from a file or a data set to encoded texts and label numbers, every row checked."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paraconsist.errors import InputError, input_error
+from paraconsist.models.labels import normalise_label
+from paraconsist.predictions import read_table
+from paraconsist.tasks import ModelInput, Task, get_task, infer_task
+from paraconsist.training.options import TrainingOptions
+
+__all__ = ["Examples", "Source", "encode_examples", "find_task", "open_sources", "sample"]
+
+_READY_MADE = ("sentence1", "sentence2")
+_UNLABELLED = ("", "-", "-1")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows as read, before encoding.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    columns : mapping
+        Column -> list of values, all of one length.
+    task : str or None
+        What the data set declares.
+    label_names : tuple of str or None
+        What the data set declares.
+    """
+
+    name: str
+    columns: Mapping[str, Sequence[Any]]
+    task: str | None = None
+    label_names: tuple[str, ...] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Encoded rows.
+
+    Attributes
+    ----------
+    inputs : tuple
+        For each row one `ModelInput`, or one per choice.
+    labels : tuple of int
+        Positions in the label names.
+    n_dropped : int
+        Rows left out for want of a gold label.
+    """
+
+    inputs: tuple[tuple[ModelInput, ...], ...]
+    labels: tuple[int, ...]
+    n_dropped: int = 0
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def majority(self) -> float:
+        """Accuracy of always answering the commonest label, in [0, 1]."""
+        return max(Counter(self.labels).values()) / len(self)
+
+    @property
+    def content_hash(self) -> str:
+        """16 hex digits of texts, labels and order."""
+        digest = hashlib.blake2b(digest_size=8)
+        for row in zip(self.inputs, self.labels, strict=True):
+            digest.update(repr(row).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+
+def open_sources(options: TrainingOptions) -> tuple[Source, Source | None]:
+    """Open the training rows and, where there are any, the evaluation rows.
+
+    A data set with a validation split is evaluated on that, unless other evaluation rows are named.
+    """
+    if options.train_file is not None:
+        rows, validation = _read_file(options.train_file, "train_file"), None
+    else:
+        assert options.dataset is not None  # TrainingOptions requires one of the two
+        rows, validation = _build(options.dataset, "dataset", options.data_dir)
+    if options.eval_file is not None:
+        return rows, _read_file(options.eval_file, "eval_file")
+    if options.eval_dataset is not None:
+        evaluation, own_validation = _build(options.eval_dataset, "eval_dataset", options.data_dir)
+        return rows, own_validation or evaluation
+    return rows, validation
+
+
+def _read_file(file: Path, parameter: str) -> Source:
+    table = read_table(file, function="train", parameter=parameter)
+    return Source(str(file), {name: table[name].to_pylist() for name in table.column_names})
+
+
+def _build(dataset: str, parameter: str, data_dir: str | None) -> tuple[Source, Source | None]:
+    """The training split (else the first) of ``builder:config``, and its validation split if there is one."""
+    from paraconsist.building import prepare
+    from paraconsist.dataset_builders import BUILDERS, builder_class
+
+    name, _, config = dataset.partition(":")
+    if name not in BUILDERS:
+        raise input_error(
+            "train", parameter, f"be builder:config, the builder one of {', '.join(BUILDERS)}", got=dataset
+        )
+    configs = [c.name for c in builder_class(name).BUILDER_CONFIGS]
+    if config not in configs:
+        raise input_error("train", parameter, f"name one of {name}'s configs: {', '.join(configs)}", got=dataset)
+    builder = prepare(name, config, data_dir=data_dir)
+    splits = list(builder.info.splits or ())
+
+    def source(split: str) -> Source:
+        rows = builder.as_dataset(split=split)
+        names = getattr(rows.features.get("label"), "names", None)
+        return Source(
+            dataset if split == "train" else f"{dataset} ({split})",
+            {column: list(rows[column]) for column in rows.column_names},
+            task=builder.config.task,
+            label_names=None if names is None else tuple(names),
+        )
+
+    return (
+        source("train" if "train" in splits else splits[0]),
+        source("validation") if "validation" in splits else None,
+    )
+
+
+def find_task(source: Source, options: TrainingOptions) -> Task:
+    """The task named by the option, else by the data set, else the one that fits the columns."""
+    named = options.task or source.task
+    if named is not None:
+        return get_task(named)
+    try:
+        return infer_task(source.columns)
+    except InputError:
+        raise input_error(
+            "train",
+            "task",
+            "be given, because the columns do not say",
+            got=list(source.columns),
+            remedy="For instance --task defeasible_nli.",
+        ) from None
+
+
+def encode_examples(
+    source: Source,
+    task: Task,
+    options: TrainingOptions,
+    label_names: Sequence[str],
+    *,
+    multiple_choice: bool,
+    say: Callable[[str], None],
+) -> Examples:
+    """Encode and check every row.
+
+    Raises
+    ------
+    InputError
+        For a missing column, a missing text or label, or a label that the task does not have; the message
+        names the row (counted from 0).
+    """
+    labels, kept = _labels(source, options, label_names)
+    encode = _encoder(source, task, options, multiple_choice=multiple_choice, say=say)
+    inputs = tuple(encode(i) for i in kept)
+    n_dropped = source.n_rows - len(kept)
+    if n_dropped:
+        say(f"{source.name}: {n_dropped:,} of {source.n_rows:,} rows have no gold label and are left out.")
+    if not kept:
+        raise input_error("train", options.label_column, "give at least one row a label", got=source.name)
+    return Examples(inputs, tuple(labels), n_dropped)
+
+
+def sample(examples: Examples, limit: int | None, seed: int) -> Examples:
+    """A random sample without replacement, in the order of the rows; everything where `limit` is None."""
+    if limit is None or limit >= len(examples):
+        return examples
+    chosen = np.sort(np.random.default_rng(seed).choice(len(examples), size=limit, replace=False))
+    return Examples(
+        tuple(examples.inputs[i] for i in chosen),
+        tuple(examples.labels[i] for i in chosen),
+        examples.n_dropped,
+    )
+
+
+def _encoder(
+    source: Source,
+    task: Task,
+    options: TrainingOptions,
+    *,
+    multiple_choice: bool,
+    say: Callable[[str], None],
+) -> Callable[[int], tuple[ModelInput, ...]]:
+    """Find out which columns hold the text, and return row number -> inputs."""
+    columns = source.columns
+    if options.text_column is None and set(task.columns) <= set(columns):
+
+        def from_task(i: int) -> tuple[ModelInput, ...]:
+            row = {column: columns[column][i] for column in task.columns} | {"example_id": i}
+            return task.encode_choices(row) if multiple_choice else (task.encode(row),)
+
+        return from_task
+    text, pair = options.text_column, options.text_pair_column
+    if text is None and set(_READY_MADE) <= set(columns):
+        text, pair = _READY_MADE
+        say(f"{source.name}: taking {text!r} as text and {pair!r} as text pair of task {task.name}.")
+    needed = [column for column in (text, pair) if column is not None]
+    missing = [column for column in needed or task.columns if column not in columns]
+    if text is None or missing:
+        raise input_error(
+            "train",
+            missing[0],
+            f"be a column of {source.name}",
+            got=list(columns),
+            remedy=f"Task {task.name} reads {', '.join(task.columns)}; or name the columns with "
+            "--text-column and --text-pair-column.",
+        )
+    if multiple_choice:
+        raise input_error(
+            "train",
+            "head",
+            f"be 'classification' unless the rows have the task's columns {', '.join(task.columns)}",
+            got=options.head,
+        )
+
+    def from_pair(i: int) -> tuple[ModelInput, ...]:
+        values = {column: columns[column][i] for column in needed}
+        for column, value in values.items():
+            if not isinstance(value, str):
+                raise input_error(
+                    "train",
+                    column,
+                    "be text",
+                    got=value,
+                    row=i,
+                    remedy=f"Mend {source.name} or drop the row.",
+                )
+        return (ModelInput(values[text].strip(), values[pair].strip() if pair is not None else None),)
+
+    return from_pair
+
+
+def _labels(source: Source, options: TrainingOptions, names: Sequence[str]) -> tuple[list[int], list[int]]:
+    """Label numbers, and the rows they belong to."""
+    column = options.label_column
+    if column not in source.columns:
+        raise input_error(
+            "train",
+            column,
+            f"be a column of {source.name}",
+            got=list(source.columns),
+            remedy="Name the column of labels with --label-column.",
+        )
+    by_name = {normalise_label(name): i for i, name in enumerate(names)}
+    labels, kept = [], []
+    known: dict[Any, int | None] = {}
+    for i, value in enumerate(source.columns[column]):
+        key = "nan" if isinstance(value, float) and math.isnan(value) else value
+        if key not in known:
+            known[key] = _label(key, by_name, len(names))
+        label = known[key]
+        if label is not None and label >= 0:
+            labels.append(label)
+            kept.append(i)
+        elif label is None:
+            raise input_error(
+                "train",
+                column,
+                f"be one of {', '.join(names)}, or a number from 0 to {len(names) - 1}",
+                got=value,
+                row=i,
+                remedy=f"Mend {source.name}, or name its labels in order with --label-names.",
+            )
+        elif not options.drop_unlabelled:
+            raise input_error(
+                "train",
+                column,
+                "hold a gold label in every row",
+                got=value,
+                row=i,
+                remedy="Fill it in, or leave such rows out with --drop-unlabelled.",
+            )
+    return labels, kept
+
+
+def _label(value: Any, by_name: Mapping[str, int], n_labels: int) -> int | None:
+    """The label's number; -1 for no gold label; None for what is no label."""
+    if value is None or value == "nan" or str(value).strip() in _UNLABELLED:
+        return -1
+    found = by_name.get(normalise_label(str(value)))
+    if found is not None:
+        return found
+    text = str(value).strip()
+    if isinstance(value, bool) or not re.fullmatch(r"\d+(\.0)?", text):
+        return None
+    number = int(float(text))
+    return number if number < n_labels else None

@@ -1,0 +1,150 @@
+"""The model that a training starts from: bow, a bare encoder, or a classifier to go on with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import transformers
+
+from paraconsist.errors import InputError, input_error
+from paraconsist.models.bow import (
+    BowClassifier,
+    BowConfig,
+    BowForMultipleChoice,
+    BowForSequenceClassification,
+)
+from paraconsist.models.classifier import Classifier
+from paraconsist.models.heads import HeadClassifier, longest_input
+from paraconsist.models.labels import resolve_label_map
+from paraconsist.models.loading import checked_max_length, load_head, load_model, open_configuration
+from paraconsist.tasks import Task
+from paraconsist.training.options import TrainingOptions
+
+__all__ = ["starting_model"]
+
+
+def starting_model(
+    options: TrainingOptions,
+    task: Task,
+    label_names: Sequence[str],
+    *,
+    multiple_choice: bool,
+    say: Callable[[str], None],
+) -> Classifier:
+    """Load or make the model to train. The global seed must be set: a new head is drawn from it.
+
+    A head whose labels are the task's by name is kept, in its own order; any other is replaced or renamed,
+    and that is said.
+    """
+    if options.model == "bow":
+        return _new_bow(options, label_names, multiple_choice=multiple_choice)
+    config = open_configuration(options.model, revision=options.revision, trust_remote_code=options.trust_remote_code)
+    if config.model_type == "paraconsist_bow":
+        return _continued_bow(options, task, label_names, multiple_choice=multiple_choice)
+    head: dict[str, Any] = {}
+    auto = transformers.AutoModelForMultipleChoice
+    names = tuple(label_names)
+    if not multiple_choice:
+        auto = transformers.AutoModelForSequenceClassification
+        names, kept = _names_to_keep(config, label_names)
+        head = {
+            "id2label": dict(enumerate(names)),
+            "label2id": {name: i for i, name in enumerate(names)},
+            "ignore_mismatched_sizes": True,
+        }
+        if not kept and any(str(a).endswith("ForSequenceClassification") for a in config.architectures or ()):
+            say(f"The head of {options.model} has other labels; it is now read as {', '.join(names)}.")
+    loaded = load_head(
+        options.model,
+        auto,
+        revision=options.revision,
+        trust_remote_code=options.trust_remote_code,
+        **head,
+    )
+    if loaded.missing:
+        say(f"New weights, not from {options.model}: {', '.join(loaded.missing)}.")
+    _ensure_pad_token(loaded.module, loaded.tokenizer, options.model)
+    limit = checked_max_length("train", options.max_length, longest_input(loaded.module, loaded.tokenizer))
+    return HeadClassifier(
+        loaded.module,
+        loaded.tokenizer,
+        names,
+        multiple_choice=multiple_choice,
+        max_length=limit,
+        identity={"model": options.model},
+    )
+
+
+def _new_bow(options: TrainingOptions, label_names: Sequence[str], *, multiple_choice: bool) -> Classifier:
+    _no_max_length(options)
+    config = BowConfig(
+        n_buckets=options.n_buckets,
+        embedding_dim=options.embedding_dim,
+        max_ngram=options.max_ngram,
+        id2label=dict(enumerate(label_names)),
+        label2id={name: i for i, name in enumerate(label_names)},
+    )
+    kind = BowForMultipleChoice if multiple_choice else BowForSequenceClassification
+    return BowClassifier(kind(config), tuple(label_names), {"model": "bow"})
+
+
+def _continued_bow(
+    options: TrainingOptions, task: Task, label_names: Sequence[str], *, multiple_choice: bool
+) -> Classifier:
+    _no_max_length(options)
+    classifier = load_model(options.model, task=task)
+    if classifier.multiple_choice != multiple_choice or set(classifier.label_names) != set(label_names):
+        raise input_error(
+            "train",
+            "model",
+            "have the labels and the kind of head that the data need, to go on with it",
+            got=(options.model, classifier.label_names),
+            remedy="Start anew with --model bow.",
+        )
+    return classifier
+
+
+def _no_max_length(options: TrainingOptions) -> None:
+    if options.max_length is not None:
+        raise input_error("train", "max_length", "not be given for bow, which cuts nothing", got=options.max_length)
+
+
+def _names_to_keep(config: Any, label_names: Sequence[str]) -> tuple[tuple[str, ...], bool]:
+    """The model's own label order where its labels are the task's; else the task's order."""
+    own = dict(config.id2label or {})
+    try:
+        if sorted(own) != list(range(len(own))):
+            return tuple(label_names), False
+        found = resolve_label_map([own[i] for i in range(len(own))], label_names)
+    except InputError:
+        return tuple(label_names), False
+    if not found.is_one_to_one:
+        return tuple(label_names), False
+    return tuple(label_names[target] for target in found.targets), True
+
+
+def _ensure_pad_token(module: Any, tokenizer: Any, name: str) -> None:
+    """Models of the decoder kind often have no pad token: the end-of-text token serves, as is customary."""
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
+        if tokenizer.pad_token_id is None:
+            raise input_error(
+                "train",
+                "model",
+                "have a tokenizer with a pad, end-of-text or unknown token",
+                got=name,
+                remedy="Add one to its tokenizer.",
+            )
+    module.config.get_text_config().pad_token_id = tokenizer.pad_token_id
+
+
+def checkpoint_to_resume(checkpoints: Path) -> Path | None:
+    """The newest whole checkpoint (its state is written last); None where there is none."""
+    whole = [
+        folder
+        for folder in checkpoints.glob("checkpoint-*")
+        if (folder / "trainer_state.json").is_file() and folder.name.rpartition("-")[2].isdigit()
+    ]
+    return max(whole, key=lambda folder: int(folder.name.rpartition("-")[2]), default=None)

@@ -1,0 +1,301 @@
+"""Fine-tuning on `transformers.Trainer`, for bow and for Hugging Face classifiers alike."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from torch.utils.data import Dataset
+from transformers.trainer_callback import PrinterCallback
+
+from paraconsist.errors import input_error
+from paraconsist.models.bow import BowClassifier
+from paraconsist.models.classifier import Classifier, Prepared
+from paraconsist.models.loading import quiet
+from paraconsist.running.progress import ProgressBar
+from paraconsist.training.data import Examples, Source, encode_examples, find_task, open_sources, sample
+from paraconsist.training.folder import TrainingFolder
+from paraconsist.training.options import TrainingOptions
+from paraconsist.training.start import checkpoint_to_resume, starting_model
+
+__all__ = ["train"]
+
+
+def _warn_only(line: str) -> None:
+    if line.startswith("warning: "):
+        warnings.warn(line.removeprefix("warning: "), UserWarning, stacklevel=3)
+
+
+def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) -> Path:
+    """Train a classifier and save it as a folder that `load_model` loads.
+
+    Parameters
+    ----------
+    options : TrainingOptions
+        What and how; see `paraconsist.training.presets` for named settings.
+    say : callable
+        Takes the lines a person should see (columns taken, inputs cut, accuracy after each epoch). By
+        default only those that begin with ``warning:`` are shown, as Python warnings.
+
+    Returns
+    -------
+    Path
+        `options.output`: ``config.json``, ``model.safetensors``, the tokenizer, and ``training.json`` with
+        options, versions, hashes of the data and the accuracies. While a training runs (or was interrupted)
+        the folder holds ``checkpoints/``.
+
+    Raises
+    ------
+    InputError
+        For unusable rows, models, options or output folders.
+    """
+    started = time.time()
+    is_main = os.environ.get("RANK", "0") == "0"
+    say = say if is_main else (lambda line: None)
+    source, eval_source = open_sources(options)
+    if options.best_model and eval_source is None:
+        raise input_error("train", "best_model", "come with evaluation rows", got=True, remedy="Give --eval-file.")
+    task = find_task(source, options)
+    label_names = options.label_names or source.label_names or task.label_names
+    multiple_choice = _multiple_choice(options, source, task)
+    encode = {"task": task, "options": options, "label_names": label_names, "say": say}
+    rows = encode_examples(source, **encode, multiple_choice=multiple_choice)  # type: ignore[arg-type]
+    rows = sample(rows, options.limit, options.limit_seed)
+    eval_rows = (
+        None if eval_source is None else encode_examples(eval_source, **encode, multiple_choice=multiple_choice)  # type: ignore[arg-type]
+    )
+    _check_labels(rows, label_names, source.name, say)
+    said_of_data = _describe_data(source, rows, eval_source, eval_rows, label_names, say)
+    folder = TrainingFolder(options.output)
+    state = folder.check(options, said_of_data)
+    device: dict[str, Any] = {"use_cpu": True} if options.device == "cpu" else {}
+    if options.model == "bow":
+        device["ddp_find_unused_parameters"] = False
+    arguments = _arguments(options, folder.checkpoints, device, has_eval=eval_rows is not None)
+    if state == "finished":
+        say(f"{options.output} holds this training already, finished.")
+        return options.output
+    with arguments.main_process_first():  # nobody writes before everybody has checked the folder
+        pass
+    if is_main:
+        folder.begin(options, said_of_data)
+    transformers.set_seed(options.seed)
+    classifier = starting_model(options, task, label_names, multiple_choice=multiple_choice, say=say)
+    order = [classifier.label_names.index(name) for name in label_names]
+    trainer = _trainer(classifier, arguments, options, rows, eval_rows, order, say)
+    resumed = checkpoint_to_resume(folder.checkpoints) if state == "interrupted" else None
+    if resumed is not None:
+        say(f"Going on from {resumed.name}.")
+    with quiet():
+        result = trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
+        trainer.save_model(str(options.output))
+    if is_main:
+        metrics = _metrics(trainer, result, eval_rows)
+        folder.finish(metrics, seconds=time.time() - started, n_processes=arguments.world_size)
+        shutil.rmtree(folder.checkpoints, ignore_errors=True)
+        (options.output / "training_args.bin").unlink(missing_ok=True)
+    return options.output
+
+
+class _Rows(Dataset[dict[str, Any]]):
+    """Prepared rows with labels in the model's own order; `input_ids` is there for grouping by length."""
+
+    def __init__(self, prepared: Sequence[Prepared], labels: Sequence[int]) -> None:
+        self._prepared, self._labels = prepared, labels
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def __getitem__(self, i: int) -> dict[str, Any]:
+        row = self._prepared[i]
+        return {"input_ids": range(row.width), "prepared": row, "labels": self._labels[i]}
+
+
+class _Progress(transformers.TrainerCallback):  # type: ignore[misc]
+    """The bar with rate and time left, and a line after each evaluation."""
+
+    def __init__(self, n_rows: int, options: TrainingOptions, say: Callable[[str], None]) -> None:
+        self._n_rows, self._options, self._say = n_rows, options, say
+        self._bar: ProgressBar | None = None
+        self._step = 0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._step = 0
+        self._bar = ProgressBar(
+            state.max_steps * self._rows_a_step(args),
+            "training",
+            visible=self._options.progress and state.is_world_process_zero,
+        ).__enter__()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self._bar is not None:
+            self._bar.advance((state.global_step - self._step) * self._rows_a_step(args))
+        self._step = state.global_step
+
+    def on_evaluate(
+        self, args: Any, state: Any, control: Any, metrics: Mapping[str, float] | None = None, **kwargs: Any
+    ) -> None:
+        if metrics and state.is_world_process_zero:
+            self._say(
+                f"epoch {state.epoch:.0f}: accuracy {100 * metrics['eval_accuracy']:.1f} on the "
+                f"evaluation rows, loss {metrics['eval_loss']:.4f}"
+            )
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self._bar is not None:
+            self._bar.__exit__(None, None, None)
+            self._bar = None
+
+    def _rows_a_step(self, args: Any) -> int:
+        return int(args.train_batch_size * args.gradient_accumulation_steps * args.world_size)
+
+
+def _trainer(
+    classifier: Classifier,
+    arguments: Any,
+    options: TrainingOptions,
+    rows: Examples,
+    eval_rows: Examples | None,
+    order: Sequence[int],
+    say: Callable[[str], None],
+) -> Any:
+    def dataset(examples: Examples) -> _Rows:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            prepared = classifier.prepare(examples.inputs)
+        for warning in caught:
+            say(f"warning: {warning.message}")
+        return _Rows(prepared, [order[label] for label in examples.labels])
+
+    def collate(items: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
+        batch = classifier.collate([item["prepared"] for item in items])
+        return {**batch, "labels": torch.tensor([item["labels"] for item in items])}
+
+    trainer = transformers.Trainer(
+        model=classifier.module,
+        args=arguments,
+        data_collator=collate,
+        train_dataset=dataset(rows),
+        eval_dataset=None if eval_rows is None else dataset(eval_rows),
+        processing_class=None if isinstance(classifier, BowClassifier) else classifier.tokenizer,  # type: ignore[attr-defined]
+        compute_metrics=_accuracy,
+        callbacks=[_Progress(len(rows), options, say)],
+    )
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+def _accuracy(given: Any) -> dict[str, float]:
+    scores = given.predictions[0] if isinstance(given.predictions, tuple) else given.predictions
+    return {"accuracy": float((scores.argmax(axis=-1) == given.label_ids).mean())}
+
+
+def _arguments(options: TrainingOptions, checkpoints: Path, device: Mapping[str, Any], *, has_eval: bool) -> Any:
+    saving = {"save_strategy": "epoch"}
+    if options.save_steps is not None:
+        saving = {"save_strategy": "steps", "save_steps": options.save_steps}  # type: ignore[dict-item]
+    return transformers.TrainingArguments(
+        output_dir=str(checkpoints),
+        per_device_train_batch_size=options.batch_size,
+        per_device_eval_batch_size=max(64, options.batch_size),
+        gradient_accumulation_steps=options.gradient_accumulation,
+        learning_rate=options.learning_rate,
+        num_train_epochs=options.epochs,
+        weight_decay=options.weight_decay,
+        warmup_steps=options.warmup,
+        lr_scheduler_type=options.scheduler,
+        max_grad_norm=options.max_grad_norm,
+        bf16=options.bf16,
+        seed=options.seed,
+        data_seed=options.seed,
+        train_sampling_strategy="group_by_length" if options.group_by_length else "random",
+        remove_unused_columns=False,
+        eval_strategy="epoch" if has_eval else "no",
+        load_best_model_at_end=options.best_model,
+        metric_for_best_model="accuracy" if options.best_model else None,
+        save_total_limit=2,
+        logging_strategy="epoch",
+        report_to="none",
+        disable_tqdm=True,
+        dataloader_pin_memory=torch.cuda.is_available() and options.device != "cpu",
+        label_names=["labels"],
+        **saving,
+        **device,
+    )
+
+
+def _multiple_choice(options: TrainingOptions, source: Source, task: Any) -> bool:
+    possible = bool(task.choices) and set(task.columns) <= set(source.columns)
+    if options.head == "multiple_choice" and not task.choices:
+        raise input_error("train", "head", f"be 'classification' for task {task.name}", got=options.head)
+    return options.head == "multiple_choice" or (options.head == "auto" and possible and options.text_column is None)
+
+
+def _check_labels(rows: Examples, label_names: Sequence[str], name: str, say: Callable[[str], None]) -> None:
+    seen = Counter(rows.labels)
+    if len(seen) < 2:
+        raise input_error(
+            "train",
+            "label",
+            "take at least two values in the training rows",
+            got=label_names[next(iter(seen))],
+            remedy=f"All {len(rows):,} rows of {name} have this one label: nothing can be learnt from them.",
+        )
+    absent = [label for i, label in enumerate(label_names) if i not in seen]
+    if absent:
+        say(f"warning: no training row is labelled {', '.join(absent)}.")
+
+
+def _describe_data(
+    source: Source,
+    rows: Examples,
+    eval_source: Source | None,
+    eval_rows: Examples | None,
+    label_names: Sequence[str],
+    say: Callable[[str], None],
+) -> dict[str, Any]:
+    def describe(name: str, examples: Examples) -> dict[str, Any]:
+        counts = Counter(examples.labels)
+        return {
+            "source": name,
+            "n_rows": len(examples),
+            "n_dropped": examples.n_dropped,
+            "labels": {label: counts[i] for i, label in enumerate(label_names)},
+            "content_hash": examples.content_hash,
+        }
+
+    said = {"train": describe(source.name, rows)}
+    if eval_source is not None and eval_rows is not None:
+        said["eval"] = describe(eval_source.name, eval_rows)
+        known = set(rows.inputs)
+        n_known = sum(given in known for given in eval_rows.inputs)
+        said["eval"]["n_in_train"] = n_known
+        if n_known:
+            say(f"warning: {n_known:,} of {len(eval_rows):,} evaluation inputs are also training inputs.")
+    return said
+
+
+def _metrics(trainer: Any, result: Any, eval_rows: Examples | None) -> dict[str, Any]:
+    history = [entry for entry in trainer.state.log_history if "eval_accuracy" in entry]
+    metrics: dict[str, Any] = {
+        "train_loss": float(result.training_loss),
+        "steps": int(trainer.state.global_step),
+        "epochs": [
+            {"epoch": entry["epoch"], "accuracy": entry["eval_accuracy"], "loss": entry["eval_loss"]}
+            for entry in history
+        ],
+    }
+    if eval_rows is not None and history:
+        best = trainer.args.load_best_model_at_end
+        accuracies = [entry["eval_accuracy"] for entry in history]
+        metrics["eval_accuracy"] = max(accuracies) if best else accuracies[-1]
+        metrics["eval_majority"] = eval_rows.majority
+    return metrics
