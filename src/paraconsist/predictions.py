@@ -136,9 +136,7 @@ def read_table(path: str | os.PathLike[str], *, function: str, parameter: str = 
             remedy=f"It could not be read ({_first_line(problem)}): it may be cut short; write or copy it again.",
         ) from None
     if table.num_rows == 0:
-        raise input_error(
-            function, parameter, "have at least one row", got=str(file), remedy="The file holds none."
-        )
+        raise input_error(function, parameter, "have at least one row", got=str(file), remedy="The file holds none.")
     return table
 
 

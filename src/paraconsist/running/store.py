@@ -24,8 +24,10 @@ from paraconsist.errors import InputError, input_error
 
 try:
     import fcntl
-except ImportError:  # Windows: no advisory locks; two runs into one folder go unnoticed there
-    fcntl = None  # type: ignore[assignment]
+except ImportError:  # Windows has no such locks: two runs into one folder go unnoticed there
+    _LOCKS = False
+else:
+    _LOCKS = True
 
 __all__ = ["ShardWriter", "Store", "store_key"]
 
@@ -108,10 +110,9 @@ class ShardWriter:
             view = view[os.write(self._descriptor, view) :]
 
     def _lock(self) -> None:
-        if fcntl is None:
-            return
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _LOCKS:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise input_error(
                 "run",

@@ -1,0 +1,167 @@
+"""The command line: which commands there are, `--config`, and how errors end.
+
+Command modules import nothing heavy at import time, so that ``paraconsist --help`` is quick.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+import typer
+
+from paraconsist import __version__
+from paraconsist.cli.build import build
+from paraconsist.cli.demo import demo
+from paraconsist.cli.listing import list_
+from paraconsist.cli.run import run
+from paraconsist.cli.score import score
+from paraconsist.cli.train import train
+from paraconsist.errors import InputError, input_error
+
+__all__ = ["app", "main"]
+
+#: Exit codes: what was asked cannot be done as asked; and: stopped by the user.
+BAD_INPUT, INTERRUPTED = 2, 130
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help=(
+        "Does a language model give the same answer however a question is phrased?\n\n"
+        "Every command takes --config FILE.yaml with its options by name; options on the command line win."
+    ),
+)
+for _name, _command in (
+    ("demo", demo),
+    ("build", build),
+    ("train", train),
+    ("run", run),
+    ("score", score),
+    ("list", list_),
+):
+    app.command(_name)(_command)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"paraconsist {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    pass
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit: 0 done, 2 bad input (one line on standard error), 130 interrupted."""
+    command: Any = typer.main.get_command(app)
+    try:
+        given, defaults = _take_config(_with_dashes(sys.argv[1:] if arguments is None else list(arguments)))
+        _check_config(command, given, defaults)
+        code = command.main(
+            args=given,
+            prog_name="paraconsist",
+            standalone_mode=False,
+            default_map=dict.fromkeys(command.commands, defaults),
+        )
+    except InputError as problem:
+        _say(f"error: {problem}")
+        sys.exit(BAD_INPUT)
+    except _usage_errors() as problem:
+        usage: Any = problem
+        if _talks():
+            usage.show()
+        sys.exit(usage.exit_code)
+    except (KeyboardInterrupt, click.Abort, typer.Abort):
+        _say("interrupted: what was finished is kept; the same command goes on from there.")
+        sys.exit(INTERRUPTED)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage_errors() -> tuple[type[BaseException], ...]:
+    """Return what a wrong command line raises; newer typers bring a click of their own, with its own errors."""
+    modules = (sys.modules.get(name) for name in ("click.exceptions", "typer._click.exceptions"))
+    return tuple(module.ClickException for module in modules if module is not None)
+
+
+def _talks() -> bool:
+    """Only one of several processes prints."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _say(line: str) -> None:
+    if _talks():
+        print(line, file=sys.stderr)
+
+
+def _with_dashes(arguments: list[str]) -> list[str]:
+    """Accept ``--batch_tokens`` for ``--batch-tokens``."""
+    out = []
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        out.append(name.replace("_", "-") + equals + value if name.startswith("--") else argument)
+    return out
+
+
+def _take_config(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
+    """Take ``--config FILE`` out of the arguments; return the rest and what the file says."""
+    rest: list[str] = []
+    defaults: dict[str, Any] = {}
+    pending = iter(arguments)
+    for argument in pending:
+        if argument != "--config" and not argument.startswith("--config="):
+            rest.append(argument)
+            continue
+        name = argument.partition("=")[2] or next(pending, "")
+        defaults.update(_read_config(name))
+    return rest, defaults
+
+
+def _read_config(name: str) -> dict[str, Any]:
+    import yaml
+
+    path = Path(name)
+    try:
+        said = yaml.safe_load(path.read_text(encoding="utf-8")) if name else None
+    except OSError:
+        raise input_error("paraconsist", "config", "name a file that can be read", got=name) from None
+    except yaml.YAMLError as problem:
+        where = str(problem).replace("\n", " ")
+        raise input_error("paraconsist", "config", "be valid YAML", got=name, remedy=where) from None
+    if not isinstance(said, dict) or not all(isinstance(key, str) for key in said):
+        raise input_error("paraconsist", "config", "be a YAML mapping of option names to values", got=said)
+    return {key.replace("-", "_"): value for key, value in said.items()}
+
+
+def _check_config(command: Any, arguments: list[str], defaults: dict[str, Any]) -> None:
+    """Refuse names in the file that are no option of the command."""
+    if not defaults:
+        return
+    name = next((a for a in arguments if not a.startswith("-")), None)
+    if name not in command.commands:
+        return
+    parameters = {p.name: p for p in command.commands[name].params}
+    unknown = sorted(set(defaults) - set(parameters))
+    if unknown:
+        raise input_error(
+            f"paraconsist {name}",
+            "config",
+            "name options of the command",
+            got=unknown,
+            remedy=f"Its options are {', '.join(sorted(parameters))}.",
+        )
+    for key, value in defaults.items():
+        if isinstance(value, dict):  # a mapping is written as A=B items
+            defaults[key] = [f"{k}={v}" for k, v in value.items()]
+        elif parameters[key].multiple and not isinstance(value, list):
+            defaults[key] = [value]

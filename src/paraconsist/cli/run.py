@@ -1,0 +1,176 @@
+"""``paraconsist run``: a model over bucket sets, then the measures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from paraconsist.errors import input_error
+
+if TYPE_CHECKING:
+    from paraconsist.running.run import RunReport
+    from paraconsist.running.sources import BucketSet
+
+__all__ = ["quiet_libraries", "run"]
+
+
+def run(
+    model: Annotated[str, typer.Option(help="Hub id, or folder, of a classifier (or of a model that `train` wrote).")],
+    dataset: Annotated[
+        list[str],
+        typer.Option(help="builder:config, a file, a folder, or a Hub name; repeat for several sets."),
+    ],
+    output: Annotated[Path, typer.Option(help="The run folder. The same command goes on with an interrupted run.")],
+    with_test: Annotated[
+        bool, typer.Option(help="Also run the full test set of each set: test accuracy and corrected values.")
+    ] = False,
+    task: Annotated[str | None, typer.Option(help="Task of the sets, where their columns do not say.")] = None,
+    label_map: Annotated[
+        list[str] | None,
+        typer.Option(help="MODEL_LABEL=TASK_LABEL, repeated; may be many-to-one."),
+    ] = None,
+    label_rule: Annotated[
+        str, typer.Option(help="For many-to-one maps: 'argmax' (then map) or 'sum' (of probabilities).")
+    ] = "argmax",
+    revision: Annotated[str | None, typer.Option(help="Revision of a Hub model.")] = None,
+    dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
+    device: Annotated[str | None, typer.Option(help="'cpu', or leave it out for the best there is.")] = None,
+    batch_tokens: Annotated[int | None, typer.Option(min=1, help="Computed tokens a batch, padding included.")] = None,
+    max_length: Annotated[int | None, typer.Option(min=1, help="Cut inputs at this many tokens.")] = None,
+    trust_remote_code: Annotated[bool, typer.Option(help="Run code that comes with a Hub model.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Whole buckets up to this many rows a set.")] = None,
+    data_dir: Annotated[str | None, typer.Option(help="Mirror in place of downloads.")] = None,
+    renormalize: Annotated[bool, typer.Option(help="Divide corrected values by the covered mass.")] = False,
+    confidence_level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    n_resamples: Annotated[int, typer.Option(min=0, help="Bootstrap replicates.")] = 10_000,
+    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    overwrite: Annotated[bool, typer.Option(help="Delete an earlier run in the folder.")] = False,
+) -> None:
+    """Run a model over bucket sets and print its consistency."""
+    mapping = _pairs(label_map)
+    quiet_libraries()
+    from paraconsist.models import load_model
+    from paraconsist.running.batching import BatchPolicy
+    from paraconsist.running.run import RunOptions
+    from paraconsist.running.run import run as run_sets
+    from paraconsist.scoring.score import ScoreOptions
+
+    specs = _with_test_sets(dataset) if with_test else list(dataset)
+
+    def load_sets() -> Sequence[BucketSet]:
+        from paraconsist.running.sources import load_bucket_set
+
+        return [load_bucket_set(s, task=task, data_dir=data_dir).limited(limit) for s in specs]
+
+    report = run_sets(
+        lambda wanted: load_model(
+            model,
+            task=wanted,
+            revision=revision,
+            dtype=dtype,
+            max_length=max_length,
+            trust_remote_code=trust_remote_code,
+        ),
+        load_sets,
+        RunOptions(
+            output=output,
+            label_map=mapping,
+            label_rule=label_rule,
+            device=device,
+            batch=BatchPolicy() if batch_tokens is None else BatchPolicy(max_tokens=batch_tokens),
+            seed=seed,
+            overwrite=overwrite,
+        ),
+    )
+    if report.is_main_process:
+        _say_loop(report)
+        score_run(
+            report.folder.path,
+            ScoreOptions(
+                confidence_level=confidence_level,
+                n_resamples=n_resamples,
+                seed=seed,
+                renormalize=renormalize,
+            ),
+        )
+
+
+def score_run(folder: Path, options: Any) -> None:
+    """Score every predictions file of a run folder, print the tables and write ``results.json``."""
+    from paraconsist.cli.score import show_results
+    from paraconsist.results import to_strict_json
+    from paraconsist.running.folder import RunFolder
+    from paraconsist.scoring.files import score_folder
+
+    run_folder = RunFolder(folder)
+    results = to_strict_json(score_folder(run_folder.predictions_files(), options))
+    show_results(results)
+    run_folder.write_results(results)
+    typer.echo(f"Results in {run_folder.results_file}, predictions in {folder / 'predictions'}.")
+
+
+def quiet_libraries() -> None:
+    """Leave standard error to this command: no progress bars and notices of the libraries below."""
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+
+
+def _with_test_sets(specs: Sequence[str]) -> list[str]:
+    """Add to each set the full test set of its original items."""
+    from paraconsist.dataset_builders import builder_class
+
+    wanted: dict[str, None] = dict.fromkeys(specs)
+    for spec in specs:
+        name, _, config = spec.partition(":")
+        from paraconsist.dataset_builders import BUILDERS
+
+        test = _test_config(config)
+        known = name in BUILDERS and test in {c.name for c in builder_class(name).BUILDER_CONFIGS}
+        if not known:
+            raise input_error(
+                "run",
+                "with_test",
+                "be given only with sets that have a full test set",
+                got=spec,
+                remedy="Run the test set's file as another --dataset and give it to `score --test-predictions`.",
+            )
+        wanted[f"{name}:{test}"] = None
+    return list(wanted)
+
+
+def _test_config(config: str) -> str:
+    return f"{config.removesuffix('_automatic')}_test"
+
+
+def _pairs(items: Sequence[str] | None) -> dict[str, str] | None:
+    """Read ``MODEL_LABEL=TASK_LABEL`` items."""
+    if not items:
+        return None
+    pairs: dict[str, str] = {}
+    for item in items:
+        left, equals, right = item.rpartition("=")
+        if not equals or not left or not right or left in pairs:
+            raise input_error("run", "label_map", "be items of the form MODEL_LABEL=TASK_LABEL, each once", got=item)
+        pairs[left] = right
+    return pairs
+
+
+def _say_loop(report: RunReport) -> None:
+    for task, loop in report.statistics.items():
+        if not loop.n_computed:
+            typer.echo(f"{task}: all {loop.n_inputs:,} distinct inputs were there already.")
+            continue
+        rate = loop.n_computed / max(loop.seconds, 1e-9)
+        again = loop.n_inputs - loop.n_computed
+        found = f" ({again:,} were there already)" if again else ""
+        typer.echo(
+            f"{task}: {loop.n_computed:,} distinct inputs computed{found} in {loop.seconds:.1f} s, "
+            f"{rate:,.0f} inputs/s, {loop.padding:.1%} padding, "
+            f"{loop.n_ranks} process{'es' if loop.n_ranks > 1 else ''}."
+        )

@@ -1,0 +1,92 @@
+"""From the store to the predictions file: every row gets the prediction of its input."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from paraconsist.errors import InputError
+from paraconsist.predictions import KEY_COLUMNS
+from paraconsist.running.sources import BucketSet
+
+if TYPE_CHECKING:
+    from paraconsist.models.labels import LabelMap
+
+__all__ = ["predictions_table", "run_metadata"]
+
+_PACKAGES = ("paraconsist", "torch", "transformers", "accelerate", "datasets", "numpy")
+
+
+def predictions_table(bucket_set: BucketSet, finished: Mapping[str, list[float]], label_map: LabelMap) -> pa.Table:
+    """Give every row of the set the prediction of its input.
+
+    Parameters
+    ----------
+    bucket_set : BucketSet
+        The rows.
+    finished : mapping
+        Input id -> probabilities over the model's labels, from the store.
+    label_map : LabelMap
+        From the model's labels to the task's.
+
+    Returns
+    -------
+    pyarrow.Table
+        `KEY_COLUMNS`, strata, `prediction`, `probabilities` (over the task's labels), `raw_output` (null).
+
+    Raises
+    ------
+    InputError
+        If an input was never computed.
+    """
+    table = bucket_set.table
+    ids = table["input_id"].to_pylist()
+    distinct = {input_id: i for i, input_id in enumerate(dict.fromkeys(ids))}
+    missing = [input_id for input_id in distinct if input_id not in finished]
+    if missing:
+        raise InputError(
+            f"run: {len(missing)} of {len(distinct)} inputs of {bucket_set.name} were not computed "
+            f"(the first is {missing[0]}). Run the same command again to go on."
+        )
+    by_input = np.array([finished[input_id] for input_id in distinct], dtype=np.float64)
+    predictions, probabilities = label_map.apply(by_input)
+    rows = np.array([distinct[input_id] for input_id in ids], dtype=np.int64)
+    columns: dict[str, Any] = {c: table[c] for c in (*KEY_COLUMNS, *bucket_set.strata)}
+    columns["prediction"] = pa.array(predictions[rows].astype(np.int64), mask=predictions[rows] < 0)
+    columns["probabilities"] = pa.array(list(probabilities[rows]), pa.list_(pa.float64()))
+    columns["raw_output"] = pa.nulls(len(rows), pa.string())
+    return pa.table(columns)
+
+
+def run_metadata(
+    bucket_set: BucketSet, model_identity: Mapping[str, Any], label_map: LabelMap, **said: Any
+) -> dict[str, Any]:
+    """Return the run's identity, as it stands in the predictions file."""
+    return {
+        "format": "paraconsist-predictions-1",
+        "set": bucket_set.name,
+        "set_fingerprint": bucket_set.fingerprint,
+        "n_rows": bucket_set.table.num_rows,
+        "task": bucket_set.task.name,
+        "template_hash": bucket_set.task.template_hash,
+        "label_names": list(bucket_set.label_names),
+        "label_map": label_map.describe(),
+        "model": dict(model_identity),
+        "versions": {"python": platform.python_version(), **_versions()},
+        **said,
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "absent"
+    return found

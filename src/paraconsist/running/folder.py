@@ -1,0 +1,121 @@
+"""The run folder: what is in it, and whose run it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paraconsist.errors import InputError, input_error
+
+__all__ = ["RunFolder"]
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Paths of one run: ``run.json``, ``store/``, ``predictions/<set>.parquet``, ``results.json``."""
+
+    path: Path
+
+    @property
+    def store(self) -> Path:
+        return self.path / "store"
+
+    @property
+    def run_file(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def results_file(self) -> Path:
+        return self.path / "results.json"
+
+    def predictions_file(self, set_file_name: str) -> Path:
+        return self.path / "predictions" / f"{set_file_name}.parquet"
+
+    def predictions_files(self) -> list[Path]:
+        return sorted((self.path / "predictions").glob("*.parquet"))
+
+    def open(self, models: Mapping[str, Mapping[str, Any]], *, overwrite: bool = False) -> None:
+        """Make the folder ready for a run, or for going on with the run that is in it.
+
+        Parameters
+        ----------
+        models : mapping
+            Task name -> identity of the model that answers it.
+        overwrite : bool
+            Delete what an earlier run left instead of going on with it.
+
+        Raises
+        ------
+        InputError
+            If the folder cannot be written, holds something else, or holds the run of another model.
+        """
+        try:
+            if overwrite and self.run_file.is_file():
+                shutil.rmtree(self.path)
+            self.path.mkdir(parents=True, exist_ok=True)
+            (self.path / "predictions").mkdir(exist_ok=True)
+            self.store.mkdir(exist_ok=True)
+            probe = self.path / ".writable"
+            probe.write_text("")
+            probe.unlink()
+        except OSError as problem:
+            raise input_error(
+                "run",
+                "output",
+                "be a folder that can be written",
+                got=str(self.path),
+                remedy=f"The system said: {problem.strerror or problem}.",
+            ) from None
+        earlier = self._read().get("models", {})
+        for task, identity in models.items():
+            self._check_same_model(task, earlier.get(task), dict(identity))
+        self.update_run({"models": {task: dict(identity) for task, identity in models.items()}})
+
+    def _check_same_model(self, task: str, earlier: Any, now: dict[str, Any]) -> None:
+        if earlier is None or earlier == now:
+            return
+        differing = [k for k in sorted({*earlier, *now}) if earlier.get(k) != now.get(k)]
+        shown = ", ".join(f"{k}: {earlier.get(k)!r} there, {now.get(k)!r} now" for k in differing)
+        raise InputError(
+            f"run: `output` must be a new folder or hold a run of the same model; {self.path} holds another "
+            f"model's run of task {task} ({shown}). Choose another --output, or give --overwrite to delete it."
+        )
+
+    def _read(self) -> dict[str, Any]:
+        if not self.run_file.exists():
+            return {}
+        try:
+            said = json.loads(self.run_file.read_text(encoding="utf-8"))
+        except ValueError:
+            raise input_error(
+                "run",
+                "output",
+                "hold a readable run.json",
+                got=str(self.run_file),
+                remedy="Give --overwrite to start anew, or choose another folder.",
+            ) from None
+        return dict(said)
+
+    def update_run(self, said: Mapping[str, Any]) -> None:
+        """Add to ``run.json``; what it says of other tasks and sets is kept."""
+        whole = self._read()
+        for key, value in said.items():
+            earlier = whole.get(key)
+            whole[key] = {**earlier, **value} if isinstance(earlier, dict) else value
+        _write_json(self.run_file, whole)
+
+    def write_results(self, results: Mapping[str, Any]) -> None:
+        """Write ``results.json`` whole or not at all."""
+        _write_json(self.results_file, results)
+
+
+def _write_json(path: Path, value: Mapping[str, Any]) -> None:
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    partial.write_text(text + "\n", encoding="utf-8")
+    partial.replace(path)

@@ -1,0 +1,203 @@
+"""The accelerate loop: every distinct input is computed once, by some process, and kept at once."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from accelerate import Accelerator, InitProcessGroupKwargs
+from accelerate.utils import broadcast_object_list, gather_object
+from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
+
+from paraconsist.errors import InputError
+from paraconsist.running.batching import BatchPolicy, Shape, deal, padding_share, plan_batches
+from paraconsist.running.progress import ProgressBar
+from paraconsist.running.sources import BucketSet
+from paraconsist.running.store import ShardWriter, Store
+from paraconsist.tasks import ModelInput
+
+if TYPE_CHECKING:
+    from paraconsist.models import Classifier, Prepared
+
+__all__ = ["LoopStatistics", "compute", "main_first", "start_accelerator"]
+
+T = TypeVar("T")
+Choices = tuple[ModelInput, ...]
+
+
+@dataclass(frozen=True)
+class LoopStatistics:
+    """What one pass of the loop did.
+
+    Attributes
+    ----------
+    n_inputs : int
+        Distinct inputs over the sets.
+    n_computed : int
+        Those computed now; the rest was found in the store.
+    n_tokens : int
+        Real tokens computed, over all processes.
+    padding : float
+        Share of computed tokens that were padding, in [0, 1].
+    seconds : float
+        Time from the plan to the last batch, on the slowest process.
+    n_ranks : int
+        Number of processes.
+    """
+
+    n_inputs: int
+    n_computed: int
+    n_tokens: int
+    padding: float
+    seconds: float
+    n_ranks: int
+
+
+def start_accelerator(*, device: str | None = None) -> Accelerator:
+    """Return the accelerator of this process: the given device, or the best there is."""
+    on_cpu = device == "cpu" or not torch.accelerator.is_available()
+    # Processes wait for one another only at the start and at the end, for as long as their work differs.
+    patience = InitProcessGroupKwargs(timeout=timedelta(days=7))
+    return Accelerator(cpu=on_cpu, kwargs_handlers=[patience])
+
+
+def main_first(accelerator: Accelerator, action: Callable[[], T]) -> T:
+    """Do `action` on the main process, then on the others; an `InputError` of the main one is raised by all."""
+    result: list[T] = []
+    problem: list[InputError | None] = [None]
+    if accelerator.is_main_process:
+        try:
+            result.append(action())
+        except InputError as error:
+            problem[0] = error
+    if accelerator.num_processes > 1:
+        broadcast_object_list(problem)
+    if problem[0] is not None:
+        raise problem[0]
+    return result[0] if result else action()
+
+
+def compute(
+    model: Classifier,
+    sets: Sequence[BucketSet],
+    store: Store,
+    accelerator: Accelerator,
+    policy: BatchPolicy,
+) -> LoopStatistics:
+    """Compute every distinct input of `sets` (all of one task) that `store` does not hold yet.
+
+    Identical inputs are computed once. Inputs are sorted by length over the whole set and cut into batches
+    under a budget of tokens; the batches are dealt to the processes. Each process writes what it has to its
+    own shard after every batch. Nothing is ever matched by position: results carry their `input_id`.
+
+    Raises
+    ------
+    InputError
+        If the model returns numbers that are not finite, or one input alone does not fit in memory.
+    """
+    inputs = _distinct_inputs(model, sets)
+    if accelerator.is_main_process:
+        store.create()
+    accelerator.wait_for_everyone()
+    finished = store.finished()
+    accelerator.wait_for_everyone()  # nobody writes before everybody has read
+    pending = [input_id for input_id in inputs if input_id not in finished]
+    local = _prepare_share(model, [inputs[i] for i in pending], accelerator)
+    shapes = _all_shapes(local, len(pending), accelerator)
+    n_ranks = accelerator.num_processes
+    policy = replace(policy, max_rows=max(1, min(policy.max_rows, math.ceil(len(pending) / n_ranks))))
+    if not model.pads:
+        policy = replace(policy, max_padding=1.0)
+    batches = plan_batches(shapes, policy)
+    mine = deal(batches, accelerator.process_index, n_ranks)
+    model.module.to(accelerator.device).eval()
+    started = time.perf_counter()
+    with (
+        ProgressBar(len(pending), sets[0].task.name, visible=accelerator.is_main_process) as bar,
+        store.writer(accelerator.process_index) as shard,
+    ):
+        for batch in mine:
+            ids = [pending[i] for i in batch]
+            absent = [i for i in batch if i not in local]
+            local.update(zip(absent, model.prepare([inputs[pending[i]] for i in absent]), strict=True))
+            _compute_batch(model, ids, [local.pop(i) for i in batch], shard)
+            bar.advance(len(batch) * n_ranks)
+    accelerator.wait_for_everyone()
+    return LoopStatistics(
+        n_inputs=len(inputs),
+        n_computed=len(pending),
+        n_tokens=sum(shape.n_tokens for shape in shapes),
+        padding=padding_share(shapes, batches) if model.pads else 0.0,
+        seconds=time.perf_counter() - started,
+        n_ranks=n_ranks,
+    )
+
+
+def _distinct_inputs(model: Classifier, sets: Sequence[BucketSet]) -> dict[str, Choices]:
+    """Return what the model reads, once for each distinct input, in order of first appearance."""
+    inputs: dict[str, Choices] = {}
+    for bucket_set in sets:
+        columns = ["input_id", *bucket_set.task.columns]
+        values = (bucket_set.table[c].to_pylist() for c in columns)
+        for input_id, *texts in zip(*values, strict=True):
+            if input_id not in inputs:
+                row = dict(zip(columns[1:], texts, strict=True))
+                inputs[input_id] = model.encode(bucket_set.task, row)
+    return inputs
+
+
+def _prepare_share(model: Classifier, inputs: Sequence[Choices], accelerator: Accelerator) -> dict[int, Prepared]:
+    """Tokenise this process's share of the inputs, to learn how long they are."""
+    rank, n_ranks = accelerator.process_index, accelerator.num_processes
+    share = range(rank, len(inputs), n_ranks)
+    return dict(zip(share, model.prepare(inputs[rank::n_ranks]), strict=True))
+
+
+def _all_shapes(local: dict[int, Prepared], n_inputs: int, accelerator: Accelerator) -> list[Shape]:
+    """Exchange the lengths, and nothing else, between the processes."""
+    measured = [(i, Shape(p.n_tokens, p.width, p.n_sequences)) for i, p in local.items()]
+    if accelerator.num_processes > 1:
+        measured = gather_object(measured)
+    shapes = dict(measured)
+    return [shapes[i] for i in range(n_inputs)]
+
+
+def _compute_batch(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared], shard: ShardWriter) -> None:
+    for part_ids, probabilities in _probabilities(model, ids, prepared):
+        finite = torch.isfinite(probabilities).all(dim=-1)
+        if not bool(finite.all()):
+            bad = part_ids[int((~finite).nonzero()[0])]
+            raise InputError(
+                f"run: the model returned numbers that are not finite for input {bad}. Its weights may be "
+                "damaged, or its numbers pass the range of --dtype: try float32."
+            )
+        shard.append(part_ids, probabilities.tolist())
+
+
+def _probabilities(
+    model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]
+) -> Iterator[tuple[Sequence[str], Any]]:
+    """Yield probabilities for a batch, in halves (and halves of halves) where memory does not suffice."""
+    try:
+        with torch.inference_mode():
+            probabilities = torch.softmax(model.logits(prepared).double(), dim=-1).cpu()
+    except (RuntimeError, MemoryError) as problem:
+        if not (isinstance(problem, MemoryError) or should_reduce_batch_size(problem)):
+            raise
+        if len(ids) == 1:
+            raise InputError(
+                f"run: input {ids[0]} alone does not fit in memory. Give --max-length, a smaller model, "
+                "or --dtype bfloat16."
+            ) from None
+        clear_device_cache()
+    else:
+        yield ids, probabilities
+        return
+    half = len(ids) // 2
+    yield from _probabilities(model, ids[:half], prepared[:half])
+    yield from _probabilities(model, ids[half:], prepared[half:])

@@ -1,0 +1,61 @@
+"""A progress bar with rate and time left, for the process that talks."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+__all__ = ["ProgressBar"]
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:,.0f} inputs/s")
+
+
+class ProgressBar:
+    """Show how many inputs are done; silent where `visible` is false or standard error is no terminal."""
+
+    def __init__(self, total: int, label: str, *, visible: bool) -> None:
+        console = Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            _Rate(),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not (visible and total and sys.stderr.isatty()),
+        )
+        self._total = total
+        self._task = self._progress.add_task(label, total=total)
+
+    def advance(self, n: int) -> None:
+        """Count `n` more inputs as done."""
+        task = self._progress.tasks[0]
+        self._progress.update(self._task, completed=min(self._total, task.completed + n))
+
+    def __enter__(self) -> ProgressBar:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._progress.stop()

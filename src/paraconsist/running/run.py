@@ -1,0 +1,166 @@
+"""One run: models and bucket sets in, a run folder with predictions files out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paraconsist.errors import input_error
+from paraconsist.predictions import write_predictions
+from paraconsist.running.assemble import predictions_table, run_metadata
+from paraconsist.running.batching import BatchPolicy
+from paraconsist.running.folder import RunFolder
+from paraconsist.running.loop import LoopStatistics, compute, main_first, start_accelerator
+from paraconsist.running.multiprocess import end_with_launcher
+from paraconsist.running.sources import BucketSet
+from paraconsist.running.store import Store
+
+if TYPE_CHECKING:
+    from paraconsist.models import Classifier
+    from paraconsist.tasks import Task
+
+__all__ = ["RunOptions", "RunReport", "run"]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run.
+
+    Attributes
+    ----------
+    output : Path
+        The run folder; going on with an interrupted run needs no option.
+    label_map : mapping, optional
+        Model label -> task label, possibly many-to-one; by default labels meet by name.
+    label_rule : {"argmax", "sum"}
+        For many-to-one maps: map the most probable label, or take the largest summed probability.
+    device : str, optional
+        ``"cpu"``, or the accelerator there is.
+    batch : BatchPolicy
+        When a batch is cut.
+    seed : int
+        Recorded in the metadata; a classifier's forward pass uses none.
+    overwrite : bool
+        Delete an earlier run in `output`.
+    """
+
+    output: Path
+    label_map: Mapping[str, str] | None = None
+    label_rule: str = "argmax"
+    device: str | None = None
+    batch: BatchPolicy = field(default_factory=BatchPolicy)
+    seed: int = 0
+    overwrite: bool = False
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a run left: the folder, a predictions file for each set, and what each task's loop did."""
+
+    folder: RunFolder
+    files: Mapping[str, Path]
+    statistics: Mapping[str, LoopStatistics]
+    is_main_process: bool
+
+
+def run(
+    load_model: Callable[[Task], Classifier],
+    load_sets: Callable[[], Sequence[BucketSet]],
+    options: RunOptions,
+) -> RunReport:
+    """Run a model over bucket sets, in as many processes as accelerate's launcher started.
+
+    Parameters
+    ----------
+    load_model : callable
+        Task -> the classifier that answers it.
+    load_sets : callable
+        Returns the sets; called on the main process first, so that data are prepared once.
+    options : RunOptions
+        How to run.
+
+    Returns
+    -------
+    RunReport
+        The predictions files are there when `run` returns on the main process.
+
+    Raises
+    ------
+    InputError
+        For unusable models, sets, label names or folders; on every process alike.
+    """
+    end_with_launcher()
+    accelerator = start_accelerator(device=options.device)
+    started = time.time()
+    sets = main_first(accelerator, load_sets)
+    by_task = _group(sets)
+    models = {name: load_model(group[0].task) for name, group in by_task.items()}
+    label_maps = {s.name: _label_map(models[s.task.name], s, options) for s in sets}
+    folder = RunFolder(options.output)
+    identities = {name: dict(model.identity) for name, model in models.items()}
+    main_first(
+        accelerator,
+        lambda: folder.open(identities, overwrite=options.overwrite) if accelerator.is_main_process else None,
+    )
+    statistics: dict[str, LoopStatistics] = {}
+    files: dict[str, Path] = {}
+    for name, group in by_task.items():
+        task = group[0].task
+        identity = {"model": identities[name], "task": name, "template_hash": task.template_hash}
+        store = Store(folder.store, identity)
+        statistics[name] = compute(models[name], group, store, accelerator, options.batch)
+        if not accelerator.is_main_process:
+            continue
+        finished = store.finished()
+        for bucket_set in group:
+            files[bucket_set.name] = folder.predictions_file(bucket_set.file_name)
+            metadata = run_metadata(
+                bucket_set,
+                identities[name],
+                label_maps[bucket_set.name],
+                n_processes=accelerator.num_processes,
+                batch_policy=options.batch.describe(),
+                device=accelerator.device.type,
+                seed=options.seed,
+            )
+            table = predictions_table(bucket_set, finished, label_maps[bucket_set.name])
+            write_predictions(files[bucket_set.name], table, metadata)
+    if accelerator.is_main_process:
+        folder.update_run(_said(identities, statistics, files, started))
+    accelerator.wait_for_everyone()
+    accelerator.end_training()
+    return RunReport(folder, files, statistics, accelerator.is_main_process)
+
+
+def _group(sets: Sequence[BucketSet]) -> dict[str, list[BucketSet]]:
+    names = [s.name for s in sets]
+    if not names or len(set(names)) < len(names):
+        raise input_error("run", "dataset", "name at least one set, each once", got=names)
+    groups: dict[str, list[BucketSet]] = {}
+    for bucket_set in sets:
+        groups.setdefault(bucket_set.task.name, []).append(bucket_set)
+    return groups
+
+
+def _label_map(model: Classifier, bucket_set: BucketSet, options: RunOptions) -> Any:
+    from paraconsist.models.labels import resolve_label_map
+
+    return resolve_label_map(model.label_names, bucket_set.label_names, options.label_map, rule=options.label_rule)
+
+
+def _said(
+    identities: Mapping[str, Any],
+    statistics: Mapping[str, LoopStatistics],
+    files: Mapping[str, Path],
+    started: float,
+) -> dict[str, Any]:
+    return {
+        "models": dict(identities),
+        "sets": {name: f"predictions/{path.name}" for name, path in files.items()},
+        "loop": {name: vars(s) for name, s in statistics.items()},
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+        "ended": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }

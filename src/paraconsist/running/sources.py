@@ -1,0 +1,290 @@
+"""Where bucket sets come from: this package's builders, a folder or Hub name, or a file of the user's."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from paraconsist.errors import input_error
+from paraconsist.predictions import KEY_COLUMNS, read_table
+from paraconsist.tasks import Task, get_task, infer_task, input_id
+
+__all__ = ["BucketSet", "bucket_set_from_table", "load_bucket_set"]
+
+_FILE_ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
+_ROLES_DEFAULT = "paraphrase"
+
+
+@dataclass(frozen=True)
+class BucketSet:
+    """Rows to predict, in the long format of the bucket set.
+
+    Attributes
+    ----------
+    name : str
+        How results call it, such as ``paranlu:delta_atomic``; `file_name` is its form in file names.
+    task : Task
+        Which columns the model reads.
+    label_names : tuple of str
+        The gold labels' names, in order.
+    table : pyarrow.Table
+        `KEY_COLUMNS`, the task's input columns, strata.
+    fingerprint : str
+        Changes with any change of the rows.
+    """
+
+    name: str
+    task: Task
+    label_names: tuple[str, ...]
+    table: pa.Table
+    fingerprint: str
+
+    @property
+    def file_name(self) -> str:
+        return "".join(c if c.isalnum() or c in "._-" else "-" for c in self.name).strip("-.") or "set"
+
+    @property
+    def strata(self) -> tuple[str, ...]:
+        """Columns that results are broken down by."""
+        known = {*KEY_COLUMNS, *self.task.columns}
+        return tuple(c for c in self.table.column_names if c not in known)
+
+    def limited(self, n_rows: int | None) -> BucketSet:
+        """Return the first whole buckets that fit in `n_rows` rows (at least one bucket)."""
+        if n_rows is None or n_rows >= self.table.num_rows:
+            return self
+        if n_rows < 1:
+            raise input_error("run", "limit", "be at least 1", got=n_rows)
+        wanted: set[str] = set()
+        n_kept = 0
+        sizes: dict[str, int] = {}
+        buckets = self.table["bucket_id"].to_pylist()
+        for bucket in buckets:
+            sizes[bucket] = sizes.get(bucket, 0) + 1
+        for bucket, size in sizes.items():
+            if wanted and n_kept + size > n_rows:
+                break
+            wanted.add(bucket)
+            n_kept += size
+        mask = pa.array([bucket in wanted for bucket in buckets])
+        return BucketSet(
+            self.name,
+            self.task,
+            self.label_names,
+            self.table.filter(mask),
+            f"{self.fingerprint}-limit{n_rows}",
+        )
+
+
+def load_bucket_set(
+    spec: str, *, task: str | None = None, data_dir: str | None = None, split: str = "test"
+) -> BucketSet:
+    """Load the set that `spec` names.
+
+    Parameters
+    ----------
+    spec : str
+        ``builder:config`` for this package's builders (``paranlu:delta_atomic``), a file of rows
+        (Parquet, JSON Lines, CSV, TSV), a folder with a prepared set (``folder`` or ``folder:config``),
+        or a data set on the Hub (``org/name:config``).
+    task : str, optional
+        The task's name; by default what the builder declares, else what the columns fit.
+    data_dir : str, optional
+        Mirror that replaces the network for this package's builders.
+    split : str
+        The split to read.
+
+    Raises
+    ------
+    InputError
+        If there is no such set, or its rows are not a bucket set.
+    """
+    if spec.endswith(_FILE_ENDINGS):
+        path = Path(spec)
+        return bucket_set_from_table(read_table(path, function="run", parameter="dataset"), name=path.stem, task=task)
+    source, _, config = spec.partition(":")
+    from paraconsist.dataset_builders import BUILDERS
+
+    if source in BUILDERS:
+        return _from_builder(source, config, task=task, data_dir=data_dir, split=split)
+    return _from_datasets(source, config or None, task=task, split=split)
+
+
+def _from_builder(name: str, config: str, *, task: str | None, data_dir: str | None, split: str) -> BucketSet:
+    from paraconsist.building import prepare
+    from paraconsist.dataset_builders import builder_class
+
+    configs = [c.name for c in builder_class(name).BUILDER_CONFIGS]
+    if config not in configs:
+        raise input_error(
+            "run", "dataset", f"name a config of {name!r} after a colon: {', '.join(configs)}", got=config
+        )
+    builder = prepare(name, config, data_dir=data_dir)
+    rows = builder.as_dataset(split=split)
+    return bucket_set_from_table(
+        _arrow(rows),
+        name=f"{name}:{config}",
+        task=task or builder.config.task,
+        label_names=tuple(rows.features["label"].names),
+        fingerprint=f"{builder.config.version}-{builder.hash}",
+    )
+
+
+def _from_datasets(source: str, config: str | None, *, task: str | None, split: str) -> BucketSet:
+    from datasets import ClassLabel, load_dataset
+
+    if not Path(source).is_dir() and "/" not in source:
+        from paraconsist.dataset_builders import BUILDERS
+
+        raise input_error(
+            "run",
+            "dataset",
+            "be one of this package's sets, a file, a folder, or a Hub name with a slash",
+            got=source,
+            remedy=f"The package's sets are {', '.join(sorted(BUILDERS))}, each with a config after a colon.",
+        )
+    try:
+        rows = load_dataset(source, config, split=split)
+    except (OSError, ValueError) as problem:
+        raise input_error(
+            "run",
+            "dataset",
+            "be loadable with datasets.load_dataset",
+            got=f"{source}:{config}" if config else source,
+            remedy=f"It said: {str(problem).splitlines()[0]}",
+        ) from None
+    label = rows.features.get("label")
+    return bucket_set_from_table(
+        _arrow(rows),
+        name=f"{Path(source).name}:{config}" if config else Path(source).name,
+        task=task,
+        label_names=tuple(label.names) if isinstance(label, ClassLabel) else None,
+        fingerprint=rows._fingerprint,
+    )
+
+
+def _arrow(rows: Any) -> pa.Table:
+    """Return a data set's Arrow table as a plain one, following its indices."""
+    table = rows.with_format("arrow")[:]
+    return table if isinstance(table, pa.Table) else pa.table(table)
+
+
+def bucket_set_from_table(
+    table: pa.Table,
+    *,
+    name: str,
+    task: str | None = None,
+    label_names: tuple[str, ...] | None = None,
+    fingerprint: str | None = None,
+) -> BucketSet:
+    """Check rows against the long format and fill in what can be filled in.
+
+    `example_id`, `group_id`, `role` and `allowed_labels` may be absent: they become the row's number, the
+    bucket, ``paraphrase``, and ``[label]``. `bucket_id`, `label` and the task's columns may not. Labels
+    given by name become integers; names that are not the task's own make a label set of their own, in
+    alphabetical order. `input_id` is always computed here, so that it can be trusted.
+
+    Raises
+    ------
+    InputError
+        If a column is missing or holds None, an example id occurs twice, or a label is unknown.
+    """
+    found = get_task(task) if task is not None else infer_task(table.column_names)
+    columns: dict[str, Any] = {c: table[c] for c in table.column_names}
+    for column in ("bucket_id", "label", *found.columns):
+        if column not in columns:
+            raise input_error(
+                "run",
+                column,
+                f"be a column of {name}",
+                got=table.column_names,
+                remedy=f"Task {found.name} reads {', '.join(found.columns)}; rename your columns or give --task.",
+            )
+        if columns[column].null_count:
+            row = columns[column].to_pylist().index(None)
+            raise input_error("run", column, "not be empty", got=None, row=row, remedy=f"Mend {name}.")
+    n_rows = table.num_rows
+    columns["bucket_id"] = _strings(columns["bucket_id"])
+    columns["example_id"] = (
+        _strings(columns["example_id"]) if "example_id" in columns else pa.array([f"{name}.{i}" for i in range(n_rows)])
+    )
+    _check_unique(columns["example_id"].to_pylist(), name)
+    columns["group_id"] = _strings(columns["group_id"]) if "group_id" in columns else columns["bucket_id"]
+    if "role" not in columns:
+        columns["role"] = pa.array([_ROLES_DEFAULT] * n_rows)
+    labels = columns["label"].to_pylist()
+    names = label_names or _label_names(labels, found)
+    columns["label"] = _integer_labels(labels, names, name)
+    if "allowed_labels" not in columns:
+        columns["allowed_labels"] = pa.array([[label] for label in columns["label"].to_pylist()])
+    texts = {c: columns[c].to_pylist() for c in found.columns}
+    columns["input_id"] = pa.array(
+        [input_id(found, dict(zip(texts, row, strict=True))) for row in zip(*texts.values(), strict=True)]
+    )
+    strata = [c for c in table.column_names if c not in KEY_COLUMNS and c not in found.columns]
+    ordered = [*KEY_COLUMNS, *found.columns, *strata]
+    return BucketSet(
+        name=name,
+        task=found,
+        label_names=names,
+        table=pa.table({c: columns[c] for c in ordered}),
+        fingerprint=fingerprint or _content_fingerprint(columns),
+    )
+
+
+def _strings(column: Any) -> Any:
+    return column.cast(pa.string())
+
+
+def _check_unique(example_ids: list[str], name: str) -> None:
+    seen: dict[str, int] = {}
+    for row, example_id in enumerate(example_ids):
+        if example_id is None or example_id in seen:
+            raise input_error(
+                "run",
+                "example_id",
+                "be present and unique",
+                got=example_id,
+                row=row,
+                remedy=f"Mend {name}: every row needs an id of its own.",
+            )
+        seen[example_id] = row
+
+
+def _label_names(labels: list[Any], task: Task) -> tuple[str, ...]:
+    """Return the task's own label names, or the file's where it names others (two-way NLI, say)."""
+    named = {label for label in labels if isinstance(label, str)}
+    return task.label_names if named <= set(task.label_names) else tuple(sorted(named))
+
+
+def _integer_labels(labels: list[Any], names: tuple[str, ...], name: str) -> pa.Array:
+    index: Mapping[Any, int] = {label: i for i, label in enumerate(names)}
+    out = []
+    for row, label in enumerate(labels):
+        value = index.get(label) if isinstance(label, str) else label
+        if not isinstance(value, int) or isinstance(value, bool) or not -1 <= value < len(names):
+            raise input_error(
+                "run",
+                "label",
+                f"be one of {', '.join(names)}, or a number from 0 to {len(names) - 1} (-1 for none)",
+                got=label,
+                row=row,
+                remedy=f"Mend {name}.",
+            )
+        out.append(value)
+    return pa.array(out, pa.int64())
+
+
+def _content_fingerprint(columns: Mapping[str, Any]) -> str:
+    import hashlib
+
+    digest = hashlib.sha256()
+    keys = itertools.chain(KEY_COLUMNS, (c for c in columns if c not in KEY_COLUMNS))
+    for column in keys:
+        digest.update(repr((column, columns[column].to_pylist())).encode())
+    return digest.hexdigest()[:16]

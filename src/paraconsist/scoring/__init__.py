@@ -1,0 +1,3 @@
+"""From a predictions file to results: reads predictions, calls the measures, runs no model."""
+
+from __future__ import annotations

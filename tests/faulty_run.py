@@ -1,0 +1,35 @@
+"""Run `paraconsist` and die by SIGKILL at a chosen moment: ``python faulty_run.py POINT N RANK run ...``.
+
+POINT is where in the N-th write of the process with that rank: ``before`` it, ``mid_line``, or ``after`` it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from paraconsist.cli import main
+from paraconsist.running import store
+
+point, number, rank = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+sys.argv[1:4] = []
+written = 0
+write = store.ShardWriter._write
+
+
+def faulty_write(self: store.ShardWriter, data: bytes) -> None:
+    global written
+    written += 1
+    if written < number or os.environ.get("RANK", "0") != rank:
+        write(self, data)
+        return
+    if point == "mid_line":
+        write(self, data[: len(data) - 7])
+    elif point == "after":
+        write(self, data)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+store.ShardWriter._write = faulty_write
+main()

@@ -1,0 +1,50 @@
+"""Batches: every input exactly once, under the budget, with little padding, the same on every process."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paraconsist.running.batching import BatchPolicy, Shape, deal, padding_share, plan_batches
+
+SHAPES = st.lists(
+    st.tuples(st.integers(1, 200), st.sampled_from([1, 2])).map(
+        lambda drawn: Shape(drawn[0] * drawn[1], drawn[0], drawn[1])
+    ),
+    max_size=80,
+)
+
+
+@given(SHAPES, st.integers(1, 2000), st.integers(1, 20))
+def test_each_input_is_in_one_batch_and_budgets_hold(shapes, max_tokens, max_rows):
+    policy = BatchPolicy(max_tokens=max_tokens, max_rows=max_rows)
+    batches = plan_batches(shapes, policy)
+    assert sorted(i for batch in batches for i in batch) == list(range(len(shapes)))
+    for batch in batches:
+        width = max(shapes[i].width for i in batch)
+        assert len(batch) == 1 or width * sum(shapes[i].n_sequences for i in batch) <= max_tokens
+        assert len(batch) <= max_rows
+    widths = [max(shapes[i].width for i in batch) for batch in batches]
+    assert widths == sorted(widths, reverse=True)
+
+
+@given(st.integers(0, 40), st.integers(1, 9))
+def test_dealing_gives_every_batch_to_exactly_one_process(n_batches, n_ranks):
+    batches = [[i] for i in range(n_batches)]
+    hands = [deal(batches, rank, n_ranks) for rank in range(n_ranks)]
+    assert sorted(batch[0] for hand in hands for batch in hand) == list(range(n_batches))
+    assert max(map(len, hands)) - min(map(len, hands)) <= 1
+
+
+def test_sentences_of_ordinary_lengths_leave_little_padding():
+    rng = np.random.default_rng(0)
+    shapes = [Shape(int(n), int(n), 1) for n in rng.poisson(30, size=2000) + 5]
+    batches = plan_batches(shapes, BatchPolicy())
+    assert padding_share(shapes, batches) < 0.03
+    in_order = [list(range(start, min(start + 32, 2000))) for start in range(0, 2000, 32)]
+    assert padding_share(shapes, in_order) > 0.2
+
+
+def test_padding_share_of_nothing_is_zero():
+    assert padding_share([], []) == 0.0
