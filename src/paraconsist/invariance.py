@@ -1,0 +1,266 @@
+"""The IE test: does a model answer a test set as well after a change that keeps its meaning?
+
+"IE" is invariance under equivalence. The statistics on counts are in `paraconsist.paired_tests` and
+`paraconsist.paired_resampling`, the corrections for many runs in `paraconsist.multiple_testing`; here they
+meet the rows.
+
+Source: Salvatore et al. 2023, "A resampling-based method to evaluate NLI models".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from paraconsist._validation import (
+    Column,
+    as_column,
+    as_generator,
+    check_choice,
+    check_comparable,
+    check_fraction,
+    check_same_length,
+    check_whole,
+    code_jointly,
+)
+from paraconsist.errors import input_error
+from paraconsist.invariance_result import METHODS, IETestOptions, IETestResult, Method, assemble
+from paraconsist.multiple_testing import Correction
+from paraconsist.paired_resampling import (
+    mcnemar_replayed_p_value,
+    mcnemar_resampled_p_value,
+    replayed_p_value,
+    resampled_p_value,
+)
+from paraconsist.paired_tests import (
+    FloatArray,
+    IntArray,
+    Ties,
+    exact_p_value,
+    mcnemar_p_value,
+    paired_counts,
+    refuse_rows,
+)
+
+__all__ = ["IETestResult", "Method", "check_labels", "ie_test", "ie_test_from_counts"]
+
+_REPLAYS = ("replay", "mcnemar_replay")
+
+
+def check_labels(predictions: Any, transformed_predictions: Any, references: Any) -> dict[str, Column]:
+    """The three columns of the IE test, checked: of one length, and labels of one kind."""
+    columns = {
+        "predictions": as_column(predictions, function="ie_test", parameter="predictions"),
+        "transformed_predictions": as_column(
+            transformed_predictions, function="ie_test", parameter="transformed_predictions"
+        ),
+        "references": as_column(references, function="ie_test", parameter="references"),
+    }
+    check_same_length("ie_test", columns)
+    check_comparable("ie_test", columns)
+    return columns
+
+
+def ie_test(
+    predictions: Any,
+    transformed_predictions: Any,
+    references: Any,
+    *,
+    runs: Any = None,
+    method: Method = "exact",
+    ties: Ties | None = None,
+    n_resamples: int = 1000,
+    seed: int | np.random.Generator = 0,
+    alpha: float = 0.05,
+    correction: Correction = "bonferroni",
+    confidence_level: float = 0.95,
+) -> IETestResult:
+    """Test whether a model is as accurate on transformed items as on the originals (the IE test).
+
+    The reader learns whether a change that keeps the meaning, and so the gold label, costs accuracy beyond
+    what chance would do to paired answers. With K = n10 - n01 and D = n10 + n01 (see `IETestResult`),
+
+    .. math:: t = K / \\sqrt{D - K^2 / n},
+
+    and p says how often resampled items whose two versions are swapped at random give a t as far out.
+
+    Parameters
+    ----------
+    predictions, transformed_predictions, references : sequence of int or str, shape (n_rows,)
+        Predicted label of the original and of the transformed item, and their common gold label. An answer
+        that could not be read must have a label of its own: it then counts as wrong.
+    runs : sequence of int or str, shape (n_rows,), optional
+        Which run (a training, a rate of transformed training rows) each row comes from: every run is tested,
+        and the correction runs over all of them.
+    method : str
+        ``"exact"``: the limit of the paper's resampling, without a seed. ``"paper"``: equation 14 with
+        `n_resamples` draws. ``"replay"``: the authors' program, row by row, for published numbers; the only
+        methods for which the order of rows matters are this and ``"mcnemar_replay"``. ``"mcnemar"`` (exact
+        binomial), ``"mcnemar_mid_p"``, ``"mcnemar_resampled"``, ``"mcnemar_replay"``: the paper's
+        alternative 1.
+    ties : {"mid", "lower"}, optional
+        For ``"exact"`` only: where P(t* = t) counts. "mid" (the default) halves it, and swapping the two
+        versions leaves p as it is; "lower" is equation 14, without that symmetry.
+    n_resamples : int
+    seed : int or numpy.random.Generator
+        For the methods that resample; the replays take an int.
+    alpha : float
+        Level of the decision about the whole family of runs.
+    correction : {"bonferroni", "holm"}
+        The same decision for the family; Holm may reject more single runs.
+    confidence_level : float
+        Of the interval for the accuracy difference.
+
+    Returns
+    -------
+    IETestResult
+        Where no item changed (D = 0), t is nan and p is 1, with a warning; the replays return the authors' 0.
+
+    Raises
+    ------
+    InputError
+        If columns are empty, mixed, of different lengths, or hold missing values; the row is named.
+
+    References
+    ----------
+    Salvatore et al. 2023, equations 12 to 15.
+
+    Examples
+    --------
+    Three of fifty items are lost by the change, none gained:
+
+    >>> result = ie_test([1] * 50, [0] * 3 + [1] * 47, [1] * 50)
+    >>> print(f"{result.statistic:.3f} {result.p_value:.4f} {result.reject}")
+    1.786 0.0615 False
+    """
+    columns = check_labels(predictions, transformed_predictions, references)
+    options = _options("ie_test", method, ties, n_resamples, seed, alpha, correction, confidence_level)
+    (original, transformed, gold), _ = code_jointly(*columns.values())
+    before, after = original == gold, transformed == gold
+
+    names: list[Any] | None = None
+    run = np.zeros(len(gold), dtype=np.intp)
+    if runs is not None:
+        named = as_column(runs, function="ie_test", parameter="runs")
+        check_same_length("ie_test", {"predictions": columns["predictions"], "runs": named})
+        values, run = np.unique(np.asarray(named.values), return_inverse=True)
+        names = values.tolist()
+    n_runs = 1 if names is None else len(names)
+
+    def per_run(rows: npt.NDArray[np.bool_]) -> IntArray:
+        return np.bincount(run[rows], minlength=n_runs).astype(np.int64)
+
+    n = per_run(np.ones(len(gold), dtype=np.bool_))
+    order = np.argsort(run, kind="stable")  # rows of one run together, in the order given
+    starts = np.concatenate([[0], np.cumsum(n)[:-1]])
+    counts = n, per_run(before & ~after), per_run(after & ~before)
+    if options.method in _REPLAYS:
+        replay = replayed_p_value if options.method == "replay" else mcnemar_replayed_p_value
+        rows = zip(np.split(before[order], starts[1:]), np.split(after[order], starts[1:]), strict=True)
+        p_values = np.array([replay(a, b, seed=options.seed, n_resamples=options.n_resamples) for a, b in rows])
+    else:
+        p_values = _p_values(*counts, options)
+    collapsed = _is_constant(original[order], starts) & ~_is_constant(gold[order], starts)
+    return assemble(*counts, per_run(before), p_values, options, names, collapsed.tolist())
+
+
+def _is_constant(codes: npt.NDArray[Any], starts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Whether each run's codes are all equal; the rows of a run lie together."""
+    equal: npt.NDArray[np.bool_] = np.minimum.reduceat(codes, starts) == np.maximum.reduceat(codes, starts)
+    return equal
+
+
+def ie_test_from_counts(
+    n: npt.ArrayLike,
+    n10: npt.ArrayLike,
+    n01: npt.ArrayLike,
+    *,
+    n_correct: npt.ArrayLike,
+    runs: Sequence[Any] | None = None,
+    method: Method = "exact",
+    ties: Ties | None = None,
+    n_resamples: int = 1000,
+    seed: int | np.random.Generator = 0,
+    alpha: float = 0.05,
+    correction: Correction = "bonferroni",
+    confidence_level: float = 0.95,
+) -> IETestResult:
+    """As `ie_test`, from counts alone, so that big test sets and many runs need no rows.
+
+    Parameters
+    ----------
+    n, n10, n01, n_correct : int or array of int, shape (n_runs,)
+        Items; right on the original only; right on the transformed one only; right on the original in all.
+    runs : sequence, length n_runs, optional
+        Names of the runs; results keep the order given.
+    method, ties, n_resamples, seed, alpha, correction, confidence_level
+        As in `ie_test`; the replays need rows.
+
+    Returns
+    -------
+    IETestResult
+        `collapsed_runs` is None: predictions are not seen.
+
+    Examples
+    --------
+    >>> result = ie_test_from_counts([50, 50], [3, 0], [0, 3], n_correct=[40, 40])
+    >>> [round(p, 4) for p in result.p_values], result.reject
+    ([0.0615, 0.0615], False)
+    """
+    name = "ie_test_from_counts"
+    options = _options(name, method, ties, n_resamples, seed, alpha, correction, confidence_level)
+    if method in _REPLAYS:
+        raise input_error(name, "method", "not be a replay", got=method, remedy="Give the rows to `ie_test`.")
+    shaped = paired_counts(name, n=n, n10=n10, n01=n01, n_correct=n_correct)
+    items, right_before, right_after, correct = (np.atleast_1d(array) for array in shaped)
+    if items.ndim != 1 or items.size == 0:
+        raise input_error(name, "n", "be a number or a list of at least one", got=n)
+    refuse_rows(name, "n_correct", "be at least n10", correct, correct < right_before)
+    wrong = items - correct < right_after
+    refuse_rows(name, "n_correct", "be at most n - n01", correct, wrong)
+    names = list(runs) if runs is not None else list(range(items.size)) if items.size > 1 else None
+    if names is not None and len(names) != items.size:
+        raise input_error(name, "runs", f"have one name per run ({items.size})", got=f"{len(names)} names")
+    p_values = _p_values(items, right_before, right_after, options)
+    return assemble(items, right_before, right_after, correct, p_values, options, names, None)
+
+
+def _options(
+    function: str,
+    method: Method,
+    ties: Ties | None,
+    n_resamples: int,
+    seed: int | np.random.Generator,
+    alpha: float,
+    correction: Correction,
+    confidence_level: float,
+) -> IETestOptions:
+    check_choice(function, "method", method, METHODS)
+    check_choice(function, "correction", correction, get_args(Correction))
+    if method == "exact":
+        ties = "mid" if ties is None else ties
+        check_choice(function, "ties", ties, get_args(Ties))
+    elif ties is not None:
+        raise input_error(function, "ties", "be left out unless `method` is 'exact'", got=ties)
+    if method.endswith("replay"):
+        check_whole(function, "seed", seed, at_least=0)
+    generator = as_generator(function, "seed", seed)
+    total = check_whole(function, "n_resamples", n_resamples)
+    level = check_fraction(function, "confidence_level", confidence_level)
+    alpha = check_fraction(function, "alpha", alpha)
+    return IETestOptions(method, ties, total, seed, generator, alpha, correction, level)
+
+
+def _p_values(n: IntArray, n10: IntArray, n01: IntArray, options: IETestOptions) -> FloatArray:
+    p_values: FloatArray
+    if options.method == "exact":
+        p_values = exact_p_value(n, n10, n01, ties=options.ties or "mid")
+    elif options.method in ("mcnemar", "mcnemar_mid_p"):
+        p_values = mcnemar_p_value(n10, n01, mid_p=options.method == "mcnemar_mid_p")
+    else:
+        resampled = resampled_p_value if options.method == "paper" else mcnemar_resampled_p_value
+        p_values = resampled(n, n10, n01, n_resamples=options.n_resamples, rng=options.generator)
+    return p_values
