@@ -5,7 +5,8 @@ from typing import Any, Optional
 import datasets
 import evaluate
 
-from paraconsist.metric_input import check_call, checked_batch  # From: paraconsist
+from paraconsist.metric_input import check_call  # From: paraconsist
+from paraconsist.metric_labels import label_batch  # From: paraconsist
 from paraconsist.paraphrastic import paraphrastic_consistency  # From: paraconsist
 
 _DESCRIPTION = """
@@ -96,7 +97,7 @@ class ParaphrasticConsistency(evaluate.Metric):
         """Add rows; they are checked here, before Arrow casts 1.7 to 1 and "3" to 3."""
         batch = {"predictions": predictions, "references": references, **kwargs}
         earlier = None if self.writer is None else self.selected_feature_format
-        super().add_batch(**checked_batch(_NAME, batch, _COLUMNS, earlier))
+        super().add_batch(**label_batch(_NAME, batch, _COLUMNS, earlier, ids=("buckets",)))
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
         """Add one row."""

@@ -1,0 +1,292 @@
+"""From the rows of variants to what each item did, for `paraconsist.sensitivity.fooling_rate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from paraconsist._paraphrastic_input import _one_per_bucket
+from paraconsist._validation import (
+    Column,
+    Integers,
+    as_column,
+    check_comparable,
+    check_same_length,
+    code_jointly,
+)
+from paraconsist.buckets import Partition, partition
+from paraconsist.errors import input_error
+from paraconsist.rates import Mask
+
+__all__ = ["Items", "Variants", "count_items", "opposites_of"]
+
+_NAMED = ("entailment", "contradiction")
+_NUMBERED = {0: 2, 2: 0}
+
+
+class Variants(NamedTuple):
+    """The columns of the variants, as given."""
+
+    predictions: Any
+    original_predictions: Any
+    references: Any
+    buckets: Any
+
+
+@dataclass(frozen=True)
+class Items:
+    """What each item (original with its variants) did; arrays of shape (n_items,).
+
+    Attributes
+    ----------
+    right : ndarray of bool
+        The original is answered right.
+    changed, reversed : ndarray of bool
+        A variant in use got another prediction than the original; the opposite one (any other, for labels
+        without an opposite).
+    n_variants : ndarray of int
+        How many variants there are, before any is left out.
+    gold : ndarray of int
+        Gold label, as a code that stands for ``labels[code]``.
+    groups : ndarray of int or None
+    opposites : dict of label to label
+    constant : list
+        [label] if all predictions are one label, else [].
+    warnings : list of str
+    """
+
+    right: Mask
+    changed: Mask
+    reversed: Mask
+    n_variants: npt.NDArray[np.intp]
+    gold: Integers
+    labels: list[Any]
+    groups: Integers | None
+    opposites: dict[Any, Any]
+    constant: list[Any]
+    warnings: list[str]
+
+
+def count_items(
+    function: str,
+    given: Variants,
+    *,
+    originals: Mapping[Any, Any] | None,
+    opposites: Mapping[Any, Any] | None,
+    k: int | None,
+    groups: Any,
+) -> Items:
+    """Check the columns and see what happened to each item."""
+    columns = {name: as_column(values, function=function, parameter=name) for name, values in given._asdict().items()}
+    if groups is not None and not isinstance(groups, Mapping):
+        columns["groups"] = as_column(groups, function=function, parameter="groups")
+    check_same_length(function, columns)
+    named = ("predictions", "original_predictions", "references")
+    check_comparable(function, {name: columns[name] for name in named})
+    divided = partition(columns["buckets"])
+    ids = divided.ids_of()
+
+    listed = _listed_originals(function, originals, columns, ids)
+    (predicted, row_original, row_gold, *more), labels = code_jointly(
+        *(columns[name] for name in named), *(listed.columns if listed else ())
+    )
+    original = _one_per_bucket(
+        function,
+        divided,
+        row_original,
+        "original_predictions",
+        "prediction of its original",
+        columns["original_predictions"].tolist,
+    )
+    gold = _one_per_bucket(function, divided, row_gold, "references", "gold label", columns["references"].tolist)
+    if listed:
+        original, gold = _join(function, divided, original, gold, listed, *more)
+        ids = ids + listed.ids[len(ids) :]
+
+    found, warnings = _opposites(function, opposites, labels, columns["references"].kind)
+    index = {label: code for code, label in enumerate(labels)}
+    opposite = np.full(len(labels), -1, dtype=np.int64)  # -1: the label has an opposite that never occurs
+    has_opposite = np.zeros(len(labels), dtype=np.bool_)
+    for label, other in found.items():
+        if label in index:
+            has_opposite[index[label]], opposite[index[label]] = True, index.get(other, -1)
+
+    used = _first_rows(divided, k)
+    code, predicted_used = divided.codes[used], predicted[used]
+    was = original[code]
+    differs = predicted_used != was
+    reverses = np.where(has_opposite[was], predicted_used == opposite[was], differs)
+    n = len(original)
+    everything = np.concatenate([predicted, original])
+    return Items(
+        right=original == gold,
+        changed=np.bincount(code[differs], minlength=n) > 0,
+        reversed=np.bincount(code[reverses], minlength=n) > 0,
+        n_variants=np.bincount(divided.codes, minlength=n),
+        gold=gold,
+        labels=labels,
+        groups=_item_groups(function, groups, columns, divided, ids),
+        opposites=found,
+        constant=[labels[everything[0]]] if (everything == everything[0]).all() else [],
+        warnings=warnings,
+    )
+
+
+class _Listed(NamedTuple):
+    """The mapping of originals: ids (first those with variants, in the partition's order), and labels."""
+
+    ids: list[Any]
+    columns: tuple[Column, Column]
+
+
+def _listed_originals(
+    function: str, originals: Mapping[Any, Any] | None, columns: Mapping[str, Column], ids: list[Any]
+) -> _Listed | None:
+    if originals is None:
+        return None
+    if not isinstance(originals, Mapping):
+        raise input_error(
+            function,
+            "originals",
+            "map every bucket to its original's (prediction, gold label)",
+            got=originals,
+        )
+    for bucket in ids:
+        if bucket not in originals:
+            raise input_error(
+                function,
+                "originals",
+                f"have the original of bucket {bucket!r}",
+                got=f"{len(originals)} others",
+                remedy="A variant without its original cannot be judged: add it, or leave the variant out.",
+            )
+    with_variants = set(ids)
+    every = ids + [bucket for bucket in originals if bucket not in with_variants]
+    kind = columns["buckets"].kind
+    for bucket, pair in originals.items():
+        if isinstance(bucket, str) != (kind == "string"):
+            raise input_error(function, "originals", f"have {kind}s as buckets, as `buckets`", got=bucket)
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise input_error(
+                function, "originals", "give (prediction, gold label) of a bucket", got=pair, row=repr(bucket)
+            )
+    predicted, gold = (
+        as_column([originals[bucket][side] for bucket in every], function=function, parameter="originals")
+        for side in (0, 1)
+    )
+    check_comparable(function, {"references": columns["references"], "originals": predicted})
+    check_comparable(function, {"references": columns["references"], "originals": gold})
+    return _Listed(every, (predicted, gold))
+
+
+def _join(
+    function: str,
+    divided: Partition,
+    original: Integers,
+    gold: Integers,
+    listed: _Listed,
+    listed_original: Integers,
+    listed_gold: Integers,
+) -> tuple[Integers, Integers]:
+    """Return the originals of all items, once those given twice are seen to agree."""
+    n = len(divided)
+    sides = (("prediction", original, listed_original, 0), ("gold label", gold, listed_gold, 1))
+    for what, of_rows, of_mapping, side in sides:
+        differs = of_rows != of_mapping[:n]
+        if differs.any():
+            code = int(differs.argmax())
+            raise input_error(
+                function,
+                "originals",
+                f"give the {what} that the rows of bucket {divided.id_of(code)!r} give",
+                got=listed.columns[side].tolist()[code],
+            )
+    return listed_original, listed_gold
+
+
+def _first_rows(divided: Partition, k: int | None) -> Any:
+    """Return the rows that are among the first k of their bucket."""
+    if k is None or int(divided.sizes.max()) <= k:
+        return slice(None)
+    order = np.argsort(divided.codes, kind="stable")
+    starts = np.repeat(np.cumsum(divided.sizes) - divided.sizes, divided.sizes)
+    return order[np.arange(len(order)) - starts < k]
+
+
+def _opposites(
+    function: str, opposites: Mapping[Any, Any] | None, labels: list[Any], kind: str
+) -> tuple[dict[Any, Any], list[str]]:
+    """Return label to opposite, checked or by default, and what to warn of."""
+    if opposites is None:
+        return _default_opposites(function, labels, kind)
+    if not isinstance(opposites, Mapping):
+        raise input_error(function, "opposites", "map labels to labels", got=opposites)
+    for label, other in opposites.items():
+        column = as_column([label, other], function=function, parameter="opposites")
+        if column.kind != kind:
+            raise input_error(function, "opposites", f"hold {kind}s, as `references` does", got=label)
+        if label == other:
+            raise input_error(
+                function,
+                "opposites",
+                "map a label to another",
+                got={label: other},
+                remedy="Leave out labels that have no opposite.",
+            )
+    unused = [label for pair in opposites.items() for label in pair if label not in labels]
+    warnings = [f"`opposites` names labels that never occur: {sorted(set(unused))}"] if unused else []
+    return dict(opposites), warnings
+
+
+def _default_opposites(function: str, labels: list[Any], kind: str) -> tuple[dict[Any, Any], list[str]]:
+    remedy = "Map each label to its opposite, e.g. {'entailment': 'contradiction', 'contradiction': 'entailment'}."
+    if kind == "string":
+        named = {str(label).lower(): label for label in labels}
+        if not any(name in named for name in _NAMED):
+            raise input_error(
+                function,
+                "opposites",
+                "be given where no label is called entailment or contradiction",
+                got=None,
+                remedy=remedy,
+            )
+        one, two = (named.get(name, name) for name in _NAMED)
+        return {one: two, two: one}, []
+    if min(labels) < 0 or max(labels) > 2:
+        raise input_error(function, "opposites", "be given where labels are not 0, 1, 2", got=None, remedy=remedy)
+    if 2 in labels:
+        return dict(_NUMBERED), []
+    return dict(_NUMBERED), [
+        "no label 2 occurs, and 0 and 2 are taken for opposites: for a task of two labels give `opposites`"
+    ]
+
+
+def opposites_of(items: Items) -> str:
+    """Return the opposites for a signature."""
+    return ", ".join(f"{label}->{other}" for label, other in items.opposites.items()) or "none"
+
+
+def _item_groups(
+    function: str, groups: Any, columns: Mapping[str, Column], divided: Partition, ids: list[Any]
+) -> Integers | None:
+    if groups is None:
+        return None
+    if not isinstance(groups, Mapping):
+        if len(ids) > len(divided):
+            raise input_error(
+                function,
+                "groups",
+                "map every bucket to its group",
+                got=f"one per row, and {len(ids) - len(divided)} originals without a row",
+            )
+        codes = partition(columns["groups"]).codes
+        return _one_per_bucket(function, divided, codes, "groups", "group", columns["groups"].tolist)
+    for bucket in ids:
+        if bucket not in groups:
+            raise input_error(function, "groups", f"have the group of bucket {bucket!r}", got=f"{len(groups)} others")
+    listed = [groups[bucket] for bucket in ids]
+    return partition(as_column(listed, function=function, parameter="groups")).codes

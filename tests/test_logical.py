@@ -1,0 +1,382 @@
+"""Logical consistency: hand-made cases of every rule, intervals, bad input."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from paraconsist.errors import InputError
+from paraconsist.logical import (
+    additive_inconsistency,
+    negational_inconsistency,
+    prediction_change,
+    semantic_inconsistency,
+    symmetric_inconsistency,
+    transitive_inconsistency,
+)
+
+PAIRS = (semantic_inconsistency, symmetric_inconsistency, negational_inconsistency)
+
+# entailment 0, neutral 1, contradiction 2
+ORIGINAL = [0, 0, 0, 1, 2, 2]
+PERTURBED = [0, 1, 2, 1, 2, 0]
+
+
+def same(value: float, expected: float) -> bool:
+    return value == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+# --------------------------------------------------------------------------------------- pairs, by hand
+
+
+@pytest.mark.parametrize(
+    ("measure", "whole", "by_condition"),
+    [
+        (semantic_inconsistency, 3 / 6, {0: 2 / 3, 1: 0.0, 2: 1 / 2}),
+        (symmetric_inconsistency, 3 / 6, {0: 2 / 3, 1: 0.0, 2: 1 / 2}),
+        (negational_inconsistency, 3 / 6, {0: 1 / 3, 1: 1.0, 2: 1 / 2}),
+    ],
+)
+def test_pairs_by_hand_with_every_condition(measure: Any, whole: float, by_condition: Any) -> None:
+    plain = measure(ORIGINAL, PERTURBED).to_dict()
+    assert plain["inconsistency"] == whole
+    assert plain["n_pairs"] == 6
+    assert "conditional_inconsistency" not in plain
+    for condition, expected in by_condition.items():
+        result = measure(ORIGINAL, PERTURBED, condition=condition)
+        assert same(result.conditional_inconsistency, expected), condition
+        assert result.n_conditional == ORIGINAL.count(condition)
+        assert result.inconsistency == whole
+        assert f"condition:original predicted {condition}" in result.signature
+
+
+@pytest.mark.parametrize("measure", PAIRS)
+def test_label_0_and_false_and_the_empty_name_are_conditions(measure: Any) -> None:
+    assert measure([0, 1], [0, 0], condition=0).n_conditional == 1
+    assert measure([False, True, True], [0, 0, 0], condition=False).n_conditional == 1
+    assert measure(["", "a", "a"], ["", "a", "b"], condition="").n_conditional == 1
+
+
+@pytest.mark.parametrize("measure", PAIRS)
+def test_a_condition_that_never_occurs(measure: Any) -> None:
+    result = measure(ORIGINAL, PERTURBED, condition=7)
+    assert math.isnan(result.conditional_inconsistency)
+    assert result.n_conditional == 0
+    assert result.warnings == (
+        "no original is predicted to be 7",
+        "undefined, so nan: conditional_inconsistency",
+    )
+
+
+def test_accuracy_of_both_sides() -> None:
+    result = negational_inconsistency(
+        ["E", "N"], ["C", "C"], references=["E", "E"], perturbed_references=["C", "C"]
+    ).to_dict()
+    assert (result["accuracy"], result["perturbed_accuracy"]) == (0.5, 1.0)
+    assert set(result["confidence_interval"]) == {"inconsistency", "accuracy", "perturbed_accuracy"}
+    assert "accuracy" not in semantic_inconsistency([1], [1], perturbed_references=[1]).to_dict()
+
+
+def test_constant_answers() -> None:
+    for measure, score in zip(PAIRS, (0, 0, 1), strict=True):
+        result = measure(["x"] * 4, ["x"] * 4)
+        assert result.inconsistency == score
+        assert result.warnings == (f"every prediction is 'x': a constant answer scores {score} whatever the texts say",)
+
+
+# --------------------------------------------------------------------------------------------- transitive
+
+
+def transitive(rows: list[tuple[Any, ...]], **options: Any) -> Any:
+    """Rows of (prediction, allowed, antecedent 1 predicted, gold, antecedent 2 predicted, gold)."""
+    return transitive_inconsistency(*map(list, zip(*rows, strict=True)), **options)
+
+
+def test_every_rule_of_three_way_inference() -> None:
+    not_e, not_c, only_c = [1, 2], [0, 1], [2]
+    rows = [
+        (2, only_c, 0, 0, 2, 2),  # E, C -> C: holds
+        (1, only_c, 0, 0, 2, 2),  # violated
+        (0, only_c, 0, 0, 2, 2),  # violated
+        (0, not_e, 1, 1, 2, 2),  # N, C -> not E: violated
+        (1, not_e, 1, 1, 2, 2),
+        (2, not_e, 1, 1, 2, 2),
+        (0, not_c, 1, 1, 0, 0),  # N, E -> not C
+        (1, not_c, 1, 1, 0, 0),
+        (2, not_c, 1, 1, 0, 0),  # violated
+        (0, only_c, 1, 0, 2, 2),  # antecedent 1 wrong
+        (0, only_c, 0, 0, 1, 2),  # antecedent 2 wrong
+        (0, only_c, 1, 0, 1, 2),  # both wrong
+    ]
+    result = transitive(rows)
+    assert same(result.inconsistency, 4 / 9)
+    assert (result.n_satisfied, result.n_rows) == (9, 12)
+    assert {
+        rule: (round(found["inconsistency"], 4), found["n_satisfied"], found["n_rows"])
+        for rule, found in result.by_rule.items()
+    } == {
+        "0 & 2 -> 2": (0.6667, 3, 6),
+        "1 & 0 -> 0|1": (0.3333, 3, 3),
+        "1 & 2 -> 1|2": (0.3333, 3, 3),
+    }
+
+
+def test_word_senses_two_rules_that_give_the_same_label_are_told_apart() -> None:
+    rows = [("F", "F", "T", "T", "F", "F"), ("T", "F", "F", "F", "T", "T"), ("T", "T", "T", "T", "T", "T")]
+    result = transitive(rows)
+    assert same(result.inconsistency, 1 / 3)
+    assert {rule: found["inconsistency"] for rule, found in result.by_rule.items()} == {
+        "F & T -> F": 1.0,
+        "T & F -> F": 0.0,
+        "T & T -> T": 0.0,
+    }
+
+
+def test_labels_and_lists_of_one_mean_the_same_and_order_and_repeats_do_not_matter() -> None:
+    labels = transitive([(0, 0, 1, 1, 1, 1), (1, 0, 1, 1, 1, 1)]).to_dict()
+    assert transitive([(0, [0], 1, 1, 1, 1), (1, [0], 1, 1, 1, 1)]).to_dict() == labels
+    one = transitive([(0, [2, 1], 0, 0, 0, 0), (2, [1, 2, 1], 0, 0, 0, 0)])
+    assert list(one.by_rule) == ["0 & 0 -> 1|2"]
+    assert one.inconsistency == 0.5
+    for references in (np.array([[1, 2], [1, 2]]), [{1, 2}, (1, 2)], [np.array([1, 2]), [2, 1]]):
+        found = transitive_inconsistency([0, 2], references, [0, 0], [0, 0], [0, 0], [0, 0])
+        assert found.by_rule == one.by_rule
+
+
+def test_a_constant_model_satisfies_no_antecedents() -> None:
+    result = transitive([(0, [2], 0, 0, 0, 2)] * 3)
+    assert math.isnan(result.inconsistency)
+    assert (result.n_satisfied, result.n_rows) == (0, 3)
+    assert math.isnan(result.by_rule["0 & 2 -> 2"]["inconsistency"])
+    assert all(map(math.isnan, result.confidence_interval["inconsistency"]))
+    assert result.warnings == (
+        "no row has both antecedents predicted correctly: nothing follows from them",
+        "undefined, so nan: inconsistency",
+    )
+
+
+def test_a_rule_that_no_row_satisfies_is_named() -> None:
+    result = transitive([(0, [2], 0, 0, 0, 2), (2, [1, 2], 1, 1, 2, 2)])
+    assert result.warnings == ("undefined, so nan, for rules that no row satisfies: 0 & 2 -> 2",)
+
+
+def test_many_labels_and_sets_take_the_sparse_way_to_the_same_numbers() -> None:
+    n = 3000
+    names = [f"label {i}" for i in range(n)]
+    result = transitive_inconsistency(names, [[names[i], names[i - 1]] for i in range(n)], *[names] * 4)
+    assert (result.inconsistency, result.n_satisfied, len(result.by_rule)) == (0.0, n, n)
+    wrong = transitive_inconsistency(names[1:] + names[:1], [[name] for name in names], *[names] * 4)
+    assert wrong.inconsistency == 1.0
+
+
+# ---------------------------------------------------------------------------------- additive, and change
+
+
+def test_additive_by_hand() -> None:
+    result = additive_inconsistency(
+        predictions=[1, 0, 0, 0, 1],
+        references=[1, 1, 0, 0, 0],
+        part_1_predictions=[1, 1, 0, 0, 1],
+        part_2_predictions=[1, 1, 0, 1, 1],
+    )
+    assert same(result.inconsistency, 1 / 3)
+    assert (result.n_satisfied, result.n_rows) == (3, 5)
+    empty = additive_inconsistency([1], [1], [0], [1])
+    assert math.isnan(empty.inconsistency)
+    assert empty.warnings == (
+        "no row has both parts predicted correctly: nothing follows from them",
+        "undefined, so nan: inconsistency",
+    )
+    constant = additive_inconsistency([1, 1], [1, 0], [1, 1], [1, 1])
+    assert constant.inconsistency == 0.0
+    assert constant.warnings == ("every prediction is 1: a constant answer scores 0 whatever the texts say",)
+
+
+def test_change_by_hand() -> None:
+    result = prediction_change(
+        predictions=[0, 1, 2, 0, 1, 2],
+        original_predictions=[0, 0, 1, 1, 1, 2],
+        references=[0, 0, 0, 0, 0, 2],
+        strata=["h", "h", "h", "p", "p", "p"],
+    )
+    assert (result.change_rate, result.n_changed, result.n_pairs) == (0.5, 3, 6)
+    # 0 -> 1 breaks a right answer, 1 -> 0 mends a wrong one, 1 -> 2 leads from wrong to wrong
+    assert (result.correct_to_incorrect, result.incorrect_to_correct) == (1, 1)
+    assert same(result.change_rate_given_correct, 1 / 3)
+    assert same(result.change_rate_given_incorrect, 2 / 3)
+    assert result.by_stratum is not None
+    assert {name: (s["n_changed"], s["n_pairs"]) for name, s in result.by_stratum.items()} == {
+        "h": (2, 3),
+        "p": (1, 3),
+    }
+    low, high = result.by_stratum["h"]["confidence_interval"]["change_rate"]
+    assert low < 2 / 3 < high
+
+
+def test_change_with_several_strata_and_without_wrong_originals() -> None:
+    result = prediction_change([1, 0], [1, 1], [1, 1], strata={"label": [1, 1], "source": [10, 9]})
+    assert result.by_stratum is not None
+    assert list(result.by_stratum["source"]) == ["9", "10"]
+    assert result.by_stratum["label"]["1"]["change_rate"] == 0.5
+    assert math.isnan(result.change_rate_given_incorrect)
+    assert result.warnings == ("undefined, so nan: change_rate_given_incorrect",)
+
+
+# ------------------------------------------------------------------------------------ a perfect model
+
+
+def test_a_perfect_model_scores_0_everywhere() -> None:
+    gold, negated = [0, 1, 2, 0], [2, 0, 0, 1]
+    assert semantic_inconsistency(gold, gold).inconsistency == 0.0
+    assert symmetric_inconsistency(gold, gold).inconsistency == 0.0
+    assert negational_inconsistency(gold, negated).inconsistency == 0.0
+    assert transitive_inconsistency(gold, [[0], [1, 2], [2, 0], [0, 1]], *[gold] * 4).inconsistency == 0.0
+    assert additive_inconsistency(*[gold] * 4).inconsistency == 0.0
+    assert prediction_change(*[gold] * 3).change_rate == 0.0
+
+
+# ------------------------------------------------------------------------------------------- intervals
+
+
+def test_independent_pairs_get_the_exact_interval() -> None:
+    for k, n in [(0, 20), (1, 20), (7, 20), (20, 20)]:
+        result = semantic_inconsistency([0] * n, [1] * k + [0] * (n - k), confidence_level=0.9)
+        exact = stats.binomtest(k, n).proportion_ci(0.9, method="exact")
+        assert result.confidence_interval["inconsistency"] == pytest.approx([exact.low, exact.high])
+        assert "interval:0.9 over pairs, Clopper-Pearson" in result.signature
+
+
+def test_groups_of_equal_rows_widen_the_interval_and_count_as_one() -> None:
+    rng = np.random.default_rng(5)
+    changed = np.repeat(rng.random(40) < 0.3, 10)
+    groups = np.repeat(np.arange(40), 10)
+    rows = semantic_inconsistency(np.zeros(400, int), changed)
+    grouped = semantic_inconsistency(np.zeros(400, int), changed, groups=groups)
+    alone = semantic_inconsistency(np.zeros(40, int), changed[::10], interval_method="bootstrap", n_resamples=10_000)
+    wide, narrow = (np.ptp(r.confidence_interval["inconsistency"]) for r in (grouped, rows))
+    assert wide > 2.5 * narrow
+    assert grouped.confidence_interval["inconsistency"] == pytest.approx(
+        alone.confidence_interval["inconsistency"], abs=0.02
+    )
+    assert "interval:0.95 over groups, bootstrap, 10000 resamples, seed 0" in grouped.signature
+
+
+def test_at_0_and_1_the_interval_counts_groups_with_a_row_in_the_population() -> None:
+    result = negational_inconsistency([0] * 30 + [1] * 30, [1] * 30 + [1] * 30, condition=1, groups=list(range(20)) * 3)
+    assert result.conditional_inconsistency == 1.0
+    low, high = result.confidence_interval["conditional_inconsistency"]
+    assert (low, high) == pytest.approx((0.025 ** (1 / 20), 1.0))
+    assert any("Clopper-Pearson type bound: conditional_inconsistency" in w for w in result.warnings)
+
+
+def test_an_interval_does_not_depend_on_what_else_is_asked_for() -> None:
+    rng = np.random.default_rng(0)
+    a, b, groups = rng.integers(0, 3, (3, 200))
+    bare = semantic_inconsistency(a, b, groups=groups * 50 + np.arange(200) % 40)
+    full = semantic_inconsistency(a, b, groups=groups * 50 + np.arange(200) % 40, condition=1, references=a)
+    name = "inconsistency"
+    assert bare.confidence_interval[name] == full.confidence_interval[name]
+
+
+def test_methods_and_seeds() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 2, (2, 300))
+    groups = np.arange(300) // 3
+    found = {
+        method: semantic_inconsistency(a, b, groups=groups, interval_method=method)
+        for method in ("auto", "bootstrap", "closed_form")
+    }
+    assert found["auto"] == found["bootstrap"]
+    assert found["closed_form"].confidence_interval["inconsistency"] == pytest.approx(
+        found["bootstrap"].confidence_interval["inconsistency"], abs=0.01
+    )
+    assert "closed form" in found["closed_form"].signature
+    generator = [semantic_inconsistency(a, b, groups=groups, seed=np.random.default_rng(3)) for _ in "ab"]
+    assert generator[0] == generator[1]
+    assert "seed given" in generator[0].signature
+    assert semantic_inconsistency(a, b, groups=groups, seed=1) != found["bootstrap"]
+
+
+def test_one_group_and_few_groups() -> None:
+    one = semantic_inconsistency([0, 1], [1, 1], groups=["g", "g"])
+    assert one.warnings == ("one group: no interval for inconsistency",)
+    assert all(map(math.isnan, one.confidence_interval["inconsistency"]))
+    few = semantic_inconsistency([0, 1, 1], [1, 1, 1], groups=[1, 2, 2])
+    assert few.warnings[0] == "only 2 groups: the intervals are rough"
+
+
+# ------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize("measure", PAIRS)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"predictions": []}, "`predictions` must not be empty"),
+        ({"predictions": None}, "`predictions` must be given; got None"),
+        ({"predictions": "0120"}, "`predictions` must be a list or a one-dimensional array; got '0120'"),
+        ({"perturbed_predictions": [0, 1]}, "`perturbed_predictions` must have one value per row of "),
+        ({"predictions": [0, "1", 2, 0]}, "`predictions` must be of one kind throughout; got '1' at row 1"),
+        ({"predictions": [0, 1, None, 0]}, "`predictions` must not hold missing values; got None at row 2"),
+        ({"predictions": [0, 1.5, 2, 0]}, "`predictions` must be of one kind throughout; got 1.5 at row 1"),
+        (
+            {"perturbed_predictions": ["0", "1", "2", "0"]},
+            "`perturbed_predictions` must hold integers, as `predictions` does; got '0' at row 0",
+        ),
+        ({"references": [0]}, "`references` must have one value per row of `predictions` \\(4\\)"),
+        ({"groups": [0]}, "`groups` must have one value per row of `predictions` \\(4\\); got '1 values'"),
+        ({"condition": "0"}, "`condition` must be a number, as the predictions are; got '0'"),
+        ({"condition": [0]}, "`condition` must hold one label; got \\[0\\]"),
+        ({"confidence_level": 95}, "`confidence_level` must lie between 0 and 1; got 95"),
+        ({"n_resamples": 0}, "`n_resamples` must be a whole number of at least 1; got 0"),
+        ({"seed": -1}, "`seed` must be a whole number of at least 0; got -1"),
+        ({"interval_method": "bca"}, "`interval_method` must be one of auto, exact, bootstrap, closed_form"),
+        (
+            {"interval_method": "exact", "groups": [0, 0, 1, 1]},
+            "`interval_method` must not be 'exact' with `groups`",
+        ),
+    ],
+)
+def test_bad_pairs(measure: Any, change: dict[str, Any], message: str) -> None:
+    good = {"predictions": [0, 1, 2, 0], "perturbed_predictions": [0, 1, 1, 1]}
+    with pytest.raises(InputError, match=f"^{measure.__name__}: {message}"):
+        measure(**{**good, **change})
+
+
+@pytest.mark.parametrize(
+    ("references", "message"),
+    [
+        ([[0], 1], "hold labels throughout, or lists of allowed labels throughout; got 1 at row 1"),
+        ([0, [1]], r"hold labels throughout, or lists of allowed labels throughout; got \[1\] at row 1"),
+        ([[0], []], r"allow at least one label; got \[\] at row 1"),
+        ([[0], [1, "2"]], r"hold lists of integers or of strings, nothing missing; got \[1, '2'\] at row 1"),
+        ([[0], [None]], r"hold lists of integers or of strings, nothing missing; got \[None\] at row 1"),
+        ([[0], ["1"]], r"hold integers, as row 0 does; got \['1'\] at row 1"),
+        ([["0"], ["1"]], "hold integers, as `predictions` does"),
+        ([[[0]], [1]], "hold lists of labels"),
+        ([[0]], r"have one value per row of `predictions` \(2\); got '1 values'"),
+        ([], "not be empty"),
+        ("01", "be a list of labels, or of lists of allowed labels; got '01'"),
+        ([None, None], "not hold missing values; got None at row 0"),
+    ],
+)
+def test_bad_rules(references: Any, message: str) -> None:
+    with pytest.raises(InputError, match=f"^transitive_inconsistency: `references` must {message}"):
+        transitive_inconsistency([0, 1], references, [0, 1], [0, 1], [0, 1], [0, 1])
+
+
+def test_bad_antecedents_parts_and_strata() -> None:
+    with pytest.raises(InputError, match="`antecedent_2_references` must have one value per row of"):
+        transitive_inconsistency([0, 1], [0, 1], [0, 1], [0, 1], [0, 1], [0])
+    with pytest.raises(InputError, match="`antecedent_1_references` must hold integers, as `predictions`"):
+        transitive_inconsistency([0, 1], [0, 1], [0, 1], ["0", "1"], [0, 1], [0, 1])
+    with pytest.raises(InputError, match="additive_inconsistency: `part_2_predictions` must be given"):
+        additive_inconsistency([0], [0], [0], None)
+    with pytest.raises(InputError, match="prediction_change: `strata` must have one value per row of"):
+        prediction_change([0, 1], [0, 1], [0, 1], strata=["a"])
+    with pytest.raises(InputError, match=r"`strata\['who'\]` must not hold missing values; got None at row 1"):
+        prediction_change([0, 1], [0, 1], [0, 1], strata={"who": ["a", None]})

@@ -1,0 +1,350 @@
+"""Fooling rates and distribution shift: a hand-worked table, bad input."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.spatial.distance import jensenshannon
+
+from paraconsist.errors import InputError
+from paraconsist.sensitivity import PRESETS, distribution_shift, fooling_rate
+
+E, N, C = "entailment", "neutral", "contradiction"
+
+# item: (prediction on the original, gold label, predictions on its variants)
+TABLE: dict[str, tuple[str, str, list[str]]] = {
+    "e kept": (E, E, [E, E, E, E, E]),
+    "e to n": (E, E, [E, E, N, E, E]),
+    "e to c": (E, E, [E, E, E, C, E]),
+    "e to c, late": (E, E, [E, E, E, E, E, C]),
+    "n kept": (N, N, [N, N, N, N, N]),
+    "n to e": (N, N, [E, N, N, N, N]),
+    "c to n": (C, C, [C, N, C, C, C]),
+    "c to e": (C, C, [E, C, C, C, C]),
+    "c to n and e": (C, C, [C, C, C, N, E]),
+    "e, too few": (E, E, [C, N]),
+    "c, no variants": (C, C, []),
+    "n, no variants": (N, N, []),
+    "wrong, fooled": (E, C, [C, C, C, C, C]),
+    "wrong, kept": (N, E, [N, N, N, N, N]),
+}
+
+
+def columns_of(table: dict[str, tuple[Any, Any, list[Any]]]) -> dict[str, list[Any]]:
+    rows = [(v, o, g, item) for item, (o, g, variants) in table.items() for v in variants]
+    names = ("predictions", "original_predictions", "references", "buckets")
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def originals_of(table: dict[str, tuple[Any, Any, list[Any]]]) -> dict[str, tuple[Any, Any]]:
+    return {item: (original, gold) for item, (original, gold, _) in table.items()}
+
+
+# -------------------------------------------------------------------------------------- the table
+
+
+def test_paper_every_right_original_counts() -> None:
+    result = fooling_rate(**columns_of(TABLE), originals=originals_of(TABLE))
+    # 12 right; another label: e to n, e to c, late, n to e, c to n, c to e, c to n and e, too few
+    # the opposite (any other for neutral): e to c, late, n to e, c to e, c to n and e, too few
+    assert (result.relaxed, result.strict, result.n_items) == (8 / 12, 6 / 12, 12)
+    assert {
+        label: (found["relaxed"], found["strict"], found["n_items"]) for label, found in result.by_label.items()
+    } == {C: (3 / 4, 2 / 4, 4), E: (4 / 5, 3 / 5, 5), N: (1 / 3, 1 / 3, 3)}
+    assert "preset:paper|variants:all|minimum:0|originals:all given" in result.signature
+    assert f"opposites:{E}->{C}, {C}->{E}" in result.signature
+    assert result.warnings == ()
+
+
+def test_paper_without_the_originals_those_without_variants_are_unknown() -> None:
+    result = fooling_rate(**columns_of(TABLE))
+    assert (result.relaxed, result.strict, result.n_items) == (8 / 10, 6 / 10, 10)
+    assert "originals:those with variants" in result.signature
+
+
+def test_code_first_five_and_fewer_are_dropped() -> None:
+    result = fooling_rate(**columns_of(TABLE), originals=originals_of(TABLE), preset="code")
+    # the late change is the sixth variant; three items have fewer than five
+    assert (result.relaxed, result.strict, result.n_items) == (6 / 9, 4 / 9, 9)
+    assert "preset:code|variants:first 5|minimum:5" in result.signature
+    assert result.warnings == ("3 of 12 originals that are answered right have fewer than 5 variants: left out",)
+    assert fooling_rate(**columns_of(TABLE), preset="code").relaxed == result.relaxed
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"minimum": 1}, (8 / 10, 6 / 10, 10)),
+        ({"minimum": 2}, (8 / 10, 6 / 10, 10)),
+        ({"minimum": 3}, (7 / 9, 5 / 9, 9)),
+        ({"minimum": 6}, (1 / 1, 1 / 1, 1)),
+        ({"variants": 1}, (3 / 12, 3 / 12, 12)),
+        ({"variants": 2}, (4 / 12, 3 / 12, 12)),
+        ({"variants": 2, "minimum": 2}, (4 / 10, 3 / 10, 10)),
+        ({"opposites": {E: N, N: E}}, (8 / 12, 6 / 12, 12)),
+        ({"opposites": {}}, (8 / 12, 8 / 12, 12)),
+    ],
+)
+def test_options(options: dict[str, Any], expected: tuple[float, float, int]) -> None:
+    result = fooling_rate(**columns_of(TABLE), originals=originals_of(TABLE), **options)
+    assert (result.relaxed, result.strict, result.n_items) == expected
+
+
+def test_numbers_and_names_in_any_case_mean_the_same() -> None:
+    names = fooling_rate(**columns_of(TABLE))
+    for code in ({E: 0, N: 1, C: 2}, {E: "ENTAILMENT", N: "Neutral", C: "Contradiction"}):
+        table = {i: (code[o], code[g], [code[v] for v in vs]) for i, (o, g, vs) in TABLE.items()}
+        found = fooling_rate(**columns_of(table))
+        assert (found.relaxed, found.strict, found.n_items) == (names.relaxed, names.strict, names.n_items)
+
+
+def test_rows_of_a_bucket_need_not_be_adjacent() -> None:
+    columns = columns_of(TABLE)
+    by_turns = np.argsort([i % 5 for i in range(len(columns["buckets"]))], kind="stable")
+    mixed = {name: [column[i] for i in by_turns] for name, column in columns.items()}
+    assert fooling_rate(**mixed).relaxed == fooling_rate(**columns).relaxed
+
+
+def test_no_item_and_a_constant_answer() -> None:
+    wrong = fooling_rate([0, 0], [0, 0], [1, 1], ["a", "a"], opposites={0: 1, 1: 0})
+    assert math.isnan(wrong.relaxed)
+    assert wrong.n_items == 0
+    assert math.isnan(wrong.by_label["1"]["strict"])
+    assert wrong.warnings == (
+        "no original is answered right and has enough variants",
+        "every prediction is 0: a constant answer scores 0 whatever the texts say",
+        "undefined, so nan: relaxed, strict",
+    )
+    right = fooling_rate([0, 0], [0, 0], [0, 0], ["a", "b"], opposites={0: 1, 1: 0})
+    assert (right.relaxed, right.strict) == (0.0, 0.0)
+    assert right.confidence_interval["relaxed"] == pytest.approx(
+        list(stats.binomtest(0, 2).proportion_ci(0.95, method="exact"))
+    )
+
+
+def test_labels_without_an_item_and_two_labels_without_opposites_are_warned_of() -> None:
+    result = fooling_rate([0, 1], [0, 1], [0, 0], [1, 2])
+    assert result.warnings == (
+        "no label 2 occurs, and 0 and 2 are taken for opposites: for a task of two labels give `opposites`",
+    )
+    result = fooling_rate([0, 2], [0, 2], [0, 1], [1, 2])
+    assert result.warnings == ("undefined, so nan, for gold labels without an item: 1",)
+    result = fooling_rate([0, 2], [0, 2], [0, 2], [1, 2], opposites={0: 2, 5: 0})
+    assert "`opposites` names labels that never occur: [5]" in result.warnings
+
+
+def test_groups_as_a_column_and_as_a_mapping() -> None:
+    columns = columns_of(TABLE)
+    premise = {item: i // 2 for i, item in enumerate(TABLE)}
+    column = [premise[item] for item in columns["buckets"]]
+    by_column = fooling_rate(**columns, groups=column)
+    assert str(by_column) == str(fooling_rate(**columns, groups=premise))
+    assert "interval:0.95 over groups, bootstrap" in by_column.signature
+    assert fooling_rate(**columns, originals=originals_of(TABLE), groups=premise).n_items == 12
+    with pytest.raises(InputError, match="`groups` must map every bucket to its group; got 'one per row, and 2"):
+        fooling_rate(**columns, originals=originals_of(TABLE), groups=column)
+    with pytest.raises(InputError, match="`groups` must have the group of bucket 'e kept'"):
+        fooling_rate(**columns, groups={"x": 1})
+    with pytest.raises(InputError, match="`groups` must give every row of a bucket the same group"):
+        fooling_rate(**columns, groups=list(range(len(column))))
+
+
+# --------------------------------------------------------------------------------- distribution shift
+
+
+def test_the_distance_is_scipys() -> None:
+    rng = np.random.default_rng(0)
+    p, q = rng.dirichlet([0.5, 0.5, 0.5], 200), rng.dirichlet([2, 1, 1], 200)
+    result = distribution_shift(p, q)
+    changed = p.argmax(1) != q.argmax(1)
+    distance = jensenshannon(p, q, base=2, axis=1)
+    assert result.jensen_shannon_distance["changed"] == pytest.approx(distance[changed].mean(), rel=1e-12)
+    assert result.jensen_shannon_distance["unchanged"] == pytest.approx(distance[~changed].mean(), rel=1e-12)
+    assert result.jensen_shannon_divergence["changed"] == pytest.approx((distance[changed] ** 2).mean())
+    assert result.n_changed == changed.sum()
+
+
+def test_shift_by_hand() -> None:
+    result = distribution_shift([[1, 0, 0], [0, 1, 0], [0.5, 0.5, 0]], [[1, 0, 0], [1, 0, 0], [0.5, 0, 0.5]])
+    assert result.jensen_shannon_distance == pytest.approx({"changed": 1.0, "unchanged": math.sqrt(0.5) / 2})
+    assert result.jensen_shannon_divergence == pytest.approx({"changed": 1.0, "unchanged": 0.25})
+    assert result.max_difference == {"changed": 1.0, "unchanged": 0.25}
+    one_hot, half = math.sqrt(2) / 3, np.std([0.5, 0.5, 0])
+    assert result.standard_deviation == pytest.approx({"changed": one_hot, "unchanged": (one_hot + half) / 2})
+
+
+def test_equal_probabilities_shift_by_exactly_0() -> None:
+    p = np.random.default_rng(0).dirichlet([1] * 3, 50)
+    result = distribution_shift(p, p)
+    assert result.jensen_shannon_distance["unchanged"] == 0.0
+    assert math.isnan(result.max_difference["changed"])
+    assert result.warnings == (
+        "no prediction is changed: undefined, so nan, for those",
+        "no spread between unchanged pairs, so the interval is a Clopper-Pearson type bound: "
+        "jensen_shannon_distance, jensen_shannon_divergence, max_difference",
+    )
+    low, high = result.confidence_interval["max_difference"]["unchanged"]
+    assert (low, high) == pytest.approx((0.0, 1 - 0.025 ** (1 / 50)))
+
+
+def test_intervals_of_shifts_resample_groups_and_methods_agree() -> None:
+    rng = np.random.default_rng(3)
+    p, q = rng.dirichlet([1] * 3, 60), rng.dirichlet([1] * 3, 60)
+    p, q, groups = np.repeat(p, 5, axis=0), np.repeat(q, 5, axis=0), np.repeat(np.arange(60), 5)
+    name, side = "jensen_shannon_distance", "changed"
+    found = {
+        method: distribution_shift(p, q, groups=groups, interval_method=method)
+        for method in ("auto", "bootstrap", "closed_form")
+    }
+    assert found["auto"] == found["bootstrap"]
+    widths = {m: float(np.ptp(r.confidence_interval[name][side])) for m, r in found.items()}
+    assert widths["closed_form"] == pytest.approx(widths["bootstrap"], rel=0.15)
+    rows = distribution_shift(p, q)
+    assert np.ptp(rows.confidence_interval[name][side]) < 0.6 * widths["bootstrap"]
+    assert "over groups, bootstrap" in found["auto"].signature
+    assert "over groups, closed form" in found["closed_form"].signature
+
+
+def test_rows_are_divided_by_their_sum_and_ties_go_to_the_first() -> None:
+    result = distribution_shift([[0.501, 0.501], [0.5, 0.5]], [[0.5, 0.5], [0.4, 0.6]])
+    assert result.n_changed == 1
+    assert result.max_difference["unchanged"] == 0.0
+    half = np.float16([[0.3, 0.7]])
+    assert distribution_shift(half, half.astype(np.float64)).n_unchanged == 1
+
+
+def test_one_pair_has_no_interval() -> None:
+    result = distribution_shift([[0.9, 0.1], [0.8, 0.2]], [[0.1, 0.9], [0.9, 0.1]])
+    assert result.warnings == (
+        "one of the pairs is changed: no interval for those",
+        "one of the pairs is unchanged: no interval for those",
+    )
+    assert all(map(math.isnan, result.confidence_interval["max_difference"]["changed"]))
+
+
+# ------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"predictions": []}, "`predictions` must not be empty"),
+        ({"references": [0]}, r"`references` must have one value per row of `predictions` \(3\)"),
+        ({"buckets": ["a", "a"]}, r"`buckets` must have one value per row of `predictions` \(3\)"),
+        (
+            {"original_predictions": [0, 1, 2]},
+            "`original_predictions` must give every row of a bucket the same prediction of its original; "
+            "got 0 at row 0. Bucket 'a' has 1 at row 1",
+        ),
+        (
+            {"references": [0, 2, 2]},
+            "`references` must give every row of a bucket the same gold label; got 0 at row 0. Bucket 'a'",
+        ),
+        ({"references": ["0", "0", "2"]}, "`references` must hold integers, as `predictions` does"),
+        ({"predictions": [3, 0, 2]}, "`opposites` must be given where labels are not 0, 1, 2"),
+        ({"opposites": {0: 0}}, r"`opposites` must map a label to another; got \{0: 0\}. Leave out labels"),
+        ({"opposites": {"0": "2"}}, "`opposites` must hold integers, as `references` does; got '0'"),
+        ({"opposites": [0, 2]}, r"`opposites` must map labels to labels; got \[0, 2\]"),
+        ({"originals": {"a": (0, 0)}}, "`originals` must have the original of bucket 'b'"),
+        ({"originals": [(0, 0)]}, "`originals` must map every bucket to its original's"),
+        ({"originals": {"a": 0, "b": 0}}, r"`originals` must give \(prediction, gold label\) of a bucket"),
+        (
+            {"originals": {"a": (1, 0), "b": (2, 2)}},
+            "`originals` must give the prediction that the rows of bucket 'a' give; got 1",
+        ),
+        (
+            {"originals": {"a": (0, 0), "b": (2, 1)}},
+            "`originals` must give the gold label that the rows of bucket 'b' give; got 1",
+        ),
+        (
+            {"originals": {"a": ("0", "0"), "b": ("2", "2")}},
+            "`originals` must hold integers, as `references` does",
+        ),
+        (
+            {"originals": {"a": (0, 0), "b": (2, 2), 7: (0, 0)}},
+            "`originals` must have strings as buckets, as `buckets`; got 7",
+        ),
+        ({"preset": "both"}, "`preset` must be one of paper, code; got 'both'"),
+        ({"variants": 0}, "`variants` must be a whole number of at least 1; got 0"),
+        ({"minimum": -1}, "`minimum` must be a whole number of at least 0; got -1"),
+        (
+            {"variants": 2, "minimum": 3},
+            r"`minimum` must not be above the number of variants that are used \(2\)",
+        ),
+        ({"variants": 3, "preset": "code"}, r"`minimum` must not be above the number of variants"),
+    ],
+)
+def test_bad_variants(change: dict[str, Any], message: str) -> None:
+    good: dict[str, Any] = {
+        "predictions": [0, 1, 2],
+        "original_predictions": [0, 0, 2],
+        "references": [0, 0, 2],
+        "buckets": ["a", "a", "b"],
+    }
+    with pytest.raises(InputError, match=f"^fooling_rate: {message}"):
+        fooling_rate(**{**good, **change})
+
+
+def test_names_that_are_no_inference_labels_need_opposites() -> None:
+    with pytest.raises(InputError, match="`opposites` must be given where no label is called entailment"):
+        fooling_rate(["yes"], ["yes"], ["yes"], ["a"])
+    assert fooling_rate(["no"], ["yes"], ["yes"], ["a"], opposites={"yes": "no", "no": "yes"}).strict == 1.0
+
+
+def test_presets_are_the_published_ones() -> None:
+    assert PRESETS == {"paper": (None, 0), "code": (5, 5)}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"probabilities": []}, "`probabilities` must not be empty"),
+        ({"probabilities": 0.5}, "`probabilities` must be a list of lists of probabilities; got 0.5"),
+        (
+            {"probabilities": [0.5, 0.5]},
+            "`probabilities` must hold the probabilities of at least two classes",
+        ),
+        ({"probabilities": [[1.0], [1.0]]}, "`probabilities` must hold the probabilities of at least two"),
+        (
+            {"probabilities": [[0.5, 0.5], [0.5, 0.25, 0.25]]},
+            "`probabilities` must have 2 classes, as row 0 has; got .* at row 1",
+        ),
+        (
+            {"probabilities": [[0.5, 0.5], None]},
+            "`probabilities` must hold a list of numbers; got None at row 1",
+        ),
+        (
+            {"probabilities": [[0.5, 0.5], ["x", 1]]},
+            "`probabilities` must hold a list of numbers; got .* row 1",
+        ),
+        (
+            {"probabilities": [[0.5, 0.5], [3.0, -2.0]]},
+            r"`probabilities` must hold probabilities that sum to 1; got \[3.0, -2.0\] at row 1. Give",
+        ),
+        (
+            {"probabilities": [[0.5, 0.5], [math.nan, 1.0]]},
+            r"`probabilities` must hold probabilities that sum to 1; got \[nan, 1.0\] at row 1",
+        ),
+        (
+            {"original_probabilities": [[0.5, 0.5]]},
+            r"`original_probabilities` must have one value per row of `probabilities` \(2\); got '1 values'",
+        ),
+        (
+            {"original_probabilities": [[0.5, 0.25, 0.25]] * 2},
+            "`original_probabilities` must have 2 classes, as `probabilities` has",
+        ),
+        ({"groups": [1]}, r"`groups` must have one value per row of `probabilities` \(2\)"),
+        ({"interval_method": "exact"}, "`interval_method` must be one of auto, bootstrap, closed_form"),
+    ],
+)
+def test_bad_probabilities(change: dict[str, Any], message: str) -> None:
+    good: dict[str, Any] = {
+        "probabilities": [[0.5, 0.5], [0.1, 0.9]],
+        "original_probabilities": [[0.5, 0.5], [0.9, 0.1]],
+    }
+    with pytest.raises(InputError, match=f"^distribution_shift: {message}"):
+        distribution_shift(**{**good, **change})
