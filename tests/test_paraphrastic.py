@@ -281,7 +281,7 @@ def test_test_accuracy() -> None:
         ({"groups": [1]}, "`groups` must have one value per row"),
         (
             {"roles": ["original"] * 80},
-            "`roles` must name at most one original per bucket; got 'more in bucket 0'",
+            "`roles` must name at most one original per bucket; got 4. They are in bucket 0",
         ),
         ({"roles": ["swap"] * 80}, "`roles` must be 'original' or 'paraphrase'; got 'swap' at row 0"),
         ({"original_confidences": {0: 0.5}}, "`test_confidences` must be given too"),

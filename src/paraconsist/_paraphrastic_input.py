@@ -84,8 +84,14 @@ def check_input(function: str, predictions: Any, references: Any, buckets: Any, 
         is_original = _is_original(function, columns["roles"].tolist())
         n_originals = np.bincount(codes[is_original], minlength=len(divided))
         if (n_originals > 1).any():
-            many = divided.id_of(int((n_originals > 1).argmax()))
-            raise input_error(function, "roles", "name at most one original per bucket", got=f"more in bucket {many!r}")
+            many = int((n_originals > 1).argmax())
+            raise input_error(
+                function,
+                "roles",
+                "name at most one original per bucket",
+                got=int(n_originals[many]),
+                remedy=f"They are in bucket {divided.id_of(many)!r}.",
+            )
         originals = Originals(
             (predicted[is_original] == gold[is_original]).astype(np.int64),
             None if bucket_groups is None else bucket_groups[codes[is_original]],

@@ -313,7 +313,8 @@ def _corrected(report: _Report, checked: Checked, sampling: Sampling | None, ren
     thin = int(np.count_nonzero(weights.count_buckets(bucket_deciles) < _FEW_IN_DECILE))
     if thin:
         report.warnings.append(
-            f"{thin} deciles hold fewer than {_FEW_IN_DECILE} buckets: corrected intervals are rough"
+            f"{thin} of the {len(weights.decile)} confidence deciles with buckets hold{'s' if thin == 1 else ''} "
+            f"fewer than {_FEW_IN_DECILE}: corrected intervals are rough"
         )
     if weights.covered_mass < 0.99:
         report.warnings.append(

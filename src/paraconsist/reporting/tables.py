@@ -72,7 +72,7 @@ def _headline(name: str, result: Mapping[str, Any], measure: Mapping[str, Any]) 
     table.add_column("measure")
     table.add_column("value", justify="right")
     table.add_column("interval", justify="right")
-    intervals = measure["confidence_interval"] or {}
+    intervals = measure["confidence_interval"]
     two_labels = math.isclose(measure["agreement"] or 0.0, measure["paraphrastic_consistency"], abs_tol=1e-9)
     for key, label, percent in _ROWS:
         if measure.get(key) is not None and not (key == "agreement" and two_labels):
@@ -83,7 +83,13 @@ def _headline(name: str, result: Mapping[str, Any], measure: Mapping[str, Any]) 
 
 
 def _breakdown(strata: Mapping[str, Mapping[str, Any]]) -> Table:
-    table = Table(box=SIMPLE_HEAD, title="By stratum (per cent)", title_justify="left", title_style="bold")
+    table = Table(
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        title="By stratum (per cent; - is undefined)",
+        title_justify="left",
+        title_style="bold",
+    )
     table.add_column("stratum", no_wrap=True)
     for label in ("buckets", "rows", *(label for _, label in _STRATUM_COLUMNS), "P_C interval"):
         table.add_column(label, justify="right", no_wrap=True)
@@ -95,8 +101,8 @@ def _breakdown(strata: Mapping[str, Mapping[str, Any]]) -> Table:
                 escape(f"  {value}"),
                 f"{measure['n_buckets']:,}",
                 f"{measure['n_examples']:,}",
-                *(_number(measure[key], True).removesuffix(" %") for key, _ in _STRATUM_COLUMNS),
-                _interval((measure["confidence_interval"] or {}).get("paraphrastic_consistency"), True),
+                *(_bare_percent(measure[key]) for key, _ in _STRATUM_COLUMNS),
+                _interval(measure["confidence_interval"].get("paraphrastic_consistency"), True),
             )
         table.add_section()
     return table
@@ -106,6 +112,10 @@ def _number(value: float | None, percent: bool) -> str:
     if value is None or math.isnan(value):
         return "undefined"
     return f"{100 * value:.1f} %" if percent else f"{value:.4f}"
+
+
+def _bare_percent(value: float | None) -> str:
+    return "-" if value is None or math.isnan(value) else f"{100 * value:.1f}"
 
 
 def _interval(bounds: Sequence[float | None] | None, percent: bool) -> str:

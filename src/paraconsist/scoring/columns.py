@@ -298,7 +298,7 @@ def _check_probabilities(probabilities: NDArray[np.float64], name: str) -> None:
 def _strata(predictions: Predictions, names: ColumnNames) -> dict[str, NDArray[Any]]:
     table = predictions.table
     if names.strata is not None:
-        return {name: _plain(table, name, "--stratum") for name in names.strata}
+        return {name: _stratum(table, name) for name in names.strata}
     wanted = predictions.strata if predictions.metadata else ()
     skipped = {*KEY_COLUMNS, *PREDICTION_COLUMNS}
     found = {}
@@ -307,5 +307,12 @@ def _strata(predictions: Predictions, names: ColumnNames) -> dict[str, NDArray[A
         countable = pa.types.is_integer(column.type) or pa.types.is_string(column.type)
         countable = countable or pa.types.is_boolean(column.type) or pa.types.is_large_string(column.type)
         if name not in skipped and countable and not column.null_count:
-            found[name] = _plain(table, name, "--stratum")
+            found[name] = _stratum(table, name)
     return found
+
+
+def _stratum(table: pa.Table, name: str) -> NDArray[Any]:
+    values = _plain(table, name, "--stratum")
+    if pa.types.is_boolean(table.schema.field(name).type):
+        return np.where(values != 0, "yes", "no")
+    return values
