@@ -17,6 +17,7 @@ import pytest
 from test_paraphrastic_goldens import FIGURE_4, KEYS, PRINTED_DIGIT, TABLE_4, TABLE_7
 
 from paraconsist.cli.app import main
+from paraconsist.predictions import write_predictions
 
 COLUMNS = ["--label", "gold", "--prediction", "pred", "--original", "is_original"]
 
@@ -243,6 +244,15 @@ def test_files_that_cannot_be_scored(capsys, tmp_path, monkeypatch, args, senten
     code, _, err = run_command(capsys, "score", *args)
     assert code == 2
     assert sentence in err
+
+
+@pytest.mark.parametrize(("column", "value"), [("label", 2), ("prediction", 7)])
+def test_labels_outside_the_files_own_names(capsys, tmp_path, column, value):
+    rows = [row | {column: value} if i == 9 else row for i, row in enumerate(ROWS)]
+    write_predictions(tmp_path / "p.parquet", pa.Table.from_pylist(rows), {"label_names": ["no", "yes"]})
+    code, _, err = run_command(capsys, "score", tmp_path / "p.parquet")
+    assert code == 2
+    assert f"`{column}` must be one of the file's labels (0 no, 1 yes); got {value} at row 9" in err
 
 
 def test_one_bucket_and_buckets_of_one_are_flagged(capsys, tmp_path):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -65,6 +66,7 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit: 0 done, 2 bad input (one line on standard error), 130 interrupted."""
     command: Any = typer.main.get_command(app)
+    warnings.showwarning = _show_warning
     try:
         given, defaults = _take_config(_with_dashes(sys.argv[1:] if arguments is None else list(arguments)))
         _check_config(command, given, defaults)
@@ -97,6 +99,12 @@ def _usage_errors() -> tuple[type[BaseException], ...]:
 def _talks() -> bool:
     """Only one of several processes prints."""
     return os.environ.get("RANK", "0") == "0"
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Show a warning meant for the user as one line; those meant for programmers stay silent."""
+    if issubclass(category, UserWarning):
+        _say(f"warning: {message}")
 
 
 def _say(line: str) -> None:

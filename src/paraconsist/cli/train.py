@@ -1,4 +1,4 @@
-"""``paraconsist train``: fine-tune a classifier, or train the lexical baseline."""
+"""``paraconsist train``: fine-tune a classifier, or train one of the word-level baselines."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from paraconsist.errors import input_error
+
 __all__ = ["train"]
 
 
@@ -16,7 +18,7 @@ def train(
     output: Annotated[Path, typer.Option(help="Folder to write: new, or an interrupted training with --resume.")],
     model: Annotated[
         str | None,
-        typer.Option(help="'bow', a Hub id, or a folder: an encoder, or a classifier to go on with."),
+        typer.Option(help="bow, glove_bow, bilstm, a Hub id, or a folder: an encoder, or a classifier to go on with."),
     ] = None,
     train_file: Annotated[Path | None, typer.Option(help="Training rows: CSV, TSV, JSON Lines or Parquet.")] = None,
     dataset: Annotated[
@@ -26,7 +28,7 @@ def train(
     eval_dataset: Annotated[str | None, typer.Option(help="The same, from a builder.")] = None,
     task: Annotated[str | None, typer.Option(help="Task of the rows, where their columns do not say.")] = None,
     preset: Annotated[
-        str | None, typer.Option(help="Named settings: bow, s24-roberta, minilm-quick; options given win.")
+        str | None, typer.Option(help="Named settings (`paraconsist list` shows them); options given win.")
     ] = None,
     text_column: Annotated[
         str | None, typer.Option(help="Column with ready-made text, in place of the task's columns.")
@@ -50,12 +52,31 @@ def train(
     gradient_accumulation: Annotated[int | None, typer.Option(help="Batches added up to one step.")] = None,
     max_length: Annotated[int | None, typer.Option(help="Cut inputs at this many tokens.")] = None,
     group_by_length: Annotated[bool | None, typer.Option(help="Batches of similar length: less padding.")] = None,
-    best_model: Annotated[bool, typer.Option(help="Keep the epoch with the best accuracy, not the last.")] = False,
+    best_model: Annotated[bool, typer.Option(help="Keep the best epoch, not the last.")] = False,
+    best_by: Annotated[str | None, typer.Option(help="'accuracy' or 'loss' on the evaluation rows.")] = None,
+    patience: Annotated[
+        int | None, typer.Option(help="Early stopping: end after this many epochs without a better one.")
+    ] = None,
+    vectors: Annotated[
+        Path | None, typer.Option(help="Word vectors (GloVe text format) for glove_bow and bilstm.")
+    ] = None,
+    extra_words: Annotated[int | None, typer.Option(help="Take this many more words of that file.")] = None,
+    freeze_vectors: Annotated[bool, typer.Option(help="Leave the word vectors as they are.")] = False,
+    embedding_dim: Annotated[int | None, typer.Option(help="Length of vectors that start random.")] = None,
+    lstm_size: Annotated[int | None, typer.Option(help="Units of bilstm in each direction.")] = None,
+    lstm_layers: Annotated[int | None, typer.Option(help="Layers of bilstm.")] = None,
+    pooling: Annotated[str | None, typer.Option(help="Of bilstm: max, mean or last.")] = None,
+    mlp_size: Annotated[int | None, typer.Option(help="Units of the fully connected layers.")] = None,
+    mlp_layers: Annotated[int | None, typer.Option(help="How many, the last one included.")] = None,
+    dropout: Annotated[float | None, typer.Option(help="Of glove_bow and bilstm.")] = None,
     bf16: Annotated[bool, typer.Option(help="bfloat16 mixed precision.")] = False,
     save_steps: Annotated[
         int | None, typer.Option(help="Checkpoint after this many steps, in place of each epoch.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of initial weights, order and dropout.")] = 0,
+    seeds: Annotated[
+        str | None, typer.Option(help="Several, with commas: one training each, in OUTPUT/seed-0 and so on.")
+    ] = None,
     resume: Annotated[bool, typer.Option(help="Go on with an interrupted training in the folder.")] = False,
     device: Annotated[str | None, typer.Option(help="'cpu', or leave it out for the best there is.")] = None,
     data_dir: Annotated[str | None, typer.Option(help="Mirror in place of downloads.")] = None,
@@ -66,7 +87,7 @@ def train(
     from paraconsist.cli.run import quiet_libraries
 
     quiet_libraries()
-    from paraconsist.training import options_from_preset
+    from paraconsist.training import options_from_preset, train_seeds
     from paraconsist.training.folder import TrainingFolder
     from paraconsist.training.trainer import train as train_model
 
@@ -95,7 +116,19 @@ def train(
         gradient_accumulation=gradient_accumulation,
         max_length=max_length,
         group_by_length=group_by_length,
-        best_model=best_model,
+        best_model=best_model or None,
+        best_by=best_by,
+        patience=patience,
+        vectors=vectors,
+        extra_words=extra_words,
+        freeze_vectors=freeze_vectors or None,
+        embedding_dim=embedding_dim,
+        lstm_size=lstm_size,
+        lstm_layers=lstm_layers,
+        pooling=pooling,
+        mlp_size=mlp_size,
+        mlp_layers=mlp_layers,
+        dropout=dropout,
         bf16=bf16,
         save_steps=save_steps,
         seed=seed,
@@ -105,9 +138,19 @@ def train(
         revision=revision,
         trust_remote_code=trust_remote_code,
     )
-    folder = train_model(options, say=typer.echo)
-    if folder.is_dir() and (folder / "training.json").is_file():
-        _conclude(folder, TrainingFolder(folder).read())
+    chosen = None if seeds is None else _seeds(seeds)
+    folders = [train_model(options, say=typer.echo)] if chosen is None else train_seeds(options, chosen, say=typer.echo)
+    for folder in folders:
+        if folder.is_dir() and (folder / "training.json").is_file():
+            _conclude(folder, TrainingFolder(folder).read())
+
+
+def _seeds(given: str) -> list[int]:
+    """Read ``0,1,2``."""
+    try:
+        return [int(part) for part in given.split(",")]
+    except ValueError:
+        raise input_error("train", "seeds", "be whole numbers with commas between", got=given) from None
 
 
 def _conclude(folder: Path, said: Mapping[str, Any]) -> None:

@@ -124,6 +124,8 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
     table = predictions.table
     labels = _plain(table, names.label, "--label")
     guesses, unparsed = _predictions(table, names.prediction, labels)
+    for name, values in ((names.label, labels), (names.prediction, guesses[~unparsed])):
+        _check_known(name, values, predictions.label_names)
     buckets = groups = None
     if need_buckets:
         buckets = _plain(table, names.bucket, "--bucket")
@@ -208,6 +210,18 @@ def _predictions(table: pa.Table, name: str, labels: NDArray[Any]) -> tuple[NDAr
         )
         values[unparsed] = _UNPARSED_TEXT if values.dtype.kind == "U" else UNPARSED
     return values, unparsed
+
+
+def _check_known(name: str, values: NDArray[Any], label_names: Sequence[str]) -> None:
+    """Refuse labels that the file itself does not know; files made elsewhere name none."""
+    if not label_names:
+        return
+    known = label_names if values.dtype.kind == "U" else range(len(label_names))
+    wrong = ~np.isin(values, list(known))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        shown = ", ".join(f"{i} {label}" for i, label in enumerate(label_names))
+        raise input_error("score", name, f"be one of the file's labels ({shown})", got=values[row].item(), row=row)
 
 
 def _is_original(table: pa.Table, names: ColumnNames) -> NDArray[np.bool_]:
