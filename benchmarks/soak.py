@@ -92,6 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--rows", type=int, default=2000)
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     rng = random.Random(options.seed)
@@ -103,7 +104,7 @@ def main() -> None:
         subprocess.run(command(place, place / "undisturbed", 1), check=True, **quiet)
         expected = read_predictions(place / "undisturbed/predictions/set.parquet").table
         distinct = set(expected["input_id"].to_pylist())
-        for processes in (1, 2):
+        for processes in options.processes:
             kills = 0
             number = 0
             while kills < options.kills:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from paraconsist.running.multiprocess import end_with_launcher
+
 
 def main() -> None:
+    end_with_launcher()
     from paraconsist.cli.app import main as _main
 
     _main()
