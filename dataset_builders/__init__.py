@@ -17,7 +17,9 @@ __all__ = ["BUILDERS", "builder_class"]
 #: Builder names, each with the module and class that `builder_class` imports when it is asked for.
 BUILDERS: Mapping[str, str] = MappingProxyType(
     {
+        "becel": "paraconsist.dataset_builders.becel.builder:BecelBuilder",
         "paranlu": "paraconsist.dataset_builders.paranlu.builder:ParanluBuilder",
+        "parte": "paraconsist.dataset_builders.parte.builder:ParteBuilder",
         "sample": "paraconsist.dataset_builders.sample.builder:SampleBuilder",
     }
 )

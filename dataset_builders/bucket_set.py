@@ -8,7 +8,7 @@ import os
 import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from filelock import FileLock
 import paraconsist.tasks
 from paraconsist.dataset_builders import upstream
 from paraconsist.dataset_builders.rows import SplitChecker
+from paraconsist.dataset_builders.surface import normalize_surface
 from paraconsist.errors import InputError, input_error
 from paraconsist.tasks import get_task, input_id
 
@@ -42,6 +43,9 @@ class BucketSetConfig(datasets.BuilderConfig):  # type: ignore[misc]
         For each split, how many rows there are of each role. Building fails if they differ.
     label_names
         The labels in class order; the task's own by default.
+    normalize_surface
+        Put every input column into one surface form (`surface.normalize_surface`), so that originals and
+        perturbed texts do not differ by tokenisation and casing.
     """
 
     task: str = ""
@@ -49,11 +53,19 @@ class BucketSetConfig(datasets.BuilderConfig):  # type: ignore[misc]
     strata: tuple[str, ...] = ()
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     label_names: tuple[str, ...] = ()
+    normalize_surface: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.label_names and self.task:
             self.label_names = get_task(self.task).label_names
+
+    def normalized(self) -> BucketSetConfig:
+        """The same rows, ids included, in one surface form, under this name with ``_normalized`` after it."""
+        twin = replace(self, normalize_surface=True)
+        twin.name = f"{self.name}_normalized"
+        twin.description = f"{self.description} In one surface form: lower case, detokenised."
+        return twin
 
 
 class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
@@ -92,7 +104,7 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         data_dir: str | Path | None = None,
         **kwargs: Any,
     ) -> None:
-        self.mirror = None if data_dir is None else upstream.mirror_root(data_dir)
+        self.mirror = None if data_dir is None else self.find_mirror(data_dir)
         super().__init__(
             cache_dir=None if cache_dir is None else str(cache_dir),
             dataset_name=dataset_name or self.NAME,
@@ -114,6 +126,22 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         """
         raise NotImplementedError
 
+    # What a subclass gives if its files are not pinned by one hash each
+
+    def find_mirror(self, data_dir: str | Path) -> Path:
+        """Return where in `data_dir` the files are."""
+        return upstream.mirror_root(data_dir)
+
+    def locate(self, dl_manager: Any) -> dict[str, str]:
+        """Return where each file is to be read from, by its key: a path, or a URL when the set is streamed."""
+        files = self.upstream_files()
+        return upstream.locate(files, dl_manager, self.mirror, self.NAME) if files else {}
+
+    def read(self, places: Mapping[str, str]) -> dict[str, bytes]:
+        """Return the verified contents of the files."""
+        files = self.upstream_files()
+        return {key: upstream.read_verified(place, files[key], self.NAME) for key, place in places.items()}
+
     # What it all becomes
 
     @classmethod
@@ -128,7 +156,7 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         datasets serves what it finds under this hash, so an edit of any of them makes a new set.
         """
         here = Path(__file__).resolve().parent
-        shared = [here / "bucket_set.py", here / "rows.py", here / "upstream.py"]
+        shared = [here / name for name in ("bucket_set.py", "rows.py", "surface.py", "upstream.py")]
         shared += sorted(Path(paraconsist.tasks.__file__).resolve().parent.glob("*.py"))
         own = [p for p in sorted(cls.source_folder().iterdir()) if p.suffix in {".py", ".jsonl"}]
         digest = hashlib.sha256()
@@ -152,11 +180,9 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         )
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
-        files = self.upstream_files()
-        places = upstream.locate(files, dl_manager, self.mirror, self.NAME) if files else {}
+        places = self.locate(dl_manager)
         if not dl_manager.is_streaming:  # before anything is written; a stream checks when it reads
-            for key, place in places.items():
-                upstream.read_verified(place, files[key], self.NAME)
+            self.read(places)
         return [
             datasets.SplitGenerator(name=split, gen_kwargs={"split": split, "places": places})
             for split in self.config.counts
@@ -164,8 +190,8 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def _generate_examples(self, split: str, places: Mapping[str, str]) -> Iterator[tuple[int, dict[str, Any]]]:
         config = self.config
-        files = self.upstream_files()
-        contents = {key: upstream.read_verified(place, files[key], self.NAME) for key, place in places.items()}
+        contents = self.read(places)
+        columns = get_task(config.task).columns
         checker = SplitChecker(
             where=f"build {self.NAME}:{config.name} ({split})",
             task=get_task(config.task),
@@ -177,6 +203,8 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             row = dict(partial)
             row.setdefault("group_id", row.get("bucket_id"))
             row.setdefault("allowed_labels", [row.get("label")])
+            if config.normalize_surface:
+                row |= {column: normalize_surface(row[column]) for column in columns}
             row["input_id"] = input_id(config.task, row)
             checker.add(row)
             yield index, row

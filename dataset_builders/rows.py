@@ -25,6 +25,8 @@ ROLES = frozenset(
         "merged",
     }
 )
+_ONCE = ROLES - {"paraphrase", "swap", "negation"}  # at most one such row in a bucket
+_ONE_LABEL = frozenset({"original", "paraphrase", "swap", "part_1", "part_2", "merged"})  # what a bucket's gold is
 _IDS = ("example_id", "input_id", "bucket_id", "group_id", "role")
 _PYTHON_TYPES: Mapping[str, type] = {"string": str, "bool": bool, "int32": int, "float64": float}
 
@@ -60,8 +62,8 @@ class SplitChecker:
         self._columns = {*self._texts, "label", "allowed_labels", *strata}
         self._seen_ids: set[str] = set()
         self._seen_counts: Counter[str] = Counter()
-        self._originals: Counter[str] = Counter()
-        self._paraphrase_labels: dict[str, int] = {}
+        self._once: dict[str, Counter[str]] = {role: Counter() for role in sorted(_ONCE & counts.keys())}
+        self._bucket_labels: dict[str, int] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Check one row.
@@ -70,7 +72,8 @@ class SplitChecker:
         ------
         InputError
             If a column is missing, unknown or of the wrong type, a label is out of range, the role is
-            unknown, the example id was seen before, or the gold label differs within a bucket.
+            unknown, the example id was seen before, the gold label differs within a bucket, or a negation
+            has the label of its original.
         """
         if row.keys() != self._columns:
             missing, extra = sorted(self._columns - row.keys()), sorted(row.keys() - self._columns)
@@ -92,7 +95,8 @@ class SplitChecker:
         self._seen_ids.add(row["example_id"])
         self._check_labels(row)
         self._seen_counts[row["role"]] += 1
-        self._originals[row["bucket_id"]] += row["role"] == "original"
+        for role, seen in self._once.items():
+            seen[row["bucket_id"]] += row["role"] == role
 
     def _check_labels(self, row: Mapping[str, Any]) -> None:
         label, allowed = row["label"], row["allowed_labels"]
@@ -103,10 +107,13 @@ class SplitChecker:
             raise self._error(row, "allowed_labels", "be a list of at least one class", allowed)
         if any(a not in classes for a in allowed) or (label != -1 and label not in allowed):
             raise self._error(row, "allowed_labels", "be classes, the label among them", allowed)
-        if row["role"] in {"original", "paraphrase"}:
-            bucket_label = self._paraphrase_labels.setdefault(row["bucket_id"], label)
+        bucket = row["bucket_id"]
+        if row["role"] in _ONE_LABEL:
+            bucket_label = self._bucket_labels.setdefault(bucket, label)
             if bucket_label != label:
-                raise self._error(row, "label", f"be {bucket_label} throughout bucket {row['bucket_id']}", label)
+                raise self._error(row, "label", f"be {bucket_label} throughout bucket {bucket}", label)
+        elif row["role"] == "negation" and self._bucket_labels.get(bucket) == label:
+            raise self._error(row, "label", f"be another than that of the original of bucket {bucket}", label)
 
     def finish(self) -> None:
         """Check the split as a whole.
@@ -114,19 +121,16 @@ class SplitChecker:
         Raises
         ------
         InputError
-            If the counts per role are not the declared ones, or a bucket has not exactly one original
-            (where the split has originals and other rows).
+            If the counts per role are not the declared ones, or a bucket has not exactly one row of a role
+            that the split has and that stands once in a bucket (`original`, the antecedents, the parts ...).
         """
         if dict(self._seen_counts) != self._counts:
             raise input_error(self._where, "counts", f"be {self._counts} rows per role", got=dict(self._seen_counts))
-        if "original" in self._counts:
-            for bucket, n in self._originals.items():
+        for role, seen in self._once.items():
+            for bucket, n in seen.items():
                 if n != 1:
                     raise input_error(
-                        self._where,
-                        "role",
-                        f"be `original` exactly once in bucket {bucket}",
-                        got=f"{n} times",
+                        self._where, "role", f"be `{role}` exactly once in bucket {bucket}", got=f"{n} times"
                     )
 
     def _error(self, row: Mapping[str, Any], parameter: str, must: str, got: Any = None) -> InputError:

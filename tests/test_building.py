@@ -196,7 +196,7 @@ def test_the_default_config():
 
 
 def test_unknown_names(cache):
-    with pytest.raises(InputError, match=r"`name` must be one of paranlu, sample; got 'paralnu'"):
+    with pytest.raises(InputError, match=r"`name` must be one of becel, paranlu, parte, sample; got 'paralnu'"):
         prepare("paralnu", "delta_snli", cache_dir=cache)
     with pytest.raises(InputError, match=r"`config` must be a config of paranlu: alpha_nli, .*; got 'delta'"):
         prepare("paranlu", "delta", cache_dir=cache)

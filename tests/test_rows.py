@@ -65,3 +65,46 @@ def test_a_missing_column():
 def test_declared_counts():
     with pytest.raises(InputError, match=r"`counts` must be .*'paraphrase': 4.* rows per role; got .*'paraphrase': 3"):
         checked(toy_rows()[:-1])
+
+
+def places(roles: list[str], labels: list[int]) -> list[dict]:
+    """One bucket with a row for each role."""
+    return [
+        {**toy_rows()[0], "example_id": f"x.{i}", "role": role, "label": label}
+        for i, (role, label) in enumerate(zip(roles, labels, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("roles", "labels"),
+    [
+        (["original", "negation"], [0, 2]),
+        (["original", "swap"], [2, 2]),
+        (["antecedent_1", "antecedent_2", "consequent"], [2, 0, 2]),
+        (["part_1", "part_2", "merged"], [1, 1, 1]),
+    ],
+)
+def test_buckets_of_every_kind(roles, labels):
+    checked(places(roles, labels), counts=dict.fromkeys(roles, 1))
+
+
+@pytest.mark.parametrize(
+    ("roles", "labels", "message"),
+    [
+        (["original", "negation"], [0, 0], "`label` must be another than that of the original of bucket b0; got 0"),
+        (["original", "swap"], [2, 1], "`label` must be 2 throughout bucket b0; got 1"),
+        (["part_1", "part_2", "merged"], [1, 1, 0], "`label` must be 1 throughout bucket b0; got 0"),
+    ],
+)
+def test_gold_labels_follow_the_roles(roles, labels, message):
+    with pytest.raises(InputError, match=message):
+        checked(places(roles, labels), counts=dict.fromkeys(roles, 1))
+
+
+def test_a_bucket_without_its_consequent():
+    rows = places(["antecedent_1", "antecedent_2", "consequent"] * 2, [2, 0, 2] * 2)
+    for row in rows[3:]:
+        row["bucket_id"] = "b1"
+    rows[5]["bucket_id"] = "b0"
+    with pytest.raises(InputError, match="`role` must be `consequent` exactly once in bucket b0; got '2 times'"):
+        checked(rows, counts={"antecedent_1": 2, "antecedent_2": 2, "consequent": 2})

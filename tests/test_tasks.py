@@ -70,6 +70,29 @@ def test_labels():
     assert get_task("defeasible_nli").label_names == ("weakener", "strengthener")
     assert get_task("abductive_nli").label_names == ("hypothesis_1", "hypothesis_2")
     assert get_task("nli").label_names == ("entailment", "neutral", "contradiction")
+    assert get_task("paraphrase_identification").label_names == ("not_paraphrase", "paraphrase")
+    assert get_task("yes_no_qa").label_names == ("no", "yes")
+    assert get_task("word_in_context").label_names == ("different_sense", "same_sense")
+    assert get_task("sentiment").label_names == ("negative", "positive")
+    assert get_task("topic").label_names == ("world", "sports", "business", "sci_tech")
+
+
+@pytest.mark.parametrize(
+    ("task", "row", "expected"),
+    [
+        ("paraphrase_identification", {"sentence_1": "It rains.", "sentence_2": "Rain."}, ("It rains.", "Rain.")),
+        ("yes_no_qa", {"question": "is it wet", "passage": "It rained."}, ("is it wet", "It rained.")),
+        (
+            "word_in_context",
+            {"sentence_1": "A warm coat.", "sentence_2": "A coat of paint.", "word": "coat"},
+            ("coat: A warm coat.", "A coat of paint."),
+        ),
+        ("sentiment", {"text": "What a bore."}, ("What a bore.", None)),
+        ("topic", {"text": "Rovers win again."}, ("Rovers win again.", None)),
+    ],
+)
+def test_what_a_classifier_reads(task, row, expected):
+    assert get_task(task).encode(row) == expected
 
 
 def test_choices_of_a_task_without_any():
@@ -92,7 +115,7 @@ def test_anything_but_text_is_refused(value):
 
 
 def test_unknown_task():
-    with pytest.raises(InputError, match=r"be one of defeasible_nli, abductive_nli, nli; got 'nil'"):
+    with pytest.raises(InputError, match=r"be one of defeasible_nli, abductive_nli, nli, .*, topic; got 'nil'"):
         get_task("nil")
 
 
@@ -101,7 +124,17 @@ def test_infer_task_takes_the_one_with_most_columns():
     assert infer_task(iter(["hypothesis", "premise"])).name == "nli"
     assert infer_task([*ALPHA, "premise", "hypothesis"]).name == "abductive_nli"
     with pytest.raises(InputError, match="hold all input columns of one task"):
-        infer_task(["text", "label"])
+        infer_task(["sentence", "label"])
+
+
+def test_infer_task_of_every_tasks_own_columns():
+    for name, task in TASKS.items():
+        if task.columns == ("text",):
+            with pytest.raises(InputError, match=r"fit one task only; .* They fit sentiment and topic: name the task"):
+                infer_task([*task.columns, "label"])
+        else:
+            assert infer_task([*task.columns, "label"]).name == name
+    assert infer_task(["text", "premise", "hypothesis"]).name == "nli"
 
 
 def test_template_hashes_differ_and_stay():
@@ -110,6 +143,11 @@ def test_template_hashes_differ_and_stay():
         "defeasible_nli": "9b7f324fcf6483d3",
         "abductive_nli": "d99d969dba5e7405",
         "nli": "82bdd7910212c3be",
+        "paraphrase_identification": "3146fd53005e64b4",
+        "yes_no_qa": "60e54f5e7f9dc40f",
+        "word_in_context": "80dc0309a45e870d",
+        "sentiment": "fe7b1e1d3e7e849f",  # the same as topic's: input ids hold the task's name
+        "topic": "fe7b1e1d3e7e849f",
     }
 
 

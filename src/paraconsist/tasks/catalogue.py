@@ -39,7 +39,61 @@ _NLI = Task(
     single=Template("{premise}", "{hypothesis}"),
 )
 
-TASKS: Mapping[str, Task] = MappingProxyType({t.name: t for t in (_DEFEASIBLE_NLI, _ABDUCTIVE_NLI, _NLI)})
+_PARAPHRASE_IDENTIFICATION = Task(
+    name="paraphrase_identification",
+    description="Do two sentences mean the same?",
+    columns=("sentence_1", "sentence_2"),
+    label_names=("not_paraphrase", "paraphrase"),
+    single=Template("{sentence_1}", "{sentence_2}"),
+)
+
+_YES_NO_QA = Task(
+    name="yes_no_qa",
+    description="Is the answer to a question, given a passage, no or yes?",
+    columns=("question", "passage"),
+    label_names=("no", "yes"),
+    single=Template("{question}", "{passage}"),
+)
+
+_WORD_IN_CONTEXT = Task(
+    name="word_in_context",
+    description="Is a word used in the same sense in two sentences?",
+    columns=("sentence_1", "sentence_2", "word"),
+    label_names=("different_sense", "same_sense"),
+    single=Template("{word}: {sentence_1}", "{sentence_2}"),
+)
+
+_SENTIMENT = Task(
+    name="sentiment",
+    description="Is a text negative or positive about what it speaks of?",
+    columns=("text",),
+    label_names=("negative", "positive"),
+    single=Template("{text}", None),
+)
+
+_TOPIC = Task(
+    name="topic",
+    description="What kind of news is a text: world, sports, business, or science and technology?",
+    columns=("text",),
+    label_names=("world", "sports", "business", "sci_tech"),
+    single=Template("{text}", None),
+)
+
+TASKS: Mapping[str, Task] = MappingProxyType(
+    {
+        task.name: task
+        for task in (
+            _DEFEASIBLE_NLI,
+            _ABDUCTIVE_NLI,
+            _NLI,
+            _PARAPHRASE_IDENTIFICATION,
+            _YES_NO_QA,
+            _WORD_IN_CONTEXT,
+            _SENTIMENT,
+            _TOPIC,
+        )
+    }
+)
 
 
 def get_task(name: str) -> Task:
@@ -67,7 +121,8 @@ def infer_task(columns: Iterable[str]) -> Task:
     Raises
     ------
     InputError
-        If the columns of no task are all there.
+        If the columns of no task are all there, or those of several tasks that have as many columns
+        (`sentiment` and `topic` read the same one).
 
     Examples
     --------
@@ -85,4 +140,14 @@ def infer_task(columns: Iterable[str]) -> Task:
             got=present,
             remedy=f"Name the task, or rename columns. The tasks read: {needed}.",
         )
-    return max(fitting, key=lambda task: len(task.columns))
+    most = max(len(task.columns) for task in fitting)
+    best = [task for task in fitting if len(task.columns) == most]
+    if len(best) > 1:
+        raise input_error(
+            "infer_task",
+            "columns",
+            "fit one task only",
+            got=present,
+            remedy=f"They fit {' and '.join(task.name for task in best)}: name the task.",
+        )
+    return best[0]

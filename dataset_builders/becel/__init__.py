@@ -1,0 +1,1 @@
+"""BECEL: consistency checks over seven tasks (Jang, Kwon, Lukasiewicz 2022)."""

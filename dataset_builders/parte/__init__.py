@@ -1,0 +1,1 @@
+"""PaRTE: paraphrased textual entailment pairs (Verma et al. 2023)."""
