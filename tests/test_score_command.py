@@ -195,7 +195,7 @@ BAD = {
         [*ROWS[:5], ROWS[5] | {"role": "original"}, *ROWS[6:]],
         "most one original per bucket; got 2. They are in bucket 'b1'.",
     ),
-    "unknown role": ([*ROWS[:5], ROWS[5] | {"role": "twin"}], "`role` must be 'original' or 'paraphrase'; got 'twin'"),
+    "unknown role": ([*ROWS[:5], ROWS[5] | {"role": "twin"}], "`role` must be one of original, paraphrase, swap"),
     "only originals": (ROWS[::4], "score"),
     "sum": (
         [r | {"probabilities": [0.5, 0.4] if i == 7 else [0.5, 0.5]} for i, r in enumerate(ROWS)],

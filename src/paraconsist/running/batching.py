@@ -49,8 +49,8 @@ class BatchPolicy:
     """
 
     max_tokens: int = 4096
-    max_padding: float = 0.03
-    min_rows: int = 8
+    max_padding: float = 0.01
+    min_rows: int = 16
     max_rows: int = 1024
 
     def describe(self) -> str:

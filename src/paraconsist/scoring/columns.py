@@ -13,13 +13,19 @@ from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
 from paraconsist.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions
+from paraconsist.scoring.confidence import gold_confidences
 
-__all__ = ["UNPARSED", "ColumnNames", "Rows", "read_rows"]
+__all__ = ["ROLES", "UNPARSED", "ColumnNames", "Rows", "read_rows"]
+
+#: A row's place in its bucket.
+ROLES = (
+    *("original", "paraphrase", "swap", "negation"),
+    *("antecedent_1", "antecedent_2", "consequent", "part_1", "part_2", "merged"),
+)
 
 #: Stands for "no answer could be read" among integer predictions; no label has this number.
 UNPARSED = -2
 _UNPARSED_TEXT = "\x00unparsed"
-_PROBABILITY_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -65,25 +71,28 @@ class Rows:
         Bucket ids.
     groups : array, shape (n,), or None
         What intervals resample; None where that is the bucket.
-    is_original : bool array, shape (n,)
-        True for the originals of buckets.
+    roles : str array, shape (n,)
+        Each row's place in its bucket (`ROLES`).
     labels, predictions : array, shape (n,)
         Both integers, or both strings. Unparsed predictions hold a value that equals no label.
     unparsed : bool array, shape (n,)
         Where no answer could be read.
     confidences : float array, shape (n,), or None
         The model's probability of the gold label.
+    allowed : list of n lists, or None
+        The labels that a rule allows each row.
     strata : dict of str to array, shape (n,)
         What results can be broken down by.
     """
 
     buckets: NDArray[Any] | None
     groups: NDArray[Any] | None
-    is_original: NDArray[np.bool_]
+    roles: NDArray[Any]
     labels: NDArray[Any]
     predictions: NDArray[Any]
     unparsed: NDArray[np.bool_]
     confidences: NDArray[np.float64] | None
+    allowed: list[list[Any]] | None = None
     strata: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -94,11 +103,12 @@ class Rows:
         return Rows(
             None if self.buckets is None else self.buckets[mask],
             None if self.groups is None else self.groups[mask],
-            self.is_original[mask],
+            self.roles[mask],
             self.labels[mask],
             self.predictions[mask],
             self.unparsed[mask],
             None if self.confidences is None else self.confidences[mask],
+            None if self.allowed is None else [self.allowed[i] for i in np.flatnonzero(mask)],
             {name: values[mask] for name, values in self.strata.items()},
         )
 
@@ -135,11 +145,12 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
     return Rows(
         buckets=buckets,
         groups=groups,
-        is_original=_is_original(table, names) if need_buckets else np.zeros(len(labels), dtype=bool),
+        roles=_roles(table, names) if need_buckets else np.full(len(labels), "original"),
         labels=labels,
         predictions=guesses,
         unparsed=unparsed,
-        confidences=_confidences(predictions, names, labels),
+        confidences=gold_confidences(predictions, names.confidence, names.probabilities, labels),
+        allowed=_allowed(table, labels) if need_buckets else None,
         strata=_strata(predictions, names),
     )
 
@@ -216,15 +227,16 @@ def _check_known(name: str, values: NDArray[Any], label_names: Sequence[str]) ->
     """Refuse labels that the file itself does not know; files made elsewhere name none."""
     if not label_names:
         return
-    known = label_names if values.dtype.kind == "U" else range(len(label_names))
-    wrong = ~np.isin(values, list(known))
+    known = np.array(label_names) if values.dtype.kind == "U" else np.arange(len(label_names))
+    wrong = ~np.isin(values, known)
     if wrong.any():
         row = int(np.argmax(wrong))
         shown = ", ".join(f"{i} {label}" for i, label in enumerate(label_names))
         raise input_error("score", name, f"be one of the file's labels ({shown})", got=values[row].item(), row=row)
 
 
-def _is_original(table: pa.Table, names: ColumnNames) -> NDArray[np.bool_]:
+def _roles(table: pa.Table, names: ColumnNames) -> NDArray[Any]:
+    """Return every row's role; without a column for it every row is a paraphrase."""
     if names.original is not None:
         flags = _plain(table, names.original, "--original")
         if flags.dtype.kind == "U":
@@ -233,80 +245,23 @@ def _is_original(table: pa.Table, names: ColumnNames) -> NDArray[np.bool_]:
             if not known.all():
                 row = int(np.argmin(known))
                 raise input_error("score", names.original, "be true or false", got=str(flags[row]), row=row)
-            return np.asarray(texts == "true")
-        return np.asarray(flags != 0)
+            flags = texts == "true"
+        return np.where(flags, "original", "paraphrase")
     if names.role not in table.column_names:
-        return np.zeros(table.num_rows, dtype=bool)
+        return np.full(table.num_rows, "paraphrase")
     roles = _plain(table, names.role, "--role")
-    known = np.isin(roles, ["original", "paraphrase"])
+    known = np.isin(roles, ROLES)
     if not known.all():
         row = int(np.argmin(known))
-        raise input_error(
-            "score",
-            names.role,
-            "be 'original' or 'paraphrase'",
-            got=roles[row].item(),
-            row=row,
-            remedy="Paraphrastic consistency knows no other role.",
-        )
-    return np.asarray(roles == "original")
+        raise input_error("score", names.role, f"be one of {', '.join(ROLES)}", got=roles[row].item(), row=row)
+    return roles
 
 
-def _confidences(predictions: Predictions, names: ColumnNames, labels: NDArray[Any]) -> NDArray[np.float64] | None:
-    table = predictions.table
-    if names.confidence is not None:
-        column = _column(table, names.confidence, "--confidence")
-        values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-        inside = (values >= 0) & (values <= 1)
-        if not inside.all():
-            row = int(np.argmin(inside))
-            raise input_error("score", names.confidence, "lie between 0 and 1", got=float(values[row]), row=row)
-        return values
-    given = [name for name in names.probabilities if name in table.column_names]
-    if not given:
+def _allowed(table: pa.Table, labels: NDArray[Any]) -> list[list[Any]] | None:
+    if "allowed_labels" not in table.column_names:
         return None
-    if len(given) < len(names.probabilities):
-        absent = [name for name in names.probabilities if name not in given]
-        raise input_error("score", absent[0], "be a column of the predictions file", got=table.column_names)
-    if labels.dtype.kind == "U":
-        index = {name: i for i, name in enumerate(predictions.label_names)}
-        if not index:
-            return None
-        labels = np.array([index.get(label, -1) for label in labels.tolist()])
-    probabilities = _matrix(table, given)
-    if "(none)" not in predictions.metadata.get("label_map", ""):  # a partial map leaves probability out
-        _check_probabilities(probabilities, given[0])
-    inside = (labels >= 0) & (labels < probabilities.shape[1])
-    picked = probabilities[np.arange(len(labels)), np.where(inside, labels, 0)]
-    return np.where(inside, picked, np.nan)
-
-
-def _matrix(table: pa.Table, names: Sequence[str]) -> NDArray[np.float64]:
-    if len(names) > 1:
-        return np.column_stack([np.asarray(table[n].to_numpy(), dtype=np.float64) for n in names])
-    column = table[names[0]].combine_chunks()
-    lengths = pc.list_value_length(column)
-    counts = pc.value_counts(lengths)
-    if len(counts) != 1 or column.null_count:
-        row = pc.index(pc.fill_null(pc.not_equal(lengths, lengths[0]), True), True).as_py()
-        raise input_error("score", names[0], "hold equally long lists", got=column[row].as_py(), row=row)
-    flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
-    return flat.reshape(len(column), lengths[0].as_py())
-
-
-def _check_probabilities(probabilities: NDArray[np.float64], name: str) -> None:
-    sums = probabilities.sum(axis=1)
-    good = (np.abs(sums - 1) <= _PROBABILITY_TOLERANCE) & (probabilities >= 0).all(axis=1)
-    if not good.all():
-        row = int(np.argmin(good))
-        raise input_error(
-            "score",
-            name,
-            "be non-negative and sum to one",
-            got=[round(float(p), 6) for p in probabilities[row]],
-            row=row,
-            remedy="Logits become probabilities by softmax.",
-        )
+    allowed: list[list[Any]] = table["allowed_labels"].to_pylist()
+    return None if labels.dtype.kind == "U" else allowed
 
 
 def _strata(predictions: Predictions, names: ColumnNames) -> dict[str, NDArray[Any]]:

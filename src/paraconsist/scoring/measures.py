@@ -1,0 +1,157 @@
+"""Each measure on the rows of a bucket set: which roles it reads, and which public function it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from paraconsist.errors import input_error
+from paraconsist.logical import (
+    additive_inconsistency,
+    negational_inconsistency,
+    prediction_change,
+    semantic_inconsistency,
+    symmetric_inconsistency,
+    transitive_inconsistency,
+)
+from paraconsist.paraphrastic import paraphrastic_consistency
+from paraconsist.scoring.columns import Rows
+from paraconsist.scoring.pairing import partners
+
+__all__ = ["MEASURES", "Measure", "default_measures"]
+
+#: confidence_level, n_resamples, seed: the same for every measure.
+Intervals = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How one measure reads a bucket set.
+
+    Attributes
+    ----------
+    target : str
+        The role of the rows that it counts.
+    partners : tuple of str
+        The roles that stand beside them in the bucket.
+    score : callable
+        Rows and interval options -> the measure's keys.
+    """
+
+    target: str
+    partners: tuple[str, ...]
+    score: Callable[[Rows, Intervals], dict[str, Any]]
+
+
+def _paraphrastic(rows: Rows, intervals: Intervals) -> dict[str, Any]:
+    return score_paraphrastic(rows, intervals)
+
+
+def score_paraphrastic(rows: Rows, intervals: Intervals, **more: Any) -> dict[str, Any]:
+    """Return paraphrastic consistency; `more` are the test set's columns for the corrected values."""
+    foreign = ~np.isin(rows.roles, ["original", "paraphrase"])
+    if foreign.any():
+        row = int(np.argmax(foreign))
+        raise input_error(
+            "score paraphrastic_consistency",
+            "role",
+            "be 'original' or 'paraphrase'",
+            got=rows.roles[row].item(),
+            row=row,
+        )
+    has_originals = bool((rows.roles == "original").any())
+    return paraphrastic_consistency(
+        rows.predictions,
+        rows.labels,
+        rows.buckets,
+        roles=rows.roles.tolist() if has_originals else None,
+        groups=rows.groups,
+        **intervals,
+        **more,
+    ).to_dict()
+
+
+def _pairs(function: Callable[..., Any], name: str, target: str) -> Measure:
+    def score(rows: Rows, intervals: Intervals) -> dict[str, Any]:
+        targets, others = partners(rows, name, target, ["original"])
+        originals = others["original"]
+        result: dict[str, Any] = function(
+            rows.predictions[originals],
+            rows.predictions[targets],
+            references=rows.labels[originals],
+            perturbed_references=rows.labels[targets],
+            groups=None if rows.groups is None else rows.groups[targets],
+            **intervals,
+        ).to_dict()
+        return result
+
+    return Measure(target, ("original",), score)
+
+
+def _prediction_change(rows: Rows, intervals: Intervals) -> dict[str, Any]:
+    targets, others = partners(rows, "prediction_change", "paraphrase", ["original"])
+    strata = {name: values[targets] for name, values in rows.strata.items()}
+    few = {name: values for name, values in strata.items() if 2 <= len(np.unique(values)) <= MAX_STRATUM_VALUES}
+    result = prediction_change(
+        rows.predictions[targets],
+        rows.predictions[others["original"]],
+        rows.labels[targets],
+        strata={"label": rows.labels[targets], **few},
+        groups=None if rows.groups is None else rows.groups[targets],
+        **intervals,
+    )
+    return result.to_dict()
+
+
+def _transitive(rows: Rows, intervals: Intervals) -> dict[str, Any]:
+    name, roles = "transitive_inconsistency", ("antecedent_1", "antecedent_2")
+    targets, others = partners(rows, name, "consequent", roles)
+    references = rows.labels[targets] if rows.allowed is None else [rows.allowed[i] for i in targets]
+    return transitive_inconsistency(
+        rows.predictions[targets],
+        references,
+        *(column[others[role]] for role in roles for column in (rows.predictions, rows.labels)),
+        groups=None if rows.groups is None else rows.groups[targets],
+        **intervals,
+    ).to_dict()
+
+
+def _additive(rows: Rows, intervals: Intervals) -> dict[str, Any]:
+    targets, others = partners(rows, "additive_inconsistency", "merged", ["part_1", "part_2"])
+    return additive_inconsistency(
+        rows.predictions[targets],
+        rows.labels[targets],
+        rows.predictions[others["part_1"]],
+        rows.predictions[others["part_2"]],
+        groups=None if rows.groups is None else rows.groups[targets],
+        **intervals,
+    ).to_dict()
+
+
+#: A column with more values than this is no stratum (an id, say).
+MAX_STRATUM_VALUES = 20
+
+MEASURES: Mapping[str, Measure] = {
+    "paraphrastic_consistency": Measure("paraphrase", ("original",), _paraphrastic),
+    "semantic_inconsistency": _pairs(semantic_inconsistency, "semantic_inconsistency", "paraphrase"),
+    "symmetric_inconsistency": _pairs(symmetric_inconsistency, "symmetric_inconsistency", "swap"),
+    "negational_inconsistency": _pairs(negational_inconsistency, "negational_inconsistency", "negation"),
+    "prediction_change": Measure("paraphrase", ("original",), _prediction_change),
+    "transitive_inconsistency": Measure("consequent", ("antecedent_1", "antecedent_2"), _transitive),
+    "additive_inconsistency": Measure("merged", ("part_1", "part_2"), _additive),
+}
+
+
+def default_measures(rows: Rows) -> list[str]:
+    """Return the measures that the rows' roles call for, where the file does not name them."""
+    roles = set(np.unique(rows.roles).tolist())
+    by_role = {
+        "swap": "symmetric_inconsistency",
+        "negation": "negational_inconsistency",
+        "consequent": "transitive_inconsistency",
+        "merged": "additive_inconsistency",
+    }
+    return [measure for role, measure in by_role.items() if role in roles] or ["paraphrastic_consistency"]
