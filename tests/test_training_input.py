@@ -123,6 +123,14 @@ def test_texts_must_be_text(tmp_path):
         ({"head": "both"}, "`head` must be auto"),
         ({"text_pair_column": "b"}, "given with `text_pair_column`"),
         ({"warmup": 2.0}, "`warmup`"),
+        ({"patience": 0}, "`patience` must be at least 1; got 0"),
+        ({"patience": 1, "save_steps": 5}, "`best_model` must not be given together with `save_steps`"),
+        ({"best_by": "f1"}, "`best_by` must be one of accuracy, loss; got 'f1'"),
+        ({"pooling": "sum"}, "`pooling` must be one of max, mean, last"),
+        ({"dropout": 1.0}, "`dropout` must be a share"),
+        ({"vectors": Path("v.txt")}, "`vectors` must be given only for a new glove_bow or bilstm"),
+        ({"extra_words": 5}, "`extra_words` must be given with `vectors`"),
+        ({"freeze_vectors": True}, "`freeze_vectors` must be given with `vectors`"),
     ],
 )
 def test_options_that_cannot_be(tmp_path, overrides, match):
@@ -132,7 +140,9 @@ def test_options_that_cannot_be(tmp_path, overrides, match):
 
 
 def test_presets(tmp_path):
-    assert set(PRESETS) == {"bow", "s24-roberta", "minilm-quick"}
+    assert list(PRESETS) == [
+        "bow", "s24-roberta", "minilm-quick", "v23-glove-bow", "v23-bilstm", "v23-encoder", "s24-bilstm", "j22-becel",
+    ]  # fmt: skip
     options = options_from_preset("s24-roberta", output=tmp_path, train_file=tmp_path / "x.csv", epochs=1.0)
     assert (options.model, options.batch_size, options.learning_rate, options.epochs) == (
         "FacebookAI/roberta-large", 64, 5e-6, 1.0,
@@ -144,6 +154,15 @@ def test_presets(tmp_path):
         options_from_preset("minilm-quick", output=tmp_path, train_file=tmp_path / "x.csv")
     with pytest.raises(InputError, match="bow's settings are for bow"):
         options_from_preset("bow", output=tmp_path, model="org/encoder", train_file=tmp_path / "x.csv")
+    v23 = options_from_preset("v23-encoder", output=tmp_path, model="org/encoder", train_file=tmp_path / "x.csv")
+    assert (v23.batch_size * v23.gradient_accumulation, v23.learning_rate, v23.epochs) == (32, 3e-6, 5.0)
+    j22 = options_from_preset("j22-becel", output=tmp_path, model="org/encoder", train_file=tmp_path / "x.csv")
+    assert (j22.epochs, j22.patience, j22.best_model) == (10.0, 3, True)
+    assert "not in this preset" in PRESETS["j22-becel"].description
+    for model, preset in (("glove_bow", "v23-glove-bow"), ("bilstm", "v23-bilstm")):
+        assert options_from_preset(None, output=tmp_path, model=model, train_file=tmp_path / "x").preset == preset
+    with pytest.raises(InputError, match="v23-bilstm's settings are for bilstm"):
+        options_from_preset("v23-bilstm", output=tmp_path, model="bow", train_file=tmp_path / "x.csv")
     with pytest.raises(InputError, match="come with evaluation rows"):
         file = write_csv(tmp_path / "x.csv", easy_rows(4))
         train(options_from_preset(None, output=tmp_path / "m", model="bow", train_file=file, best_model=True))

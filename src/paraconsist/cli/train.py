@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -140,6 +141,8 @@ def train(
     )
     chosen = None if seeds is None else _seeds(seeds)
     folders = [train_model(options, say=typer.echo)] if chosen is None else train_seeds(options, chosen, say=typer.echo)
+    if os.environ.get("RANK", "0") != "0":  # of several processes the first one speaks
+        return
     for folder in folders:
         if folder.is_dir() and (folder / "training.json").is_file():
             _conclude(folder, TrainingFolder(folder).read())

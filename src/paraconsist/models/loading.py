@@ -14,8 +14,12 @@ import transformers
 from transformers.utils import logging as transformers_logging
 
 from paraconsist.errors import InputError, input_error
+from paraconsist.models.bow import BowClassifier
 from paraconsist.models.classifier import Classifier
 from paraconsist.models.heads import HeadClassifier, longest_input
+from paraconsist.models.own import OWN_MODELS, OwnModel, find_own_model
+from paraconsist.models.word_models import WordClassifier
+from paraconsist.models.words import VOCABULARY_FILE, Vocabulary
 from paraconsist.tasks import Task
 
 __all__ = ["DTYPES", "LoadedModule", "load_head", "load_model", "open_configuration", "quiet", "weights_hash"]
@@ -25,7 +29,7 @@ _HEADS = {
     "ForSequenceClassification": (transformers.AutoModelForSequenceClassification, False),
     "ForMultipleChoice": (transformers.AutoModelForMultipleChoice, True),
 }
-_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt")
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt", VOCABULARY_FILE)
 _HOW_TO_TRAIN = "paraconsist train --model {model} --task {task} --train-file ROWS.csv --output FOLDER"
 
 
@@ -77,18 +81,19 @@ def load_model(
     if dtype not in DTYPES:
         raise input_error("load_model", "dtype", f"be one of {', '.join(DTYPES)}", got=dtype)
     name = str(model)
-    if name == "bow" and not Path(name).exists():
+    if name in OWN_MODELS and not Path(name).exists():
         raise input_error(
             "load_model",
             "model",
             "be a trained model",
             got=name,
-            remedy=f"Train one first: {_HOW_TO_TRAIN.format(model='bow', task=task.name)}",
+            remedy=f"Train one first: {_HOW_TO_TRAIN.format(model=name, task=task.name)}",
         )
     config = open_configuration(name, revision=revision, trust_remote_code=trust_remote_code)
     identity = _identity(name, config, dtype)
-    if config.model_type == "paraconsist_bow":
-        return _load_bow(name, config, task, dtype, max_length, identity)
+    own = find_own_model(config.model_type)
+    if own is not None:
+        return _load_own(own, name, config, task, dtype, max_length, identity)
     auto, multiple_choice = _head(name, config, task)
     loaded = load_head(name, auto, revision=revision, dtype=DTYPES[dtype], trust_remote_code=trust_remote_code)
     if loaded.missing:
@@ -114,8 +119,6 @@ def load_model(
 
 def open_configuration(model: str, *, revision: str | None = None, trust_remote_code: bool = False) -> Any:
     """Read a model's configuration; the first, cheap check that there is a model at all."""
-    from paraconsist.models.bow import MODEL_TYPE, BowConfig
-
     folder = Path(model).expanduser()
     if folder.is_dir():
         _check_folder(folder)
@@ -123,10 +126,11 @@ def open_configuration(model: str, *, revision: str | None = None, trust_remote_
             said = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             raise _not_a_model(model, "its config.json cannot be read") from None
-        if said.get("model_type") == MODEL_TYPE:
-            if said.get("hashing", 1) != BowConfig.hashing:
-                raise _not_a_model(model, "it was trained with another version of the n-gram hashing")
-            return BowConfig.from_pretrained(str(folder))
+        own = find_own_model(said.get("model_type"))
+        if own is not None:
+            if said.get(own.version_field, 1) != getattr(own.config, own.version_field):
+                raise _not_a_model(model, f"it was trained with another version of the {own.what_changed}")
+            return own.config.from_pretrained(str(folder))
     elif folder.exists() or model.startswith(("/", ".", "~")) or model.count("/") > 1:
         raise _not_a_model(model, "there is no such folder")
     try:
@@ -212,19 +216,25 @@ def quiet() -> Iterator[None]:
             transformers_logging.enable_progress_bar()
 
 
-def _load_bow(
-    name: str, config: Any, task: Task, dtype: str, max_length: int | None, identity: Mapping[str, str]
+def _load_own(
+    own: OwnModel,
+    name: str,
+    config: Any,
+    task: Task,
+    dtype: str,
+    max_length: int | None,
+    identity: Mapping[str, str],
 ) -> Classifier:
-    from paraconsist.models.bow import BowClassifier, BowForMultipleChoice, BowForSequenceClassification
-
     if max_length is not None:
-        raise input_error("load_model", "max_length", "not be given for bow, which cuts nothing", got=max_length)
+        raise input_error(
+            "load_model", "max_length", f"not be given for {own.name}, which cuts nothing", got=max_length
+        )
     _, multiple_choice = _head(name, config, task)
-    kind = BowForMultipleChoice if multiple_choice else BowForSequenceClassification
+    folder = Path(name).expanduser()
     try:
         with quiet():
-            module, info = kind.from_pretrained(
-                str(Path(name).expanduser()),
+            module, info = own.head(multiple_choice=multiple_choice).from_pretrained(
+                str(folder),
                 dtype=DTYPES[dtype],
                 use_safetensors=True,
                 output_loading_info=True,
@@ -234,7 +244,16 @@ def _load_bow(
     if info["missing_keys"]:
         raise _not_a_model(name, f"its files lack {', '.join(sorted(info['missing_keys']))}")
     labels = _label_names(name, config, task, multiple_choice=multiple_choice)
-    return BowClassifier(module.eval(), labels, {**identity, "max_length": "unlimited"})
+    identity = {**identity, "max_length": "unlimited"}
+    if not own.has_vocabulary:
+        return BowClassifier(module.eval(), labels, identity)
+    try:
+        vocabulary = Vocabulary.load(folder)
+    except (OSError, ValueError) as problem:
+        raise _not_a_model(name, f"its vocabulary cannot be read ({_first_line(problem)})") from None
+    if len(vocabulary) != config.vocab_size:
+        raise _not_a_model(name, f"its vocabulary has {len(vocabulary):,} places, its weights {config.vocab_size:,}")
+    return WordClassifier(module.eval(), vocabulary, labels, identity)
 
 
 def _head(name: str, config: Any, task: Task) -> tuple[Any, bool]:

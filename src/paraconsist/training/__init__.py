@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from paraconsist.training.options import TrainingOptions
 from paraconsist.training.presets import PRESETS, Preset, options_from_preset
+from paraconsist.training.seeds import train_seeds
 
 if TYPE_CHECKING:
     from paraconsist.training.trainer import train
 
-__all__ = ["PRESETS", "Preset", "TrainingOptions", "options_from_preset", "train"]
+__all__ = ["PRESETS", "Preset", "TrainingOptions", "options_from_preset", "train", "train_seeds"]
 
 
 def __getattr__(name: str) -> Any:

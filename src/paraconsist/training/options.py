@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from paraconsist.errors import input_error
 
-__all__ = ["TrainingOptions"]
+__all__ = ["WORD_MODELS", "TrainingOptions"]
 
+#: Models that read words: what to type after ``--model`` for a new one.
+WORD_MODELS = ("glove_bow", "bilstm")
+_POOLINGS = ("max", "mean", "last")
 #: Options that may change between a training and its resumption: they say how, not what.
 _NOT_PART_OF_THE_RESULT = frozenset({"output", "resume", "device", "progress", "data_dir", "preset"})
+_AT_LEAST_ONE = (
+    "batch_size",
+    "gradient_accumulation",
+    "n_buckets",
+    "embedding_dim",
+    "max_ngram",
+    "min_count",
+    "lstm_size",
+    "lstm_layers",
+    "mlp_size",
+    "mlp_layers",
+    "limit",
+    "save_steps",
+    "patience",
+)
 
 
 @dataclass(frozen=True)
@@ -22,7 +40,8 @@ class TrainingOptions:
     Attributes
     ----------
     model : str
-        ``"bow"``, a Hub id, or a folder: an encoder without a head, or a classifier to go on with.
+        ``"bow"``, ``"glove_bow"``, ``"bilstm"``, a Hub id, or a folder: an encoder without a head, or a
+        classifier to go on with.
     output : Path
         The folder to write. It must be new or empty, or hold this same training when `resume` is set.
     train_file, dataset : Path or str
@@ -51,15 +70,31 @@ class TrainingOptions:
     learning_rate, epochs, weight_decay, warmup, scheduler, max_grad_norm
         As in `transformers.TrainingArguments`; `warmup` is a share of all steps.
     max_length : int, optional
-        Longest input in tokens; by default what the model allows. Not for bow.
+        Longest input in tokens; by default what the model allows. Not for bow, glove_bow and bilstm.
     group_by_length : bool
         Draw batches of similar length (less padding, slightly other batches).
     best_model : bool
-        Keep the epoch with the best accuracy on the evaluation rows, in place of the last.
+        Keep the epoch that is best on the evaluation rows, in place of the last.
+    best_by : {"accuracy", "loss"}
+        What is compared; the first of equal epochs is kept.
+    patience : int, optional
+        Early stopping: end after this many epochs without a better one. Goes with `best_model`, which it sets.
     bf16 : bool
         Train in bfloat16 mixed precision.
     n_buckets, embedding_dim, max_ngram : int
-        Of bow.
+        Of bow; `embedding_dim` also of glove_bow and bilstm, where a file of vectors does not say it.
+    vectors : Path, optional
+        Word vectors in GloVe's text format to start glove_bow and bilstm from; random ones otherwise.
+    extra_words : int
+        Also take this many words of that file that the training rows do not have, the file's first ones.
+    freeze_vectors : bool
+        Leave the word vectors as they are.
+    min_count : int
+        Rarer words of the training rows become the unknown word, unless the file has a vector for them.
+    lstm_size, lstm_layers, pooling : int, int, {"max", "mean", "last"}
+        Of bilstm: units in each direction, layers, and how states become one vector.
+    mlp_size, mlp_layers, dropout : int, int, float
+        Of the fully connected layers of glove_bow and bilstm.
     save_steps : int, optional
         Checkpoint after this many steps, in place of after each epoch.
     seed : int
@@ -96,10 +131,22 @@ class TrainingOptions:
     max_length: int | None = None
     group_by_length: bool = False
     best_model: bool = False
+    best_by: str = "accuracy"
+    patience: int | None = None
     bf16: bool = False
     n_buckets: int = 2**18
     embedding_dim: int = 8
     max_ngram: int = 4
+    vectors: Path | None = None
+    extra_words: int = 0
+    freeze_vectors: bool = False
+    min_count: int = 2
+    lstm_size: int = 64
+    lstm_layers: int = 2
+    pooling: str = "max"
+    mlp_size: int = 128
+    mlp_layers: int = 3
+    dropout: float = 0.2
     save_steps: int | None = None
     seed: int = 0
     resume: bool = False
@@ -123,11 +170,24 @@ class TrainingOptions:
             raise input_error("train", "eval_file", "not be given together with `eval_dataset`", got=self.eval_file)
         if self.head not in ("auto", "classification", "multiple_choice"):
             raise input_error("train", "head", "be auto, classification or multiple_choice", got=self.head)
-        for name in ("batch_size", "gradient_accumulation", "n_buckets", "embedding_dim", "max_ngram"):
+        for name in _AT_LEAST_ONE:
             _require(name, getattr(self, name), at_least=1)
-        for name in ("limit", "save_steps"):
-            _require(name, getattr(self, name), at_least=1)
-        _require("seed", self.seed, at_least=0)
+        for name in ("seed", "extra_words"):
+            _require(name, getattr(self, name), at_least=0)
+        if self.patience is not None:
+            object.__setattr__(self, "best_model", True)
+        for name, allowed in (("best_by", ("accuracy", "loss")), ("pooling", _POOLINGS)):
+            if getattr(self, name) not in allowed:
+                raise input_error("train", name, f"be one of {', '.join(allowed)}", got=getattr(self, name))
+        if not 0 <= self.dropout < 1:
+            raise input_error("train", "dropout", "be a share from 0 to below 1", got=self.dropout)
+        if self.vectors is not None and self.model not in WORD_MODELS:
+            raise input_error(
+                "train", "vectors", f"be given only for a new {' or '.join(WORD_MODELS)}", got=str(self.vectors)
+            )
+        if self.vectors is None and (self.extra_words or self.freeze_vectors):
+            name = "extra_words" if self.extra_words else "freeze_vectors"
+            raise input_error("train", name, "be given with `vectors`", got=getattr(self, name))
         for name in ("learning_rate", "epochs", "max_grad_norm"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise input_error("train", name, "be a positive number", got=getattr(self, name))
@@ -153,7 +213,8 @@ class TrainingOptions:
         return [
             field.name
             for field in fields(self)
-            if field.name not in _NOT_PART_OF_THE_RESULT and mine[field.name] != other.get(field.name)
+            if field.name not in _NOT_PART_OF_THE_RESULT
+            and mine[field.name] != other.get(field.name, None if field.default is MISSING else field.default)
         ]
 
 

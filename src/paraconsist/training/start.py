@@ -1,4 +1,4 @@
-"""The model that a training starts from: bow, a bare encoder, or a classifier to go on with."""
+"""The model that a training starts from: a new one of ours, a bare encoder, or a classifier to go on with."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from typing import Any
 import transformers
 
 from paraconsist.errors import InputError, input_error
-from paraconsist.models.bow import (
-    BowClassifier,
-    BowConfig,
-    BowForMultipleChoice,
-    BowForSequenceClassification,
-)
+from paraconsist.models.bow import BowClassifier, BowConfig
 from paraconsist.models.classifier import Classifier
 from paraconsist.models.heads import HeadClassifier, longest_input
 from paraconsist.models.labels import resolve_label_map
 from paraconsist.models.loading import checked_max_length, load_head, load_model, open_configuration
-from paraconsist.tasks import Task
+from paraconsist.models.own import OWN_MODELS, find_own_model
+from paraconsist.tasks import ModelInput, Task
 from paraconsist.training.options import TrainingOptions
+from paraconsist.training.word_start import new_word_model
 
 __all__ = ["starting_model"]
 
@@ -29,20 +26,28 @@ def starting_model(
     options: TrainingOptions,
     task: Task,
     label_names: Sequence[str],
+    inputs: Sequence[tuple[ModelInput, ...]],
     *,
     multiple_choice: bool,
     say: Callable[[str], None],
 ) -> Classifier:
     """Load or make the model to train. The global seed must be set: a new head is drawn from it.
 
+    A new word-level model takes its vocabulary from `inputs`, the training rows.
+
     A head whose labels are the task's by name is kept, in its own order; any other is replaced or renamed,
     and that is said.
     """
-    if options.model == "bow":
-        return _new_bow(options, label_names, multiple_choice=multiple_choice)
+    if options.model in OWN_MODELS:
+        _no_max_length(options, options.model)
+        if options.model == "bow":
+            return _new_bow(options, label_names, multiple_choice=multiple_choice)
+        return new_word_model(options, label_names, inputs, multiple_choice=multiple_choice, say=say)
     config = open_configuration(options.model, revision=options.revision, trust_remote_code=options.trust_remote_code)
-    if config.model_type == "paraconsist_bow":
-        return _continued_bow(options, task, label_names, multiple_choice=multiple_choice)
+    own = find_own_model(config.model_type)
+    if own is not None:
+        _no_max_length(options, own.name)
+        return _continued(options, own.name, task, label_names, multiple_choice=multiple_choice)
     head: dict[str, Any] = {}
     auto = transformers.AutoModelForMultipleChoice
     names = tuple(label_names)
@@ -78,7 +83,6 @@ def starting_model(
 
 
 def _new_bow(options: TrainingOptions, label_names: Sequence[str], *, multiple_choice: bool) -> Classifier:
-    _no_max_length(options)
     config = BowConfig(
         n_buckets=options.n_buckets,
         embedding_dim=options.embedding_dim,
@@ -86,14 +90,13 @@ def _new_bow(options: TrainingOptions, label_names: Sequence[str], *, multiple_c
         id2label=dict(enumerate(label_names)),
         label2id={name: i for i, name in enumerate(label_names)},
     )
-    kind = BowForMultipleChoice if multiple_choice else BowForSequenceClassification
+    kind = OWN_MODELS["bow"].head(multiple_choice=multiple_choice)
     return BowClassifier(kind(config), tuple(label_names), {"model": "bow"})
 
 
-def _continued_bow(
-    options: TrainingOptions, task: Task, label_names: Sequence[str], *, multiple_choice: bool
+def _continued(
+    options: TrainingOptions, name: str, task: Task, label_names: Sequence[str], *, multiple_choice: bool
 ) -> Classifier:
-    _no_max_length(options)
     classifier = load_model(options.model, task=task)
     if classifier.multiple_choice != multiple_choice or set(classifier.label_names) != set(label_names):
         raise input_error(
@@ -101,14 +104,14 @@ def _continued_bow(
             "model",
             "have the labels and the kind of head that the data need, to go on with it",
             got=(options.model, classifier.label_names),
-            remedy="Start anew with --model bow.",
+            remedy=f"Start anew with --model {name}.",
         )
     return classifier
 
 
-def _no_max_length(options: TrainingOptions) -> None:
+def _no_max_length(options: TrainingOptions, name: str) -> None:
     if options.max_length is not None:
-        raise input_error("train", "max_length", "not be given for bow, which cuts nothing", got=options.max_length)
+        raise input_error("train", "max_length", f"not be given for {name}, which cuts nothing", got=options.max_length)
 
 
 def _names_to_keep(config: Any, label_names: Sequence[str]) -> tuple[tuple[str, ...], bool]:

@@ -1,4 +1,4 @@
-"""Fine-tuning on `transformers.Trainer`, for bow and for Hugging Face classifiers alike."""
+"""Fine-tuning on `transformers.Trainer`, for our own models and for Hugging Face classifiers alike."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from torch.utils.data import Dataset
 from transformers.trainer_callback import PrinterCallback
 
 from paraconsist.errors import input_error
-from paraconsist.models.bow import BowClassifier
 from paraconsist.models.classifier import Classifier, Prepared
 from paraconsist.models.loading import quiet
+from paraconsist.models.own import OWN_MODELS
+from paraconsist.models.word_models import WordClassifier
 from paraconsist.running.progress import ProgressBar
 from paraconsist.training.data import Examples, Source, encode_examples, find_task, open_sources, sample
 from paraconsist.training.folder import TrainingFolder
@@ -40,7 +41,7 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
     Parameters
     ----------
     options : TrainingOptions
-        What and how; see `paraconsist.training.presets` for named settings.
+        What and how; see `paraconsist.training.presets` for named settings, `train_seeds` for several seeds.
     say : callable
         Takes the lines a person should see (columns taken, inputs cut, accuracy after each epoch). By
         default only those that begin with ``warning:`` are shown, as Python warnings.
@@ -48,9 +49,9 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
     Returns
     -------
     Path
-        `options.output`: ``config.json``, ``model.safetensors``, the tokenizer, and ``training.json`` with
-        options, versions, hashes of the data and the accuracies. While a training runs (or was interrupted)
-        the folder holds ``checkpoints/``.
+        `options.output`: ``config.json``, ``model.safetensors``, the tokenizer or vocabulary, and
+        ``training.json`` with options, versions, hashes of the data and the accuracies. While a training runs (or was
+        interrupted) the folder holds ``checkpoints/``.
 
     Raises
     ------
@@ -62,7 +63,10 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
     say = say if is_main else (lambda line: None)
     source, eval_source = open_sources(options)
     if options.best_model and eval_source is None:
-        raise input_error("train", "best_model", "come with evaluation rows", got=True, remedy="Give --eval-file.")
+        name = "best_model" if options.patience is None else "patience"
+        raise input_error(
+            "train", name, "come with evaluation rows", got=getattr(options, name), remedy="Give --eval-file."
+        )
     task = find_task(source, options)
     label_names = options.label_names or source.label_names or task.label_names
     multiple_choice = _multiple_choice(options, source, task)
@@ -77,7 +81,7 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
     folder = TrainingFolder(options.output)
     state = folder.check(options, said_of_data)
     device: dict[str, Any] = {"use_cpu": True} if options.device == "cpu" else {}
-    if options.model == "bow":
+    if options.model in OWN_MODELS:
         device["ddp_find_unused_parameters"] = False
     arguments = _arguments(options, folder.checkpoints, device, has_eval=eval_rows is not None)
     if state == "finished":
@@ -88,7 +92,7 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
     if is_main:
         folder.begin(options, said_of_data)
     transformers.set_seed(options.seed)
-    classifier = starting_model(options, task, label_names, multiple_choice=multiple_choice, say=say)
+    classifier = starting_model(options, task, label_names, rows.inputs, multiple_choice=multiple_choice, say=say)
     order = [classifier.label_names.index(name) for name in label_names]
     trainer = _trainer(classifier, arguments, options, rows, eval_rows, order, say)
     resumed = checkpoint_to_resume(folder.checkpoints) if state == "interrupted" else None
@@ -96,6 +100,8 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
         say(f"Going on from {resumed.name}.")
     with quiet():
         result = trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
+        if is_main and isinstance(classifier, WordClassifier):
+            classifier.vocabulary.save(options.output)
         trainer.save_model(str(options.output))
     if is_main:
         metrics = _metrics(trainer, result, eval_rows)
@@ -158,6 +164,31 @@ class _Progress(transformers.TrainerCallback):  # type: ignore[misc]
         return int(args.train_batch_size * args.gradient_accumulation_steps * args.world_size)
 
 
+class _EarlyStopping(transformers.TrainerCallback):  # type: ignore[misc]
+    """Ends the training when epochs bring nothing better.
+
+    It counts anew in the history that every checkpoint holds, so that a resumed training ends where the whole
+    one does.
+    """
+
+    def __init__(self, options: TrainingOptions, say: Callable[[str], None]) -> None:
+        self._by, self._patience, self._say = options.best_by, options.patience or 1, say
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        history = [entry for entry in state.log_history if "eval_accuracy" in entry]
+        waited = len(history) - 1 - _best(history, self._by)
+        if waited >= self._patience:
+            control.should_training_stop = True
+            if state.is_world_process_zero and state.global_step < state.max_steps:
+                self._say(f"Stopped early: no better {self._by} in {waited} epoch{'s' if waited > 1 else ''}.")
+
+
+def _best(history: Sequence[Mapping[str, float]], by: str) -> int:
+    """The first of the best evaluations."""
+    values = [entry[f"eval_{by}"] for entry in history]
+    return values.index(max(values) if by == "accuracy" else min(values))
+
+
 def _trainer(
     classifier: Classifier,
     arguments: Any,
@@ -185,9 +216,12 @@ def _trainer(
         data_collator=collate,
         train_dataset=dataset(rows),
         eval_dataset=None if eval_rows is None else dataset(eval_rows),
-        processing_class=None if isinstance(classifier, BowClassifier) else classifier.tokenizer,  # type: ignore[attr-defined]
+        processing_class=getattr(classifier, "tokenizer", None),
         compute_metrics=_accuracy,
-        callbacks=[_Progress(len(rows), options, say)],
+        callbacks=[
+            _Progress(len(rows), options, say),
+            *([] if options.patience is None else [_EarlyStopping(options, say)]),
+        ],
     )
     trainer.remove_callback(PrinterCallback)
     return trainer
@@ -220,7 +254,7 @@ def _arguments(options: TrainingOptions, checkpoints: Path, device: Mapping[str,
         remove_unused_columns=False,
         eval_strategy="epoch" if has_eval else "no",
         load_best_model_at_end=options.best_model,
-        metric_for_best_model="accuracy" if options.best_model else None,
+        metric_for_best_model=options.best_by if options.best_model else None,
         save_total_limit=2,
         logging_strategy="epoch",
         report_to="none",
@@ -294,8 +328,10 @@ def _metrics(trainer: Any, result: Any, eval_rows: Examples | None) -> dict[str,
         ],
     }
     if eval_rows is not None and history:
-        best = trainer.args.load_best_model_at_end
-        accuracies = [entry["eval_accuracy"] for entry in history]
-        metrics["eval_accuracy"] = max(accuracies) if best else accuracies[-1]
+        kept = len(history) - 1
+        if trainer.args.load_best_model_at_end:
+            kept = _best(history, trainer.args.metric_for_best_model)
+            metrics["best_epoch"] = history[kept]["epoch"]
+        metrics["eval_accuracy"] = history[kept]["eval_accuracy"]
         metrics["eval_majority"] = eval_rows.majority
     return metrics

@@ -1,0 +1,77 @@
+"""The models of this package's own, by name: what to type after ``--model``, and the classes behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from paraconsist.models.bow import BowConfig, BowForMultipleChoice, BowForSequenceClassification
+from paraconsist.models.word_models import (
+    BilstmConfig,
+    BilstmForMultipleChoice,
+    BilstmForSequenceClassification,
+    GloveBowConfig,
+    GloveBowForMultipleChoice,
+    GloveBowForSequenceClassification,
+)
+
+__all__ = ["OWN_MODELS", "OwnModel", "find_own_model"]
+
+
+@dataclass(frozen=True)
+class OwnModel:
+    """The classes of one model.
+
+    Attributes
+    ----------
+    name : str
+    config, sequence_classification, multiple_choice : type
+        The configuration, and the model with either head.
+    version_field : str
+        Field of the configuration with the version of the text processing.
+    what_changed : str
+        What that version is of, for the message.
+    """
+
+    name: str
+    config: Any
+    sequence_classification: Any
+    multiple_choice: Any
+    version_field: str
+    what_changed: str
+
+    @property
+    def model_type(self) -> str:
+        """As in ``config.json``."""
+        return str(self.config.model_type)
+
+    @property
+    def has_vocabulary(self) -> bool:
+        """Whether a vocabulary stands beside the weights."""
+        return self.version_field == "splitting"
+
+    def head(self, *, multiple_choice: bool) -> Any:
+        """The model's class with one head or the other."""
+        return self.multiple_choice if multiple_choice else self.sequence_classification
+
+
+_WORDS = ("splitting", "word splitting")
+OWN_MODELS: Mapping[str, OwnModel] = MappingProxyType(
+    {
+        own.name: own
+        for own in (
+            OwnModel("bow", BowConfig, BowForSequenceClassification, BowForMultipleChoice, "hashing", "n-gram hashing"),
+            OwnModel(
+                "glove_bow", GloveBowConfig, GloveBowForSequenceClassification, GloveBowForMultipleChoice, *_WORDS
+            ),
+            OwnModel("bilstm", BilstmConfig, BilstmForSequenceClassification, BilstmForMultipleChoice, *_WORDS),
+        )
+    }
+)
+
+
+def find_own_model(model_type: str | None) -> OwnModel | None:
+    """The model with this ``model_type`` in its configuration; None for any other."""
+    return next((own for own in OWN_MODELS.values() if own.model_type == model_type), None)
