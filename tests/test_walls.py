@@ -26,6 +26,7 @@ FORBIDDEN = {
     "paraconsist.scoring.files": PLATFORM - {"pyarrow"},
     "paraconsist.cli.app": PLATFORM | {"numpy", "scipy"},
     "paraconsist.reporting.tables": PLATFORM,
+    "paraconsist.transforms": PLATFORM | {"numpy", "scipy"},
 }
 #: The measures: standard library, numpy and scipy, and one another.
 MEASURES = sorted(

@@ -19,6 +19,7 @@ from paraconsist import __version__
 from paraconsist.cli.build import build
 from paraconsist.cli.demo import demo
 from paraconsist.cli.listing import list_
+from paraconsist.cli.perturb import perturb
 from paraconsist.cli.run import run
 from paraconsist.cli.score import score
 from paraconsist.cli.train import train
@@ -45,6 +46,7 @@ for _name, _command in (
     ("train", train),
     ("run", run),
     ("score", score),
+    ("perturb", perturb),
     ("list", list_),
 ):
     app.command(_name)(_command)

@@ -1,0 +1,340 @@
+"""Reading labelled rows for ``paraconsist perturb``, writing its bucket sets, and keeping what was checked."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paraconsist.errors import InputError, input_error
+from paraconsist.predictions import read_table
+from paraconsist.running.sources import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
+from paraconsist.tasks import infer_task, input_id
+from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, Perturbation
+from paraconsist.transforms.sheet import SheetWriter, even_space, read_sheet, render
+
+__all__ = ["check_output", "keep_checked", "load_labelled", "write_set"]
+
+_FILE_ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
+_OUTPUT_ENDINGS = (".parquet", ".jsonl")
+_NO_LABEL = ("-", "")
+_ROWS_AT_ONCE = 10_000
+
+
+def check_output(output: Path, files: Sequence[Path], *, overwrite: bool) -> None:
+    """Refuse what cannot be written, or is there already (a sheet may hold hours of work).
+
+    Raises
+    ------
+    InputError
+    """
+    if output.suffix not in _OUTPUT_ENDINGS:
+        raise input_error("perturb", "output", f"end in {' or '.join(_OUTPUT_ENDINGS)}", got=str(output))
+    for file in files:
+        if not file.parent.is_dir():
+            raise input_error("perturb", "output", "be in a folder that exists", got=str(file))
+        if file.exists() and not overwrite:
+            raise input_error(
+                "perturb",
+                "output",
+                "not be there already",
+                got=str(file),
+                remedy="Give --overwrite to replace it, and what was filled in by hand with it.",
+            )
+
+
+def load_labelled(
+    spec: str,
+    skipped: Counter[str],
+    *,
+    task: str | None = None,
+    columns: Sequence[str] = (),
+    label_names: str | None = None,
+    split: str = "test",
+    data_dir: str | None = None,
+) -> LabelledSet:
+    """Read rows with gold labels; of bucket sets only the originals.
+
+    Parameters
+    ----------
+    spec : str
+        A file, or what `paraconsist run --dataset` takes.
+    skipped : Counter
+        Rows without a gold label (``-``, empty, -1) and rows that are no originals are counted into it.
+    task, split, data_dir
+        As for `paraconsist.running.sources.load_bucket_set`.
+    columns : sequence of str
+        ``TASK_COLUMN=FILE_COLUMN``.
+    label_names : str, optional
+        Names in class order, with commas between.
+
+    Raises
+    ------
+    InputError
+        If the rows cannot be had, lack a column, or hold labels that do not fit.
+    """
+    names = None if label_names is None else tuple(name.strip() for name in label_names.split(","))
+    try:
+        if spec.endswith(_FILE_ENDINGS):
+            found = _from_file(Path(spec), skipped, task, columns, names)
+        elif columns or names:
+            raise input_error("perturb", "column", "be given with a file only", got=[*columns, *(names or ())])
+        else:
+            found = load_bucket_set(spec, task=task, data_dir=data_dir, split=split)
+    except InputError as problem:  # these readers speak for `run`
+        raise InputError(str(problem).replace("run: ", "perturb: ", 1)) from None
+    return _labelled(found, skipped)
+
+
+def _from_file(
+    path: Path, skipped: Counter[str], task: str | None, columns: Sequence[str], names: tuple[str, ...] | None
+) -> BucketSet:
+    table = read_table(path, function="perturb", parameter="data")
+    names = names or declared_label_names(table)
+    table = _renamed(table, columns)
+    if "label" in table.column_names:
+        label = table["label"]
+        missing = label.is_null()
+        if pa.types.is_string(label.type) or pa.types.is_large_string(label.type):
+            missing = pc.or_kleene(missing, pc.is_in(label, pa.array(_NO_LABEL, label.type)))
+        n_missing = pc.sum(missing).as_py() or 0
+        if n_missing:
+            skipped["no gold label"] += n_missing
+            table = table.filter(pc.invert(missing))
+    if "bucket_id" not in table.column_names:
+        ids = table["example_id"] if "example_id" in table.column_names else [str(i) for i in range(table.num_rows)]
+        table = table.append_column("bucket_id", ids if isinstance(ids, pa.ChunkedArray) else pa.array(ids))
+        if "example_id" not in table.column_names:
+            table = table.append_column("example_id", table["bucket_id"])
+    return bucket_set_from_table(table, name=path.stem, task=task, label_names=names)
+
+
+def _renamed(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    names = {}
+    for item in columns:
+        wanted, equals, given = item.partition("=")
+        if not equals or given not in table.column_names:
+            raise input_error(
+                "perturb", "column", "be TASK_COLUMN=FILE_COLUMN", got=item, remedy=f"There are {table.column_names}."
+            )
+        names[given] = wanted
+    kept = [c for c in table.column_names if c in names or c not in names.values()]
+    return table.select(kept).rename_columns([names.get(c, c) for c in kept])
+
+
+def _labelled(found: BucketSet, skipped: Counter[str]) -> LabelledSet:
+    table = found.table
+    texts = zip(*(table[c].to_pylist() for c in found.task.columns), strict=True)
+    roles = table["role"].to_pylist()
+    with_originals = "original" in roles
+    rows = []
+    for example_id, group_id, role, label, values in zip(
+        table["example_id"].to_pylist(),
+        table["group_id"].to_pylist(),
+        roles,
+        table["label"].to_pylist(),
+        texts,
+        strict=True,
+    ):
+        if with_originals and role != "original":
+            skipped[f"a {role}, not an original"] += 1
+        elif label < 0:
+            skipped["no gold label"] += 1
+        elif not all(isinstance(value, str) for value in values):
+            found.task.values({**dict(zip(found.task.columns, values, strict=True)), "example_id": example_id})
+        else:
+            rows.append(LabelledRow(example_id, group_id, values, label))
+    if not rows:
+        raise input_error("perturb", "data", "have at least one row with a gold label", got=found.name)
+    return LabelledSet(found.name, found.task, found.label_names, rows)
+
+
+def write_set(items: Iterable[Perturbation], data: LabelledSet, output: Path, sheet: Path) -> int:
+    """Write items as a bucket set and as a sheet, item by item, and return how many there were.
+
+    Parquet carries the label names (as the `datasets` library writes them), JSON Lines cannot: there the
+    set's labels must be the task's own.
+
+    Raises
+    ------
+    InputError
+        If there is no item, or JSON Lines cannot say what the labels are called.
+    """
+    if output.suffix == ".jsonl" and data.label_names != data.task.label_names:
+        raise input_error(
+            "perturb",
+            "output",
+            f"end in .parquet, which carries label names; {data.task.name}'s own are "
+            f"{', '.join(data.task.label_names)}, here they are {', '.join(data.label_names)}",
+            got=str(output),
+        )
+    upcoming = iter(items)
+    first = next(upcoming, None)
+    if first is None:
+        raise input_error(
+            "perturb",
+            "property",
+            "hold for at least one row",
+            got=f"none of {len(data.rows):,} rows",
+            remedy="`paraconsist perturb --help` says what each property needs.",
+        )
+    partials = [file.with_name(file.name + ".partial") for file in (output, sheet)]
+    with contextlib.ExitStack() as stack:
+        for partial in partials:
+            stack.callback(partial.unlink, missing_ok=True)  # what an error leaves half-written
+        n_items = _write_both(itertools.chain([first], upcoming), data, partials, tuple(first.strata), output.suffix)
+        partials[0].replace(output)
+        partials[1].replace(sheet)
+    return n_items
+
+
+def _write_both(
+    items: Iterable[Perturbation], data: LabelledSet, files: Sequence[Path], strata: Sequence[str], suffix: str
+) -> int:
+    set_file, sheet = files
+    columns, n_items = data.task.columns, 0
+    with (
+        _SetWriter(set_file, suffix, data, strata) as set_writer,
+        sheet.open("w", encoding="utf-8-sig", newline="") as stream,
+    ):
+        sheet_writer = SheetWriter(stream)
+        for item in items:
+            n_items += 1
+            set_writer.write(item)
+            *originals, perturbed = (place.texts for place in item.places)
+            sheet_writer.write(
+                bucket_id=item.bucket_id,
+                property_name=item.property,
+                original=render(columns, originals),
+                perturbed=render(columns, [perturbed]),
+                label=" or ".join(data.label_names[i] for i in item.places[-1].allowed_labels),
+            )
+    return n_items
+
+
+def rows_of(item: Perturbation, data: LabelledSet) -> Iterator[dict[str, Any]]:
+    """Yield an item's rows in the long format of the bucket set."""
+    for place in item.places:
+        texts = dict(zip(data.task.columns, place.texts, strict=True))
+        yield {
+            "example_id": f"{item.bucket_id}.{place.role}",
+            "input_id": input_id(data.task, texts),
+            "bucket_id": item.bucket_id,
+            "group_id": item.group_id,
+            "role": place.role,
+            **texts,
+            "label": place.label,
+            "allowed_labels": list(place.allowed_labels),
+            **item.strata,
+        }
+
+
+class _SetWriter:
+    """Writes rows as they come: JSON Lines, or Parquet in pieces."""
+
+    def __init__(self, path: Path, suffix: str, data: LabelledSet, strata: Sequence[str]) -> None:
+        self._data = data
+        self._waiting: list[dict[str, Any]] = []
+        self._parquet: Any = None
+        self._stream: Any = None
+        if suffix == ".parquet":
+            self._schema = _schema(data, strata)
+            self._parquet = pq.ParquetWriter(path, self._schema, compression="zstd")
+        else:
+            self._stream = path.open("w", encoding="utf-8", newline="\n")
+
+    def __enter__(self) -> _SetWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._stream is not None:
+            self._stream.close()
+        else:
+            self._flush()
+            self._parquet.close()
+
+    def write(self, item: Perturbation) -> None:
+        for row in rows_of(item, self._data):
+            if self._stream is not None:
+                self._stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+            else:
+                self._waiting.append(row)
+        if len(self._waiting) >= _ROWS_AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._parquet.write_table(pa.Table.from_pylist(self._waiting, schema=self._schema))
+            self._waiting = []
+
+
+def _schema(data: LabelledSet, strata: Sequence[str]) -> pa.Schema:
+    texts = ("example_id", "input_id", "bucket_id", "group_id", "role", *data.task.columns)
+    fields = [(name, pa.string()) for name in texts]
+    fields += [("label", pa.int64()), ("allowed_labels", pa.list_(pa.int64()))]
+    fields += [(name, pa.string()) for name in strata]
+    value = {"dtype": "string", "_type": "Value"}
+    features: dict[str, Any] = {name: value for name, _ in fields}
+    features["label"] = {"names": list(data.label_names), "_type": "ClassLabel"}
+    features["allowed_labels"] = {"feature": {"dtype": "int64", "_type": "Value"}, "_type": "List"}
+    metadata = {b"huggingface": json.dumps({"info": {"features": features}}).encode()}
+    return pa.schema(fields, metadata=metadata)
+
+
+def keep_checked(written: Path, sheet: Path, output: Path) -> Iterator[str]:
+    """Write the buckets of a set that its sheet marks valid, and yield lines that say how many.
+
+    Raises
+    ------
+    InputError
+        If the sheet is not that set's: a bucket is unknown, or its texts differ. Also if none is valid, or
+        the output is of another format than the set.
+    """
+    if written.suffix != output.suffix:
+        raise input_error("perturb", "output", f"end in {written.suffix}, as the set does", got=str(output))
+    table = read_table(written, function="perturb", parameter="data")
+    if "bucket_id" not in table.column_names:
+        raise input_error("perturb", "data", "be a set that perturb wrote, with bucket_id", got=table.column_names)
+    columns = infer_task(table.column_names).columns if "text" not in table.column_names else ("text",)
+    said = read_sheet(sheet)
+    shown: dict[str, list[tuple[str, ...]]] = {}
+    buckets = table["bucket_id"].to_pylist()
+    for bucket, *values in zip(buckets, *(table[c].to_pylist() for c in columns), strict=True):
+        shown.setdefault(bucket, []).append(tuple(values))
+    for bucket, texts in said.texts.items():
+        if bucket not in shown:
+            raise input_error(
+                "perturb", "checked", "be the sheet of this set; it has no such bucket", got=bucket, remedy=f"{written}"
+            )
+        *originals, perturbed = shown[bucket]
+        if texts != (even_space(render(columns, originals)), even_space(render(columns, [perturbed]))):
+            raise input_error(
+                "perturb",
+                "checked",
+                f"show the texts of the set unchanged (bucket {bucket})",
+                got=texts[1],
+                remedy="Edited texts are not taken over: mark the item invalid, or mend the set itself.",
+            )
+    kept = {bucket for bucket, is_valid in said.valid.items() if is_valid}
+    if not kept:
+        raise input_error("perturb", "checked", "mark at least one item as valid", got=str(sheet))
+    rows = table.filter(pa.array([bucket in kept for bucket in buckets]))
+    partial = output.with_name(output.name + ".partial")
+    if output.suffix == ".parquet":
+        pq.write_table(rows, partial, compression="zstd")
+    else:
+        with partial.open("w", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows.to_pylist())
+    partial.replace(output)
+    n_open = sum(1 for bucket in shown if said.valid.get(bucket) is None)
+    n_invalid = len(shown) - len(kept) - n_open
+    yield f"{len(kept):,} of {len(shown):,} items are valid ({rows.num_rows:,} rows): {output}"
+    yield f"  left out {n_invalid:,} marked invalid, {n_open:,} not marked"

@@ -1,0 +1,307 @@
+"""Negation of a sentence that has one finite verb, by rule; what is not clearly handled is left alone."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from paraconsist.transforms.conditions import negation_target
+from paraconsist.transforms.perturbation import LabelledSet, Perturbation, Place
+from paraconsist.transforms.verb_forms import (
+    AUXILIARIES,
+    CLAUSE_WORDS,
+    DETERMINERS,
+    DO_FORMS,
+    HAVE_FORMS,
+    MODALS,
+    NEGATIVES,
+    NUMBERS,
+    OBJECT_PRONOUNS,
+    PARTICIPLES,
+    PAST_OF,
+    PLURAL_NOUNS,
+    PREPOSITIONS,
+    SAME_IN_PAST,
+    SCOPE_WORDS,
+    SUBJECT_PRONOUNS,
+    Token,
+    tokens_of,
+)
+
+__all__ = ["Negated", "VerbLexicon", "is_negated", "negate", "negation"]
+
+
+class VerbLexicon(Protocol):
+    """What lexical verbs need; `paraconsist.transforms.wordnet.WordNet` has it."""
+
+    def base_forms(self, word: str, part: str) -> tuple[str, ...]: ...
+
+    def frequency(self, word: str, part: str) -> int: ...
+
+
+class Negated(NamedTuple):
+    """A negated text and the form of the negation, or None and the reason why there is none."""
+
+    text: str | None
+    note: str
+
+
+def is_negated(text: str) -> bool:
+    """Return whether a text holds a negative word ("not", "n't", "no", "never", "few" ...)."""
+    if re.search(r"n\s?['’]t\b|\bn['’]?t\b", text, re.IGNORECASE):
+        return True
+    return any(token.word in NEGATIVES for token in tokens_of(text))
+
+
+def negate(text: str, lexicon: VerbLexicon | None = None, *, question: bool = False) -> Negated:
+    """Return a text with its one finite verb negated.
+
+    Forms: ``not`` after the copula, a modal or an auxiliary; ``no`` in "there is a ..."; ``do not``, ``does
+    not``, ``did not`` before lexical verbs, "have" among them. Participles and infinitives do not count as
+    further verbs (BECEL's own sentences have them). Left alone: several clauses or possible verbs, "and" or
+    "or" (in questions everywhere, else after the subject too), commas, words of quantity and frequency,
+    negatives, contractions, noun phrases without a verb.
+
+    Parameters
+    ----------
+    text : str
+        One sentence, or with `question` one yes-no question that opens with its auxiliary.
+    lexicon : VerbLexicon, optional
+        For lexical verbs other than "have"; without it they are left alone.
+
+    Examples
+    --------
+    >>> negate("Two dogs are running.")
+    Negated(text='Two dogs are not running.', note='not')
+    >>> negate("There is a girl on the sand.")
+    Negated(text='There is no girl on the sand.', note='no')
+    >>> negate("The woman has a hat.")
+    Negated(text='The woman does not have a hat.', note='do not')
+    >>> negate("Some people are outside.")
+    Negated(text=None, note='a word of quantity or frequency: some')
+    """
+    tokens = tokens_of(text)
+    words = [token.word for token in tokens]
+    problem = _problem(text, words, question)
+    if problem:
+        return Negated(None, problem)
+    if question:
+        return _question(text, tokens)
+    if words[0] == "there":
+        return _there(text, tokens, 1)
+    auxiliaries = [i for i in range(1, len(tokens)) if _is_auxiliary(tokens, i)]
+    if len(auxiliaries) > 1:
+        return Negated(None, "more than one verb")
+    if not auxiliaries:
+        return _lexical(text, tokens, lexicon)
+    at = auxiliaries[0]
+    after = words[at + 1] if at + 1 < len(words) else ""
+    if tokens[at].closed or not after:
+        return Negated(None, "the verb ends its clause")
+    if words[at - 1] in DETERMINERS or not {"as", "before", "after"}.isdisjoint(words[1:at]):
+        return Negated(None, "where the subject ends is not clear")
+    if words[at] in AUXILIARIES or (words[at] in HAVE_FORMS and after in PARTICIPLES):
+        return Negated(_insert(text, tokens[at].end, " not"), "not")
+    if after in DETERMINERS or after in NUMBERS or (words[at] in DO_FORMS and after in OBJECT_PRONOUNS):
+        support = HAVE_FORMS.get(words[at], words[at])
+        verb = "have" if words[at] in HAVE_FORMS else "do"
+        return Negated(_replace(text, tokens[at], f"{support} not {verb}"), "do not")
+    return Negated(None, f"auxiliary or main verb: {words[at]}")
+
+
+def _problem(text: str, words: Sequence[str], question: bool) -> str:
+    """Return why a text is not one plain sentence, or nothing."""
+    body = text.strip().rstrip(".!?\"' ") if not question else text.strip().rstrip("? ")
+    if len(words) < 2:
+        return "fewer than two words"
+    if is_negated(text):
+        return "already negated"
+    if not question and text.rstrip(" \"'").endswith("?"):
+        return "a question"
+    if re.search(r"[,;:\"()\u2014]|--|''|``|[.!?]\s", body):
+        return "punctuation inside the sentence"
+    for word in words:
+        if re.search(r"['’](?:re|m|ve|ll|d)$", word) or re.fullmatch(r"(?:he|she|it|that|there|who|what)['’]s", word):
+            return "a contracted verb"
+    scope = [word for word in words if word in SCOPE_WORDS]
+    there_is_some = words[:1] == ["there"] and words[2:3] == ["some"]
+    if scope and not (there_is_some and scope == ["some"]):
+        return f"a word of quantity or frequency: {scope[0]}"
+    if question and words[1:2] == ["there"] and words[2:3] == ["going"]:
+        return "more than one verb"
+    subject = next((word for word in words[2 if question else 1 :] if word in SUBJECT_PRONOUNS - {"it", "you"}), None)
+    if subject is not None:
+        return f"another clause, or a list: {subject}"
+    clause = next((word for word in words[1:] if word in CLAUSE_WORDS), None)
+    if clause is not None and not (clause == "and" and _joins_subjects(words)):
+        return f"another clause, or a list: {clause}"
+    return ""
+
+
+def _joins_subjects(words: Sequence[str]) -> bool:
+    """Whether each "and" stands before the first auxiliary ("A man and a woman are ...")."""
+    last = max(i for i, word in enumerate(words) if word == "and")
+    first = next((i for i, word in enumerate(words) if i and (word in AUXILIARIES or word in HAVE_FORMS)), -1)
+    return last < first and not any(word in CLAUSE_WORDS - {"and"} for word in words[1:])
+
+
+def _is_auxiliary(tokens: Sequence[Token], i: int) -> bool:
+    word, before = tokens[i].word, tokens[i - 1].word
+    if tokens[i].is_capitalised:
+        return False  # a name
+    if word in HAVE_FORMS or word in DO_FORMS:
+        return before not in MODALS and before != "to"
+    return word in AUXILIARIES and not (word in MODALS and before in DETERMINERS)
+
+
+def _there(text: str, tokens: Sequence[Token], at: int) -> Negated:
+    """Negate "there is ..."; `at` is the place of the verb in a sentence, of "there" in a question."""
+    verb = "there" if tokens[at].word == "there" else tokens[at].word
+    if verb not in {"there", "is", "are", "was", "were"} or len(tokens) < at + 2:
+        return Negated(None, "no verb that is clearly the only one")
+    rest = tokens[at + 1 :]
+    if any(_is_auxiliary(tokens, i) for i in range(at + 2, len(tokens))):
+        return Negated(None, "more than one verb")
+    if rest[0].word in {"a", "an", "some"}:
+        return Negated(_replace(text, rest[0], "no"), "no") if len(rest) > 1 else Negated(None, "no noun")
+    if rest[0].word in NUMBERS or rest[0].word == "one" or rest[0].word.isdigit():
+        return Negated(_insert(text, tokens[at].end, " not"), "not")
+    if rest[0].word in DETERMINERS | PREPOSITIONS | SUBJECT_PRONOUNS or rest[0].word.endswith(("ly", "ing")):
+        return Negated(None, "what there is is not clear")
+    return Negated(_insert(text, tokens[at].end, " no"), "no")
+
+
+def _question(text: str, tokens: Sequence[Token]) -> Negated:
+    first, second = tokens[0].word, tokens[1].word
+    if first not in AUXILIARIES and first not in DO_FORMS and first not in HAVE_FORMS:
+        return Negated(None, "the question does not open with its verb")
+    if second == "there" and first in {"is", "are", "was", "were"}:
+        return _there(text, tokens, 1)
+    if second in SUBJECT_PRONOUNS and len(tokens) > 2:
+        return Negated(_insert(text, tokens[1].end, " not"), "not")
+    return Negated(None, "where the question's subject ends is not clear")
+
+
+def _lexical(text: str, tokens: Sequence[Token], lexicon: VerbLexicon | None) -> Negated:
+    if lexicon is None:
+        return Negated(None, "no auxiliary (lexical verbs need WordNet)")
+    plural = _has_plural_subject(tokens)
+    readings = [(i, reading) for i in range(1, len(tokens)) if (reading := _finite(tokens, i, lexicon, plural))]
+    if not readings:
+        return Negated(None, "no verb that is clearly finite")
+    if len(readings) > 1:
+        return Negated(None, "more than one verb")
+    at, (support, base) = readings[0]
+    if support == "":
+        return Negated(None, "a past tense that may be a participle")
+    return Negated(_replace(text, tokens[at], f"{support} not {base}"), "do not")
+
+
+def _has_plural_subject(tokens: Sequence[Token]) -> bool:
+    return tokens[0].word in NUMBERS | {"these", "those", "they", "we", "you", "i"} | PLURAL_NOUNS
+
+
+def _finite(tokens: Sequence[Token], i: int, lexicon: VerbLexicon, plural: bool) -> tuple[str, str] | None:
+    """Return (do, does or did; base form) of a word that can be the finite verb, None of any other.
+
+    ``("", "")`` marks a form that may be finite and may not: with it the sentence has a second candidate.
+    """
+    word, before = tokens[i].word, tokens[i - 1].word
+    if before in DETERMINERS or before in NUMBERS or before == "to" or tokens[i].is_capitalised:
+        return None
+    if before.endswith(("ing", "ed")) and i > 1 and tokens[i - 2].word in DETERMINERS:
+        return None  # "the remaining shares"
+    if not word.isalpha() or word in PREPOSITIONS | DETERMINERS | PARTICIPLES | OBJECT_PRONOUNS or word == "being":
+        return None
+    after = tokens[i + 1].word if i + 1 < len(tokens) and not tokens[i].closed else ""
+    if word in PAST_OF:
+        return ("did", PAST_OF[word])
+    bases = [base for base in lexicon.base_forms(word, "v") if base != word]
+    if word.endswith("s") and bases and not word.endswith("ss"):
+        if plural or before in PREPOSITIONS or not _more_verb_than_noun(word, lexicon):
+            return None
+        return ("does", bases[0])
+    if word.endswith("ed") and bases:
+        object_follows = after in DETERMINERS or after in NUMBERS or after in OBJECT_PRONOUNS
+        if before in SUBJECT_PRONOUNS or object_follows:
+            return ("did", bases[0])
+        return ("", "")
+    if bases and not word.endswith("ing"):
+        return ("", "")  # an irregular form: "left", "held"
+    return _plain_form(tokens, i, after, lexicon, plural)
+
+
+def _plain_form(
+    tokens: Sequence[Token], i: int, after: str, lexicon: VerbLexicon, plural: bool
+) -> tuple[str, str] | None:
+    """Return the reading of a word in its dictionary form, after a plural subject."""
+    word, before = tokens[i].word, tokens[i - 1].word
+    if word in SAME_IN_PAST:
+        return ("", "") if before not in PREPOSITIONS else None
+    if word.endswith("ing") or word not in lexicon.base_forms(word, "v"):
+        return None
+    is_subject = before in SUBJECT_PRONOUNS - {"he", "she", "it"} or before in PLURAL_NOUNS
+    is_subject = is_subject or (before.endswith("s") and bool(lexicon.base_forms(before, "n")) and _opens(tokens, i))
+    follows = after == "" or after in DETERMINERS | NUMBERS | PREPOSITIONS | OBJECT_PRONOUNS or after.endswith("ly")
+    if is_subject and follows and _more_verb_than_noun(word, lexicon):
+        return ("do", word)
+    return None
+
+
+def _opens(tokens: Sequence[Token], i: int) -> bool:
+    """Whether all before the verb can be one bare noun phrase: no preposition in it."""
+    return not any(token.word in PREPOSITIONS for token in tokens[:i])
+
+
+def _more_verb_than_noun(word: str, lexicon: VerbLexicon) -> bool:
+    return lexicon.frequency(word, "v") > max(lexicon.frequency(word, "n"), lexicon.frequency(word, "a"))
+
+
+def _insert(text: str, at: int, words: str) -> str:
+    return text[:at] + words + text[at:]
+
+
+def _replace(text: str, token: Token, words: str) -> str:
+    return text[: token.start] + words + text[token.end :]
+
+
+def negation(data: LabelledSet, lexicon: VerbLexicon | None, skipped: Counter[str]) -> Iterator[Perturbation]:
+    """Yield each positive row with one of its texts negated.
+
+    Parameters
+    ----------
+    data : LabelledSet
+        Inference (entailment, on the hypothesis), paraphrase identification (paraphrase, on the second
+        sentence), or yes-no questions (yes, on the question).
+    lexicon : VerbLexicon, optional
+        WordNet, for lexical verbs.
+    skipped : Counter
+        Reasons for leaving rows out are counted into it.
+
+    Yields
+    ------
+    Perturbation
+        Roles ``original`` and ``negation``; stratum `method`: ``not``, ``no`` or ``do not``.
+
+    Raises
+    ------
+    InputError
+        If the property does not hold for the task, or the labels have other names.
+    """
+    target = negation_target(data, "negation")
+    is_question = target.column == "question"
+    for row in data.rows:
+        if row.label != target.label:
+            skipped[f"label {data.label_names[row.label]}: negation does not turn it"] += 1
+            continue
+        text, note = negate(row.texts[target.place], lexicon, question=is_question)
+        if text is None:
+            skipped[note.partition(":")[0]] += 1  # without the word that was met
+            continue
+        texts = list(row.texts)
+        texts[target.place] = text
+        place = Place("negation", tuple(texts), target.becomes, (target.becomes,))
+        bucket = f"negation.{row.example_id}"
+        yield Perturbation("negation", bucket, row.group_id, (Place.of("original", row), place), {"method": note})

@@ -1,0 +1,37 @@
+"""Small labelled sets, and WordNet where it is, for the tests of perturbing."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from paraconsist.tasks import get_task
+from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
+from paraconsist.transforms.wordnet import WordNet, find_wordnet, load_wordnet
+
+NLI_ROWS = [
+    ("A girl reads.", "A girl is awake.", "entailment"),
+    ("A girl reads.", "A girl likes books.", "neutral"),
+    ("A girl reads.", "A girl is asleep.", "contradiction"),
+    ("A dog barks.", "An animal makes noise.", "entailment"),
+]
+
+
+def labelled(task, rows, label_names=None):
+    names = label_names or get_task(task).label_names
+    made = [LabelledRow(f"e{i}", f"e{i}", tuple(texts), names.index(label)) for i, (*texts, label) in enumerate(rows)]
+    return LabelledSet("toy", get_task(task), tuple(names), made)
+
+
+def write_csv(path, columns, rows):
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([columns, *rows])
+    return path
+
+
+def wordnet_or_skip() -> WordNet:
+    pytest.importorskip("nltk", reason="nltk is not installed: pip install 'paraconsist[nlp]'")
+    if find_wordnet() is None:
+        pytest.skip("WordNet not found: python -m nltk.downloader wordnet, or apt-get install wordnet-base")
+    return load_wordnet()
