@@ -20,7 +20,7 @@ def demo(
     if not (model / "model.safetensors").exists():
         _train(model)
     run(
-        model=str(model),
+        model=[str(model)],
         dataset=["sample:defeasible_nli"],
         output=output / "run",
         with_test=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,10 +19,13 @@ __all__ = ["quiet_libraries", "run"]
 
 
 def run(
-    model: Annotated[str, typer.Option(help="Hub id, or folder, of a classifier (or of a model that `train` wrote).")],
+    model: Annotated[
+        list[str],
+        typer.Option(help="Hub id or folder of a classifier; PATTERN=MODEL, repeated, for a model for some sets."),
+    ],
     dataset: Annotated[
         list[str],
-        typer.Option(help="builder:config, a file, a folder, or a Hub name; repeat for several sets."),
+        typer.Option(help="builder:config, builder:all, a file, a folder, or a Hub name; repeat for several."),
     ],
     output: Annotated[Path, typer.Option(help="The run folder. The same command goes on with an interrupted run.")],
     with_test: Annotated[
@@ -42,7 +45,10 @@ def run(
     batch_tokens: Annotated[int | None, typer.Option(min=1, help="Computed tokens a batch, padding included.")] = None,
     max_length: Annotated[int | None, typer.Option(min=1, help="Cut inputs at this many tokens.")] = None,
     trust_remote_code: Annotated[bool, typer.Option(help="Run code that comes with a Hub model.")] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Whole buckets up to this many rows a set.")] = None,
+    split: Annotated[str, typer.Option(help="Split of the sets.")] = "test",
+    limit: Annotated[
+        list[str] | None, typer.Option(help="Whole buckets up to N rows of every set, or PATTERN=N for some.")
+    ] = None,
     data_dir: Annotated[str | None, typer.Option(help="Mirror in place of downloads.")] = None,
     renormalize: Annotated[bool, typer.Option(help="Divide corrected values by the covered mass.")] = False,
     confidence_level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
@@ -59,16 +65,23 @@ def run(
     from paraconsist.running.run import run as run_sets
     from paraconsist.scoring.score import ScoreOptions
 
-    specs = _with_test_sets(dataset) if with_test else list(dataset)
-
-    def load_sets() -> Sequence[BucketSet]:
+    def load_sets() -> Mapping[str, Sequence[BucketSet]]:
+        from paraconsist.running.selection import assign_models, expand_specs, parse_limits
         from paraconsist.running.sources import load_bucket_set
 
-        return [load_bucket_set(s, task=task, data_dir=data_dir).limited(limit) for s in specs]
+        specs = expand_specs(dataset)
+        specs = _with_test_sets(specs) if with_test else specs
+        return {
+            name: [
+                load_bucket_set(spec, task=task, data_dir=data_dir, split=split).limited(parse_limits(limit, spec))
+                for spec in answered
+            ]
+            for name, answered in assign_models(model, specs).items()
+        }
 
     report = run_sets(
-        lambda wanted: load_model(
-            model,
+        lambda name, wanted: load_model(
+            name,
             task=wanted,
             revision=revision,
             dtype=dtype,

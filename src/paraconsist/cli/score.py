@@ -27,6 +27,17 @@ def score(
     original: Annotated[
         str | None, typer.Option(help="True/false column that marks originals, in place of --role.")
     ] = None,
+    original_prediction: Annotated[
+        str | None,
+        typer.Option(help="For files with a pair in each row: column of the originals' predictions."),
+    ] = None,
+    label_names: Annotated[
+        str | None,
+        typer.Option(help="Names of the labels 0,1,... where gold is given by name and predictions by number."),
+    ] = None,
+    measure: Annotated[
+        list[str] | None, typer.Option(help="Measure, repeated for several; by default what the rows' roles call for.")
+    ] = None,
     group: Annotated[
         str, typer.Option(help="Column of what intervals resample, such as a shared context.")
     ] = "group_id",
@@ -51,8 +62,10 @@ def score(
     from paraconsist.scoring.files import score_folder
     from paraconsist.scoring.score import ScoreOptions
     from paraconsist.scoring.score import score as score_predictions
+    from paraconsist.scoring.wide import long_format, named_labels
 
     options = ScoreOptions(
+        measures=measure,
         columns=ColumnNames(
             bucket=bucket,
             prediction=prediction,
@@ -76,6 +89,10 @@ def score(
         results = score_folder(files, options)
     else:
         predictions = read_predictions(path)
+        if label_names is not None:
+            predictions = named_labels(predictions, label, label_names.split(","))
+        if original_prediction is not None:
+            predictions = long_format(predictions, options.columns, original_prediction)
         test = None if test_predictions is None else read_predictions(test_predictions)
         name = predictions.metadata.get("set", path.stem)
         results = {name: score_predictions(predictions, options, test=test)}
@@ -99,12 +116,19 @@ def _write(output: Path, results: Mapping[str, Any]) -> None:
 
 def show_results(results: Mapping[str, Any]) -> None:
     """Print the tables of every set."""
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.text import Text
 
+    from paraconsist.reporting.inconsistency import change_tables, inconsistency_tables
     from paraconsist.reporting.tables import result_tables
 
     console = Console()
+    parts: list[RenderableType] = []
     for name, result in results.items():
-        for part in result_tables(name, result):
-            console.print(part, soft_wrap=isinstance(part, Text))
+        if "paraphrastic_consistency" in result["measures"]:
+            parts += result_tables(name, result)
+        if "prediction_change" in result["measures"]:
+            parts += change_tables(name, result)
+    parts += inconsistency_tables(results)
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, Text))

@@ -67,18 +67,18 @@ class RunReport:
 
 
 def run(
-    load_model: Callable[[Task], Classifier],
-    load_sets: Callable[[], Sequence[BucketSet]],
+    load_model: Callable[[str, Task], Classifier],
+    load_sets: Callable[[], Mapping[str, Sequence[BucketSet]]],
     options: RunOptions,
 ) -> RunReport:
-    """Run a model over bucket sets, in as many processes as accelerate's launcher started.
+    """Run models over bucket sets, in as many processes as accelerate's launcher started.
 
     Parameters
     ----------
     load_model : callable
-        Task -> the classifier that answers it.
+        Model (a Hub id or a folder) and task -> the classifier that answers it.
     load_sets : callable
-        Returns the sets; called on the main process first, so that data are prepared once.
+        Returns model -> its sets; called on the main process first, so that data are prepared once.
     options : RunOptions
         How to run.
 
@@ -95,10 +95,9 @@ def run(
     end_with_launcher()
     accelerator = start_accelerator(device=options.device)
     started = time.time()
-    sets = main_first(accelerator, load_sets)
-    by_task = _group(sets)
-    models = {name: load_model(group[0].task) for name, group in by_task.items()}
-    label_maps = {s.name: _label_map(models[s.task.name], s, options) for s in sets}
+    groups = _group(main_first(accelerator, load_sets))
+    models = {name: load_model(model, group[0].task) for name, (model, group) in groups.items()}
+    label_maps = {s.name: _label_map(models[name], s, options) for name, (_, group) in groups.items() for s in group}
     folder = RunFolder(options.output)
     identities = {name: dict(model.identity) for name, model in models.items()}
     main_first(
@@ -107,9 +106,9 @@ def run(
     )
     statistics: dict[str, LoopStatistics] = {}
     files: dict[str, Path] = {}
-    for name, group in by_task.items():
+    for name, (_, group) in groups.items():
         task = group[0].task
-        identity = {"model": identities[name], "task": name, "template_hash": task.template_hash}
+        identity = {"model": identities[name], "task": task.name, "template_hash": task.template_hash}
         store = Store(folder.store, identity)
         statistics[name] = compute(models[name], group, store, accelerator, options.batch)
         if not accelerator.is_main_process:
@@ -125,6 +124,7 @@ def run(
                 batch_policy=options.batch.describe(),
                 device=accelerator.device.type,
                 seed=options.seed,
+                measures=list(bucket_set.measures),
             )
             table = predictions_table(bucket_set, finished, label_maps[bucket_set.name])
             write_predictions(files[bucket_set.name], table, metadata)
@@ -135,14 +135,23 @@ def run(
     return RunReport(folder, files, statistics, accelerator.is_main_process)
 
 
-def _group(sets: Sequence[BucketSet]) -> dict[str, list[BucketSet]]:
-    names = [s.name for s in sets]
+def _group(sets: Mapping[str, Sequence[BucketSet]]) -> dict[str, tuple[str, list[BucketSet]]]:
+    """Return name -> (model, sets of one task): what one pass of the loop computes.
+
+    The name is the task's, and the model's before it where several models answer one task.
+    """
+    names = [s.name for group in sets.values() for s in group]
     if not names or len(set(names)) < len(names):
         raise input_error("run", "dataset", "name at least one set, each once", got=names)
-    groups: dict[str, list[BucketSet]] = {}
-    for bucket_set in sets:
-        groups.setdefault(bucket_set.task.name, []).append(bucket_set)
-    return groups
+    parts: dict[tuple[str, str], list[BucketSet]] = {}
+    for model, group in sets.items():
+        for bucket_set in group:
+            parts.setdefault((model, bucket_set.task.name), []).append(bucket_set)
+    tasks = [task for _, task in parts]
+    return {
+        task if tasks.count(task) == 1 else f"{Path(model).name}:{task}": (model, group)
+        for (model, task), group in parts.items()
+    }
 
 
 def _label_map(model: Classifier, bucket_set: BucketSet, options: RunOptions) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,7 @@ from paraconsist.errors import input_error
 from paraconsist.predictions import KEY_COLUMNS, read_table
 from paraconsist.tasks import Task, get_task, infer_task, input_id
 
-__all__ = ["BucketSet", "bucket_set_from_table", "load_bucket_set"]
+__all__ = ["BucketSet", "bucket_set_from_table", "declared_label_names", "load_bucket_set"]
 
 _FILE_ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
 _ROLES_DEFAULT = "paraphrase"
@@ -36,6 +38,8 @@ class BucketSet:
         `KEY_COLUMNS`, the task's input columns, strata.
     fingerprint : str
         Changes with any change of the rows.
+    measures : tuple of str
+        The measures that the set was made for; empty where only the rows' roles say.
     """
 
     name: str
@@ -43,6 +47,7 @@ class BucketSet:
     label_names: tuple[str, ...]
     table: pa.Table
     fingerprint: str
+    measures: tuple[str, ...] = ()
 
     @property
     def file_name(self) -> str:
@@ -78,6 +83,7 @@ class BucketSet:
             self.label_names,
             self.table.filter(mask),
             f"{self.fingerprint}-limit{n_rows}",
+            self.measures,
         )
 
 
@@ -106,7 +112,8 @@ def load_bucket_set(
     """
     if spec.endswith(_FILE_ENDINGS):
         path = Path(spec)
-        return bucket_set_from_table(read_table(path, function="run", parameter="dataset"), name=path.stem, task=task)
+        table = read_table(path, function="run", parameter="dataset")
+        return bucket_set_from_table(table, name=path.stem, task=task, label_names=declared_label_names(table))
     source, _, config = spec.partition(":")
     from paraconsist.dataset_builders import BUILDERS
 
@@ -125,6 +132,15 @@ def _from_builder(name: str, config: str, *, task: str | None, data_dir: str | N
             "run", "dataset", f"name a config of {name!r} after a colon: {', '.join(configs)}", got=config
         )
     builder = prepare(name, config, data_dir=data_dir)
+    splits = list(builder.info.splits)
+    if split not in splits:
+        raise input_error(
+            "run",
+            "split",
+            f"be a split of {name}:{config} ({', '.join(splits)})",
+            got=split,
+            remedy="Give --split.",
+        )
     rows = builder.as_dataset(split=split)
     return bucket_set_from_table(
         _arrow(rows),
@@ -132,6 +148,7 @@ def _from_builder(name: str, config: str, *, task: str | None, data_dir: str | N
         task=task or builder.config.task,
         label_names=tuple(rows.features["label"].names),
         fingerprint=f"{builder.config.version}-{builder.hash}",
+        measures=tuple(builder.config.measures),
     )
 
 
@@ -181,6 +198,7 @@ def bucket_set_from_table(
     task: str | None = None,
     label_names: tuple[str, ...] | None = None,
     fingerprint: str | None = None,
+    measures: tuple[str, ...] = (),
 ) -> BucketSet:
     """Check rows against the long format and fill in what can be filled in.
 
@@ -234,7 +252,18 @@ def bucket_set_from_table(
         label_names=names,
         table=pa.table({c: columns[c] for c in ordered}),
         fingerprint=fingerprint or _content_fingerprint(columns),
+        measures=measures,
     )
+
+
+def declared_label_names(table: pa.Table) -> tuple[str, ...] | None:
+    """Return the label names that a Parquet file of the `datasets` library declares, None where it declares none."""
+    if b"huggingface" not in (table.schema.metadata or {}):
+        return None
+    with contextlib.suppress(KeyError, TypeError, ValueError):
+        features = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]
+        return tuple(features["label"]["names"])
+    return None
 
 
 def _strings(column: Any) -> Any:

@@ -268,7 +268,7 @@ def _strata(predictions: Predictions, names: ColumnNames) -> dict[str, NDArray[A
     table = predictions.table
     if names.strata is not None:
         return {name: _stratum(table, name) for name in names.strata}
-    wanted = predictions.strata if predictions.metadata else ()
+    wanted = predictions.strata if "set" in predictions.metadata else ()
     skipped = {*KEY_COLUMNS, *PREDICTION_COLUMNS}
     found = {}
     for name in wanted:

@@ -1,0 +1,122 @@
+"""Which sets a command line means, and which model answers which of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from paraconsist.errors import input_error
+
+__all__ = ["assign_models", "expand_specs", "matches", "parse_limits"]
+
+
+def expand_specs(specs: Sequence[str]) -> list[str]:
+    """Write ``becel:all`` and ``becel:snli`` out as the configs they stand for; other names stay.
+
+    ``builder:all`` stands for every set with a measure (for BECEL, the paper's 19 test cases), and
+    ``builder:NAME``, where no config has this name, for all of them that begin with it.
+
+    Raises
+    ------
+    InputError
+        If a name of a builder's stands for nothing.
+    """
+    from paraconsist.dataset_builders import BUILDERS, builder_class
+
+    found: dict[str, None] = {}
+    for spec in specs:
+        source, _, wanted = spec.partition(":")
+        if source not in BUILDERS:
+            found[spec] = None
+            continue
+        builder = builder_class(source)
+        configs = {config.name: config for config in builder.BUILDER_CONFIGS}
+        with_measures = [name for name, config in configs.items() if config.measures]
+        cases = list(getattr(builder, "TEST_CASES", with_measures))
+        if wanted in configs:
+            chosen = [wanted]
+        elif wanted == "all":
+            chosen = cases
+        else:
+            chosen = [name for name in cases if wanted and name.startswith(f"{wanted}_")]
+        if not chosen:
+            raise input_error(
+                "run",
+                "dataset",
+                f"name a config of {source!r} after a colon, the beginning of several, or 'all'",
+                got=spec,
+                remedy=f"The configs are {', '.join(configs)}.",
+            )
+        found.update(dict.fromkeys(f"{source}:{name}" for name in chosen))
+    return list(found)
+
+
+def matches(pattern: str, spec: str) -> bool:
+    """Say whether a pattern means a set: its whole name, its config, the config's beginning, or with ``*``.
+
+    >>> matches("snli", "becel:snli_semantic"), matches("*additive", "becel:sst2_additive")
+    (True, True)
+    >>> matches("sst", "becel:sst2_semantic")
+    False
+    """
+    config = spec.partition(":")[2] or spec
+    return (
+        pattern in (spec, config)
+        or config.startswith(f"{pattern}_")
+        or any("*" in pattern and fnmatchcase(name, pattern) for name in (spec, config))
+    )
+
+
+def assign_models(models: Sequence[str], specs: Sequence[str]) -> dict[str, list[str]]:
+    """Return model -> the sets it answers.
+
+    Parameters
+    ----------
+    models : sequence of str
+        ``MODEL`` for all sets, or ``PATTERN=MODEL`` for those that the pattern means (see `matches`). The
+        first pattern that fits wins; a model without a pattern answers what is left.
+    specs : sequence of str
+        The sets. Those that no model answers are left out.
+
+    Raises
+    ------
+    InputError
+        If two models have no pattern, or no set is left.
+    """
+    pairs = []
+    for given in models:
+        pattern, equals, model = given.partition("=")
+        pairs.append((pattern, model) if equals and not Path(given).exists() else ("", given))
+    general = [model for pattern, model in pairs if not pattern]
+    if len(general) > 1:
+        raise input_error(
+            "run",
+            "model",
+            "be given once, or as PATTERN=MODEL for several",
+            got=general,
+            remedy="Say which sets are whose.",
+        )
+    assigned: dict[str, list[str]] = {}
+    for spec in specs:
+        fitting = [model for pattern, model in pairs if pattern and matches(pattern, spec)] + general
+        if fitting:
+            assigned.setdefault(fitting[0], []).append(spec)
+    if not assigned:
+        raise input_error("run", "model", "answer at least one of the sets", got=list(models), remedy=f"Sets: {specs}.")
+    return assigned
+
+
+def parse_limits(limits: Sequence[str] | None, spec: str) -> int | None:
+    """Return how many rows of a set to take: from ``N`` for all sets, or ``PATTERN=N`` for some.
+
+    >>> parse_limits(["*additive=2000"], "becel:sst2_additive"), parse_limits(["*additive=2000"], "becel:rte_semantic")
+    (2000, None)
+    """
+    for given in limits or ():
+        pattern, equals, number = given.rpartition("=")
+        if not number.isdigit() or int(number) < 1:
+            raise input_error("run", "limit", "be a number of rows from 1, or PATTERN=NUMBER", got=given)
+        if not equals or matches(pattern, spec):
+            return int(number)
+    return None
