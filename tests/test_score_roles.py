@@ -143,5 +143,5 @@ def test_the_table_of_inconsistencies(capsys, tmp_path):
     code, out, _ = run_command(capsys, "score", write(tmp_path / "mine.csv", GOOD))
     assert code == 0
     assert "Inconsistency (per cent, lower is better" in out
-    assert "symmetric" in out
+    assert "mine (symmetric)" in out
     assert "50.0" in out

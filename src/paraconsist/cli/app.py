@@ -143,8 +143,8 @@ def _read_config(name: str) -> dict[str, Any]:
     path = Path(name)
     try:
         said = yaml.safe_load(path.read_text(encoding="utf-8")) if name else None
-    except OSError:
-        raise input_error("paraconsist", "config", "name a file that can be read", got=name) from None
+    except (OSError, UnicodeDecodeError):
+        raise input_error("paraconsist", "config", "name a text file that can be read", got=name) from None
     except yaml.YAMLError as problem:
         where = str(problem).replace("\n", " ")
         raise input_error("paraconsist", "config", "be valid YAML", got=name, remedy=where) from None
@@ -154,13 +154,17 @@ def _read_config(name: str) -> dict[str, Any]:
 
 
 def _check_config(command: Any, arguments: list[str], defaults: dict[str, Any]) -> None:
-    """Refuse names in the file that are no option of the command."""
+    """Refuse names in the file that are no option of the command; bring the others into its own form."""
     if not defaults:
         return
     name = next((a for a in arguments if not a.startswith("-")), None)
     if name not in command.commands:
         return
     parameters = {p.name: p for p in command.commands[name].params}
+    for parameter in parameters.values():  # an option may be called otherwise on the command line: --json
+        for said in (option.lstrip("-").replace("-", "_") for option in parameter.opts):
+            if said in defaults and said not in parameters:
+                defaults[parameter.name] = defaults.pop(said)
     unknown = sorted(set(defaults) - set(parameters))
     if unknown:
         raise input_error(

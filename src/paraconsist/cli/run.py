@@ -50,10 +50,13 @@ def run(
         list[str] | None, typer.Option(help="Whole buckets up to N rows of every set, or PATTERN=N for some.")
     ] = None,
     data_dir: Annotated[str | None, typer.Option(help="Mirror in place of downloads.")] = None,
+    figures: Annotated[
+        bool, typer.Option(help="Also show which answers turn into which, and the confidence of inconsistent pairs.")
+    ] = False,
     renormalize: Annotated[bool, typer.Option(help="Divide corrected values by the covered mass.")] = False,
-    confidence_level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
-    n_resamples: Annotated[int, typer.Option(min=0, help="Bootstrap replicates.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    confidence_level: Annotated[float, typer.Option(min=0, max=1, help="Of the intervals.")] = 0.95,
+    n_resamples: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 0,
     overwrite: Annotated[bool, typer.Option(help="Delete an earlier run in the folder.")] = False,
 ) -> None:
     """Run a model over bucket sets and print its consistency."""
@@ -69,14 +72,15 @@ def run(
         from paraconsist.running.selection import assign_models, expand_specs, parse_limits
         from paraconsist.running.sources import load_bucket_set
 
-        specs = expand_specs(dataset)
-        specs = _with_test_sets(specs) if with_test else specs
+        assigned = assign_models(model, expand_specs(dataset))
+        if with_test:  # by the same model as the set: the corrected values put the two together
+            assigned = {name: _with_test_sets(answered) for name, answered in assigned.items()}
         return {
             name: [
                 load_bucket_set(spec, task=task, data_dir=data_dir, split=split).limited(parse_limits(limit, spec))
                 for spec in answered
             ]
-            for name, answered in assign_models(model, specs).items()
+            for name, answered in assigned.items()
         }
 
     report = run_sets(
@@ -109,10 +113,11 @@ def run(
                 seed=seed,
                 renormalize=renormalize,
             ),
+            figures=figures,
         )
 
 
-def score_run(folder: Path, options: Any) -> None:
+def score_run(folder: Path, options: Any, *, figures: bool = False) -> None:
     """Score every predictions file of a run folder, print the tables and write ``results.json``."""
     from paraconsist.cli.score import show_results
     from paraconsist.results import to_strict_json
@@ -121,7 +126,7 @@ def score_run(folder: Path, options: Any) -> None:
 
     run_folder = RunFolder(folder)
     results = to_strict_json(score_folder(run_folder.predictions_files(), options))
-    show_results(results)
+    show_results(results, figures=figures)
     run_folder.write_results(results)
     typer.echo(f"Results in {run_folder.results_file}, predictions in {folder / 'predictions'}.")
 

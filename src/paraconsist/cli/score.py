@@ -49,9 +49,12 @@ def score(
         list[str] | None, typer.Option(help="Column to break results down by; repeat for several.")
     ] = None,
     renormalize: Annotated[bool, typer.Option(help="Divide corrected values by the covered mass.")] = False,
-    confidence_level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
-    n_resamples: Annotated[int, typer.Option(min=0, help="Bootstrap replicates.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    confidence_level: Annotated[float, typer.Option(min=0, max=1, help="Of the intervals.")] = 0.95,
+    n_resamples: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 0,
+    figures: Annotated[
+        bool, typer.Option(help="Also show which answers turn into which, and the confidence of inconsistent pairs.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, full precision, and nothing else.")] = False,
     output: Annotated[Path | None, typer.Option(help="Also write the results to this JSON file.")] = None,
 ) -> None:
@@ -102,7 +105,7 @@ def score(
     if as_json:
         typer.echo(json.dumps(results, indent=2, allow_nan=False))
     else:
-        show_results(results)
+        show_results(results, figures=figures)
 
 
 def _write(output: Path, results: Mapping[str, Any]) -> None:
@@ -114,11 +117,12 @@ def _write(output: Path, results: Mapping[str, Any]) -> None:
         ) from None
 
 
-def show_results(results: Mapping[str, Any]) -> None:
-    """Print the tables of every set."""
+def show_results(results: Mapping[str, Any], *, figures: bool = False) -> None:
+    """Print the tables of every set; with `figures` also what lies behind the rates on pairs."""
     from rich.console import Console, RenderableType
     from rich.text import Text
 
+    from paraconsist.reporting.figures import figure_tables
     from paraconsist.reporting.inconsistency import change_tables, inconsistency_tables
     from paraconsist.reporting.tables import result_tables
 
@@ -130,5 +134,8 @@ def show_results(results: Mapping[str, Any]) -> None:
         if "prediction_change" in result["measures"]:
             parts += change_tables(name, result)
     parts += inconsistency_tables(results)
+    if figures:
+        for name, result in results.items():
+            parts += figure_tables(name, result)
     for part in parts:
         console.print(part, soft_wrap=isinstance(part, Text))

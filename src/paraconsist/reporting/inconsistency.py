@@ -49,16 +49,15 @@ def inconsistency_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[R
         title="Inconsistency (per cent, lower is better; - is undefined)",
         title_justify="left",
         title_style="bold",
-        caption="rows: what the share is of. acc.: accuracy on the originals, perturbed: on the perturbed side, "
-        "majority: of always giving the commonest label.",
+        caption="rows: what the share is of. acc.: accuracy on the originals; pert.: on the perturbed side; "
+        "maj.: of always giving the originals' commonest label.",
         caption_justify="left",
     )
-    for label in ("set", "measure", "tau", "interval", "rows", "acc.", "perturbed", "majority"):
-        table.add_column(label, justify="left" if label in ("set", "measure") else "right", no_wrap=True)
+    for label in ("set", "tau", "interval", "rows", "acc.", "pert.", "maj."):
+        table.add_column(label, justify="left" if label == "set" else "right", no_wrap=True)
     for name, measure, result, found in lines:
         table.add_row(
-            escape(name.partition(":")[2] or name),
-            measure.removesuffix("_inconsistency"),
+            escape(_label(name, measure)),
             _percent(found["inconsistency"]),
             _interval(found["confidence_interval"].get("inconsistency")),
             f"{found['n_satisfied']:,}/{found['n_rows']:,}" if measure in _CONDITIONAL else f"{found['n_pairs']:,}",
@@ -72,6 +71,12 @@ def inconsistency_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[R
             yield Text(f"warning: {name}: {warning}", style="yellow")
     for signature in dict.fromkeys(str(found["signature"]) for *_, found in lines):
         yield Text(signature, style="dim", no_wrap=True, overflow="ignore")
+
+
+def _label(name: str, measure: str) -> str:
+    """Return the set's name, and the measure's where the name does not say it."""
+    short, kind = name.partition(":")[2] or name, measure.removesuffix("_inconsistency")
+    return short if kind in short else f"{short} ({kind})"
 
 
 def change_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableType]:

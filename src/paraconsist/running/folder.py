@@ -12,7 +12,12 @@ from typing import Any
 
 from paraconsist.errors import InputError, input_error
 
-__all__ = ["RunFolder"]
+__all__ = ["RunFolder", "content_identity"]
+
+
+def content_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a model's identity decides its predictions: not the path of a folder whose weights are hashed."""
+    return {key: value for key, value in identity.items() if key != "model" or "weights_hash" not in identity}
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class RunFolder:
         models : mapping
             Task name -> identity of the model that answers it.
         overwrite : bool
-            Delete what an earlier run left instead of going on with it.
+            Delete what an earlier run left instead of going on with it. Other files in the folder stay.
 
         Raises
         ------
@@ -56,7 +61,7 @@ class RunFolder:
         """
         try:
             if overwrite and self.run_file.is_file():
-                shutil.rmtree(self.path)
+                self._delete_run()
             self.path.mkdir(parents=True, exist_ok=True)
             (self.path / "predictions").mkdir(exist_ok=True)
             self.store.mkdir(exist_ok=True)
@@ -76,8 +81,15 @@ class RunFolder:
             self._check_same_model(task, earlier.get(task), dict(identity))
         self.update_run({"models": {task: dict(identity) for task, identity in models.items()}})
 
+    def _delete_run(self) -> None:
+        for part in (self.store, self.path / "predictions"):
+            if part.exists():
+                shutil.rmtree(part)
+        self.results_file.unlink(missing_ok=True)
+        self.run_file.unlink()  # last: it says that the folder is a run's
+
     def _check_same_model(self, task: str, earlier: Any, now: dict[str, Any]) -> None:
-        if earlier is None or earlier == now:
+        if earlier is None or content_identity(earlier) == content_identity(now):
             return
         differing = [k for k in sorted({*earlier, *now}) if earlier.get(k) != now.get(k)]
         shown = ", ".join(f"{k}: {earlier.get(k)!r} there, {now.get(k)!r} now" for k in differing)

@@ -14,7 +14,7 @@ from accelerate import Accelerator, InitProcessGroupKwargs
 from accelerate.utils import broadcast_object_list, gather_object
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
-from paraconsist.errors import InputError
+from paraconsist.errors import InputError, input_error
 from paraconsist.running.batching import BatchPolicy, Shape, deal, padding_share, plan_batches
 from paraconsist.running.progress import ProgressBar
 from paraconsist.running.sources import BucketSet
@@ -59,7 +59,21 @@ class LoopStatistics:
 
 
 def start_accelerator(*, device: str | None = None) -> Accelerator:
-    """Return the accelerator of this process: the given device, or the best there is."""
+    """Return the accelerator of this process: the processor if `device` is ``"cpu"``, the best there is if None.
+
+    Raises
+    ------
+    InputError
+        For any other device: which accelerators are used is the launcher's to say.
+    """
+    if device not in (None, "cpu"):
+        raise input_error(
+            "run",
+            "device",
+            "be 'cpu' or left out",
+            got=device,
+            remedy="The best device there is is taken; CUDA_VISIBLE_DEVICES or accelerate's launcher says which.",
+        )
     on_cpu = device == "cpu" or not torch.accelerator.is_available()
     # Processes wait for one another only at the start and at the end, for as long as their work differs.
     patience = InitProcessGroupKwargs(timeout=timedelta(days=7))
@@ -98,7 +112,8 @@ def compute(
     Raises
     ------
     InputError
-        If the model returns numbers that are not finite, or one input alone does not fit in memory.
+        If the model returns numbers that are not finite, or one input alone does not fit in memory; on every
+        process, after the others have finished and kept their share.
     """
     inputs = _distinct_inputs(model, sets)
     if accelerator.is_main_process:
@@ -117,17 +132,21 @@ def compute(
     mine = deal(batches, accelerator.process_index, n_ranks)
     model.module.to(accelerator.device).eval()
     started = time.perf_counter()
-    with (
-        ProgressBar(len(pending), sets[0].task.name, visible=accelerator.is_main_process) as bar,
-        store.writer(accelerator.process_index) as shard,
-    ):
-        for batch in mine:
-            ids = [pending[i] for i in batch]
-            absent = [i for i in batch if i not in local]
-            local.update(zip(absent, model.prepare([inputs[pending[i]] for i in absent]), strict=True))
-            _compute_batch(model, ids, [local.pop(i) for i in batch], shard)
-            bar.advance(len(batch) * n_ranks)
-    accelerator.wait_for_everyone()
+    problem: InputError | None = None
+    try:
+        with (
+            ProgressBar(len(pending), sets[0].task.name, visible=accelerator.is_main_process) as bar,
+            store.writer(accelerator.process_index) as shard,
+        ):
+            for batch in mine:
+                ids = [pending[i] for i in batch]
+                absent = [i for i in batch if i not in local]
+                local.update(zip(absent, model.prepare([inputs[pending[i]] for i in absent]), strict=True))
+                _compute_batch(model, ids, [local.pop(i) for i in batch], shard)
+                bar.advance(len(batch) * n_ranks)
+    except InputError as found:
+        problem = found
+    _raise_together(problem, accelerator)
     return LoopStatistics(
         n_inputs=len(inputs),
         n_computed=len(pending),
@@ -136,6 +155,17 @@ def compute(
         seconds=time.perf_counter() - started,
         n_ranks=n_ranks,
     )
+
+
+def _raise_together(problem: InputError | None, accelerator: Accelerator) -> None:
+    """Wait for everyone; raise, on every process, the first problem that any of them had.
+
+    Only the main process talks to the user: a problem that another one kept to itself would never be read.
+    """
+    problems = [problem] if accelerator.num_processes == 1 else gather_object([problem])
+    for found in problems:
+        if found is not None:
+            raise found
 
 
 def _distinct_inputs(model: Classifier, sets: Sequence[BucketSet]) -> dict[str, Choices]:

@@ -12,7 +12,7 @@ from paraconsist.errors import input_error
 from paraconsist.predictions import write_predictions
 from paraconsist.running.assemble import predictions_table, run_metadata
 from paraconsist.running.batching import BatchPolicy
-from paraconsist.running.folder import RunFolder
+from paraconsist.running.folder import RunFolder, content_identity
 from paraconsist.running.loop import LoopStatistics, compute, main_first, start_accelerator
 from paraconsist.running.multiprocess import end_with_launcher
 from paraconsist.running.sources import BucketSet
@@ -108,7 +108,7 @@ def run(
     files: dict[str, Path] = {}
     for name, (_, group) in groups.items():
         task = group[0].task
-        identity = {"model": identities[name], "task": task.name, "template_hash": task.template_hash}
+        identity = {"model": content_identity(identities[name]), "task": task.name, "template_hash": task.template_hash}
         store = Store(folder.store, identity)
         statistics[name] = compute(models[name], group, store, accelerator, options.batch)
         if not accelerator.is_main_process:

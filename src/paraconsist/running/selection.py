@@ -115,7 +115,7 @@ def parse_limits(limits: Sequence[str] | None, spec: str) -> int | None:
     """
     for given in limits or ():
         pattern, equals, number = given.rpartition("=")
-        if not number.isdigit() or int(number) < 1:
+        if not number.isdecimal() or int(number) < 1:
             raise input_error("run", "limit", "be a number of rows from 1, or PATTERN=NUMBER", got=given)
         if not equals or matches(pattern, spec):
             return int(number)

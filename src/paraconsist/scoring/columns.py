@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
 from paraconsist.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions
-from paraconsist.scoring.confidence import gold_confidences
+from paraconsist.scoring.confidence import gold_confidences, predicted_confidences
 
 __all__ = ["ROLES", "UNPARSED", "ColumnNames", "Rows", "read_rows"]
 
@@ -79,6 +79,8 @@ class Rows:
         Where no answer could be read.
     confidences : float array, shape (n,), or None
         The model's probability of the gold label.
+    predicted_confidences : float array, shape (n,), or None
+        The model's probability of the label that it predicts; nan where that is unparsed.
     allowed : list of n lists, or None
         The labels that a rule allows each row.
     strata : dict of str to array, shape (n,)
@@ -92,6 +94,7 @@ class Rows:
     predictions: NDArray[Any]
     unparsed: NDArray[np.bool_]
     confidences: NDArray[np.float64] | None
+    predicted_confidences: NDArray[np.float64] | None = None
     allowed: list[list[Any]] | None = None
     strata: dict[str, NDArray[Any]] = field(default_factory=dict)
 
@@ -108,6 +111,7 @@ class Rows:
             self.predictions[mask],
             self.unparsed[mask],
             None if self.confidences is None else self.confidences[mask],
+            None if self.predicted_confidences is None else self.predicted_confidences[mask],
             None if self.allowed is None else [self.allowed[i] for i in np.flatnonzero(mask)],
             {name: values[mask] for name, values in self.strata.items()},
         )
@@ -150,6 +154,7 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
         predictions=guesses,
         unparsed=unparsed,
         confidences=gold_confidences(predictions, names.confidence, names.probabilities, labels),
+        predicted_confidences=predicted_confidences(predictions, names.confidence, names.probabilities, guesses),
         allowed=_allowed(table, labels) if need_buckets else None,
         strata=_strata(predictions, names),
     )

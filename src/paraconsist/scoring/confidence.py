@@ -1,4 +1,4 @@
-"""The model's probability of the gold label, from whatever columns say it."""
+"""The model's probability of the gold and of the predicted label, from whatever columns say it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from paraconsist.errors import input_error
 from paraconsist.predictions import Predictions
 
-__all__ = ["gold_confidences"]
+__all__ = ["gold_confidences", "predicted_confidences"]
 
 _PROBABILITY_TOLERANCE = 1e-3
 
@@ -49,6 +49,37 @@ def gold_confidences(
             row = int(np.argmin(inside))
             raise input_error("score", confidence, "lie between 0 and 1", got=float(values[row]), row=row)
         return values
+    return _picked(predictions, probabilities, labels)
+
+
+def predicted_confidences(
+    predictions: Predictions, confidence: str | None, probabilities: Sequence[str], guesses: NDArray[Any]
+) -> NDArray[np.float64] | None:
+    """Return the probability of the predicted label of every row, shape (n,), or None where no column says it.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        The file.
+    confidence : str, optional
+        A column of the gold label's probability stands in place of `probabilities`, and says nothing of the
+        predicted label's.
+    probabilities : sequence of str
+        One column of lists, or one column a label, in label order.
+    guesses : array, shape (n,)
+        The predicted labels; nan comes back where a row has none (unparsed).
+
+    Raises
+    ------
+    InputError
+        For ragged lists, probabilities that do not sum to one, absent columns.
+    """
+    return _picked(predictions, probabilities, guesses) if confidence is None else None
+
+
+def _picked(predictions: Predictions, probabilities: Sequence[str], labels: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Return the probability of every row's label; nan for what is no label."""
+    table = predictions.table
     given = [name for name in probabilities if name in table.column_names]
     if not given:
         return None

@@ -13,6 +13,7 @@ from paraconsist.alarms import permuted_labels
 from paraconsist.errors import input_error
 from paraconsist.predictions import Predictions
 from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
+from paraconsist.scoring.figures import PAIR_MEASURES, pair_figures
 from paraconsist.scoring.measures import (
     MAX_STRATUM_VALUES,
     MEASURES,
@@ -37,7 +38,7 @@ class ScoreOptions:
     confidence_level : float
         Of every interval, in (0, 1).
     n_resamples : int
-        Bootstrap replicates; 0 leaves out what has no closed form.
+        Bootstrap replicates, at least 1.
     seed : int
         Of the bootstrap.
     renormalize : bool
@@ -74,7 +75,8 @@ def score(predictions: Predictions, options: ScoreOptions, *, test: Predictions 
     -------
     dict
         ``set``, ``task``, ``model``, ``n_rows``, ``unparsed_rate``, ``measures`` (measure -> its keys),
-        ``strata`` (column -> value -> measure -> keys), ``majority_rate``, ``warnings``.
+        ``strata`` (column -> value -> measure -> keys), ``figures`` (measure on pairs -> what
+        `paraconsist.scoring.figures.pair_figures` returns), ``majority_rate``, ``warnings``.
 
     Raises
     ------
@@ -98,6 +100,7 @@ def score(predictions: Predictions, options: ScoreOptions, *, test: Predictions 
         "majority_rate": majority_rate(rows.labels if test_rows is None else test_rows.labels),
         "measures": {name: _score(name, rows, options, test_rows) for name in names},
         "strata": _strata(rows, names, options, predictions.label_names),
+        "figures": {name: pair_figures(name, rows, predictions.label_names) for name in names if name in PAIR_MEASURES},
         "warnings": _alarms(rows),
     }
 

@@ -22,7 +22,7 @@ def long_format(
     Parameters
     ----------
     predictions : Predictions
-        One row a pair.
+        One row a pair. Probabilities are left out, since a row has them for one of its two texts at most.
     names : ColumnNames
         What its columns are called; `prediction` is that of the perturbed text. The bucket is the row.
     original_prediction : str
@@ -49,7 +49,8 @@ def long_format(
                 got=table.column_names,
                 remedy=f"Say with {option} how the column is called.",
             )
-    kept = [c for c in table.column_names if c not in (original_prediction, names.prediction, names.bucket, names.role)]
+    sided = {original_prediction, names.prediction, names.bucket, names.role, *names.probabilities}
+    kept = [c for c in table.column_names if c not in sided]
     buckets = pa.array([f"pair.{row}" for row in range(table.num_rows)])
 
     def side(column: str, what: str) -> pa.Table:

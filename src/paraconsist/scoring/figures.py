@@ -1,0 +1,110 @@
+"""What lies behind the rate of a measure on pairs: which answers turn into which, and how sure the model was.
+
+Jang, Kwon, Lukasiewicz (2022), "BECEL: Benchmark for Consistency Evaluation of Language Models", COLING: the table
+of Figure 2 and Figure 3.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paraconsist.scoring.columns import Rows
+from paraconsist.scoring.measures import MEASURES
+from paraconsist.scoring.pairing import partners
+
+__all__ = ["PAIR_MEASURES", "pair_figures"]
+
+#: The measures on pairs of an original and a perturbed text, and whether the two answers must differ.
+PAIR_MEASURES = {
+    "semantic_inconsistency": False,
+    "symmetric_inconsistency": False,
+    "negational_inconsistency": True,
+    "prediction_change": False,
+}
+
+
+def pair_figures(measure: str, rows: Rows, label_names: Sequence[str]) -> dict[str, Any]:
+    """Count a measure's pairs by their answers, and average the confidence of those that break its rule.
+
+    Parameters
+    ----------
+    measure : str
+        One of `PAIR_MEASURES`.
+    rows : Rows
+        n rows.
+    label_names : sequence of str
+        Names of the labels 0, 1, ...; labels without a name are shown as they are.
+
+    Returns
+    -------
+    dict
+        ``transitions``: a list of dicts, one for each (``label``, ``prediction``, ``perturbed_prediction``) that
+        occurs, with its ``n_pairs``: the gold label of the original and the two answers, an unparsed one being
+        None; in the order of the labels. An original counts once a pair.
+
+        ``confidence``, where the file has probabilities: for ``inconsistent`` and ``consistent`` pairs (as the
+        measure counts them) apart, ``n_pairs``, the mean probability of the predicted label over all their
+        answers (``confidence``), over those to originals (``original_confidence``) and to perturbed texts
+        (``perturbed_confidence``), each in [0, 1], nan where there is none, and the number of answers averaged
+        (``n_predictions``: unparsed answers have no probability).
+
+    Raises
+    ------
+    InputError
+        If a pair lacks its original.
+    """
+    targets, others = partners(rows, measure, MEASURES[measure].target, ["original"])
+    sides = others["original"], targets
+    before, after = (_shown(rows.predictions[side], rows.unparsed[side], label_names) for side in sides)
+    golds = _shown(rows.labels[sides[0]], np.zeros(len(targets), dtype=bool), label_names)
+    figures: dict[str, Any] = {"transitions": _transitions(golds, before, after, label_names)}
+    if rows.predicted_confidences is not None:
+        confidences = [rows.predicted_confidences[side] for side in sides]
+        same = rows.predictions[sides[0]] == rows.predictions[sides[1]]
+        inconsistent = same if PAIR_MEASURES[measure] else ~same
+        figures["confidence"] = {
+            "inconsistent": _confidence(*(values[inconsistent] for values in confidences)),
+            "consistent": _confidence(*(values[~inconsistent] for values in confidences)),
+        }
+    return figures
+
+
+def _shown(values: NDArray[Any], unparsed: NDArray[np.bool_], label_names: Sequence[str]) -> list[str | int | None]:
+    numbers = range(len(label_names))
+    return [
+        None if missing else label_names[value] if value in numbers else value
+        for value, missing in zip(values.tolist(), unparsed.tolist(), strict=True)
+    ]
+
+
+def _transitions(golds: list[Any], before: list[Any], after: list[Any], names: Sequence[str]) -> list[dict[str, Any]]:
+    places = {name: place for place, name in enumerate(names)}
+    found = {value for column in (golds, before, after) for value in column if value is not None}
+    order = {value: i for i, value in enumerate(sorted(found, key=lambda value: (places.get(value, -1), value)))}
+    order[None] = len(order)
+    counts = Counter(zip(golds, before, after, strict=True))
+    return [
+        {"label": gold, "prediction": first, "perturbed_prediction": second, "n_pairs": counts[gold, first, second]}
+        for gold, first, second in sorted(counts, key=lambda key: tuple(order[value] for value in key))
+    ]
+
+
+def _confidence(original: NDArray[np.float64], perturbed: NDArray[np.float64]) -> dict[str, Any]:
+    both = np.concatenate([original, perturbed])
+    return {
+        "n_pairs": len(original),
+        "n_predictions": int(np.count_nonzero(~np.isnan(both))),
+        "confidence": _mean(both),
+        "original_confidence": _mean(original),
+        "perturbed_confidence": _mean(perturbed),
+    }
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
