@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.bucket_statistics import MEASURES, bucket_sums, measures_of_sums
 from paraconsist.buckets import BucketCounts
 from paraconsist.paraphrastic import paraphrastic_consistency
+from paraconsist.paraphrastic.bucket_statistics import MEASURES, bucket_sums, measures_of_sums
 from paraconsist.uncertainty import Units, bootstrap, distinct
 
 Ints = npt.NDArray[np.int64]

@@ -14,18 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from paraconsist import paired_tests
 from paraconsist.errors import InputError
-from paraconsist.invariance import ie_test, ie_test_from_counts
-from paraconsist.invariance_result import METHODS
-from paraconsist.multiple_testing import correct_p_values, signal_to_noise, too_few_resamples
-from paraconsist.paired_resampling import (
+from paraconsist.invariance import ie_test, ie_test_from_counts, paired_tests
+from paraconsist.invariance.multiple_testing import correct_p_values, signal_to_noise, too_few_resamples
+from paraconsist.invariance.paired_resampling import (
     mcnemar_replayed_p_value,
     mcnemar_resampled_p_value,
     replayed_p_value,
     resampled_p_value,
 )
-from paraconsist.paired_tests import (
+from paraconsist.invariance.paired_tests import (
     TRUNCATION_ERROR,
     compare_squares,
     exact_p_value,
@@ -33,6 +31,7 @@ from paraconsist.paired_tests import (
     paired_difference_interval,
     paired_statistic,
 )
+from paraconsist.invariance.result import METHODS
 from paraconsist.results import to_strict_json
 
 MANY = settings(max_examples=2000, deadline=None)

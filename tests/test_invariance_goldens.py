@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from paraconsist.invariance import ie_test, ie_test_from_counts
-from paraconsist.multiple_testing import signal_to_noise
-from paraconsist.paired_resampling import (
+from paraconsist.invariance.multiple_testing import signal_to_noise
+from paraconsist.invariance.paired_resampling import (
     mcnemar_replayed_p_value,
     replayed_p_value,
     resampled_p_value,
 )
-from paraconsist.paired_tests import (
+from paraconsist.invariance.paired_tests import (
     exact_p_value,
     mcnemar_p_value,
     mcnemar_statistic,

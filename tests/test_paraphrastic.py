@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paraconsist.corrected import correct_for_sampling, decile_weights, deciles
 from paraconsist.errors import InputError
 from paraconsist.paraphrastic import (
     BucketCounts,
@@ -19,6 +18,7 @@ from paraconsist.paraphrastic import (
     minimum_consistency,
     paraphrastic_consistency,
 )
+from paraconsist.paraphrastic.corrected import correct_for_sampling, decile_weights, deciles
 from paraconsist.results import to_strict_json
 
 KEYS = [

@@ -19,8 +19,8 @@ import pytest
 from metric_loading import load_metric
 
 from paraconsist.alarms import permuted_labels
-from paraconsist.corrected import correct_for_sampling
 from paraconsist.paraphrastic import BucketCounts, measures_of_counts, paraphrastic_consistency
+from paraconsist.paraphrastic.corrected import correct_for_sampling
 from paraconsist.results import to_strict_json
 
 pytestmark = pytest.mark.real_data

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -224,6 +225,7 @@ def test_changed_text_is_computed_and_the_rest_is_not(place, tmp_path):
 def test_a_run_folder_of_another_model_is_refused_and_overwrite_starts_anew(place, tmp_path):
     launch(arguments(place, tmp_path))
     first = predictions(tmp_path).table["probabilities"].to_pylist()
+    (tmp_path / "notes.txt").write_text("the user's own")
     other = arguments(place, tmp_path, model=place / "other_model")
     refused = launch(other, check=False)
     assert refused.returncode == 2
@@ -231,6 +233,33 @@ def test_a_run_folder_of_another_model_is_refused_and_overwrite_starts_anew(plac
     assert "Traceback" not in refused.stderr
     launch([*other, "--overwrite"])
     assert predictions(tmp_path).table["probabilities"].to_pylist() != first
+    assert (tmp_path / "notes.txt").read_text() == "the user's own"
+
+
+def test_a_model_that_was_moved_goes_on_with_its_run(place, undisturbed, tmp_path):
+    launch(arguments(place, tmp_path / "run"))
+    shutil.copytree(place / "model", tmp_path / "moved")
+    done = launch(arguments(place, tmp_path / "run", model=tmp_path / "moved"))
+    assert "were there already" in done.stdout
+    assert_same_rows(predictions(tmp_path / "run").table, undisturbed.table)
+
+
+def test_a_problem_of_one_process_is_said_once(place, tmp_path):
+    done = launch(
+        ["refuse", "2", "1", *arguments(place, tmp_path)],
+        script=(str(HERE / "faulty_run.py"),),
+        processes=2,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert done.stderr.count("error: run: the model returned numbers that are not finite") == 1
+    assert shards(tmp_path)["rank-00000.jsonl"] > shards(tmp_path)["rank-00001.jsonl"] > 0
+
+
+def test_a_device_that_is_none(place, tmp_path):
+    done = launch(arguments(place, tmp_path, device="gpu"), check=False)
+    assert done.returncode == 2
+    assert "error: run: `device` must be 'cpu' or left out; got 'gpu'" in done.stderr
 
 
 def test_a_many_to_one_label_map_under_both_rules(tmp_path):

@@ -82,6 +82,6 @@ def test_limits():
     assert parse_limits(["50"], "x") == 50
     assert parse_limits(["*additive=20", "50"], "becel:sst2_additive") == 20
     assert parse_limits(["*additive=20", "50"], "becel:sst2_semantic") == 50
-    for bad in ("0", "-1", "many", "x=", "=x"):
+    for bad in ("0", "-1", "many", "x=", "=x", "²"):
         with pytest.raises(InputError, match="must be a number of rows"):
             parse_limits([bad], "x")

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from paraconsist.sensitivity import distribution_shift, fooling_rate
-from paraconsist.shift import SHIFTS
+from paraconsist.sensitivity.shift import SHIFTS
 
 MANY = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 E, N, C = "entailment", "neutral", "contradiction"

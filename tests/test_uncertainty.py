@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from paraconsist.bucket_statistics import MEASURES, NOT_MEANS, RANGES, bucket_sums, measures_of_sums
 from paraconsist.buckets import BucketCounts
+from paraconsist.paraphrastic.bucket_statistics import MEASURES, NOT_MEANS, RANGES, bucket_sums, measures_of_sums
 from paraconsist.uncertainty import (
     Units,
     bootstrap,

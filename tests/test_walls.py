@@ -29,10 +29,11 @@ FORBIDDEN = {
     "paraconsist.transforms": PLATFORM | {"numpy", "scipy"},
 }
 #: The measures: standard library, numpy and scipy, and one another.
+PACKAGES = ("paraphrastic", "logical", "sensitivity", "invariance")
 MEASURES = sorted(
-    path.stem
-    for path in SOURCE.glob("*.py")
-    if path.stem not in {"__init__", "__main__", "errors", "predictions", "registry", "building"}
+    {path.stem for path in SOURCE.glob("*.py")}
+    - {"__init__", "__main__", "errors", "predictions", "registry", "building"}
+    | set(PACKAGES)
 )
 MEASURES_MAY_IMPORT = {"numpy", "scipy", "paraconsist"} | set(sys.stdlib_module_names)
 
@@ -71,7 +72,8 @@ def imports_of(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_a_measure_imports_only_what_it_may(name):
-    for imported in imports_of(SOURCE / f"{name}.py"):
+    files = [SOURCE / f"{name}.py"] if name not in PACKAGES else sorted((SOURCE / name).glob("*.py"))
+    for imported in set().union(*map(imports_of, files)):
         assert imported.partition(".")[0] in MEASURES_MAY_IMPORT
         if imported.startswith("paraconsist."):
             assert imported.split(".")[1] in {*MEASURES, "errors"}

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from paraconsist._validation import Column, Integers, as_column
 from paraconsist.errors import input_error
 
-__all__ = ["BucketCounts", "Partition", "count_buckets", "partition"]
+__all__ = ["BucketCounts", "Partition", "count_buckets", "one_per_bucket", "partition"]
 
 _SPARE = 4  # integer ids that span fewer than this many values per row are counted, not sorted
 _LARGEST_TABLE = 1 << 22  # cells that a table of labels by bucket may always have
@@ -107,6 +107,29 @@ def partition_integers(ids: Integers) -> Partition:
         return Partition(offsets, sizes, np.arange(high - low + 1) + low)
     place = np.cumsum(sizes > 0) - 1
     return Partition(place[offsets], sizes[used], used + low)
+
+
+def one_per_bucket(
+    function: str, divided: Partition, codes: Integers, parameter: str, what: str, values: Any
+) -> Integers:
+    """Return the one code of each bucket, or raise an error naming a bucket that has two."""
+    of_bucket = np.empty(len(divided), dtype=codes.dtype)
+    of_bucket[divided.codes] = codes
+    differs = of_bucket[divided.codes] != codes
+    if not differs.any():
+        return of_bucket
+    row = int(differs.argmax())
+    bucket = int(divided.codes[row])
+    other = int(np.flatnonzero((divided.codes == bucket) & ~differs)[0])
+    listed = values()
+    raise input_error(
+        function,
+        parameter,
+        f"give every row of a bucket the same {what}",
+        got=listed[row],
+        row=row,
+        remedy=f"Bucket {divided.id_of(bucket)!r} has {listed[other]!r} at row {other}.",
+    )
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paraconsist._validation import as_column, check_comparable
-from paraconsist.allowed_labels import as_allowed_labels
 from paraconsist.errors import input_error
+from paraconsist.logical.allowed_labels import as_allowed_labels
 from paraconsist.metric_input import checked_batch
-from paraconsist.shift import as_probability_rows
+from paraconsist.sensitivity.shift import as_probability_rows
 
 __all__ = ["allowed_batch", "label_batch", "probability_batch"]
 

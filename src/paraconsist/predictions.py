@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
@@ -133,21 +134,53 @@ def read_table(path: str | os.PathLike[str], *, function: str, parameter: str = 
             parameter,
             "be a readable, whole file",
             got=str(file),
-            remedy=f"It could not be read ({_first_line(problem)}): it may be cut short; write or copy it again.",
+            remedy=f"It could not be read ({_first_line(problem)}): it may be cut short; mend it or copy it again.",
         ) from None
+    twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
+    if twice:
+        raise input_error(function, parameter, "name each of its columns once", got=twice, remedy=f"Mend {file}.")
     if table.num_rows == 0:
         raise input_error(function, parameter, "have at least one row", got=str(file), remedy="The file holds none.")
     return table
 
 
 def _read_delimited(file: Path, delimiter: str) -> pa.Table:
-    # An empty string stays an empty string (a premise may be empty); only an unquoted empty cell of a
-    # numeric column is a missing value.
-    return pa.csv.read_csv(
-        file,
-        parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=pa.csv.ConvertOptions(strings_can_be_null=False),
-    )
+    """Read cells as whole numbers, decimals, true/false or text; what would change on the way stays text."""
+
+    def parse(types: Mapping[str, pa.DataType]) -> pa.Table:
+        # An empty string stays an empty string (a premise may be empty); only an unquoted empty cell of a
+        # numeric column is a missing value.
+        return pa.csv.read_csv(
+            file,
+            parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=pa.csv.ConvertOptions(
+                strings_can_be_null=False, column_types=types, include_columns=list(types)
+            ),
+        )
+
+    table = parse({})
+    if len(set(table.column_names)) < table.num_columns:
+        return table  # the caller says so
+    kept = (pa.types.is_string, pa.types.is_boolean)
+    doubtful = [c.name for c in table.schema if not any(is_kept(c.type) for is_kept in kept)]
+    texts = parse(dict.fromkeys(doubtful, pa.string())) if doubtful else table
+    for name in doubtful:
+        if not _means_its_text(table[name].type, texts[name]):
+            table = table.set_column(table.column_names.index(name), name, texts[name])
+    return table
+
+
+def _means_its_text(kind: pa.DataType, texts: pa.ChunkedArray) -> bool:
+    """Say whether cells read as `kind` are what they were: 007 is no number, nor are ids too long for one."""
+    if pa.types.is_null(kind):
+        return bool(pc.all(pc.equal(texts, "")).as_py())  # else words such as NA
+    if pa.types.is_integer(kind):
+        changed = r"^[-+]?0\d"
+    elif pa.types.is_floating(kind):
+        changed = r"^[-+]?(0\d|\d{16,}$)"
+    else:  # dates and times
+        return False
+    return not pc.any(pc.match_substring_regex(texts, changed)).as_py()
 
 
 def _read_json_lines(file: Path) -> pa.Table:
@@ -158,7 +191,22 @@ def _read_json_lines(file: Path) -> pa.Table:
         if not all(isinstance(row, dict) for row in rows):
             raise ValueError("a JSON array of objects was expected")
         return pa.Table.from_pylist(rows)
-    return pa.json.read_json(file, parse_options=pa.json.ParseOptions(newlines_in_values=False))
+    table = _parse_json_lines(file, {})
+    dates = {c.name: pa.string() for c in table.schema if pa.types.is_temporal(c.type)}  # they stay the text they are
+    table = _parse_json_lines(file, dates) if dates else table
+    for column in table.schema:
+        if pa.types.is_floating(column.type) and _exceeds(table[column.name], 2.0**53):
+            raise ValueError(f"column {column.name} has whole numbers too large to be told apart; write them as text")
+    return table
+
+
+def _parse_json_lines(file: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
+    schema = pa.schema(list(types.items()))
+    return pa.json.read_json(file, parse_options=pa.json.ParseOptions(newlines_in_values=False, explicit_schema=schema))
+
+
+def _exceeds(values: pa.ChunkedArray, limit: float) -> bool:
+    return bool(pc.any(pc.greater_equal(pc.abs(values), limit)).as_py())
 
 
 def _first_line(problem: BaseException) -> str:

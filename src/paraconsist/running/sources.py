@@ -113,6 +113,8 @@ def load_bucket_set(
     if spec.endswith(_FILE_ENDINGS):
         path = Path(spec)
         table = read_table(path, function="run", parameter="dataset")
+        if path.suffix.lower() in (".csv", ".tsv"):
+            table = _empty_text(table)
         return bucket_set_from_table(table, name=path.stem, task=task, label_names=declared_label_names(table))
     source, _, config = spec.partition(":")
     from paraconsist.dataset_builders import BUILDERS
@@ -120,6 +122,14 @@ def load_bucket_set(
     if source in BUILDERS:
         return _from_builder(source, config, task=task, data_dir=data_dir, split=split)
     return _from_datasets(source, config or None, task=task, split=split)
+
+
+def _empty_text(table: pa.Table) -> pa.Table:
+    """Read columns without a single value as empty texts: delimited files do not tell the two apart."""
+    for i, column in enumerate(table.schema):
+        if pa.types.is_null(column.type):
+            table = table.set_column(i, column.name, pa.array([""] * table.num_rows))
+    return table
 
 
 def _from_builder(name: str, config: str, *, task: str | None, data_dir: str | None, split: str) -> BucketSet:
@@ -154,8 +164,9 @@ def _from_builder(name: str, config: str, *, task: str | None, data_dir: str | N
 
 def _from_datasets(source: str, config: str | None, *, task: str | None, split: str) -> BucketSet:
     from datasets import ClassLabel, load_dataset
+    from datasets.exceptions import DatasetsError
 
-    if not Path(source).is_dir() and "/" not in source:
+    if not source or (not Path(source).is_dir() and "/" not in source):
         from paraconsist.dataset_builders import BUILDERS
 
         raise input_error(
@@ -167,13 +178,14 @@ def _from_datasets(source: str, config: str | None, *, task: str | None, split: 
         )
     try:
         rows = load_dataset(source, config, split=split)
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, DatasetsError) as problem:
+        said = str(problem.__cause__ or problem).strip() or type(problem).__name__
         raise input_error(
             "run",
             "dataset",
             "be loadable with datasets.load_dataset",
             got=f"{source}:{config}" if config else source,
-            remedy=f"It said: {str(problem).splitlines()[0]}",
+            remedy=f"It said: {said.splitlines()[0]}",
         ) from None
     label = rows.features.get("label")
     return bucket_set_from_table(
@@ -210,7 +222,7 @@ def bucket_set_from_table(
     Raises
     ------
     InputError
-        If a column is missing or holds None, an example id occurs twice, or a label is unknown.
+        If a column is missing or holds None, an example id occurs twice, or a label or role is unknown.
     """
     found = get_task(task) if task is not None else infer_task(table.column_names)
     columns: dict[str, Any] = {c: table[c] for c in table.column_names}
@@ -223,23 +235,25 @@ def bucket_set_from_table(
                 got=table.column_names,
                 remedy=f"Task {found.name} reads {', '.join(found.columns)}; rename your columns or give --task.",
             )
-        if columns[column].null_count:
+    for column in ("bucket_id", "label", *found.columns, "group_id", "role", "allowed_labels"):
+        if column in columns and columns[column].null_count:
             row = columns[column].to_pylist().index(None)
             raise input_error("run", column, "not be empty", got=None, row=row, remedy=f"Mend {name}.")
     n_rows = table.num_rows
-    columns["bucket_id"] = _strings(columns["bucket_id"])
-    columns["example_id"] = (
-        _strings(columns["example_id"]) if "example_id" in columns else pa.array([f"{name}.{i}" for i in range(n_rows)])
-    )
+    for column in ("bucket_id", "example_id", "group_id", "role"):
+        if column in columns:
+            columns[column] = _strings(columns[column], column, name)
+    columns.setdefault("example_id", pa.array([f"{name}.{i}" for i in range(n_rows)]))
     _check_unique(columns["example_id"].to_pylist(), name)
-    columns["group_id"] = _strings(columns["group_id"]) if "group_id" in columns else columns["bucket_id"]
-    if "role" not in columns:
-        columns["role"] = pa.array([_ROLES_DEFAULT] * n_rows)
+    columns.setdefault("group_id", columns["bucket_id"])
+    columns.setdefault("role", pa.array([_ROLES_DEFAULT] * n_rows))
+    _check_roles(columns["role"].to_pylist(), name)
     labels = columns["label"].to_pylist()
     names = label_names or _label_names(labels, found)
     columns["label"] = _integer_labels(labels, names, name)
     if "allowed_labels" not in columns:
         columns["allowed_labels"] = pa.array([[label] for label in columns["label"].to_pylist()])
+    _check_allowed(columns["allowed_labels"].to_pylist(), names, name)
     texts = {c: columns[c].to_pylist() for c in found.columns}
     columns["input_id"] = pa.array(
         [input_id(found, dict(zip(texts, row, strict=True))) for row in zip(*texts.values(), strict=True)]
@@ -266,8 +280,37 @@ def declared_label_names(table: pa.Table) -> tuple[str, ...] | None:
     return None
 
 
-def _strings(column: Any) -> Any:
-    return column.cast(pa.string())
+def _strings(column: Any, column_name: str, name: str) -> Any:
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise input_error(
+            "run", column_name, "hold text or whole numbers", got=str(column.type), remedy=f"Mend {name}."
+        ) from None
+
+
+def _check_roles(roles: list[str], name: str) -> None:
+    from paraconsist.dataset_builders.rows import ROLES
+
+    if unknown := set(roles) - ROLES:
+        row = next(i for i, role in enumerate(roles) if role in unknown)
+        raise input_error(
+            "run", "role", f"be one of {', '.join(sorted(ROLES))}", got=roles[row], row=row, remedy=f"Mend {name}."
+        )
+
+
+def _check_allowed(allowed: list[Any], label_names: tuple[str, ...], name: str) -> None:
+    numbers = range(-1, len(label_names))
+    for row, labels in enumerate(allowed):
+        if not isinstance(labels, list) or not all(type(label) is int and label in numbers for label in labels):
+            raise input_error(
+                "run",
+                "allowed_labels",
+                f"be a list of numbers from 0 to {len(label_names) - 1}",
+                got=labels,
+                row=row,
+                remedy=f"Mend {name}, or leave the column out.",
+            )
 
 
 def _check_unique(example_ids: list[str], name: str) -> None:
@@ -296,6 +339,8 @@ def _integer_labels(labels: list[Any], names: tuple[str, ...], name: str) -> pa.
     out = []
     for row, label in enumerate(labels):
         value = index.get(label) if isinstance(label, str) else label
+        if isinstance(value, float) and value.is_integer():  # 1.0: what pandas makes of whole numbers
+            value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not -1 <= value < len(names):
             raise input_error(
                 "run",

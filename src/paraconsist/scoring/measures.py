@@ -99,7 +99,7 @@ def _prediction_change(rows: Rows, intervals: Intervals) -> dict[str, Any]:
         rows.predictions[targets],
         rows.predictions[others["original"]],
         rows.labels[targets],
-        strata={"label": rows.labels[targets], **few},
+        strata=few if "gold_label" in few else {"label": rows.labels[targets], **few},
         groups=None if rows.groups is None else rows.groups[targets],
         **intervals,
     )

@@ -97,7 +97,7 @@ def score(predictions: Predictions, options: ScoreOptions, *, test: Predictions 
         "n_unparsed": int(rows.unparsed.sum()),
         "unparsed_rate": float(rows.unparsed.mean()),
         "unparsed_policy": "wrong",
-        "majority_rate": majority_rate(rows.labels if test_rows is None else test_rows.labels),
+        "majority_rate": majority_rate(_reference_labels(rows, names) if test_rows is None else test_rows.labels),
         "measures": {name: _score(name, rows, options, test_rows) for name in names},
         "strata": _strata(rows, names, options, predictions.label_names),
         "figures": {name: pair_figures(name, rows, predictions.label_names) for name in names if name in PAIR_MEASURES},
@@ -109,6 +109,13 @@ def majority_rate(labels: NDArray[Any]) -> float:
     """Accuracy of always answering the most frequent label, in [0, 1]: what a constant classifier gets."""
     known = labels if labels.dtype.kind == "U" else labels[labels >= 0]
     return float(np.unique(known, return_counts=True)[1].max() / len(known)) if len(known) else float("nan")
+
+
+def _reference_labels(rows: Rows, names: Sequence[str]) -> NDArray[Any]:
+    """Return the labels that the majority rate is of: the originals', where the measure compares with them."""
+    beside = np.isin(rows.roles, [role for name in names for role in MEASURES[name].partners])
+    whole = "paraphrastic_consistency" in names or not beside.any()
+    return rows.labels if whole else rows.labels[beside]
 
 
 def _measures(options: ScoreOptions, said: Sequence[str] | None, rows: Rows) -> list[str]:

@@ -1,8 +1,7 @@
 """The IE test: does a model answer a test set as well after a change that keeps its meaning?
 
-"IE" is invariance under equivalence. The statistics on counts are in `paraconsist.paired_tests` and
-`paraconsist.paired_resampling`, the corrections for many runs in `paraconsist.multiple_testing`; here they
-meet the rows.
+"IE" is invariance under equivalence. The statistics on counts are in `paired_tests` and `paired_resampling`, the
+corrections for many runs in `multiple_testing`, all beside this file; here they meet the rows.
 
 Source: Salvatore et al. 2023, "A resampling-based method to evaluate NLI models".
 """
@@ -27,15 +26,14 @@ from paraconsist._validation import (
     code_jointly,
 )
 from paraconsist.errors import input_error
-from paraconsist.invariance_result import METHODS, IETestOptions, IETestResult, Method, assemble
-from paraconsist.multiple_testing import Correction
-from paraconsist.paired_resampling import (
+from paraconsist.invariance.multiple_testing import Correction
+from paraconsist.invariance.paired_resampling import (
     mcnemar_replayed_p_value,
     mcnemar_resampled_p_value,
     replayed_p_value,
     resampled_p_value,
 )
-from paraconsist.paired_tests import (
+from paraconsist.invariance.paired_tests import (
     FloatArray,
     IntArray,
     Ties,
@@ -44,6 +42,7 @@ from paraconsist.paired_tests import (
     paired_counts,
     refuse_rows,
 )
+from paraconsist.invariance.result import METHODS, IETestOptions, IETestResult, Method, assemble
 
 __all__ = ["IETestResult", "Method", "check_labels", "ie_test", "ie_test_from_counts"]
 

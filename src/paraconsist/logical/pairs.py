@@ -1,8 +1,4 @@
-"""Logical consistency: semantic, symmetric, negational, transitive, additive; prediction change.
-
-All are shares of rows where a model's answers break a rule that holds whatever the texts say: lower is
-better.
-"""
+"""Pairs of an original and a perturbed text: semantic, symmetric and negational inconsistency."""
 
 from __future__ import annotations
 
@@ -12,28 +8,15 @@ from typing import Any
 import numpy as np
 
 from paraconsist._validation import as_column
-from paraconsist.antecedents import (
-    AdditiveInconsistencyResult,
-    TransitiveInconsistencyResult,
-    additive_inconsistency,
-    transitive_inconsistency,
-)
-from paraconsist.change import PredictionChangeResult, prediction_change
 from paraconsist.errors import input_error
 from paraconsist.rates import CodedColumns, Rates, code_columns, interval_options
 from paraconsist.results import Result
 
 __all__ = [
-    "AdditiveInconsistencyResult",
     "PairInconsistencyResult",
-    "PredictionChangeResult",
-    "TransitiveInconsistencyResult",
-    "additive_inconsistency",
     "negational_inconsistency",
-    "prediction_change",
     "semantic_inconsistency",
     "symmetric_inconsistency",
-    "transitive_inconsistency",
 ]
 
 

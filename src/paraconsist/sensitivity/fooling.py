@@ -1,4 +1,4 @@
-"""Semantic sensitivity: fooling rates, and the shift of a model's probabilities under paraphrasing."""
+"""Fooling rates: how many right answers some variant of the text turns over."""
 
 from __future__ import annotations
 
@@ -10,18 +10,11 @@ import numpy as np
 
 from paraconsist._validation import check_choice, check_whole
 from paraconsist.errors import input_error
-from paraconsist.fooling import Items, Variants, count_items, opposites_of
 from paraconsist.rates import Mask, Rates, interval_options
 from paraconsist.results import Result
-from paraconsist.shift import DistributionShiftResult, distribution_shift
+from paraconsist.sensitivity.items import Items, Variants, count_items, opposites_of
 
-__all__ = [
-    "PRESETS",
-    "DistributionShiftResult",
-    "FoolingRateResult",
-    "distribution_shift",
-    "fooling_rate",
-]
+__all__ = ["PRESETS", "FoolingRateResult", "fooling_rate"]
 
 PRESETS: dict[str, tuple[int | None, int]] = {"paper": (None, 0), "code": (5, 5)}
 """Preset to (`variants`, `minimum`)."""

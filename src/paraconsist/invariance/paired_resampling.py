@@ -1,6 +1,6 @@
 """The IE test and McNemar's test by resampling: as the paper defines them, and as the authors ran them.
 
-`paraconsist.paired_tests.exact_p_value` gives what these estimate, without a seed; use it unless a published
+`paraconsist.invariance.paired_tests.exact_p_value` gives what these estimate, without a seed; use it unless a published
 number is to be met. K = n10 - n01 and D = n10 + n01 throughout.
 
 Source: Salvatore et al. 2023, "A resampling-based method to evaluate NLI models", equation 14.
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from paraconsist._validation import as_generator, check_whole
 from paraconsist.errors import input_error
-from paraconsist.paired_tests import (
+from paraconsist.invariance.paired_tests import (
     IntArray,
     compare_squares,
     compare_statistics,

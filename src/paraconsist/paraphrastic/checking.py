@@ -17,9 +17,9 @@ from paraconsist._validation import (
     check_same_length,
     code_jointly,
 )
-from paraconsist.buckets import BucketCounts, Partition, count_buckets, partition
-from paraconsist.corrected import decile_weights, deciles
+from paraconsist.buckets import BucketCounts, count_buckets, one_per_bucket, partition
 from paraconsist.errors import input_error
+from paraconsist.paraphrastic.corrected import decile_weights, deciles
 
 __all__ = ["Checked", "Originals", "Sampling", "check_input", "check_sampling", "check_test_set"]
 
@@ -70,12 +70,12 @@ def check_input(function: str, predictions: Any, references: Any, buckets: Any, 
     divided = partition(columns["buckets"])
     codes = divided.codes
     (predicted, gold), labels = code_jointly(columns["predictions"], columns["references"])
-    bucket_gold = _one_per_bucket(function, divided, gold, "references", "gold label", columns["references"].tolist)
+    bucket_gold = one_per_bucket(function, divided, gold, "references", "gold label", columns["references"].tolist)
     bucket_groups, n_groups = None, 0
     if "groups" in columns:
         grouped = partition(columns["groups"])
         bucket_groups, n_groups = (
-            _one_per_bucket(function, divided, grouped.codes, "groups", "group", columns["groups"].tolist),
+            one_per_bucket(function, divided, grouped.codes, "groups", "group", columns["groups"].tolist),
             len(grouped),
         )
 
@@ -117,29 +117,6 @@ def check_input(function: str, predictions: Any, references: Any, buckets: Any, 
         originals=originals,
         n_without_paraphrase=0 if keep is None else len(divided) - len(keep),
         only_label=[labels[labels_predicted[0]]] if len(labels_predicted) == 1 else [],
-    )
-
-
-def _one_per_bucket(
-    function: str, divided: Partition, codes: Integers, parameter: str, what: str, values: Any
-) -> Integers:
-    """Return the one code of each bucket, or raise an error naming a bucket that has two."""
-    of_bucket = np.empty(len(divided), dtype=codes.dtype)
-    of_bucket[divided.codes] = codes
-    differs = of_bucket[divided.codes] != codes
-    if not differs.any():
-        return of_bucket
-    row = int(differs.argmax())
-    bucket = int(divided.codes[row])
-    other = int(np.flatnonzero((divided.codes == bucket) & ~differs)[0])
-    listed = values()
-    raise input_error(
-        function,
-        parameter,
-        f"give every row of a bucket the same {what}",
-        got=listed[row],
-        row=row,
-        remedy=f"Bucket {divided.id_of(bucket)!r} has {listed[other]!r} at row {other}.",
     )
 
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist._paraphrastic_input import _one_per_bucket
 from paraconsist._validation import (
     Column,
     Integers,
@@ -18,7 +17,7 @@ from paraconsist._validation import (
     check_same_length,
     code_jointly,
 )
-from paraconsist.buckets import Partition, partition
+from paraconsist.buckets import Partition, one_per_bucket, partition
 from paraconsist.errors import input_error
 from paraconsist.rates import Mask
 
@@ -94,7 +93,7 @@ def count_items(
     (predicted, row_original, row_gold, *more), labels = code_jointly(
         *(columns[name] for name in named), *(listed.columns if listed else ())
     )
-    original = _one_per_bucket(
+    original = one_per_bucket(
         function,
         divided,
         row_original,
@@ -102,7 +101,7 @@ def count_items(
         "prediction of its original",
         columns["original_predictions"].tolist,
     )
-    gold = _one_per_bucket(function, divided, row_gold, "references", "gold label", columns["references"].tolist)
+    gold = one_per_bucket(function, divided, row_gold, "references", "gold label", columns["references"].tolist)
     if listed:
         original, gold = _join(function, divided, original, gold, listed, *more)
         ids = ids + listed.ids[len(ids) :]
@@ -284,7 +283,7 @@ def _item_groups(
                 got=f"one per row, and {len(ids) - len(divided)} originals without a row",
             )
         codes = partition(columns["groups"]).codes
-        return _one_per_bucket(function, divided, codes, "groups", "group", columns["groups"].tolist)
+        return one_per_bucket(function, divided, codes, "groups", "group", columns["groups"].tolist)
     for bucket in ids:
         if bucket not in groups:
             raise input_error(function, "groups", f"have the group of bucket {bucket!r}", got=f"{len(groups)} others")

@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from paraconsist.multiple_testing import Correction, correct_p_values, signal_to_noise, too_few_resamples
-from paraconsist.paired_tests import (
+from paraconsist.invariance.multiple_testing import Correction, correct_p_values, signal_to_noise, too_few_resamples
+from paraconsist.invariance.paired_tests import (
     FloatArray,
     IntArray,
     Ties,

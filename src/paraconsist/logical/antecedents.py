@@ -15,9 +15,9 @@ from paraconsist._validation import (
     check_same_length,
     code_jointly,
 )
-from paraconsist.allowed_labels import as_allowed_labels
 from paraconsist.buckets import partition
 from paraconsist.errors import input_error
+from paraconsist.logical.allowed_labels import as_allowed_labels
 from paraconsist.rates import Mask, Rates, code_columns, interval_options
 from paraconsist.results import Result
 

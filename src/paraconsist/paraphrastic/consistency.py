@@ -8,17 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from paraconsist._paraphrastic_input import (
-    Checked,
-    Originals,
-    Sampling,
-    check_input,
-    check_sampling,
-    check_test_set,
-)
 from paraconsist._validation import as_generator, check_choice, check_fraction, check_whole
 from paraconsist.alarms import constant_message
-from paraconsist.bucket_statistics import (
+from paraconsist.buckets import BucketCounts
+from paraconsist.paraphrastic.bucket_statistics import (
     MEASURES,
     NOT_MEANS,
     RANGES,
@@ -28,9 +21,16 @@ from paraconsist.bucket_statistics import (
     minimum_consistency,
     point_measures,
 )
-from paraconsist.buckets import BucketCounts
-from paraconsist.corrected import CORRECTED, DecileWeights, corrected_point
-from paraconsist.paraphrastic_result import ParaphrasticConsistencyResult
+from paraconsist.paraphrastic.checking import (
+    Checked,
+    Originals,
+    Sampling,
+    check_input,
+    check_sampling,
+    check_test_set,
+)
+from paraconsist.paraphrastic.corrected import CORRECTED, DecileWeights, corrected_point
+from paraconsist.paraphrastic.result import ParaphrasticConsistencyResult
 from paraconsist.results import signature
 from paraconsist.uncertainty import Intervals, Units, distinct, group_units, intervals, proportion_interval
 
@@ -101,7 +101,7 @@ def paraphrastic_consistency(
         premise).
     original_confidences : mapping of bucket to float, optional
         Confidence in the gold label of each bucket's original; with `test_confidences`, of shape (n_test,),
-        gives the values corrected for stratified sampling (`paraconsist.corrected.correct_for_sampling`).
+        gives the values corrected for stratified sampling (`paraconsist.paraphrastic.corrected.correct_for_sampling`).
     renormalize : bool, default False
         Divide corrected values by `covered_mass`; as published they are not.
     test_predictions, test_references : sequence of int or str, shape (n_test,), optional

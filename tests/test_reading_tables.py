@@ -1,0 +1,62 @@
+"""Reading predictions and rows from CSV and JSON Lines: what a cell says is what is read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from paraconsist.errors import InputError
+from paraconsist.predictions import read_table
+
+
+def read(path):
+    return read_table(path, function="score").to_pydict()
+
+
+def test_delimited_cells_keep_what_a_number_or_a_date_would_lose(tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text(
+        "zeros,long,day,clock,none,words,whole,decimal,flag,gap\n"
+        "007,12345678901234567890,2020-01-01,10:00:00,,NA,7,0.5,True,1\n"
+        "07,12345678901234567891,2020-01-02,10:00:01,,NA,-8,1e-3,False,\n"
+    )
+    assert read(file) == {
+        "zeros": ["007", "07"],
+        "long": ["12345678901234567890", "12345678901234567891"],
+        "day": ["2020-01-01", "2020-01-02"],
+        "clock": ["10:00:00", "10:00:01"],
+        "none": [None, None],
+        "words": ["NA", "NA"],
+        "whole": [7, -8],
+        "decimal": [0.5, 0.001],
+        "flag": [True, False],
+        "gap": [1, None],
+    }
+
+
+def test_delimited_text_with_line_breaks_quotes_and_a_byte_order_mark(tmp_path):
+    file = tmp_path / "rows.tsv"
+    file.write_bytes('\ufeffid\ttext\r\nä\t"one\ntwo ""three"""\r\n'.encode())
+    assert read(file) == {"id": ["ä"], "text": ['one\ntwo "three"']}
+
+
+def test_json_lines_dates_stay_text(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps({"id": f"2020-01-0{i}", "n": i}) + "\n" for i in (1, 2)))
+    assert read(file) == {"id": ["2020-01-01", "2020-01-02"], "n": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("twice.csv", "a,b,a\n1,2,3\n", r"must name each of its columns once; got \['a'\]"),
+        ("long.jsonl", '{"id": 12345678901234567890}\n{"id": 12345678901234567891}\n', "too large to be told apart"),
+        ("latin.csv", b"id\n\xe9\n", "invalid UTF8"),
+        ("half.csv", "a,b\n1,2\n3", "may be cut short"),
+    ],
+)
+def test_files_that_cannot_be_read_without_loss(tmp_path, name, content, sentence):
+    (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(InputError, match=sentence):
+        read(tmp_path / name)

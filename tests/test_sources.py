@@ -1,0 +1,60 @@
+"""The user's own rows: what is refused before a model runs, and what is read as meant."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from paraconsist.errors import InputError
+from paraconsist.running.sources import load_bucket_set
+
+ROW = {"bucket_id": "b", "premise": "It rains.", "hypothesis": "It is wet.", "update": "It stopped.", "label": 1}
+
+
+def write(path, *rows):
+    path.write_text("".join(json.dumps({**ROW, **row}) + "\n" for row in rows))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"role": "Original"}, "`role` must be one of .*got 'Original' at row 1"),
+        ({"role": None}, "`role` must not be empty; got None at row 1"),
+        ({"group_id": None}, "`group_id` must not be empty; got None at row 1"),
+        ({"allowed_labels": [7]}, r"`allowed_labels` must be a list of numbers from 0 to 1; got \[7\] at row 1"),
+        ({"allowed_labels": None}, "`allowed_labels` must not be empty; got None at row 1"),
+        ({"label": 0.5}, "`label` must be one of weakener, strengthener, .*got 0.5 at row 1"),
+    ],
+)
+def test_a_row_that_could_not_be_scored_is_refused_before_the_run(tmp_path, changed, sentence):
+    good = {"role": "original", "group_id": "g", "allowed_labels": [1]}
+    with pytest.raises(InputError, match=sentence):
+        load_bucket_set(write(tmp_path / "rows.jsonl", good, {**good, **changed}))
+
+
+def test_allowed_labels_as_text_and_bucket_ids_as_lists(tmp_path):
+    with pytest.raises(InputError, match=r"`allowed_labels` must be a list of numbers from 0 to 1; got '\[0\]'"):
+        load_bucket_set(write(tmp_path / "text.jsonl", {"allowed_labels": "[0]"}))
+    with pytest.raises(InputError, match="`bucket_id` must hold text or whole numbers; got 'list"):
+        load_bucket_set(write(tmp_path / "list.jsonl", {"bucket_id": ["b"]}))
+
+
+def test_whole_numbers_written_as_decimals_are_labels(tmp_path):
+    found = load_bucket_set(write(tmp_path / "rows.jsonl", {"label": 1.0}, {"label": 0.0, "bucket_id": "c"}))
+    assert found.table["label"].to_pylist() == [1, 0]
+    assert found.table["allowed_labels"].to_pylist() == [[1], [0]]
+
+
+def test_an_empty_column_of_a_csv_is_empty_text(tmp_path):
+    (tmp_path / "rows.csv").write_text("bucket_id,premise,hypothesis,update,label\nb,,It is wet.,It stopped.,1\n")
+    assert load_bucket_set(str(tmp_path / "rows.csv")).table["premise"].to_pylist() == [""]
+
+
+def test_names_and_folders_that_hold_no_set(tmp_path):
+    with pytest.raises(InputError, match="must be one of this package's sets, .*got ''"):
+        load_bucket_set("")
+    (tmp_path / "test.csv").write_text("a,b\n1,2\n3,4,5,6\n")
+    with pytest.raises(InputError, match="must be loadable with datasets.load_dataset.*Expected 2 fields"):
+        load_bucket_set(str(tmp_path))
