@@ -1,6 +1,7 @@
-"""Run `paraconsist` and die by SIGKILL at a chosen moment: ``python faulty_run.py POINT N RANK run ...``.
+"""Run `paraconsist` and fail at a chosen moment: ``python faulty_run.py POINT N RANK run ...``.
 
-POINT is where in the N-th write of the process with that rank: ``before`` it, ``mid_line``, or ``after`` it.
+POINT is where in the N-th write of the process with that rank it dies by SIGKILL: ``before`` it, ``mid_line``, or
+``after`` it; or ``refuse``: the process meets numbers that are not finite there.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import signal
 import sys
 
 from paraconsist.cli import main
+from paraconsist.errors import InputError
 from paraconsist.running import store
 
 point, number, rank = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -24,6 +26,8 @@ def faulty_write(self: store.ShardWriter, data: bytes) -> None:
     if written < number or os.environ.get("RANK", "0") != rank:
         write(self, data)
         return
+    if point == "refuse":
+        raise InputError("run: the model returned numbers that are not finite for input x.")
     if point == "mid_line":
         write(self, data[: len(data) - 7])
     elif point == "after":

@@ -246,6 +246,21 @@ def test_build_warns_of_a_folder_that_hides_the_name(cache, tmp_path, monkeypatc
     assert "the folder ./sample hides the set" in done.output
 
 
+def test_build_into_the_folder_of_another_set(cache, tmp_path):
+    from paraconsist.cli.build import build
+
+    folder = tmp_path / "out"
+    given = ["--config-name", "defeasible_nli", "--cache-dir", cache, "--folder", folder]
+    assert command(build, "sample", *given).exit_code == 0
+    card = (folder / "README.md").read_text()
+    (folder / "README.md").write_text(card.replace("config_name: defeasible_nli", "config_name: other"))
+    done = command(build, "sample", *given)
+    assert isinstance(done.exception, InputError)
+    assert "a folder that this command wrote before for the same set" in str(done.exception)
+    (folder / "README.md").write_text(card)
+    assert command(build, "sample", *given).exit_code == 0
+
+
 @pytest.mark.real_data
 def test_build_paranlu_from_a_mirror(data_folder, cache):
     from paraconsist.cli.build import build

@@ -255,6 +255,33 @@ def test_labels_outside_the_files_own_names(capsys, tmp_path, column, value):
     assert f"`{column}` must be one of the file's labels (0 no, 1 yes); got {value} at row 9" in err
 
 
+def test_true_and_false_are_labels(capsys, tmp_path):
+    named = [row | {key: bool(row[key]) for key in ("label", "prediction")} for row in ROWS]
+    for ending in ("csv", "parquet", "jsonl"):
+        values = scored(capsys, write(tmp_path / f"b.{ending}", named))
+        assert values["paraphrastic_consistency"] == pytest.approx(naive(ROWS), abs=1e-12)
+
+
+def test_an_empty_text_is_no_answer(capsys, tmp_path):
+    named = [row | {key: ["no", "yes"][row[key]] for key in ("label", "prediction")} for row in ROWS]
+    path = write(tmp_path / "p.csv", [row | {"prediction": ""} if i == 5 else row for i, row in enumerate(named)])
+    _, out, _ = run_command(capsys, "score", path, "--json")
+    assert next(iter(json.loads(out).values()))["n_unparsed"] == 1
+    for column in ("bucket_id", "label"):
+        path = write(tmp_path / "p.csv", [row | {column: ""} if i == 5 else row for i, row in enumerate(named)])
+        code, _, err = run_command(capsys, "score", path)
+        assert code == 2
+        assert f"`{column}` must not be empty; got '' at row 5" in err
+
+
+@pytest.mark.parametrize("value", [0.5, {"no": 0.5, "yes": 0.5}, [0.5, None]], ids=["number", "mapping", "null"])
+def test_probabilities_that_are_no_lists(capsys, tmp_path, value):
+    path = write(tmp_path / "p.parquet", [row | {"probabilities": value} for row in ROWS])
+    code, _, err = run_command(capsys, "score", path)
+    assert code == 2
+    assert len(err.strip().splitlines()) == 1
+
+
 def test_one_bucket_and_buckets_of_one_are_flagged(capsys, tmp_path):
     one = scored(capsys, write(tmp_path / "one.csv", ROWS[:4]))
     assert one["confidence_interval"]["paraphrastic_consistency"] == [None, None]

@@ -120,7 +120,7 @@ def write_folder(
     name
         A builder's name.
     folder
-        Where to write: a folder that does not exist, is empty, or was written by this function.
+        Where to write: a folder that does not exist, is empty, or was written by this function for this set.
     configs
         Which configs; all if None.
     data_dir, cache_dir
@@ -140,7 +140,7 @@ def write_folder(
     names = [c.name for c in cls.BUILDER_CONFIGS] if configs is None else list(configs)
     names = [config_named(name, config).name for config in dict.fromkeys(names)]
     target = Path(folder).expanduser().absolute()
-    _check_target(target)
+    _check_target(target, {c.name for c in cls.BUILDER_CONFIGS})
     builders = [prepare(name, config, data_dir=data_dir, cache_dir=cache_dir) for config in names]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -208,7 +208,8 @@ def _card(target: Path, cls: type[BucketSetBuilder], infos: Mapping[str, Any]) -
     return str(card)
 
 
-def _check_target(target: Path) -> None:
+def _check_target(target: Path, known_configs: set[str]) -> None:
+    from datasets.info import DatasetInfosDict
     from huggingface_hub import DatasetCard
 
     if not target.exists():
@@ -217,8 +218,13 @@ def _check_target(target: Path) -> None:
         if target.is_dir() and not any(target.iterdir()):
             return
         card = target / "README.md"
-        if card.is_file() and _TAG in (DatasetCard(card.read_text(encoding="utf-8")).data.get("tags") or []):
-            return
+        if card.is_file():
+            data = DatasetCard(card.read_text(encoding="utf-8")).data
+            if (
+                _TAG in (data.get("tags") or [])
+                and known_configs & DatasetInfosDict.from_dataset_card_data(data).keys()
+            ):
+                return
     except OSError as error:
         raise _unwritable(target, error) from error
     except ValueError:
@@ -226,7 +232,7 @@ def _check_target(target: Path) -> None:
     raise input_error(
         "build",
         "folder",
-        "be new, empty, or a folder that this command wrote before",
+        "be new, empty, or a folder that this command wrote before for the same set",
         got=str(target),
         remedy="Name another folder; nothing was written.",
     )

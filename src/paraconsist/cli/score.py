@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,6 +92,9 @@ def score(
         results = score_folder(files, options)
     else:
         predictions = read_predictions(path)
+        named = {"--role": (role, "role"), "--group": (group, "group_id")}
+        named["--probabilities"] = (probabilities, "probabilities")
+        _check_named(named, predictions.table.column_names)
         if label_names is not None:
             predictions = named_labels(predictions, label, label_names.split(","))
         if original_prediction is not None:
@@ -106,6 +109,20 @@ def score(
         typer.echo(json.dumps(results, indent=2, allow_nan=False))
     else:
         show_results(results, figures=figures)
+
+
+def _check_named(named: Mapping[str, tuple[str, str]], columns: Sequence[str]) -> None:
+    """Refuse columns that the file lacks; only those that are called by default may be absent."""
+    for option, (given, default) in named.items():
+        absent = [name for name in given.split(",") if name not in columns]
+        if absent and given != default:
+            raise input_error(
+                "score",
+                option.lstrip("-"),
+                "name a column of the file",
+                got=absent[0],
+                remedy=f"Its columns are {', '.join(columns)}.",
+            )
 
 
 def _write(output: Path, results: Mapping[str, Any]) -> None:

@@ -268,13 +268,9 @@ def _unknown(must: str, got: object, models: tuple[str, ...], tasks: tuple[str, 
 def _ask_for_map(must: str, models: tuple[str, ...], tasks: tuple[str, ...], why: str) -> InputError:
     """The error that names both lists and shows what to type."""
     known = {normalise_label(task): task for task in tasks}
-    shown = " ".join(
-        f"--label-map {name}={known.get(normalise_label(name), tasks[min(i, len(tasks) - 1)])}"
-        for i, name in enumerate(models)
-    )
+    shown = " ".join(f"--label-map {name}={known.get(normalise_label(name), 'TASK_LABEL')}" for name in models)
     return InputError(
         f"resolve_label_map: `label_map` must {must}: {why}. "
         f"The model's labels, in order: {', '.join(models)}. The task's labels: {', '.join(tasks)}. "
-        "Look up what the model's labels mean and say it, for instance (if this is the order it was trained "
-        f"with) {shown}."
+        f"Look up what the model's labels mean and say it: {shown}."
     )

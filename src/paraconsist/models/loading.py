@@ -29,7 +29,11 @@ _HEADS = {
     "ForSequenceClassification": (transformers.AutoModelForSequenceClassification, False),
     "ForMultipleChoice": (transformers.AutoModelForMultipleChoice, True),
 }
-_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt", VOCABULARY_FILE)
+_TOKENIZER_FILES = (
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model"),
+    VOCABULARY_FILE,
+)
 _HOW_TO_TRAIN = "paraconsist train --model {model} --task {task} --train-file ROWS.csv --output FOLDER"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -77,7 +78,7 @@ def assign_models(models: Sequence[str], specs: Sequence[str]) -> dict[str, list
         ``MODEL`` for all sets, or ``PATTERN=MODEL`` for those that the pattern means (see `matches`). The
         first pattern that fits wins; a model without a pattern answers what is left.
     specs : sequence of str
-        The sets. Those that no model answers are left out.
+        The sets. Those that no model answers are left out, with a warning.
 
     Raises
     ------
@@ -102,6 +103,9 @@ def assign_models(models: Sequence[str], specs: Sequence[str]) -> dict[str, list
         fitting = [model for pattern, model in pairs if pattern and matches(pattern, spec)] + general
         if fitting:
             assigned.setdefault(fitting[0], []).append(spec)
+    left_out = [spec for spec in specs if not any(spec in answered for answered in assigned.values())]
+    if assigned and left_out:
+        warnings.warn(f"no model is given for {', '.join(left_out)}: left out", stacklevel=2)
     if not assigned:
         raise input_error("run", "model", "answer at least one of the sets", got=list(models), remedy=f"Sets: {specs}.")
     return assigned

@@ -136,13 +136,15 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
         column, the row and the option that helps.
     """
     table = predictions.table
-    labels = _plain(table, names.label, "--label")
+    labels = _filled(table, names.label, "--label")
     guesses, unparsed = _predictions(table, names.prediction, labels)
-    for name, values in ((names.label, labels), (names.prediction, guesses[~unparsed])):
+    # a rule may allow several labels: the row then has no gold label of its own, -1
+    gold = labels if labels.dtype.kind == "U" or "allowed_labels" not in table.column_names else labels[labels != -1]
+    for name, values in ((names.label, gold), (names.prediction, guesses[~unparsed])):
         _check_known(name, values, predictions.label_names)
     buckets = groups = None
     if need_buckets:
-        buckets = _plain(table, names.bucket, "--bucket")
+        buckets = _filled(table, names.bucket, "--bucket")
         if names.group in table.column_names:
             groups = _plain(table, names.group, "--group")
             groups = None if np.array_equal(groups, buckets) else groups
@@ -197,17 +199,29 @@ def _plain(table: pa.Table, name: str, option: str) -> NDArray[Any]:
     raise input_error("score", name, "hold whole numbers or text", got=str(kind))
 
 
+def _filled(table: pa.Table, name: str, option: str) -> NDArray[Any]:
+    """Return a column as `_plain`; an empty text is a missing value here."""
+    values = _plain(table, name, option)
+    if values.dtype.kind == "U" and (values == "").any():
+        row = int(np.argmax(values == ""))
+        raise input_error("score", name, "not be empty", got="", row=row, remedy="Fill it in, or drop the row.")
+    return values
+
+
 def _predictions(table: pa.Table, name: str, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the predictions, and where no answer could be read: a missing value, or an empty text."""
     column = _column(table, name, "--prediction")
-    unparsed = np.asarray(column.is_null().to_numpy(), dtype=bool)
+    named = labels.dtype.kind == "U"
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int64())
+    missing = column.is_null()
+    if pa.types.is_string(column.type):
+        missing = pc.or_(missing, pc.fill_null(pc.equal(column, ""), True))
+    unparsed = np.asarray(missing.to_numpy(), dtype=bool)
     if unparsed.all():
-        filler = pa.scalar("") if labels.dtype.kind == "U" else pa.scalar(0)
-        column = pa.chunked_array([pa.array([filler.as_py()] * len(column))])
-    filled = table.set_column(
-        table.column_names.index(name),
-        name,
-        pc.fill_null(column, "" if pa.types.is_string(column.type) else 0),
-    )
+        column = pa.chunked_array([pa.array(["" if named else 0] * len(column))])
+    filler = "" if pa.types.is_string(column.type) else 0
+    filled = table.set_column(table.column_names.index(name), name, pc.fill_null(column, filler))
     values = _plain(filled, name, "--prediction")
     if (values.dtype.kind == "U") != (labels.dtype.kind == "U"):
         raise input_error(

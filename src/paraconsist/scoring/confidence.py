@@ -103,6 +103,15 @@ def _matrix(table: pa.Table, names: Sequence[str]) -> NDArray[np.float64]:
     if len(names) > 1:
         return np.column_stack([np.asarray(table[n].to_numpy(), dtype=np.float64) for n in names])
     column = table[names[0]].combine_chunks()
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        raise input_error(
+            "score",
+            names[0],
+            "hold lists of numbers",
+            got=column[0].as_py(),
+            row=0,
+            remedy="For one column a label give --probabilities P0,P1,...; for the gold label's alone, --confidence.",
+        )
     lengths = pc.list_value_length(column)
     counts = pc.value_counts(lengths)
     if len(counts) != 1 or column.null_count:

@@ -30,13 +30,20 @@ def score_folder(files: Sequence[Path], options: ScoreOptions) -> dict[str, Any]
         If there is no bucket set among the files.
     """
     found = {path: read_predictions(path) for path in files}
-    tests = {_name(path, p): p for path, p in found.items() if _name(path, p).endswith(_TEST)}
+    tests = {_name(path, p): p for path, p in found.items() if _is_test(_name(path, p), p)}
     results = {}
     for path, predictions in found.items():
         name = _name(path, predictions)
         if name in tests:
             continue
         test = tests.get(f"{name.removesuffix('_automatic')}{_TEST}")
+        if test is not None and test.metadata.get("model") != predictions.metadata.get("model"):
+            raise input_error(
+                "score",
+                "path",
+                f"hold one model's predictions of {name} and of its full test set",
+                got=[p.metadata.get("model", {}).get("model") for p in (predictions, test)],
+            )
         results[name] = score(predictions, options, test=test)
     if not results:
         raise input_error(
@@ -44,8 +51,15 @@ def score_folder(files: Sequence[Path], options: ScoreOptions) -> dict[str, Any]
             "path",
             "hold the predictions of at least one bucket set",
             got=[str(path) for path in files],
+            remedy="A full test set alone has no buckets; its predictions are written all the same.",
         )
     return results
+
+
+def _is_test(name: str, predictions: Predictions) -> bool:
+    """Say whether a file is a full test set: by its name, and because it has originals only."""
+    roles = predictions.table["role"].unique().to_pylist() if "role" in predictions.table.column_names else []
+    return name.endswith(_TEST) and roles == ["original"]
 
 
 def _name(path: Path, predictions: Predictions) -> str:
