@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import json
-import timeit
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,6 @@ from paraconsist.invariance.multiple_testing import signal_to_noise
 from paraconsist.invariance.paired_resampling import (
     mcnemar_replayed_p_value,
     replayed_p_value,
-    resampled_p_value,
 )
 from paraconsist.invariance.paired_tests import (
     exact_p_value,
@@ -143,19 +141,3 @@ def test_mcnemar_of_published_example():
     """The same table: exact McNemar .0703, mid-p .0391 (Fagerland, Lydersen and Laake 2013)."""
     assert round(mcnemar_p_value(1, 7), 4) == 0.0703
     assert round(mcnemar_p_value(1, 7, mid_p=True), 4) == 0.0391
-
-
-@pytest.mark.parametrize(
-    ("n10", "n01", "limit"), [(50_400, 49_600, 0.005), (255_000, 245_000, 0.020), (500_000, 499_000, 0.020)]
-)
-def test_exact_p_is_fast(n10, n01, limit):
-    assert min(timeit.repeat(lambda: exact_p_value(1_000_000, n10, n01), number=1, repeat=20)) <= limit
-
-
-@pytest.mark.parametrize(("n", "n10", "n01"), [(100, 5, 3), (1_000_000, 50_400, 49_600), (2**31 - 1, 10**9, 10**9)])
-def test_resampling_is_fast(n, n10, n01):
-    rng = np.random.default_rng(0)
-    seconds = min(
-        timeit.repeat(lambda: resampled_p_value(n, n10, n01, n_resamples=100_000, rng=rng), number=1, repeat=10)
-    )
-    assert seconds <= 0.050
