@@ -55,6 +55,7 @@ def main() -> None:
         f"each file, {len(set().union(*ids)):,} distinct overall"
     )
     accelerator = start_accelerator()
+    policy = BatchPolicy.for_device(accelerator.device.type)
     times: dict[str, list[float]] = {"pipeline a file": [], "paraconsist": []}
     n_peer = n_ours = 0
     with tempfile.TemporaryDirectory() as scratch:
@@ -79,7 +80,7 @@ def main() -> None:
             n_ours = 0
             for name, group in parts.items():
                 store = Store(Path(scratch) / f"store{number}", {"task": name})
-                n_ours += compute(ours[name], group, store, accelerator, BatchPolicy()).n_computed
+                n_ours += compute(ours[name], group, store, accelerator, policy).n_computed
             times["paraconsist"].append(time.perf_counter() - started)
     print(f"timed: {options.limit} rows of each set, {torch.get_num_threads()} threads")
     for name, taken in times.items():

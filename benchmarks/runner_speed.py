@@ -54,11 +54,11 @@ def main() -> None:
     texts = [rows.task.encode(row) for row in rows.table.select(list(rows.task.columns)).to_pylist()]
     pairs = [{"text": text, "text_pair": pair} for text, pair in texts]
     distinct = list({tuple(pair.values()): pair for pair in pairs}.values())
-    policy = BatchPolicy(max_tokens=options.batch_tokens) if options.batch_tokens else BatchPolicy()
     with tempfile.TemporaryDirectory() as scratch:
         folder = make_model(Path(scratch) / "model", rows.label_names)
         classifier = load_model(folder, task=rows.task)
         accelerator = start_accelerator()
+        policy = BatchPolicy.for_device(accelerator.device.type, options.batch_tokens)
         peer = pipeline("text-classification", model=str(folder), top_k=None, device=accelerator.device)
         peer(pairs[:64], batch_size=32)
         times: dict[str, list[float]] = {"pipeline": [], "pipeline, distinct": [], "paraconsist": []}

@@ -46,5 +46,15 @@ def test_sentences_of_ordinary_lengths_leave_little_padding():
     assert padding_share(shapes, in_order) > 0.2
 
 
+def test_a_cpu_pads_next_to_nothing_and_an_accelerator_a_little():
+    rng = np.random.default_rng(0)
+    shapes = [Shape(int(n), int(n), 1) for n in rng.poisson(30, size=2000) + 5]
+    cpu, gpu = (plan_batches(shapes, BatchPolicy.for_device(kind)) for kind in ("cpu", "cuda"))
+    assert padding_share(shapes, cpu) < 0.01
+    assert padding_share(shapes, gpu) < 0.03
+    assert len(gpu) < len(cpu)
+    assert BatchPolicy.for_device("cuda", 99).max_tokens == 99
+
+
 def test_padding_share_of_nothing_is_zero():
     assert padding_share([], []) == 0.0

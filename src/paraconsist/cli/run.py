@@ -63,7 +63,6 @@ def run(
     mapping = _pairs(label_map)
     quiet_libraries()
     from paraconsist.models import load_model
-    from paraconsist.running.batching import BatchPolicy
     from paraconsist.running.run import RunOptions
     from paraconsist.running.run import run as run_sets
     from paraconsist.scoring.score import ScoreOptions
@@ -98,7 +97,7 @@ def run(
             label_map=mapping,
             label_rule=label_rule,
             device=device,
-            batch=BatchPolicy() if batch_tokens is None else BatchPolicy(max_tokens=batch_tokens),
+            batch_tokens=batch_tokens,
             seed=seed,
             overwrite=overwrite,
         ),

@@ -49,9 +49,20 @@ class BatchPolicy:
     """
 
     max_tokens: int = 4096
-    max_padding: float = 0.01
-    min_rows: int = 16
+    max_padding: float = 0.0
+    min_rows: int = 4
     max_rows: int = 1024
+
+    @classmethod
+    def for_device(cls, device: str, max_tokens: int | None = None) -> BatchPolicy:
+        """Return the policy for a kind of device.
+
+        A CPU computes every padded token at full price and small batches cost it little: batches are of one
+        length. An accelerator wants large batches, and takes a little padding for them.
+        """
+        if device == "cpu":
+            return cls(max_tokens=max_tokens or 4096)
+        return cls(max_tokens=max_tokens or 32768, max_padding=0.03, min_rows=32)
 
     def describe(self) -> str:
         return f"tokens<={self.max_tokens},padding<={self.max_padding:g},rows<={self.max_rows}"

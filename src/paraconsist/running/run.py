@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +39,8 @@ class RunOptions:
         For many-to-one maps: map the most probable label, or take the largest summed probability.
     device : str, optional
         ``"cpu"``, or the accelerator there is.
-    batch : BatchPolicy
-        When a batch is cut.
+    batch_tokens : int, optional
+        Computed tokens a batch, padding included; by default what suits the device.
     seed : int
         Recorded in the metadata; a classifier's forward pass uses none.
     overwrite : bool
@@ -51,7 +51,7 @@ class RunOptions:
     label_map: Mapping[str, str] | None = None
     label_rule: str = "argmax"
     device: str | None = None
-    batch: BatchPolicy = field(default_factory=BatchPolicy)
+    batch_tokens: int | None = None
     seed: int = 0
     overwrite: bool = False
 
@@ -95,6 +95,7 @@ def run(
     end_with_launcher()
     accelerator = start_accelerator(device=options.device)
     started = time.time()
+    policy = BatchPolicy.for_device(accelerator.device.type, options.batch_tokens)
     groups = _group(main_first(accelerator, load_sets))
     models = {name: load_model(model, group[0].task) for name, (model, group) in groups.items()}
     label_maps = {s.name: _label_map(models[name], s, options) for name, (_, group) in groups.items() for s in group}
@@ -110,7 +111,7 @@ def run(
         task = group[0].task
         identity = {"model": content_identity(identities[name]), "task": task.name, "template_hash": task.template_hash}
         store = Store(folder.store, identity)
-        statistics[name] = compute(models[name], group, store, accelerator, options.batch)
+        statistics[name] = compute(models[name], group, store, accelerator, policy)
         if not accelerator.is_main_process:
             continue
         finished = store.finished()
@@ -121,7 +122,7 @@ def run(
                 identities[name],
                 label_maps[bucket_set.name],
                 n_processes=accelerator.num_processes,
-                batch_policy=options.batch.describe(),
+                batch_policy=policy.describe(),
                 device=accelerator.device.type,
                 seed=options.seed,
                 measures=list(bucket_set.measures),
