@@ -62,8 +62,10 @@ def arguments(place: Path, output: Path, data: str = "set.jsonl", **options: obj
     return ["run", *(str(part) for name, value in given.items() for part in (f"--{name}", value))]
 
 
-def launch(args: list[str], *, processes: int = 1, script: tuple[str, ...] = ("-m", "paraconsist"), check=True):
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+def launch(
+    args: list[str], *, processes: int = 1, threads=1, script: tuple[str, ...] = ("-m", "paraconsist"), check=True
+):
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads), "CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable]
     if processes > 1:
         command += ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
@@ -142,6 +144,12 @@ def test_more_processes_give_the_same_file(place, undisturbed, tmp_path, process
     lines = shards(tmp_path)
     assert len(lines) == processes
     assert all(lines.values())
+
+
+def test_several_threads_give_the_same_file(place, undisturbed, tmp_path):
+    launch(arguments(place, tmp_path), threads=3)
+    assert_same_rows(predictions(tmp_path).table, undisturbed.table)
+    assert sum(shards(tmp_path).values()) == len(set(undisturbed.table["input_id"].to_pylist()))
 
 
 def test_fewer_rows_than_processes(place, tmp_path):

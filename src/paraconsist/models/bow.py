@@ -125,6 +125,7 @@ class BowClassifier:
     """A bag-of-n-grams model behind the `Classifier` protocol. Nothing is truncated and nothing is padded."""
 
     pads = False
+    reentrant = False
 
     def __init__(
         self,

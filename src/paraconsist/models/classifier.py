@@ -62,6 +62,10 @@ class Classifier(Protocol):
     pads: bool
     identity: Mapping[str, str]
 
+    @property
+    def reentrant(self) -> bool:
+        """Whether several threads may call `logits` at a time."""
+
     def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
         """The row's texts: one input, or one per choice."""
 

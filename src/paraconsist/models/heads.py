@@ -42,6 +42,11 @@ class HeadClassifier:
 
     pads = True
 
+    @property
+    def reentrant(self) -> bool:
+        """Whether threads may call `logits` at a time; without a pad token each batch sets one in the config."""
+        return self._pad_id is not None
+
     def __init__(
         self,
         module: Any,

@@ -249,6 +249,7 @@ class WordClassifier:
     """
 
     pads = True
+    reentrant = False
 
     def __init__(
         self, module: Any, vocabulary: Vocabulary, label_names: tuple[str, ...], identity: Mapping[str, str]

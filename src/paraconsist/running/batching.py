@@ -62,7 +62,7 @@ class BatchPolicy:
         """
         if device == "cpu":
             return cls(max_tokens=max_tokens or 4096)
-        return cls(max_tokens=max_tokens or 32768, max_padding=0.03, min_rows=32)
+        return cls(max_tokens=max_tokens or 32768, max_padding=0.02, min_rows=16)
 
     def describe(self) -> str:
         return f"tokens<={self.max_tokens},padding<={self.max_padding:g},rows<={self.max_rows}"

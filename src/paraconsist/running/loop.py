@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,6 +29,10 @@ __all__ = ["LoopStatistics", "compute", "main_first", "start_accelerator"]
 
 T = TypeVar("T")
 Choices = tuple[ModelInput, ...]
+#: Input ids, and their probabilities, shape (n, n_labels).
+Finished = tuple[Sequence[str], Any]
+
+_MOST_WORKERS = 4
 
 
 @dataclass(frozen=True)
@@ -106,8 +111,8 @@ def compute(
     """Compute every distinct input of `sets` (all of one task) that `store` does not hold yet.
 
     Identical inputs are computed once. Inputs are sorted by length over the whole set and cut into batches
-    under a budget of tokens; the batches are dealt to the processes. Each process writes what it has to its
-    own shard after every batch. Nothing is ever matched by position: results carry their `input_id`.
+    under a budget of tokens; the batches are dealt to the processes. A process alone on a CPU computes several
+    batches at a time, in threads. Each process writes what it has to its own shard after every batch. Nothing is ever matched by position: results carry their `input_id`.
 
     Raises
     ------
@@ -138,12 +143,16 @@ def compute(
             ProgressBar(len(pending), sets[0].task.name, visible=accelerator.is_main_process) as bar,
             store.writer(accelerator.process_index) as shard,
         ):
-            for batch in mine:
-                ids = [pending[i] for i in batch]
+
+            def finish(batch: list[int]) -> list[Finished]:
                 absent = [i for i in batch if i not in local]
                 local.update(zip(absent, model.prepare([inputs[pending[i]] for i in absent]), strict=True))
-                _compute_batch(model, ids, [local.pop(i) for i in batch], shard)
-                bar.advance(len(batch) * n_ranks)
+                return list(_probabilities(model, [pending[i] for i in batch], [local.pop(i) for i in batch]))
+
+            for parts in _in_turn(finish, mine, _n_workers(model, accelerator)):
+                for ids, probabilities in parts:
+                    _keep(ids, probabilities, shard)
+                    bar.advance(len(ids) * n_ranks)
     except InputError as found:
         problem = found
     _raise_together(problem, accelerator)
@@ -197,21 +206,39 @@ def _all_shapes(local: dict[int, Prepared], n_inputs: int, accelerator: Accelera
     return [shapes[i] for i in range(n_inputs)]
 
 
-def _compute_batch(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared], shard: ShardWriter) -> None:
-    for part_ids, probabilities in _probabilities(model, ids, prepared):
-        finite = torch.isfinite(probabilities).all(dim=-1)
-        if not bool(finite.all()):
-            bad = part_ids[int((~finite).nonzero()[0])]
-            raise InputError(
-                f"run: the model returned numbers that are not finite for input {bad}. Its weights may be "
-                "damaged, or its numbers pass the range of --dtype: try float32."
-            )
-        shard.append(part_ids, probabilities.tolist())
+def _n_workers(model: Classifier, accelerator: Accelerator) -> int:
+    """How many batches a process computes at a time: several small ones use a CPU's cores better than one."""
+    alone_on_cpu = accelerator.device.type == "cpu" and accelerator.num_processes == 1
+    return min(_MOST_WORKERS, torch.get_num_threads()) if alone_on_cpu and model.reentrant else 1
 
 
-def _probabilities(
-    model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]
-) -> Iterator[tuple[Sequence[str], Any]]:
+def _in_turn(
+    finish: Callable[[list[int]], list[Finished]], batches: Sequence[list[int]], n_workers: int
+) -> Iterator[list[Finished]]:
+    """Yield what `finish` returns for each batch, in order, computed by several threads where that helps."""
+    if n_workers == 1:
+        yield from map(finish, batches)
+        return
+    threads = torch.get_num_threads()
+    pool = ThreadPoolExecutor(n_workers, "paraconsist-cpu", torch.set_num_threads, (max(1, threads // n_workers),))
+    try:
+        yield from pool.map(finish, batches)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _keep(ids: Sequence[str], probabilities: Any, shard: ShardWriter) -> None:
+    finite = torch.isfinite(probabilities).all(dim=-1)
+    if not bool(finite.all()):
+        bad = ids[int((~finite).nonzero()[0])]
+        raise InputError(
+            f"run: the model returned numbers that are not finite for input {bad}. Its weights may be "
+            "damaged, or its numbers pass the range of --dtype: try float32."
+        )
+    shard.append(ids, probabilities.tolist())
+
+
+def _probabilities(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]) -> Iterator[Finished]:
     """Yield probabilities for a batch, in halves (and halves of halves) where memory does not suffice."""
     try:
         with torch.inference_mode():
