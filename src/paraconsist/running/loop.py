@@ -112,7 +112,8 @@ def compute(
 
     Identical inputs are computed once. Inputs are sorted by length over the whole set and cut into batches
     under a budget of tokens; the batches are dealt to the processes. A process alone on a CPU computes several
-    batches at a time, in threads. Each process writes what it has to its own shard after every batch. Nothing is ever matched by position: results carry their `input_id`.
+    batches at a time, in threads. Each process writes what it has to its own shard after every batch. Nothing
+    is ever matched by position: results carry their `input_id`.
 
     Raises
     ------
