@@ -247,7 +247,7 @@ def test_independent_pairs_get_the_exact_interval() -> None:
         result = semantic_inconsistency([0] * n, [1] * k + [0] * (n - k), confidence_level=0.9)
         exact = stats.binomtest(k, n).proportion_ci(0.9, method="exact")
         assert result.confidence_interval["inconsistency"] == pytest.approx([exact.low, exact.high])
-        assert "interval:0.9 over pairs, Clopper-Pearson" in result.signature
+        assert "ci:pair-clopper-pearson|level:0.9|" in result.signature
 
 
 def test_groups_of_equal_rows_widen_the_interval_and_count_as_one() -> None:
@@ -262,7 +262,7 @@ def test_groups_of_equal_rows_widen_the_interval_and_count_as_one() -> None:
     assert grouped.confidence_interval["inconsistency"] == pytest.approx(
         alone.confidence_interval["inconsistency"], abs=0.02
     )
-    assert "interval:0.95 over groups, bootstrap, 10000 resamples, seed 0" in grouped.signature
+    assert "ci:group-bootstrap10000|level:0.95|seed:0|" in grouped.signature
 
 
 def test_at_0_and_1_the_interval_counts_groups_with_a_row_in_the_population() -> None:
@@ -294,10 +294,10 @@ def test_methods_and_seeds() -> None:
     assert found["closed_form"].confidence_interval["inconsistency"] == pytest.approx(
         found["bootstrap"].confidence_interval["inconsistency"], abs=0.01
     )
-    assert "closed form" in found["closed_form"].signature
+    assert "closed-form" in found["closed_form"].signature
     generator = [semantic_inconsistency(a, b, groups=groups, seed=np.random.default_rng(3)) for _ in "ab"]
     assert generator[0] == generator[1]
-    assert "seed given" in generator[0].signature
+    assert "seed:given" in generator[0].signature
     assert semantic_inconsistency(a, b, groups=groups, seed=1) != found["bootstrap"]
 
 

@@ -205,7 +205,7 @@ def test_groups_widen_intervals_when_buckets_of_a_group_are_alike() -> None:
     assert grouped.standard_error[name] == pytest.approx(2 * alone.standard_error[name], rel=0.02)
     once = paraphrastic_consistency(**plain)
     assert grouped.confidence_interval[name] == pytest.approx(once.confidence_interval[name], abs=0.01)
-    assert "over groups" in grouped.signature
+    assert "ci:group-" in grouped.signature
 
 
 def test_constant_predictions_warn() -> None:
@@ -242,8 +242,8 @@ def test_the_minimum_is_reached_and_its_interval_contains_it() -> None:
 
 def test_estimator_names_the_headline_and_moves_no_key() -> None:
     plugin, unbiased = (paraphrastic_consistency(**toy(), estimator=e) for e in ("plugin", "unbiased"))
-    assert plugin.signature.startswith("headline:paraphrastic_consistency|")
-    assert unbiased.signature.startswith("headline:paraphrastic_consistency_unbiased|")
+    assert plugin.signature.startswith("pc|est:plugin|")
+    assert unbiased.signature.startswith("pc|est:unbiased|")
     assert plugin.paraphrastic_consistency == unbiased.paraphrastic_consistency
 
 
@@ -254,7 +254,7 @@ def test_seeds() -> None:
     assert other.confidence_interval != same[0]["confidence_interval"]
     given = paraphrastic_consistency(**toy(), seed=np.random.default_rng(1))
     assert given.confidence_interval == other.confidence_interval
-    assert "seed given" in given.signature
+    assert "seed:given" in given.signature
 
 
 def test_test_accuracy() -> None:

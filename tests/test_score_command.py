@@ -299,10 +299,10 @@ class TestCommandLine:
         config.write_text("label: gold\nconfidence-level: 0.5\nn_resamples: 100\n")
         _, out, _ = run_command(capsys, "score", path, "--config", config, "--json")
         values = next(iter(json.loads(out).values()))["measures"]["paraphrastic_consistency"]
-        assert "0.5 over buckets" in values["signature"]
+        assert "ci:bucket-bootstrap100|level:0.5|" in values["signature"]
         _, out, _ = run_command(capsys, "score", path, f"--config={config}", "--json", "--confidence_level", 0.9)
         values = next(iter(json.loads(out).values()))["measures"]["paraphrastic_consistency"]
-        assert "0.9 over buckets" in values["signature"]
+        assert "ci:bucket-bootstrap100|level:0.9|" in values["signature"]
 
     @pytest.mark.parametrize(
         ("text", "sentence"),

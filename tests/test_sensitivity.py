@@ -143,7 +143,7 @@ def test_groups_as_a_column_and_as_a_mapping() -> None:
     column = [premise[item] for item in columns["buckets"]]
     by_column = fooling_rate(**columns, groups=column)
     assert str(by_column) == str(fooling_rate(**columns, groups=premise))
-    assert "interval:0.95 over groups, bootstrap" in by_column.signature
+    assert "ci:group-bootstrap" in by_column.signature
     assert fooling_rate(**columns, originals=originals_of(TABLE), groups=premise).n_items == 12
     with pytest.raises(InputError, match="`groups` must map every bucket to its group; got 'one per row, and 2"):
         fooling_rate(**columns, originals=originals_of(TABLE), groups=column)
@@ -205,8 +205,8 @@ def test_intervals_of_shifts_resample_groups_and_methods_agree() -> None:
     assert widths["closed_form"] == pytest.approx(widths["bootstrap"], rel=0.15)
     rows = distribution_shift(p, q)
     assert np.ptp(rows.confidence_interval[name][side]) < 0.6 * widths["bootstrap"]
-    assert "over groups, bootstrap" in found["auto"].signature
-    assert "over groups, closed form" in found["closed_form"].signature
+    assert "group-bootstrap" in found["auto"].signature
+    assert "group-closed-form" in found["closed_form"].signature
 
 
 def test_rows_are_divided_by_their_sum_and_ties_go_to_the_first() -> None:

@@ -22,7 +22,7 @@ from paraconsist._validation import (
 )
 from paraconsist.buckets import partition
 from paraconsist.errors import input_error
-from paraconsist.results import signature
+from paraconsist.signatures import signature
 from paraconsist.uncertainty import Intervals, Units, distinct, intervals, proportion_interval
 
 __all__ = ["INTERVAL_METHODS", "CodedColumns", "IntervalOptions", "Rates", "code_columns", "interval_options"]
@@ -223,25 +223,18 @@ class Rates:
 
     def signature(self, **parts: str) -> str:
         """Return the line that says how the numbers were made."""
-        units = self.unit if self.groups is None else "groups"
-        return signature(
-            headline=self.options.function,
-            averaging=self.unit,
-            **parts,
-            unparsed="refused",
-            interval=interval_text(self.options, self.method, units),
-        )
+        unit = self.unit if self.groups is None else "group"
+        made = interval_parts(self.options, self.method, unit)
+        return signature(self.options.function, avg=self.unit, **parts, unparsed="refused", **made)
 
 
-def interval_text(options: IntervalOptions, method: str, units: str) -> str:
-    """Return how intervals were made, for a signature."""
-    seed = options.seed if isinstance(options.seed, int) else "given"
-    how = {
-        "exact": "Clopper-Pearson",
-        "closed_form": "closed form",
-        "bootstrap": f"bootstrap, {options.n_resamples} resamples, seed {seed}",
-    }[method]
-    return f"{options.confidence_level:.4g} over {units}, {how}"
+def interval_parts(options: IntervalOptions, method: str, unit: str) -> dict[str, str]:
+    """Return how intervals were made, for a signature: what is resampled, how, at which level."""
+    how = {"exact": "clopper-pearson", "closed_form": "closed-form", "bootstrap": f"bootstrap{options.n_resamples}"}
+    parts = {"ci": f"{unit}-{how[method]}", "level": f"{options.confidence_level:.4g}"}
+    if method == "bootstrap":
+        parts["seed"] = str(options.seed) if isinstance(options.seed, int) else "given"
+    return parts
 
 
 def shown(names: Sequence[Any]) -> str:

@@ -1,4 +1,4 @@
-"""What results have in common: plain Python values, strict JSON, a line that says how they were made."""
+"""What results have in common: plain Python values, and strict JSON."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from paraconsist import __version__
 
-__all__ = ["Result", "signature", "to_strict_json"]
+__all__ = ["Result", "to_strict_json"]
 
 
 class Result:
@@ -45,12 +44,3 @@ def to_strict_json(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [to_strict_json(inner) for inner in value]
     return value
-
-
-def signature(**parts: str) -> str:
-    """Return the one line that makes two numbers comparable: ``key:value|...|version:x.y.z``.
-
-    >>> signature(headline="vap", averaging="bucket").startswith("headline:vap|averaging:bucket|version:")
-    True
-    """
-    return "|".join(f"{key}:{value}" for key, value in {**parts, "version": __version__}.items())

@@ -16,7 +16,8 @@ from paraconsist.invariance.paired_tests import (
     paired_difference_interval,
     paired_statistic,
 )
-from paraconsist.results import Result, signature
+from paraconsist.results import Result
+from paraconsist.signatures import signature
 
 __all__ = ["METHODS", "IETestOptions", "IETestResult", "Method", "assemble"]
 
@@ -158,20 +159,20 @@ def assemble(
 
 
 def _signature(options: IETestOptions, n_runs: int) -> str:
-    parts = {"test": "ie", "method": options.method, "sided": "two"}
+    parts = {"method": options.method, "sided": "two"}
     if options.ties is not None:
         parts["ties"] = options.ties
     if options.method in _TAILS:
         parts |= {"resamples": str(options.n_resamples), "seed": _seed(options)}
-    parts |= {"alpha": f"{options.alpha:g}", "correction": f"{options.correction} over {n_runs} runs"}
+    parts |= {"alpha": f"{options.alpha:g}", "correction": f"{options.correction}-{n_runs}"}
     if n_runs == 1:
         parts["correction"] = "none"
-    interval = "tango score over items" if n_runs == 1 else "mean of the runs' tango score ends"
-    return signature(**parts, interval=f"{interval} {options.confidence_level:g}")
+    interval = "item-tango" if n_runs == 1 else "item-tango, mean of the runs' ends"
+    return signature("ie_test", **parts, ci=interval, level=f"{options.confidence_level:g}")
 
 
 def _seed(options: IETestOptions) -> str:
-    return "generator" if isinstance(options.seed, np.random.Generator) else str(options.seed)
+    return "given" if isinstance(options.seed, np.random.Generator) else str(options.seed)
 
 
 def _warnings(

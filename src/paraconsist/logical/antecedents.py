@@ -190,7 +190,7 @@ def transitive_inconsistency(
         satisfied &= codes[f"{place}_predictions"] == codes[f"{place}_references"]
     violated = ~allowed.allow(codes["predictions"], labels)
 
-    rates = Rates(options, "rows", None if grouping is None else partition(grouping).codes)
+    rates = Rates(options, "row", None if grouping is None else partition(grouping).codes)
     inconsistency = rates.add("inconsistency", violated, satisfied)
     n_satisfied = int(np.count_nonzero(satisfied))
     if n_satisfied == 0:
@@ -212,7 +212,7 @@ def transitive_inconsistency(
         n_rows=len(allowed),
         by_rule=by_rule,
         confidence_interval=rates.confidence_interval,
-        signature=rates.signature(population="both antecedents right"),
+        signature=rates.signature(population="antecedents right"),
         warnings=rates.all_warnings(),
     )
 
@@ -318,7 +318,7 @@ def additive_inconsistency(
     satisfied = (columns["part_1_predictions"] == gold) & (columns["part_2_predictions"] == gold)
     violated = columns["predictions"] != gold
 
-    rates = Rates(options, "rows", columns.groups)
+    rates = Rates(options, "row", columns.groups)
     inconsistency = rates.add("inconsistency", violated, satisfied)
     n_satisfied = int(np.count_nonzero(satisfied))
     if n_satisfied == 0:
@@ -331,6 +331,6 @@ def additive_inconsistency(
         n_satisfied=n_satisfied,
         n_rows=len(gold),
         confidence_interval=rates.confidence_interval,
-        signature=rates.signature(population="both parts right"),
+        signature=rates.signature(population="parts right"),
         warnings=rates.all_warnings(),
     )

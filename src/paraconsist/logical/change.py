@@ -131,7 +131,7 @@ def prediction_change(
     changed = columns["predictions"] != columns["original_predictions"]
     broken, mended = changed & original_right, changed & paraphrase_right
 
-    rates = Rates(options, "pairs", columns.groups)
+    rates = Rates(options, "pair", columns.groups)
     change_rate = rates.add("change_rate", changed)
     given_correct = rates.add("change_rate_given_correct", changed, original_right)
     given_incorrect = rates.add("change_rate_given_incorrect", changed, ~original_right)

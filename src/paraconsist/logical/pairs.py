@@ -120,7 +120,7 @@ def semantic_inconsistency(
     """
     options = interval_options("semantic_inconsistency", interval_method, confidence_level, n_resamples, seed)
     columns = _columns(options.function, predictions, perturbed_predictions, references, perturbed_references, groups)
-    rates = Rates(options, "pairs", columns.groups)
+    rates = Rates(options, "pair", columns.groups)
     return _pairs(rates, columns, condition, must_differ=False)
 
 
@@ -183,7 +183,7 @@ def symmetric_inconsistency(
     """
     options = interval_options("symmetric_inconsistency", interval_method, confidence_level, n_resamples, seed)
     columns = _columns(options.function, predictions, perturbed_predictions, references, perturbed_references, groups)
-    rates = Rates(options, "pairs", columns.groups)
+    rates = Rates(options, "pair", columns.groups)
     return _pairs(rates, columns, condition, must_differ=False)
 
 
@@ -249,7 +249,7 @@ def negational_inconsistency(
     """
     options = interval_options("negational_inconsistency", interval_method, confidence_level, n_resamples, seed)
     columns = _columns(options.function, predictions, perturbed_predictions, references, perturbed_references, groups)
-    rates = Rates(options, "pairs", columns.groups)
+    rates = Rates(options, "pair", columns.groups)
     return _pairs(rates, columns, condition, must_differ=True)
 
 

@@ -31,7 +31,7 @@ from paraconsist.paraphrastic.checking import (
 )
 from paraconsist.paraphrastic.corrected import CORRECTED, DecileWeights, corrected_point
 from paraconsist.paraphrastic.result import ParaphrasticConsistencyResult
-from paraconsist.results import signature
+from paraconsist.signatures import signature
 from paraconsist.uncertainty import Intervals, Units, distinct, group_units, intervals, proportion_interval
 
 __all__ = [
@@ -169,23 +169,25 @@ def paraphrastic_consistency(
     if undefined:
         report.warnings.append(f"undefined, so nan: {', '.join(undefined)}")
 
-    unit = "buckets" if checked.groups is None else "groups"
-    how = "closed form" if report.method == "closed_form" else f"bootstrap, {resamples} resamples"
-    seeded = "" if report.method == "closed_form" else f", seed {'given' if seed is rng else seed}"
+    unit = "bucket" if checked.groups is None else "group"
+    how = "closed-form" if report.method == "closed_form" else f"bootstrap{resamples}"
     parts = {
-        "headline": f"{function}{'_unbiased' if estimator == 'unbiased' else ''}",
-        "averaging": "bucket",
-        "originals": "among paraphrases" if roles is None else "apart",
+        "est": estimator,
+        "avg": "bucket",
+        "orig": "among paraphrases" if roles is None else "apart",
         "unparsed": "refused",
-        "interval": f"{level:.4g} over {unit}, {how}{seeded}",
+        "ci": f"{unit}-{how}",
+        "level": f"{level:.4g}",
     }
+    if report.method != "closed_form":
+        parts["seed"] = "given" if seed is rng else str(seed)
     if sampling is not None:
         parts["corrected"] = f"{'renormalized' if renormalize else 'as published'}, test weights fixed"
     return ParaphrasticConsistencyResult(
         **values,
         confidence_interval=report.confidence_interval,
         standard_error=report.standard_error,
-        signature=signature(**parts),
+        signature=signature(function, **parts),
         warnings=tuple(report.warnings),
     )
 

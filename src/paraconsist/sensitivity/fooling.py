@@ -156,7 +156,7 @@ def fooling_rate(
     enough = items.n_variants >= least
     counted = items.right & enough
 
-    rates = Rates(options, "items", items.groups)
+    rates = Rates(options, "item", items.groups)
     _warn(rates, items, counted, least)
     relaxed = rates.add("relaxed", items.changed, counted)
     strict = rates.add("strict", items.reversed, counted)

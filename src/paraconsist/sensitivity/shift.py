@@ -13,8 +13,9 @@ from scipy.special import rel_entr
 from paraconsist._validation import Integers, as_column
 from paraconsist.buckets import partition
 from paraconsist.errors import input_error
-from paraconsist.rates import IntervalOptions, interval_options, interval_text
-from paraconsist.results import Result, signature
+from paraconsist.rates import IntervalOptions, interval_options, interval_parts
+from paraconsist.results import Result
+from paraconsist.signatures import signature
 from paraconsist.uncertainty import Units, intervals
 
 __all__ = ["SHIFTS", "DistributionShiftResult", "distribution_shift", "shifts"]
@@ -199,10 +200,10 @@ def distribution_shift(
         n_unchanged=int(np.count_nonzero(~changed)),
         confidence_interval=bounds,
         signature=signature(
-            headline=function,
-            averaging="pairs",
-            logarithm="base 2",
-            interval=interval_text(options, method, "pairs" if group_codes is None else "groups"),
+            function,
+            avg="pair",
+            logarithm="2",
+            **interval_parts(options, method, "pair" if group_codes is None else "group"),
         ),
         warnings=tuple(warnings),
     )
