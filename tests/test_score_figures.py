@@ -161,7 +161,10 @@ def test_the_figures_agree_with_their_measure(measure):
     assert counted == values["n_pairs"] == sum(part["n_pairs"] for part in figures["confidence"].values())
     must_differ = measure == "negational_inconsistency"
     broken = sum(
-        t["n_pairs"] for t in figures["transitions"] if (t["prediction"] == t["perturbed_prediction"]) == must_differ
+        t["n_pairs"]
+        for t in figures["transitions"]
+        if (t["prediction"] == t["perturbed_prediction"]) == must_differ
+        or None in (t["prediction"], t["perturbed_prediction"])
     )
     assert broken == figures["confidence"]["inconsistent"]["n_pairs"]
 

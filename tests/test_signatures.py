@@ -11,7 +11,9 @@ from paraconsist.errors import InputError
 from paraconsist.paraphrastic import paraphrastic_consistency
 from paraconsist.signatures import KEYS, MEASURE_NAMES, Signature, parse_signature, signature
 
-ISSUE = "pc|est:plugin|avg:bucket|unparsed:wrong|ci:bucket-bootstrap10000|seed:0|data:paranlu/delta_snli@275be35|v:0.1.0"
+ISSUE = (
+    "pc|est:plugin|avg:bucket|unparsed:wrong|ci:bucket-bootstrap10000|seed:0|data:paranlu/delta_snli@275be35|v:0.1.0"
+)
 
 
 def test_the_example_parses_and_is_written_again():

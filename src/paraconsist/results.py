@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-
 __all__ = ["Result", "to_strict_json"]
 
 

@@ -85,6 +85,8 @@ class Rows:
         The labels that a rule allows each row.
     strata : dict of str to array, shape (n,)
         What results can be broken down by.
+    never_agree : bool
+        Whether an unparsed answer equals no other (each then holds a value of its own).
     """
 
     buckets: NDArray[Any] | None
@@ -97,6 +99,7 @@ class Rows:
     predicted_confidences: NDArray[np.float64] | None = None
     allowed: list[list[Any]] | None = None
     strata: dict[str, NDArray[Any]] = field(default_factory=dict)
+    never_agree: bool = False
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -114,6 +117,7 @@ class Rows:
             None if self.predicted_confidences is None else self.predicted_confidences[mask],
             None if self.allowed is None else [self.allowed[i] for i in np.flatnonzero(mask)],
             {name: values[mask] for name, values in self.strata.items()},
+            self.never_agree,
         )
 
 

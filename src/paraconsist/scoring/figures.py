@@ -67,6 +67,8 @@ def pair_figures(measure: str, rows: Rows, label_names: Sequence[str]) -> dict[s
         confidences = [rows.predicted_confidences[side] for side in sides]
         same = rows.predictions[sides[0]] == rows.predictions[sides[1]]
         inconsistent = same if PAIR_MEASURES[measure] else ~same
+        if rows.never_agree:
+            inconsistent |= rows.unparsed[sides[0]] | rows.unparsed[sides[1]]
         figures["confidence"] = {
             "inconsistent": _confidence(*(values[inconsistent] for values in confidences)),
             "consistent": _confidence(*(values[~inconsistent] for values in confidences)),

@@ -20,6 +20,7 @@ from paraconsist.logical import (
 from paraconsist.paraphrastic import paraphrastic_consistency
 from paraconsist.scoring.columns import Rows
 from paraconsist.scoring.pairing import partners
+from paraconsist.scoring.unparsed import never_the_same
 
 __all__ = ["MEASURES", "Measure", "default_measures"]
 
@@ -39,11 +40,14 @@ class Measure:
         The roles that stand beside them in the bucket.
     score : callable
         Rows and interval options -> the measure's keys.
+    headline : str
+        The key that the measure is known by.
     """
 
     target: str
     partners: tuple[str, ...]
     score: Callable[[Rows, Intervals], dict[str, Any]]
+    headline: str = "inconsistency"
 
 
 def _paraphrastic(rows: Rows, intervals: Intervals) -> dict[str, Any]:
@@ -78,9 +82,13 @@ def _pairs(function: Callable[..., Any], name: str, target: str) -> Measure:
     def score(rows: Rows, intervals: Intervals) -> dict[str, Any]:
         targets, others = partners(rows, name, target, ["original"])
         originals = others["original"]
+        before, after = rows.predictions[originals], rows.predictions[targets]
+        unparsed = rows.unparsed[originals] | rows.unparsed[targets]
+        if target == "negation" and rows.never_agree:
+            before, after = never_the_same(before, after, rows.labels[targets], unparsed)
         result: dict[str, Any] = function(
-            rows.predictions[originals],
-            rows.predictions[targets],
+            before,
+            after,
             references=rows.labels[originals],
             perturbed_references=rows.labels[targets],
             groups=None if rows.groups is None else rows.groups[targets],
@@ -135,11 +143,11 @@ def _additive(rows: Rows, intervals: Intervals) -> dict[str, Any]:
 MAX_STRATUM_VALUES = 20
 
 MEASURES: Mapping[str, Measure] = {
-    "paraphrastic_consistency": Measure("paraphrase", ("original",), _paraphrastic),
+    "paraphrastic_consistency": Measure("paraphrase", ("original",), _paraphrastic, "paraphrastic_consistency"),
     "semantic_inconsistency": _pairs(semantic_inconsistency, "semantic_inconsistency", "paraphrase"),
     "symmetric_inconsistency": _pairs(symmetric_inconsistency, "symmetric_inconsistency", "swap"),
     "negational_inconsistency": _pairs(negational_inconsistency, "negational_inconsistency", "negation"),
-    "prediction_change": Measure("paraphrase", ("original",), _prediction_change),
+    "prediction_change": Measure("paraphrase", ("original",), _prediction_change, "change_rate"),
     "transitive_inconsistency": Measure("consequent", ("antecedent_1", "antecedent_2"), _transitive),
     "additive_inconsistency": Measure("merged", ("part_1", "part_2"), _additive),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.alarms import permuted_labels
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, input_error
 from paraconsist.predictions import Predictions
 from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
 from paraconsist.scoring.figures import PAIR_MEASURES, pair_figures
@@ -21,6 +21,8 @@ from paraconsist.scoring.measures import (
     default_measures,
     score_paraphrastic,
 )
+from paraconsist.scoring.unparsed import POLICIES, apply_policy
+from paraconsist.signatures import parse_signature
 
 __all__ = ["ScoreOptions", "majority_rate", "score"]
 
@@ -43,6 +45,8 @@ class ScoreOptions:
         Of the bootstrap.
     renormalize : bool
         Divide corrected values by the covered mass (the published values do not).
+    unparsed : {"wrong", "own_class", "drop_bucket"}
+        What becomes of answers that could not be read; see `paraconsist.scoring.unparsed`.
     """
 
     columns: ColumnNames = field(default_factory=ColumnNames)
@@ -51,6 +55,7 @@ class ScoreOptions:
     n_resamples: int = 10_000
     seed: int = 0
     renormalize: bool = False
+    unparsed: str = "wrong"
 
     @property
     def intervals(self) -> dict[str, Any]:
@@ -74,7 +79,9 @@ def score(predictions: Predictions, options: ScoreOptions, *, test: Predictions 
     Returns
     -------
     dict
-        ``set``, ``task``, ``model``, ``n_rows``, ``unparsed_rate``, ``measures`` (measure -> its keys),
+        ``set``, ``task``, ``model``, ``n_rows``, ``n_unparsed``, ``unparsed_rate``, ``unparsed_policy``,
+        ``n_dropped_buckets``, ``by_policy`` (where an answer is unparsed: policy -> measure -> its headline
+        value and interval, None where the policy leaves nothing), ``measures`` (measure -> its keys),
         ``strata`` (column -> value -> measure -> keys), ``figures`` (measure on pairs -> what
         `paraconsist.scoring.figures.pair_figures` returns), ``majority_rate``, ``warnings``.
 
@@ -89,6 +96,10 @@ def score(predictions: Predictions, options: ScoreOptions, *, test: Predictions 
     test_rows = None if test is None else read_rows(test, options.columns, need_buckets=False)
     said = predictions.metadata
     names = _measures(options, said.get("measures"), rows)
+    kept, n_dropped = apply_policy(rows, options.unparsed)
+    test_kept = None if test_rows is None else apply_policy(test_rows, "wrong")[0]
+    data = _data(said)
+    measures = {name: _score(name, kept, options, test_kept, data) for name in names}
     return {
         "set": said.get("set"),
         "task": said.get("task"),
@@ -96,12 +107,14 @@ def score(predictions: Predictions, options: ScoreOptions, *, test: Predictions 
         "n_rows": len(rows),
         "n_unparsed": int(rows.unparsed.sum()),
         "unparsed_rate": float(rows.unparsed.mean()),
-        "unparsed_policy": "wrong",
+        "unparsed_policy": options.unparsed,
+        "n_dropped_buckets": n_dropped,
+        "by_policy": _by_policy(rows, names, options, measures),
         "majority_rate": majority_rate(_reference_labels(rows, names) if test_rows is None else test_rows.labels),
-        "measures": {name: _score(name, rows, options, test_rows) for name in names},
-        "strata": _strata(rows, names, options, predictions.label_names),
-        "figures": {name: pair_figures(name, rows, predictions.label_names) for name in names if name in PAIR_MEASURES},
-        "warnings": _alarms(rows),
+        "measures": measures,
+        "strata": _strata(kept, names, options, predictions.label_names),
+        "figures": {name: pair_figures(name, kept, predictions.label_names) for name in names if name in PAIR_MEASURES},
+        "warnings": _alarms(rows, options.unparsed, n_dropped),
     }
 
 
@@ -126,14 +139,45 @@ def _measures(options: ScoreOptions, said: Sequence[str] | None, rows: Rows) -> 
     return names
 
 
-def _score(name: str, rows: Rows, options: ScoreOptions, test: Rows | None) -> dict[str, Any]:
+def _score(name: str, rows: Rows, options: ScoreOptions, test: Rows | None, data: str | None = None) -> dict[str, Any]:
     if name == "paraphrastic_consistency" and test is not None:
         found = score_paraphrastic(rows, options.intervals, **_test_columns(rows, test, options))
     else:
         found = MEASURES[name].score(rows, options.intervals)
-    if rows.unparsed.any():
-        found["signature"] = found["signature"].replace("unparsed:refused", "unparsed:wrong")
+    more = {} if data is None else {"data": data}
+    found["signature"] = str(parse_signature(found["signature"]).but(unparsed=options.unparsed, **more))
     return found
+
+
+def _data(said: Mapping[str, Any]) -> str | None:
+    """Return the bucket set and its revision for the signature, where the file knows them."""
+    name = said.get("set")
+    if name is None:
+        return None
+    revision = str(said.get("set_fingerprint") or "")
+    shown = revision if len(revision) <= 24 else f"{revision[:24]}"
+    return str(name).replace(":", "/") + (f"@{shown}" if shown else "")
+
+
+def _by_policy(
+    rows: Rows, names: Sequence[str], options: ScoreOptions, measures: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Return every measure's headline under every policy, where any answer is unparsed."""
+    found: dict[str, dict[str, Any]] = {}
+    for policy in POLICIES if rows.unparsed.any() else ():
+        for name in names:
+            scored = measures[name] if policy == options.unparsed else _under(policy, name, rows, options)
+            key = MEASURES[name].headline
+            shown = scored and {key: scored[key], "confidence_interval": scored["confidence_interval"][key]}
+            found.setdefault(policy, {})[name] = shown
+    return found
+
+
+def _under(policy: str, name: str, rows: Rows, options: ScoreOptions) -> dict[str, Any] | None:
+    try:
+        return _score(name, apply_policy(rows, policy)[0], replace(options, unparsed=policy), None)
+    except InputError:  # the policy leaves no row that the measure could be of
+        return None
 
 
 def _test_columns(rows: Rows, test: Rows, options: ScoreOptions) -> dict[str, Any]:
@@ -187,11 +231,18 @@ def _breakdowns(
         yield name, parts
 
 
-def _alarms(rows: Rows) -> list[str]:
+_UNPARSED_NOTES = {
+    "wrong": "count as wrong answers that equal no other.",
+    "own_class": "count as a wrong answer of their own.",
+}
+
+
+def _alarms(rows: Rows, policy: str, n_dropped: int) -> list[str]:
     """Return sentences about what is suspicious in the predictions."""
     notes = []
     if rows.unparsed.any():
-        notes.append(f"{int(rows.unparsed.sum())} of {len(rows)} predictions are unparsed and count as wrong answers.")
+        became = _UNPARSED_NOTES.get(policy, f"take {n_dropped} buckets out of the numbers.")
+        notes.append(f"{int(rows.unparsed.sum())} of {len(rows)} predictions are unparsed and {became}")
     usable = ~rows.unparsed if rows.labels.dtype.kind == "U" else ~rows.unparsed & (rows.labels >= 0)
     parsed = rows.where(usable)
     note = permuted_labels(parsed.predictions, parsed.labels) if len(parsed) else None

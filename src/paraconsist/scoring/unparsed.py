@@ -1,0 +1,93 @@
+"""What becomes of answers that could not be read: three policies, each defensible, none silent.
+
+``wrong``
+    An unparsed answer is a wrong answer. Compared with another answer it is never the same, not even as
+    another unparsed one, and after a negation it counts as a failure: not answering never looks consistent.
+``own_class``
+    Not answering is an answer like any other: wrong, but the same each time.
+``drop_bucket``
+    A bucket with an unparsed answer is left out, and counted. Flatters models that refuse what is hard.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paraconsist.errors import input_error
+from paraconsist.scoring.columns import UNPARSED, Rows
+
+__all__ = ["POLICIES", "apply_policy", "never_the_same"]
+
+POLICIES = ("wrong", "own_class", "drop_bucket")
+
+
+def apply_policy(rows: Rows, policy: str) -> tuple[Rows, int]:
+    """Return the rows to score, and how many buckets were left out.
+
+    Parameters
+    ----------
+    rows : Rows
+        n rows, unparsed predictions all holding one value that equals no label.
+    policy : {"wrong", "own_class", "drop_bucket"}
+        See the module.
+
+    Returns
+    -------
+    rows : Rows
+        Under ``wrong`` each unparsed prediction holds a value of its own, and `Rows.never_agree` is set.
+    n_dropped : int
+        Buckets left out; 0 unless the policy is ``drop_bucket``.
+
+    Raises
+    ------
+    InputError
+        If the policy is unknown, or leaves no bucket.
+    """
+    if policy not in POLICIES:
+        raise input_error("score", "unparsed", f"be one of {', '.join(POLICIES)}", got=policy)
+    if not rows.unparsed.any():
+        return rows, 0
+    if policy == "own_class":
+        return rows, 0
+    if policy == "wrong" or rows.buckets is None:
+        return replace(rows, predictions=_each_its_own(rows.predictions, rows.unparsed), never_agree=True), 0
+    lost = np.unique(rows.buckets[rows.unparsed])
+    kept = rows.where(~np.isin(rows.buckets, lost))
+    if not len(kept):
+        raise input_error(
+            "score",
+            "unparsed",
+            "leave at least one bucket",
+            got=f"drop_bucket, and all {len(lost)} buckets have an unparsed answer",
+            remedy="Choose the policy wrong or own_class, or mend the parser.",
+        )
+    return kept, len(lost)
+
+
+def never_the_same(
+    originals: NDArray[Any], perturbed: NDArray[Any], perturbed_labels: NDArray[Any], unparsed: NDArray[np.bool_]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return pairs in which an unparsed side counts as *no change*: what ``wrong`` means where change is right.
+
+    The perturbed answer becomes the original one, unless that would make it right: then both become unparsed.
+    """
+    nothing = np.array("\x00unparsed" if originals.dtype.kind == "U" else UNPARSED)
+    shown = np.where(originals == perturbed_labels, nothing, originals)
+    return np.where(unparsed, shown, originals), np.where(unparsed, shown, perturbed)
+
+
+def _each_its_own(predictions: NDArray[Any], unparsed: NDArray[np.bool_]) -> NDArray[Any]:
+    """Give every unparsed prediction a value that no label and no other prediction has."""
+    n = int(unparsed.sum())
+    if predictions.dtype.kind == "U":
+        names = np.char.add("\x00unparsed ", np.arange(n).astype(str))
+        out = predictions.astype(np.promote_types(predictions.dtype, names.dtype))
+        out[unparsed] = names
+        return out
+    out = predictions.copy()
+    out[unparsed] = UNPARSED - np.arange(n)
+    return out

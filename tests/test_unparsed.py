@@ -1,0 +1,117 @@
+"""Unparsed answers under each policy: by hand, and as the naive definition has it."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from paraconsist.errors import InputError
+from paraconsist.predictions import Predictions
+from paraconsist.scoring.score import ScoreOptions, score
+from paraconsist.scoring.unparsed import POLICIES
+
+NAMES = ["no", "yes"]
+#: Original, perturbed (None is unparsed), gold label of both.
+PAIRS: list[tuple[int | None, int | None, int]] = [
+    (0, 0, 0),
+    (1, 0, 1),
+    (None, 1, 1),
+    (0, None, 1),
+    (None, None, 0),
+    (1, 1, 1),
+]
+
+
+def table(pairs, role: str, *, named: bool = False, flipped: bool = False) -> Predictions:
+    rows: list[dict[str, Any]] = []
+    for i, (original, perturbed, gold) in enumerate(pairs):
+        other = 1 - gold if flipped else gold
+        for place, answer, label in (("original", original, gold), (role, perturbed, other)):
+            answer = NAMES[answer] if named and answer is not None else answer
+            rows.append(
+                {"bucket_id": f"b{i}", "role": place, "label": NAMES[label] if named else label, "prediction": answer}
+            )
+    return Predictions(pa.Table.from_pylist(rows))
+
+
+def scored(predictions: Predictions, measure: str, policy: str) -> dict[str, Any]:
+    options = ScoreOptions(measures=[measure], unparsed=policy, n_resamples=50)
+    return score(predictions, options)
+
+
+def same(one: int | None, two: int | None, policy: str) -> bool:
+    """Whether two answers are the same; `wrong` never lets one be that is not there."""
+    return one == two and not (policy == "wrong" and one is None)
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize(
+    ("policy", "rate", "n"), [("wrong", 4 / 6, 6), ("own_class", 3 / 6, 6), ("drop_bucket", 1 / 3, 3)]
+)
+def test_pairs_by_hand(policy, rate, n, named):
+    found = scored(table(PAIRS, "paraphrase", named=named), "semantic_inconsistency", policy)
+    assert found["measures"]["semantic_inconsistency"]["inconsistency"] == pytest.approx(rate)
+    assert found["measures"]["semantic_inconsistency"]["n_pairs"] == n
+    assert found["n_unparsed"] == 4
+    assert found["n_dropped_buckets"] == 6 - n
+    assert f"|unparsed:{policy}|" in found["measures"]["semantic_inconsistency"]["signature"]
+    assert found["by_policy"].keys() == set(POLICIES)
+    assert found["by_policy"][policy]["semantic_inconsistency"]["inconsistency"] == pytest.approx(rate)
+    change = scored(table(PAIRS, "paraphrase", named=named), "prediction_change", policy)
+    assert change["measures"]["prediction_change"]["change_rate"] == pytest.approx(rate)
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize(("policy", "rate"), [("wrong", 5 / 6), ("own_class", 3 / 6), ("drop_bucket", 2 / 3)])
+def test_after_a_negation_no_answer_is_a_failure(policy, rate, named):
+    predictions = table(PAIRS, "negation", named=named, flipped=True)
+    found = scored(predictions, "negational_inconsistency", policy)["measures"]["negational_inconsistency"]
+    assert found["inconsistency"] == pytest.approx(rate)
+    if policy != "drop_bucket":  # accuracies do not depend on how unparsed answers compare
+        assert found["accuracy"] == pytest.approx(3 / 6)
+        assert found["perturbed_accuracy"] == pytest.approx(1 / 6)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_paraphrastic_consistency_is_the_double_loop(policy):
+    rng = np.random.default_rng(3)
+    buckets = {f"b{i}": rng.choice([0, 1, None], size=1 + i % 5, p=[0.4, 0.5, 0.1]).tolist() for i in range(40)}
+    rows = [
+        {"bucket_id": bucket, "role": "paraphrase", "label": 1, "prediction": answer}
+        for bucket, answers in buckets.items()
+        for answer in answers
+    ]
+    kept = [a for a in buckets.values() if policy != "drop_bucket" or None not in a]
+    assert 0 < len(kept) <= 40
+    right = np.mean([np.mean([(x == 1) == (y == 1) for x, y in product(a, a)]) for a in kept])
+    pairs = [[(x, y) for i, x in enumerate(a) for j, y in enumerate(a) if i != j] for a in kept if len(a) > 1]
+    agree = np.mean([np.mean([same(x, y, policy) for x, y in p]) for p in pairs])
+    found = scored(Predictions(pa.Table.from_pylist(rows)), "paraphrastic_consistency", policy)
+    measure = found["measures"]["paraphrastic_consistency"]
+    assert measure["paraphrastic_consistency"] == pytest.approx(right)
+    assert measure["n_buckets"] == len(kept)
+    assert found["n_dropped_buckets"] == 40 - len(kept)
+    assert measure["agreement_unbiased"] == pytest.approx(agree)
+
+
+def test_nothing_unparsed_and_no_table_of_policies():
+    found = scored(table(PAIRS[:2], "paraphrase"), "semantic_inconsistency", "wrong")
+    assert found["by_policy"] == {}
+    assert found["warnings"] == []
+
+
+def test_a_policy_that_leaves_nothing_is_refused_and_is_null_beside_the_others():
+    gone = table([(None, 0, 0), (1, None, 1)], "paraphrase")
+    with pytest.raises(InputError, match="all 2 buckets have an unparsed answer"):
+        scored(gone, "semantic_inconsistency", "drop_bucket")
+    found = scored(gone, "semantic_inconsistency", "wrong")
+    assert found["by_policy"]["drop_bucket"] == {"semantic_inconsistency": None}
+
+
+def test_unknown_policy():
+    with pytest.raises(InputError, match="`unparsed` must be one of wrong, own_class, drop_bucket; got 'ignore'"):
+        scored(table(PAIRS, "paraphrase"), "semantic_inconsistency", "ignore")
