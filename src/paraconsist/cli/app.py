@@ -18,6 +18,7 @@ import typer
 from paraconsist import __version__
 from paraconsist.cli.build import build
 from paraconsist.cli.demo import demo
+from paraconsist.cli.gate import gate
 from paraconsist.cli.listing import list_
 from paraconsist.cli.perturb import perturb
 from paraconsist.cli.run import run
@@ -46,6 +47,7 @@ for _name, _command in (
     ("train", train),
     ("run", run),
     ("score", score),
+    ("gate", gate),
     ("perturb", perturb),
     ("list", list_),
 ):

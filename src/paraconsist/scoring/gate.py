@@ -1,0 +1,185 @@
+"""A condition on results, for continuous integration: ``pc.low >= 0.75``.
+
+A condition is ``QUANTITY OPERATOR NUMBER``, several joined by ``and``. A quantity is a measure's short name
+(``pc``, ``semantic``, ``change``, ... its headline value), any key of its results
+(``paraphrastic_consistency_unbiased``, ``accuracy``), ``measure.key`` where two measures have that key, or
+a key of the set (``unparsed_rate``). ``.low`` and ``.high`` take the ends of its interval.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from paraconsist.errors import input_error
+from paraconsist.scoring.measures import MEASURES
+from paraconsist.signatures import MEASURE_NAMES
+
+__all__ = ["Check", "Condition", "check", "parse_conditions"]
+
+_OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+_CONDITION = re.compile(r"\s*([a-z0-9_.]+)\s*(>=|<=|>|<)\s*([0-9.eE+-]+)\s*(%?)\s*")
+_OF_THE_SET = ("unparsed_rate", "n_unparsed", "n_rows", "majority_rate", "n_dropped_buckets")
+_HOW = "Write for instance 'pc.low >= 0.75' or 'change.high < 10% and unparsed_rate <= 0.01'."
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One comparison: what, which end (``""``, ``low``, ``high``), operator, bound."""
+
+    quantity: str
+    end: str
+    comparison: str
+    bound: float
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.comparison} {self.bound:g}"
+
+    @property
+    def what(self) -> str:
+        """The quantity and its end, as written."""
+        return f"{self.quantity}.{self.end}" if self.end else self.quantity
+
+    def holds(self, value: float) -> bool:
+        """Say whether `value` meets it; an undefined value never does."""
+        return not math.isnan(value) and _OPERATORS[self.comparison](value, self.bound)
+
+    def margin(self, value: float) -> float:
+        """Return how far inside the bound `value` lies; negative outside, and lowest where undefined."""
+        if math.isnan(value):
+            return -math.inf
+        return value - self.bound if self.comparison.startswith(">") else self.bound - value
+
+
+@dataclass(frozen=True)
+class Check:
+    """A condition on one set: the value found (nan where undefined) and whether it holds."""
+
+    condition: Condition
+    set_name: str
+    value: float
+
+    @property
+    def passed(self) -> bool:
+        return self.condition.holds(self.value)
+
+
+def parse_conditions(text: str) -> tuple[Condition, ...]:
+    """Read conditions.
+
+    Raises
+    ------
+    InputError
+        If the text is no condition.
+
+    Examples
+    --------
+    >>> [str(condition) for condition in parse_conditions("pc.low >= 75% and unparsed_rate<=0.01")]
+    ['pc.low >= 0.75', 'unparsed_rate <= 0.01']
+    """
+    found = []
+    for part in re.split(r"\band\b|&&", text):
+        match = _CONDITION.fullmatch(part)
+        number = None if match is None else _number(match[3])
+        if match is None or number is None:
+            wanted = "be QUANTITY >=, <=, > or < NUMBER"
+            raise input_error("gate", "condition", wanted, got=part.strip() or text, remedy=_HOW)
+        quantity, dot, end = match[1].rpartition(".")
+        if end not in ("low", "high") or not dot:
+            quantity, end = match[1], ""
+        found.append(Condition(quantity, end, match[2], number / 100 if match[4] else number))
+    return tuple(found)
+
+
+def check(conditions: tuple[Condition, ...], results: Mapping[str, Mapping[str, Any]]) -> list[Check]:
+    """Check every condition on every set that has its quantity.
+
+    Parameters
+    ----------
+    conditions : tuple of Condition
+        From `parse_conditions`.
+    results : mapping
+        Set name -> what `paraconsist.scoring.score.score` returns, or its strict JSON.
+
+    Raises
+    ------
+    InputError
+        If no set has the quantity, a set has it twice, or it has no interval; a quantity that a typing
+        error names must not pass for one that holds.
+    """
+    checks = []
+    for condition in conditions:
+        found = [(name, _find(condition, result)) for name, result in results.items()]
+        checks += [Check(condition, name, value) for name, value in found if value is not None]
+        if all(value is None for _, value in found):
+            known = sorted({key for result in results.values() for key in _known(result)})
+            raise input_error(
+                "gate", "condition", "name a quantity of the results", got=condition.quantity, remedy=_listed(known)
+            )
+    return checks
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _find(condition: Condition, result: Mapping[str, Any]) -> float | None:
+    """Return the value in one set's results; None where the set has no such quantity."""
+    measures: Mapping[str, Mapping[str, Any]] = result["measures"]
+    first, _, rest = condition.quantity.partition(".")
+    name = MEASURE_NAMES.get(first, first)
+    if name in measures:
+        return _value(condition, measures[name], rest or MEASURES[name].headline)
+    if first in _OF_THE_SET and not rest:
+        return _value(condition, result, first)
+    holders = [measure for measure, keys in measures.items() if first in keys] if not rest else []
+    if len(holders) > 1:
+        shown = ", ".join(f"{holder}.{first}" for holder in holders)
+        raise input_error(
+            "gate", "condition", f"say whose {first}", got=condition.quantity, remedy=f"There are {shown}."
+        )
+    return _value(condition, measures[holders[0]], first) if holders else None
+
+
+def _value(condition: Condition, keys: Mapping[str, Any], key: str) -> float | None:
+    if key not in keys:
+        return None
+    value = keys[key]
+    if condition.end:
+        bounds = keys.get("confidence_interval", {}).get(key)
+        if bounds is None:
+            raise input_error("gate", "condition", "name a quantity with an interval", got=str(condition))
+        value = bounds[condition.end == "high"]
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise input_error("gate", "condition", "name a number", got=condition.quantity)
+    return float(value)
+
+
+def _known(result: Mapping[str, Any]) -> list[str]:
+    short = {name: key for key, name in MEASURE_NAMES.items()}
+    numbers = [
+        key
+        for keys in result["measures"].values()
+        for key, value in keys.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    ]
+    return [*(short.get(name, name) for name in result["measures"]), *numbers, *_OF_THE_SET]
+
+
+def _listed(known: list[str]) -> str:
+    return f"Known here: {', '.join(known)}."
