@@ -1,0 +1,177 @@
+"""Paraphrastic consistency while `transformers.Trainer` trains, with bucket ids that cannot slip.
+
+Trainer drops columns that the model does not read, so bucket ids never reach `compute_metrics`; they have to be
+matched by position. Some of its settings reorder or drop evaluation rows, and then every number is wrong
+without a sign of it. `BucketEvaluation` keeps the ids beside the data, refuses those settings before the first
+step, and compares the labels that come back with the rows' own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paraconsist.errors import input_error
+from paraconsist.paraphrastic import paraphrastic_consistency
+
+if TYPE_CHECKING:
+    from transformers import EvalPrediction, TrainerCallback, TrainingArguments
+
+__all__ = ["BucketEvaluation"]
+
+_KEYS = (
+    *("paraphrastic_consistency", "paraphrastic_consistency_unbiased"),
+    *("accuracy", "original_accuracy", "vap", "pvap", "n_buckets"),
+)
+_HOW = "Pass callbacks=[evaluation.callback] to Trainer, so that its settings can be checked."
+
+
+class BucketEvaluation:
+    """`compute_metrics` and a callback for one evaluation set in long format.
+
+    Parameters
+    ----------
+    rows : mapping of columns, such as a `datasets.Dataset`
+        The evaluation set as it is given to Trainer: same rows, same order.
+    bucket, label, role, group : str
+        What the columns are called. `role` and `group` may be absent: then every row is a paraphrase, and
+        buckets are independent. Labels are integers in the order of the model's outputs.
+    confidence_level : float
+        Of the interval of P_C, in (0, 1); closed form, so that an evaluation costs milliseconds.
+
+    Raises
+    ------
+    InputError
+        If a column is missing or the set has no rows.
+
+    Examples
+    --------
+    ::
+
+        evaluation = BucketEvaluation(rows)
+        trainer = Trainer(..., eval_dataset=rows, compute_metrics=evaluation.compute_metrics,
+                          callbacks=[evaluation.callback])
+        trainer.evaluate()["eval_paraphrastic_consistency"]
+    """
+
+    def __init__(
+        self,
+        rows: Any,
+        *,
+        bucket: str = "bucket_id",
+        label: str = "label",
+        role: str = "role",
+        group: str = "group_id",
+        confidence_level: float = 0.95,
+    ) -> None:
+        names = list(getattr(rows, "column_names", None) or rows)
+        for name in (bucket, label):
+            if name not in names:
+                raise input_error("BucketEvaluation", name, "be a column of the evaluation set", got=names)
+        self._columns: Mapping[str, Sequence[Any]] = {
+            n: list(rows[n]) for n in (bucket, label, role, group) if n in names
+        }
+        self._bucket, self._label, self._role, self._group = bucket, label, role, group
+        self._confidence_level = confidence_level
+        self._labels = np.asarray(self._columns[label])
+        self._checked = False
+        if not len(self._labels):
+            raise input_error("BucketEvaluation", "rows", "have at least one row")
+        if self._labels.dtype.kind not in "iu":
+            raise input_error("BucketEvaluation", label, "hold label numbers", got=self._labels[0].item(), row=0)
+
+    @property
+    def callback(self) -> TrainerCallback:
+        """What Trainer is given, so that its settings are checked before anything runs."""
+        from transformers import TrainerCallback
+
+        evaluation = self
+
+        class Guard(TrainerCallback):  # type: ignore[misc]  # transformers has no types
+            def on_init_end(self, args: TrainingArguments, *_: Any, **__: Any) -> None:
+                evaluation.check_settings(args)
+
+            def on_train_begin(self, args: TrainingArguments, *_: Any, **__: Any) -> None:
+                evaluation.check_settings(args)
+
+        return Guard()
+
+    def check_settings(self, arguments: TrainingArguments) -> None:
+        """Refuse settings under which rows come back in another order, in part, or not at once.
+
+        Raises
+        ------
+        InputError
+            Naming the setting and what to set instead.
+        """
+        for name, allowed, why in (
+            ("dataloader_drop_last", (False,), "it drops the rows of the last batch in evaluation too"),
+            ("batch_eval_metrics", (False,), "a bucket's rows may stand in several batches"),
+            ("eval_do_concat_batches", (True,), "the rows must come back as one array"),
+            ("train_sampling_strategy", ("random", "sequential"), "evaluation rows come back sorted by length"),
+        ):
+            value = getattr(arguments, name, allowed[0])
+            value = getattr(value, "value", value)
+            if value not in allowed:
+                wanted = f"be {' or '.join(repr(v) for v in allowed)} with BucketEvaluation"
+                raise input_error("TrainingArguments", name, wanted, got=value, remedy=f"Otherwise {why}.")
+        self._checked = True
+
+    def compute_metrics(self, prediction: EvalPrediction) -> dict[str, float]:
+        """Return consistency and accuracy; Trainer puts ``eval_`` before the keys.
+
+        Returns
+        -------
+        dict
+            ``paraphrastic_consistency`` with ``_low`` and ``_high``, ``paraphrastic_consistency_unbiased``,
+            ``accuracy``, ``vap``, ``pvap``, ``n_buckets``; with originals ``original_accuracy``. Undefined
+            values are nan.
+
+        Raises
+        ------
+        InputError
+            If the rows are not this set's, in this order, or an output is nan.
+        """
+        if not self._checked:
+            raise input_error("BucketEvaluation", "callback", "be given to Trainer", remedy=_HOW)
+        outputs = prediction.predictions
+        logits = np.asarray(outputs[0] if isinstance(outputs, tuple) else outputs)
+        self._check_rows(np.asarray(prediction.label_ids), logits)
+        roles = self._columns.get(self._role)
+        result = paraphrastic_consistency(
+            logits.argmax(axis=-1),
+            self._labels,
+            self._columns[self._bucket],
+            roles=roles if roles is not None and "original" in roles else None,
+            groups=self._columns.get(self._group),
+            interval_method="closed_form",
+            confidence_level=self._confidence_level,
+        ).to_dict()
+        low, high = result["confidence_interval"]["paraphrastic_consistency"]
+        found = {key: float(result[key]) for key in _KEYS if key in result}
+        return found | {"paraphrastic_consistency_low": float(low), "paraphrastic_consistency_high": float(high)}
+
+    def _check_rows(self, labels: np.ndarray[Any, Any], logits: np.ndarray[Any, Any]) -> None:
+        n = len(self._labels)
+        remedy = "Give Trainer the same evaluation rows, in the same order; one BucketEvaluation for each set."
+        if logits.ndim != 2 or len(logits) != n:
+            wanted = f"be one row of class outputs for each of the {n} rows"
+            raise input_error("BucketEvaluation", "predictions", wanted, got=f"shape {logits.shape}", remedy=remedy)
+        if labels.shape != (n,) or not np.array_equal(labels, self._labels):
+            same = labels.shape == (n,)
+            row = int(np.argmax(labels != self._labels)) if same else None
+            got = labels[row].item() if row is not None else f"shape {labels.shape}"
+            raise input_error("BucketEvaluation", "label_ids", "be the set's labels", got=got, row=row, remedy=remedy)
+        bad = ~np.isfinite(logits).all(axis=1)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise input_error(
+                "BucketEvaluation",
+                "predictions",
+                "be finite",
+                got=logits[row].tolist(),
+                row=row,
+                remedy="Training diverged.",
+            )
