@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from paraconsist.errors import input_error
 from paraconsist.predictions import Predictions, read_predictions
 from paraconsist.scoring.score import ScoreOptions, score
@@ -15,7 +17,7 @@ __all__ = ["score_folder"]
 _TEST = "_test"
 
 
-def score_folder(files: Sequence[Path], options: ScoreOptions) -> dict[str, Any]:
+def score_folder(files: Sequence[Path], options: ScoreOptions, *, training: pa.Table | None = None) -> dict[str, Any]:
     """Score every bucket set among `files`.
 
     Returns
@@ -44,7 +46,7 @@ def score_folder(files: Sequence[Path], options: ScoreOptions) -> dict[str, Any]
                 f"hold one model's predictions of {name} and of its full test set",
                 got=[p.metadata.get("model", {}).get("model") for p in (predictions, test)],
             )
-        results[name] = score(predictions, options, test=test)
+        results[name] = score(predictions, options, test=test, training=training)
     if not results:
         raise input_error(
             "score",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from paraconsist.alarms import permuted_labels
 from paraconsist.errors import InputError, input_error
 from paraconsist.predictions import Predictions
+from paraconsist.scoring.alarms import row_alarms
 from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
 from paraconsist.scoring.figures import PAIR_MEASURES, pair_figures
 from paraconsist.scoring.measures import (
@@ -21,6 +22,7 @@ from paraconsist.scoring.measures import (
     default_measures,
     score_paraphrastic,
 )
+from paraconsist.scoring.training_overlap import training_overlap
 from paraconsist.scoring.unparsed import POLICIES, apply_policy
 from paraconsist.signatures import parse_signature
 
@@ -63,7 +65,13 @@ class ScoreOptions:
         return {"confidence_level": self.confidence_level, "n_resamples": self.n_resamples, "seed": self.seed}
 
 
-def score(predictions: Predictions, options: ScoreOptions, *, test: Predictions | None = None) -> dict[str, Any]:
+def score(
+    predictions: Predictions,
+    options: ScoreOptions,
+    *,
+    test: Predictions | None = None,
+    training: pa.Table | None = None,
+) -> dict[str, Any]:
     """Score one set.
 
     Parameters
@@ -75,6 +83,8 @@ def score(predictions: Predictions, options: ScoreOptions, *, test: Predictions 
     test : Predictions, optional
         The same model's predictions on the full test set that the originals were drawn from; gives test
         accuracy and the values of paraphrastic consistency corrected for stratified sampling.
+    training : pyarrow.Table, optional
+        What the model was trained on: rows of the set that stand in it are counted, and said.
 
     Returns
     -------
@@ -82,8 +92,9 @@ def score(predictions: Predictions, options: ScoreOptions, *, test: Predictions 
         ``set``, ``task``, ``model``, ``n_rows``, ``n_unparsed``, ``unparsed_rate``, ``unparsed_policy``,
         ``n_dropped_buckets``, ``by_policy`` (where an answer is unparsed: policy -> measure -> its headline
         value and interval, None where the policy leaves nothing), ``measures`` (measure -> its keys),
-        ``strata`` (column -> value -> measure -> keys), ``figures`` (measure on pairs -> what
-        `paraconsist.scoring.figures.pair_figures` returns), ``majority_rate``, ``warnings``.
+        ``training_overlap`` (where `training` is given), ``strata`` (column -> value -> measure -> keys),
+        ``figures`` (measure on pairs -> what `paraconsist.scoring.figures.pair_figures` returns),
+        ``majority_rate``, ``warnings``.
 
     Raises
     ------
@@ -100,6 +111,16 @@ def score(predictions: Predictions, options: ScoreOptions, *, test: Predictions 
     test_kept = None if test_rows is None else apply_policy(test_rows, "wrong")[0]
     data = _data(said)
     measures = {name: _score(name, kept, options, test_kept, data) for name in names}
+    warnings = row_alarms(
+        rows,
+        unparsed=options.unparsed,
+        n_dropped=n_dropped,
+        confidence_level=options.confidence_level,
+        n_resamples=options.n_resamples if any("-bootstrap" in m["signature"] for m in measures.values()) else None,
+    )
+    overlap = None if training is None else training_overlap(predictions, training, role=options.columns.role)
+    if overlap is not None and (note := overlap.warning()) is not None:
+        warnings.append(note)
     return {
         "set": said.get("set"),
         "task": said.get("task"),
@@ -114,7 +135,8 @@ def score(predictions: Predictions, options: ScoreOptions, *, test: Predictions 
         "measures": measures,
         "strata": _strata(kept, names, options, predictions.label_names),
         "figures": {name: pair_figures(name, kept, predictions.label_names) for name in names if name in PAIR_MEASURES},
-        "warnings": _alarms(rows, options.unparsed, n_dropped),
+        **({} if overlap is None else {"training_overlap": {**asdict(overlap), "columns": list(overlap.columns)}}),
+        "warnings": warnings,
     }
 
 
@@ -229,21 +251,3 @@ def _breakdowns(
             )
             parts.append((shown, replace(rows.where(chosen | beside), strata={})))
         yield name, parts
-
-
-_UNPARSED_NOTES = {
-    "wrong": "count as wrong answers that equal no other.",
-    "own_class": "count as a wrong answer of their own.",
-}
-
-
-def _alarms(rows: Rows, policy: str, n_dropped: int) -> list[str]:
-    """Return sentences about what is suspicious in the predictions."""
-    notes = []
-    if rows.unparsed.any():
-        became = _UNPARSED_NOTES.get(policy, f"take {n_dropped} buckets out of the numbers.")
-        notes.append(f"{int(rows.unparsed.sum())} of {len(rows)} predictions are unparsed and {became}")
-    usable = ~rows.unparsed if rows.labels.dtype.kind == "U" else ~rows.unparsed & (rows.labels >= 0)
-    parsed = rows.where(usable)
-    note = permuted_labels(parsed.predictions, parsed.labels) if len(parsed) else None
-    return [*notes, note] if note is not None else notes

@@ -1,0 +1,85 @@
+"""Training rows inside the test set, by hand; and the alarms that `score` gives of its own accord."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from paraconsist.errors import InputError
+from paraconsist.predictions import Predictions
+from paraconsist.scoring.score import ScoreOptions, score
+from paraconsist.scoring.training_overlap import training_overlap
+from paraconsist.tasks import input_id
+
+TEXTS = [("It rains.", "It is wet."), ("It rains.", "It is dry."), ("A dog barks.", "There is a noise.")]
+ROLES = ["original", "paraphrase", "paraphrase"]
+
+
+def run_file() -> Predictions:
+    ids = [input_id("nli", {"premise": p, "hypothesis": h}) for p, h in TEXTS]
+    table = pa.table({"input_id": ids, "role": ROLES, "bucket_id": ["a", "a", "b"], "label": [0, 0, 0]})
+    return Predictions(table, {"task": "nli", "set": "x:y"})
+
+
+def foreign_file() -> Predictions:
+    return Predictions(
+        pa.table({"q": [p for p, _ in TEXTS], "h": [h for _, h in TEXTS], "label": ["yes no", "b", "c"]})
+    )
+
+
+def test_a_run_is_compared_by_the_hash_of_its_inputs():
+    training = pa.table({"premise": ["It rains.", "A dog barks."], "hypothesis": ["It is wet.", "It is wet."]})
+    found = training_overlap(run_file(), training)
+    assert (found.n_shared, found.n_rows, found.by_role) == (1, 3, {"original": 1})
+    assert found.columns == ("premise", "hypothesis")
+    assert found.warning() == (
+        "1 of 3 rows stand in the training file, word for word (1 with role original; compared: premise, hypothesis): "
+        "the model may remember them"
+    )
+
+
+def test_files_made_elsewhere_are_compared_in_the_texts_that_both_have():
+    training = pa.table(
+        {"h": ["It is dry. ", "It is wet."], "q": ["It rains.", "A dog barks."], "label": ["c", "yes no"]}
+    )
+    found = training_overlap(foreign_file(), training)
+    assert (found.n_shared, found.by_role, found.columns) == (1, {"paraphrase": 1}, ("q", "h"))
+    assert training_overlap(foreign_file(), training.select(["q", "label"])).n_shared == 3
+
+
+def test_nothing_shared_and_nothing_said():
+    assert training_overlap(foreign_file(), pa.table({"q": ["No such text."]})).warning() is None
+
+
+@pytest.mark.parametrize(
+    ("predictions", "said"),
+    [(run_file(), "columns that task nli reads: premise, hypothesis; got"), (foreign_file(), "have text columns; got")],
+)
+def test_nothing_to_compare(predictions, said):
+    with pytest.raises(InputError, match=said):
+        training_overlap(predictions, pa.table({"sentence": ["a text"], "label": ["c"]}))
+
+
+def test_a_training_row_without_text():
+    with pytest.raises(InputError, match=r"`training_file` cannot be compared: .*`hypothesis` must be text"):
+        training_overlap(run_file(), pa.table({"premise": ["a"], "hypothesis": pa.array([None], pa.string())}))
+
+
+ROWS = {"bucket_id": ["a"] * 3 + ["b"] * 3, "role": ["original", "paraphrase", "paraphrase"] * 2}
+
+
+@pytest.mark.parametrize(("labels", "said"), [([1, 0, 0, 0, 0, 0], True), ([0] * 6, False)])
+def test_an_original_with_another_label_than_its_paraphrases(labels, said):
+    table = pa.table({**ROWS, "label": labels, "prediction": [0, 1, 0, 1, 0, 0]})
+    found = score(Predictions(table), ScoreOptions(measures=["semantic_inconsistency"]))["warnings"]
+    assert (
+        any(note.startswith("1 of 2 originals have another gold label than their paraphrases") for note in found)
+        is said
+    )
+
+
+@pytest.mark.parametrize(("n", "level", "said"), [(200, 0.95, True), (1000, 0.95, False), (1000, 0.999, True)])
+def test_too_few_resamples(n, level, said):
+    table = pa.table({**ROWS, "label": [0] * 6, "prediction": [0, 1, 0, 1, 0, 0]})
+    found = score(Predictions(table), ScoreOptions(n_resamples=n, confidence_level=level))["warnings"]
+    assert any("resamples leave fewer than 10" in note for note in found) is said
