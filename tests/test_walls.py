@@ -24,6 +24,8 @@ FORBIDDEN = {
     "paraconsist.models.labels": PLATFORM,
     "paraconsist.training.presets": PLATFORM | {"numpy", "scipy"},
     "paraconsist.scoring.files": PLATFORM - {"pyarrow"},
+    "paraconsist.hub.spaces": PLATFORM | {"numpy", "scipy"},
+    "paraconsist.hub.runs": PLATFORM - {"pyarrow"},
     "paraconsist.cli.app": PLATFORM | {"numpy", "scipy"},
     "paraconsist.reporting.tables": PLATFORM,
     "paraconsist.transforms": PLATFORM | {"numpy", "scipy"},
@@ -86,8 +88,9 @@ def test_what_runs_models_never_imports_a_measure(room):
         assert not rooms & {*MEASURES, "scoring", "reporting", "cli"}, path
 
 
-def test_scoring_never_imports_what_runs_models():
-    for path in (SOURCE / "scoring").rglob("*.py"):
+@pytest.mark.parametrize("room", ["scoring", "hub"])
+def test_scoring_never_imports_what_runs_models(room):
+    for path in (SOURCE / room).rglob("*.py"):
         rooms = {name.split(".")[1] for name in imports_of(path) if name.startswith("paraconsist.")}
         assert not rooms & {"running", "models", "training", "cli"}, path
 

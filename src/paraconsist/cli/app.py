@@ -21,6 +21,7 @@ from paraconsist.cli.demo import demo
 from paraconsist.cli.gate import gate
 from paraconsist.cli.listing import list_
 from paraconsist.cli.perturb import perturb
+from paraconsist.cli.push import push
 from paraconsist.cli.run import run
 from paraconsist.cli.score import score
 from paraconsist.cli.train import train
@@ -49,6 +50,7 @@ for _name, _command in (
     ("score", score),
     ("gate", gate),
     ("perturb", perturb),
+    ("push", push),
     ("list", list_),
 ):
     app.command(_name)(_command)

@@ -1,0 +1,257 @@
+"""``paraconsist push``: metrics, bucket sets and runs to the Hub."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from paraconsist.errors import input_error
+
+if TYPE_CHECKING:
+    from paraconsist.hub.plan import Push
+    from paraconsist.hub.remote import Remote
+
+__all__ = ["push"]
+
+_METRICS, _DATASETS, _RUNS = "push metric", "push dataset", "push run"
+
+
+class What(str, Enum):
+    """What can be pushed."""
+
+    metric = "metric"
+    dataset = "dataset"
+    run = "run"
+
+
+def push(
+    what: Annotated[What, typer.Argument(help="metric NAME, dataset NAME, or run FOLDER.")],
+    name: Annotated[str | None, typer.Argument(help="Name of the metric or bucket set, or the run folder.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent, and send nothing.")] = False,
+    public: Annotated[
+        bool, typer.Option("--public", help="Make new repositories public; they are private otherwise.")
+    ] = False,
+    namespace: Annotated[
+        str | None, typer.Option(help="The user or organization that gets the Spaces.", rich_help_panel=_METRICS)
+    ] = None,
+    all_metrics: Annotated[
+        bool, typer.Option("--all", help="Every metric, each a Space of its own.", rich_help_panel=_METRICS)
+    ] = False,
+    package: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="What pip installs this package from, if not PyPI: git+https://... or a URL of a wheel.",
+            rich_help_panel=_METRICS,
+        ),
+    ] = None,
+    repo: Annotated[
+        str | None,
+        typer.Option(help="The repository, as NAMESPACE/NAME.", rich_help_panel=f"{_DATASETS}, {_RUNS}"),
+    ] = None,
+    config_name: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this config; repeat for several. All by default.", rich_help_panel=_DATASETS),
+    ] = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder with the upstream files, used instead of the network; same checksums.",
+            rich_help_panel=_DATASETS,
+        ),
+    ] = None,
+    cache_dir: Annotated[
+        Path | None, typer.Option(help="A datasets cache other than the default one.", rich_help_panel=_DATASETS)
+    ] = None,
+    i_have_the_rights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REASON",
+            help="Why you may publish a set without a stated licence; it goes into the commit message.",
+            rich_help_panel=_DATASETS,
+        ),
+    ] = None,
+    benchmark: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SET=NAMESPACE/NAME",
+            help="Where a set of the run is on the Hub, for .eval_results; repeat for several.",
+            rich_help_panel=_RUNS,
+        ),
+    ] = None,
+) -> None:
+    """Push to the Hub: a metric as a Space, a bucket set or a run as a dataset repository.
+
+    push metric NAME|--all --namespace ORG, push dataset NAME --repo ORG/NAME, push run FOLDER --repo ORG/NAME.
+    What is there already is not sent again. Log in before, with `hf auth login`.
+    """
+    given = {
+        "namespace": namespace,
+        "all": all_metrics,
+        "package": package,
+        "repo": repo,
+        "config_name": config_name,
+        "data_dir": data_dir,
+        "cache_dir": cache_dir,
+        "i_have_the_rights": i_have_the_rights,
+        "benchmark": benchmark,
+    }
+    taken = {
+        What.metric: {"namespace", "all", "package"},
+        What.dataset: {"repo", "config_name", "data_dir", "cache_dir", "i_have_the_rights"},
+        What.run: {"repo", "benchmark"},
+    }[what]
+    for option, value in given.items():
+        if value and option not in taken:
+            remedy = f"Its options are {', '.join('--' + o.replace('_', '-') for o in sorted(taken))}."
+            raise input_error(f"push {what.value}", option, "not be given", got=value, remedy=remedy)
+    if what is What.metric:
+        names = _metric_names(name, all_metrics)
+        _push_metrics(names, _needed(_METRICS, "namespace", namespace), package, public, dry_run)
+        return
+    command = f"push {what.value}"
+    if name is None:
+        must = "name a bucket set" if what is What.dataset else "be a run folder"
+        raise input_error(command, "name", must, remedy="Write it after the kind; see `paraconsist push --help`.")
+    where = _needed(command, "repo", repo)
+    if what is What.run:
+        _push_run(Path(name), where, _pairs(benchmark), public, dry_run)
+        return
+    with tempfile.TemporaryDirectory(prefix="paraconsist-push-") as folder:
+        _push_dataset(name, where, Path(folder), config_name, data_dir, cache_dir, i_have_the_rights, public, dry_run)
+
+
+def _needed(command: str, option: str, value: str | None) -> str:
+    if not value:
+        example = "--namespace ORG" if option == "namespace" else "--repo ORG/NAME"
+        raise input_error(command, option, "say where to push to", got=value, remedy=f"Give {example}.")
+    return value
+
+
+def _metric_names(name: str | None, everything: bool) -> Sequence[str]:
+    from paraconsist.registry import metric_names
+
+    if everything == (name is not None):
+        known = ", ".join(metric_names())
+        raise input_error(_METRICS, "name", "be one metric, or --all", got=name, remedy=f"The metrics are {known}.")
+    if name is not None and name not in metric_names():
+        raise input_error(_METRICS, "name", f"be one of {', '.join(metric_names())}", got=name)
+    return metric_names() if name is None else (name,)
+
+
+def _push_metrics(names: Sequence[str], namespace: str, package: str | None, public: bool, dry_run: bool) -> None:
+    from paraconsist.hub.remote import look
+    from paraconsist.hub.spaces import check_space, metric_space
+
+    if "/" in namespace:
+        must, remedy = "be a user or organization only", "Each metric is a Space called after it."
+        raise input_error(_METRICS, "namespace", must, got=namespace, remedy=remedy)
+    pushes = [metric_space(name, namespace, package=package) for name in names]  # all whole before the first is sent
+    for one in pushes:
+        remote = look(_METRICS, one.repo_id, "space", parameter="namespace", dry_run=dry_run)
+        check_space(one, remote.files)
+        _carry_out(one, remote, public, dry_run)
+
+
+def _push_dataset(
+    name: str,
+    repo: str,
+    folder: Path,
+    configs: list[str] | None,
+    data_dir: Path | None,
+    cache_dir: Path | None,
+    reason: str | None,
+    public: bool,
+    dry_run: bool,
+) -> None:
+    from paraconsist.dataset_builders import BUILDERS
+
+    if name not in BUILDERS:
+        raise input_error(_DATASETS, "name", f"be one of {', '.join(BUILDERS)}", got=name)
+    from paraconsist.cli.run import quiet_libraries
+
+    quiet_libraries()
+    from paraconsist.hub.bucket_sets import bucket_set_dataset, check_rights
+    from paraconsist.hub.remote import look
+
+    check_rights(name, reason)
+    remote = look(_DATASETS, repo, "dataset", dry_run=dry_run)  # before the set is built
+    one = bucket_set_dataset(
+        name,
+        repo,
+        folder,
+        configs=configs or None,
+        data_dir=data_dir,
+        cache_dir=cache_dir,
+        reason=reason,
+        remote_card=remote.card,
+        remote_is_empty=remote.is_empty,
+    )
+    _carry_out(one, remote, public, dry_run)
+
+
+def _push_run(folder: Path, repo: str, benchmarks: dict[str, str], public: bool, dry_run: bool) -> None:
+    from paraconsist.hub.remote import look
+    from paraconsist.hub.runs import run_dataset
+
+    remote = look(_RUNS, repo, "dataset", dry_run=dry_run)
+    one = run_dataset(folder, repo, benchmarks=benchmarks, remote_card=remote.card, remote_is_empty=remote.is_empty)
+    _carry_out(one, remote, public, dry_run)
+
+
+def _pairs(items: list[str] | None) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for item in items or []:
+        left, equals, right = item.partition("=")
+        if not equals or not left or not right or left in pairs:
+            raise input_error(_RUNS, "benchmark", "be items of the form SET=NAMESPACE/NAME, each set once", got=item)
+        pairs[left] = right
+    return pairs
+
+
+def _carry_out(one: Push, remote: Remote, public: bool, dry_run: bool) -> None:
+    """Send, and say what was sent (or would be), file by file."""
+    from paraconsist.hub.plan import changes
+    from paraconsist.hub.remote import send
+
+    found = changes(one, remote.files)
+    sent = [change for change in found if change.state != "same"]
+    typer.echo(f"{one.repo_id}: {_state_of(remote, one.repo_type, public)}")
+    if sent or dry_run:
+        width = max(len(change.path) for change in found)
+        for change in found:
+            typer.echo(f"  {change.state:<8}{change.path:<{width}}  {_size(change.size):>9}")
+    for note in one.notes:
+        typer.echo(f"  note: {note}")
+    if remote.exists and public and remote.private:
+        typer.echo("  note: It stays private; its settings on the Hub make it public.")
+    total = f"{len(sent)} of {len(found)} files, {_size(sum(c.size for c in sent if c.state != 'gone'))}"
+    if not sent:
+        typer.echo(f"  Nothing to send: all {len(found)} files are there already.")
+    elif dry_run:
+        typer.echo(f"  Dry run: nothing was sent. A push would send {total}.")
+    else:
+        result = send(one, remote, found, public=public)
+        typer.echo(f"  Sent {total}, in commit {result.commit[:7]}: {result.url}")
+        typer.echo(f"  {one.how_to_use}")
+
+
+def _state_of(remote: Remote, repo_type: str, public: bool) -> str:
+    kind = "Space" if repo_type == "space" else "dataset repository"
+    if not remote.asked:
+        return f"{kind}; HF_HUB_OFFLINE is set, so the Hub was not asked what it has"
+    if not remote.exists:
+        return f"a new {kind}, {'public' if public else 'private'}"
+    return f"{kind}, {'private' if remote.private else 'public'}"
+
+
+def _size(n_bytes: int) -> str:
+    for exponent, unit in ((3, "GB"), (2, "MB"), (1, "kB")):
+        if n_bytes >= 1000**exponent:
+            return f"{n_bytes / 1000**exponent:.1f} {unit}"
+    return f"{n_bytes} B"

@@ -1,0 +1,1 @@
+"""Pushing to the Hub: metrics as Spaces, bucket sets and runs as dataset repositories."""

@@ -1,0 +1,200 @@
+"""A run as a dataset repository: results, predictions, a card, and the entries for the model's page."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from paraconsist.errors import input_error
+from paraconsist.hub.cards import with_metadata
+from paraconsist.hub.eval_results import eval_result_entries, eval_results_yaml
+from paraconsist.hub.plan import HubFile, Push, hub_files
+from paraconsist.scoring.measures import MEASURES
+
+__all__ = ["run_dataset"]
+
+_COMMAND = "push run"
+_TAG = "paraconsist-run"
+_ENTRIES = ".eval_results"
+_HOW = "Give the folder that `paraconsist run --output` wrote; if it was cut off, the same command finishes it."
+
+
+def run_dataset(
+    folder: Path,
+    repo_id: str,
+    *,
+    benchmarks: Mapping[str, str] | None = None,
+    remote_card: Mapping[str, Any] | None = None,
+    remote_is_empty: bool = True,
+) -> Push:
+    """Return what the repository of a run holds.
+
+    Parameters
+    ----------
+    folder : Path
+        What ``paraconsist run --output`` wrote.
+    repo_id : str
+        ``namespace/name`` of the repository.
+    benchmarks : mapping, optional
+        Set -> its repository on the Hub, for `.eval_results` (see `eval_result_entries`).
+    remote_card : mapping, optional
+        The metadata of the card that the repository has.
+    remote_is_empty : bool
+        Whether the repository has no files of anybody's.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no scored run, `benchmarks` names a set that is not in it, or the repository
+        holds something else than a run.
+    """
+    from huggingface_hub import constants
+
+    results, said = _read(folder, "results.json"), _read(folder, "run.json")
+    predictions = sorted(path.relative_to(folder).as_posix() for path in (folder / "predictions").glob("*.parquet"))
+    if not predictions:
+        raise input_error(_COMMAND, "folder", "hold predictions/*.parquet", got=str(folder), remedy=_HOW)
+    if not remote_is_empty and _TAG not in ((remote_card or {}).get("tags") or []):
+        raise input_error(
+            _COMMAND,
+            "repo",
+            "be new, or hold an earlier push of a run",
+            got=repo_id,
+            remedy="Choose another name; nothing was sent.",
+        )
+    _check_benchmarks(benchmarks or {}, results)
+    entries = eval_result_entries(
+        results,
+        benchmarks or {},
+        date=said.get("ended"),
+        source_url=f"{constants.ENDPOINT}/datasets/{repo_id}",
+        source_name="predictions and results",
+    )
+    files = said.get("sets", {})
+    names = {name: Path(files[name]).stem if name in files else re.sub("[:/]", "-", name) for name in results}
+    yaml_files = tuple(
+        HubFile(f"{_ENTRIES}/{names[name]}.yaml", eval_results_yaml(found).encode()) for name, found in entries.items()
+    )
+    card = HubFile("README.md", _card(repo_id, results, predictions, bool(entries)).encode())
+    return Push(
+        command=_COMMAND,
+        repo_id=repo_id,
+        repo_type="dataset",
+        files=(card, *hub_files(folder, ["results.json", "run.json", *predictions]), *yaml_files),
+        message=f"Push a run of {_models(results)} with paraconsist",
+        may_delete=lambda path: path.startswith(("predictions/", f"{_ENTRIES}/")),
+        notes=tuple(_notes(results, entries, said)),
+        how_to_use=f'load_dataset("{repo_id}", "{Path(predictions[0]).stem}")',
+    )
+
+
+def _read(folder: Path, name: str) -> dict[str, Any]:
+    try:
+        said = json.loads((folder / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise input_error(
+            _COMMAND, "folder", f"be a run folder with a readable {name}", got=str(folder), remedy=_HOW
+        ) from None
+    return dict(said)
+
+
+def _check_benchmarks(benchmarks: Mapping[str, str], results: Mapping[str, Any]) -> None:
+    from paraconsist.hub.problems import check_repo_id
+
+    known = {*results, *(name.partition(":")[0] for name in results)}
+    for name, repo in benchmarks.items():
+        if name not in known:
+            raise input_error(_COMMAND, "benchmark", f"name sets of the run: {', '.join(sorted(known))}", got=name)
+        check_repo_id(_COMMAND, "benchmark", repo)
+
+
+def _models(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the models' names: of a folder its last part, for where it is on a machine says nothing elsewhere."""
+    named = dict.fromkeys(str(result["model"]) for result in results.values() if result.get("model"))
+    return ", ".join(Path(name).name if name.startswith(("/", ".", "~")) else name for name in named) or "a model"
+
+
+def _notes(results: Mapping[str, Any], entries: Mapping[str, Any], said: Mapping[str, Any]) -> list[str]:
+    notes = []
+    without = [name for name in results if name not in entries]
+    if without:
+        source = without[0].partition(":")[0]
+        notes.append(
+            f"No {_ENTRIES} for {', '.join(without)}: an entry names the set's repository on the Hub. "
+            f"Give --benchmark {source}=NAMESPACE/NAME."
+        )
+    if entries:
+        notes.append(f"{_ENTRIES}/*.yaml shows on a model's page once it stands in the model's repository.")
+    places = dict.fromkeys(str(m.get("model")) for m in said.get("models", {}).values())
+    local = [place for place in places if Path(place).is_absolute()]
+    if local:
+        notes.append(f"run.json and the predictions say where the model was on this machine: {', '.join(local)}.")
+    return notes
+
+
+def _card(repo_id: str, results: Mapping[str, Mapping[str, Any]], predictions: list[str], has_entries: bool) -> str:
+    stems = [Path(path).stem for path in predictions]
+    data = {
+        "pretty_name": f"Consistency of {_models(results)}",
+        "tags": ["paraconsist", _TAG, "evaluation", "consistency"],
+        "configs": [
+            {"config_name": stem, "data_files": [{"split": "test", "path": path}]}
+            for stem, path in zip(stems, predictions, strict=True)
+        ],
+    }
+    lines = [
+        "",
+        f"# Consistency of {_models(results)}",
+        "",
+        "Does the model give the same answer however a question is phrased? Written by `paraconsist run`.",
+        "",
+        "| set | measure | value | interval | accuracy | constant answer | rows |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    lines += [row for name, result in results.items() for row in _table_rows(name, result)]
+    warnings = dict.fromkeys(w for result in results.values() for w in _warnings(result))
+    lines += ["", *(f"- {name}: `{line}`" for name, line in _signatures(results))]
+    if warnings:
+        lines += ["", "Before reading the numbers:", "", *(f"- {warning}" for warning in warnings)]
+    lines += [
+        "",
+        f"`results.json` has every value in full precision and by stratum, `run.json` the model's identity, and\n"
+        f"`predictions/` one row for each row of a set:\n\n```python\nfrom datasets import load_dataset\n\n"
+        f'predictions = load_dataset("{repo_id}", "{stems[0]}", split="test")\n```',
+    ]
+    if has_entries:
+        lines += ["", f"`{_ENTRIES}/` holds the entries for the model's own repository."]
+    return with_metadata(data, "\n".join(lines) + "\n")
+
+
+def _table_rows(name: str, result: Mapping[str, Any]) -> list[str]:
+    rows = []
+    for measure, values in result["measures"].items():
+        headline = MEASURES[measure].headline
+        value, bounds = values.get(headline), values.get("confidence_interval", {}).get(headline)
+        accuracy, majority = (_number(said) for said in (values.get("accuracy"), result["majority_rate"]))
+        shown = _number(value) or "undefined"
+        whole = bounds is not None and None not in bounds
+        interval = f"[{bounds[0]:.4f}, {bounds[1]:.4f}]" if whole else ""
+        label = measure if headline in ("inconsistency", measure) else f"{measure}, {headline}"
+        rows.append(f"| `{name}` | {label} | {shown} | {interval} | {accuracy} | {majority} | {result['n_rows']:,} |")
+    return rows
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _warnings(result: Mapping[str, Any]) -> list[str]:
+    return [*result["warnings"], *(w for values in result["measures"].values() for w in values["warnings"])]
+
+
+def _signatures(results: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
+    return [
+        (f"{name}, {measure}" if len(result["measures"]) > 1 else name, str(values["signature"]))
+        for name, result in results.items()
+        for measure, values in result["measures"].items()
+    ]
