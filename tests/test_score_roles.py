@@ -117,9 +117,12 @@ GOOD = rows(("a", "original", 1, 1), ("a", "swap", 1, 0), ("b", "original", 0, 0
     ("broken", "sentence"),
     [
         (GOOD[1:], "must be 'original' in exactly one row of every bucket; got 0. Look at bucket 'a'."),
-        ([*GOOD, GOOD[0]], "must be 'original' in exactly one row of every bucket; got 2. Look at bucket 'a'."),
         (
-            [*GOOD, GOOD[0] | {"role": "merged"}],
+            [*GOOD, GOOD[0] | {"example_id": "more"}],
+            "must be 'original' in exactly one row of every bucket; got 2. Look at bucket 'a'.",
+        ),
+        (
+            [*GOOD, GOOD[0] | {"role": "merged", "example_id": "more"}],
             "The row is in bucket 'a'; this measure has no use for it.",
         ),
     ],

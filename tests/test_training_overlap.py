@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 
+from paraconsist.cli.app import main
 from paraconsist.errors import InputError
 from paraconsist.predictions import Predictions
 from paraconsist.scoring.score import ScoreOptions, score
@@ -83,3 +86,19 @@ def test_too_few_resamples(n, level, said):
     table = pa.table({**ROWS, "label": [0] * 6, "prediction": [0, 1, 0, 1, 0, 0]})
     found = score(Predictions(table), ScoreOptions(n_resamples=n, confidence_level=level))["warnings"]
     assert any("resamples leave fewer than 10" in note for note in found) is said
+
+
+def test_the_command(capsys, tmp_path):
+    (tmp_path / "p.csv").write_text('bucket_id,question,label,prediction\na,"How, then?",1,1\na,And how?,1,0\n')
+    (tmp_path / "t.csv").write_text('question,label\n"How, then?",0\n')
+    with pytest.raises(SystemExit) as stop:
+        main(["score", str(tmp_path / "p.csv"), "--training-file", str(tmp_path / "t.csv"), "--json"])
+    assert stop.value.code == 0
+    (found,) = json.loads(capsys.readouterr().out).values()
+    assert found["training_overlap"] == {
+        "n_shared": 1,
+        "n_rows": 2,
+        "by_role": {"paraphrase": 1},
+        "columns": ["question"],
+    }
+    assert found["warnings"][-1].startswith("1 of 2 rows stand in the training file")

@@ -115,3 +115,19 @@ def test_a_policy_that_leaves_nothing_is_refused_and_is_null_beside_the_others()
 def test_unknown_policy():
     with pytest.raises(InputError, match="`unparsed` must be one of wrong, own_class, drop_bucket; got 'ignore'"):
         scored(table(PAIRS, "paraphrase"), "semantic_inconsistency", "ignore")
+
+
+def test_the_command_shows_every_policy(capsys, tmp_path):
+    import pyarrow.parquet as pq
+
+    from paraconsist.cli.app import main
+
+    path = tmp_path / "mine.parquet"
+    pq.write_table(table(PAIRS, "paraphrase").table, path)
+    with pytest.raises(SystemExit) as stop:
+        main(["score", str(path), "--measure", "semantic_inconsistency", "--unparsed", "own_class"])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    assert "What unparsed answers count as (per cent)" in out
+    (line,) = (line for line in out.splitlines() if line.strip().startswith("mine (semantic)"))
+    assert [part for part in line.split() if part[0].isdigit()] == ["33.3", "66.7", "50.0", "33.3"]

@@ -24,6 +24,7 @@ FORBIDDEN = {
     "paraconsist.models.labels": PLATFORM,
     "paraconsist.training.presets": PLATFORM | {"numpy", "scipy"},
     "paraconsist.scoring.files": PLATFORM - {"pyarrow"},
+    "paraconsist.logs.reading": PLATFORM - {"pyarrow"},
     "paraconsist.hub.spaces": PLATFORM | {"numpy", "scipy"},
     "paraconsist.hub.runs": PLATFORM - {"pyarrow"},
     "paraconsist.cli.app": PLATFORM | {"numpy", "scipy"},
@@ -88,7 +89,7 @@ def test_what_runs_models_never_imports_a_measure(room):
         assert not rooms & {*MEASURES, "scoring", "reporting", "cli"}, path
 
 
-@pytest.mark.parametrize("room", ["scoring", "hub"])
+@pytest.mark.parametrize("room", ["scoring", "logs", "hub"])
 def test_scoring_never_imports_what_runs_models(room):
     for path in (SOURCE / room).rglob("*.py"):
         rooms = {name.split(".")[1] for name in imports_of(path) if name.startswith("paraconsist.")}

@@ -5,27 +5,48 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from paraconsist.errors import input_error
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from paraconsist.predictions import Predictions
+    from paraconsist.scoring.score import ScoreOptions
+
 __all__ = ["score", "show_results"]
 
 
 def score(
-    path: Annotated[Path, typer.Argument(help="A predictions file (Parquet, JSONL, CSV, TSV) or a run folder.")],
+    path: Annotated[
+        Path,
+        typer.Argument(
+            help="A table (Parquet, JSONL, CSV, TSV), a log of lm-eval (samples_*.jsonl) or inspect_ai (.eval), a "
+            "folder of logs, or a run folder."
+        ),
+    ],
+    more: Annotated[list[Path] | None, typer.Argument(help="Further files of the same run.")] = None,
     test_predictions: Annotated[
         Path | None,
         typer.Option(help="The model's predictions on the full test set: test accuracy and corrected values."),
     ] = None,
-    bucket: Annotated[str, typer.Option(help="Column of the bucket ids.")] = "bucket_id",
-    prediction: Annotated[str, typer.Option(help="Column of the predictions.")] = "prediction",
+    bucket: Annotated[
+        str,
+        typer.Option(
+            help="Column of the bucket ids. This and the columns below may also be a path (doc.question_id), a pattern "
+            r"(doc.id ~ '^(\d+)-'), a comparison (doc.kind == 'original') or a template ({doc.set}-{doc.number})."
+        ),
+    ] = "bucket_id",
+    prediction: Annotated[
+        str, typer.Option(help="Column of the predictions; in logs, in place of the tool's own answer and verdict.")
+    ] = "prediction",
     label: Annotated[str, typer.Option(help="Column of the gold labels.")] = "label",
     role: Annotated[str, typer.Option(help="Column that says 'original' or 'paraphrase'.")] = "role",
     original: Annotated[
-        str | None, typer.Option(help="True/false column that marks originals, in place of --role.")
+        str | None, typer.Option(help="True/false column or comparison that marks originals, in place of --role.")
     ] = None,
     original_prediction: Annotated[
         str | None,
@@ -48,6 +69,21 @@ def score(
     stratum: Annotated[
         list[str] | None, typer.Option(help="Column to break results down by; repeat for several.")
     ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="For logs: the metric (lm-eval) or scorer (inspect) that says what is right.")
+    ] = None,
+    filter_: Annotated[
+        str | None, typer.Option("--filter", help="For lm-eval logs with several: which filter's answers.")
+    ] = None,
+    epoch: Annotated[
+        int | None, typer.Option(min=1, help="For inspect logs with several epochs: only this one.")
+    ] = None,
+    unparsed: Annotated[
+        str, typer.Option(help="What unparsed answers count as: wrong, own_class or drop_bucket.")
+    ] = "wrong",
+    training_file: Annotated[
+        Path | None, typer.Option(help="What the model was trained on: rows of the set that stand in it are reported.")
+    ] = None,
     renormalize: Annotated[bool, typer.Option(help="Divide corrected values by the covered mass.")] = False,
     confidence_level: Annotated[float, typer.Option(min=0, max=1, help="Of the intervals.")] = 0.95,
     n_resamples: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 10_000,
@@ -56,17 +92,36 @@ def score(
         bool, typer.Option(help="Also show which answers turn into which, and the confidence of inconsistent pairs.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, full precision, and nothing else.")] = False,
+    markdown: Annotated[bool, typer.Option(help="Print the tables as Markdown.")] = False,
     output: Annotated[Path | None, typer.Option(help="Also write the results to this JSON file.")] = None,
+    export: Annotated[
+        str | None, typer.Option(help="Also write results and rows as another tool does: lm-eval. Needs --output-dir.")
+    ] = None,
+    output_dir: Annotated[Path | None, typer.Option(help="Folder for --export.")] = None,
 ) -> None:
     """Score predictions made anywhere: accuracy, consistency, intervals, breakdowns."""
-    from paraconsist.predictions import read_predictions
+    from paraconsist.logs.format import DEFAULT_FIELDS, Asked
+    from paraconsist.predictions import read_predictions, read_table
     from paraconsist.results import to_strict_json
     from paraconsist.scoring.columns import ColumnNames
     from paraconsist.scoring.files import score_folder
     from paraconsist.scoring.score import ScoreOptions
-    from paraconsist.scoring.score import score as score_predictions
-    from paraconsist.scoring.wide import long_format, named_labels
 
+    _check_export(export, output_dir, shown=as_json + markdown)
+    asked = Asked(
+        bucket=bucket,
+        role=role,
+        group=group,
+        original=original,
+        label=None if label == "label" else label,
+        prediction=None if prediction == "prediction" else prediction,
+        confidence=confidence,
+        probabilities=None if probabilities == "probabilities" else _split(probabilities),
+        strata=tuple(stratum or ()),
+        metric=metric,
+        filter=filter_,
+        epoch=epoch,
+    )
     options = ScoreOptions(
         measures=measure,
         columns=ColumnNames(
@@ -77,44 +132,111 @@ def score(
             original=original,
             group=group,
             confidence=confidence,
-            probabilities=tuple(probabilities.split(",")),
+            probabilities=_split(probabilities),
             strata=stratum,
         ),
         confidence_level=confidence_level,
         n_resamples=n_resamples,
         seed=seed,
         renormalize=renormalize,
+        unparsed=unparsed,
     )
-    if path.is_dir():
-        files = sorted((path / "predictions").glob("*.parquet"))
-        if not files:
-            raise input_error("score", "path", "be a predictions file or a run folder with predictions", got=str(path))
-        results = score_folder(files, options)
+    training = None if training_file is None else read_table(training_file, function="score", parameter="training_file")
+    files = sorted((path / "predictions").glob("*.parquet")) if path.is_dir() and not more else []
+    if files:
+        results = score_folder(files, options, training=training)
+        found = {} if export is None else {str(p.metadata.get("set")): p for p in map(read_predictions, files)}
     else:
-        predictions = read_predictions(path)
-        named = {"--role": (role, "role"), "--group": (group, "group_id")}
+        named = {"--role": (role, DEFAULT_FIELDS.role), "--group": (group, DEFAULT_FIELDS.group)}
         named["--probabilities"] = (probabilities, "probabilities")
-        _check_named(named, predictions.table.column_names)
-        if label_names is not None:
-            predictions = named_labels(predictions, label, label_names.split(","))
-        if original_prediction is not None:
-            predictions = long_format(predictions, options.columns, original_prediction)
-        test = None if test_predictions is None else read_predictions(test_predictions)
-        name = predictions.metadata.get("set", path.stem)
-        results = {name: score_predictions(predictions, options, test=test)}
+        pairs = (label_names, original_prediction)
+        paths = [path, *(more or ())]
+        found, results = _score_files(paths, asked, options, named, pairs, test_predictions, training)
     results = to_strict_json(results)
     if output is not None:
         _write(output, results)
+    if export is not None and output_dir is not None:
+        from paraconsist.logs.export import export_lm_eval
+
+        for name in results:
+            for file in export_lm_eval(output_dir, name, results[name], found[name], options.columns):
+                typer.echo(f"wrote {file}", err=True)
     if as_json:
         typer.echo(json.dumps(results, indent=2, allow_nan=False))
     else:
-        show_results(results, figures=figures)
+        show_results(results, figures=figures, markdown=markdown)
+
+
+def _score_files(
+    paths: Sequence[Path],
+    asked: Any,
+    options: ScoreOptions,
+    named: Mapping[str, tuple[str, str]],
+    pairs: tuple[str | None, str | None],
+    test_predictions: Path | None,
+    training: pa.Table | None,
+) -> tuple[dict[str, Predictions], dict[str, Any]]:
+    """Read tables or logs and score each; return both, by set."""
+    from dataclasses import replace
+
+    from paraconsist.logs.reading import read_logs
+    from paraconsist.scoring.score import score as score_predictions
+    from paraconsist.scoring.wide import long_format, named_labels
+
+    label_names, original_prediction = pairs
+    found = read_logs(paths, asked)
+    test = None
+    if test_predictions is not None:
+        (test,) = read_logs([test_predictions], replace(asked, bucket="", original=None, strata=())).values()
+    results = {}
+    for name, predictions in found.items():
+        used = options
+        if "source" in predictions.metadata:  # a log: its reader made the columns
+            if label_names is not None or original_prediction is not None:
+                option = "label-names" if original_prediction is None else "original-prediction"
+                raise input_error("score", option, "be given for tables only", got=name, remedy="This is a log.")
+            used = replace(options, columns=_columns_of_log(predictions, options.columns.strata))
+        else:
+            _check_named(named, predictions.table.column_names)
+        columns = used.columns
+        if label_names is not None:
+            predictions = named_labels(predictions, columns.label, _split(label_names))
+        if original_prediction is not None:
+            predictions = long_format(predictions, columns, original_prediction)
+        found[name] = predictions
+        results[name] = score_predictions(predictions, used, test=test, training=training)
+        results[name]["warnings"] += predictions.metadata.get("notes", [])
+        if "source" in predictions.metadata:
+            results[name]["source"] = predictions.metadata["source"]
+    return found, results
+
+
+def _columns_of_log(predictions: Predictions, strata: Sequence[str] | None) -> Any:
+    from paraconsist.logs.format import GOLD_CONFIDENCE
+    from paraconsist.scoring.columns import ColumnNames
+
+    has = GOLD_CONFIDENCE in predictions.table.column_names
+    return ColumnNames(confidence=GOLD_CONFIDENCE if has else None, strata=strata or ())
+
+
+def _split(text: str) -> list[str]:
+    return text.split(",")
+
+
+def _check_export(export: str | None, output_dir: Path | None, *, shown: int) -> None:
+    if export not in (None, "lm-eval"):
+        raise input_error("score", "export", "be lm-eval", got=export)
+    if (export is None) != (output_dir is None):
+        missing = "export" if export is None else "output-dir"
+        raise input_error("score", missing, "be given too", got=None, remedy="--export lm-eval --output-dir FOLDER.")
+    if shown > 1:
+        raise input_error("score", "markdown", "not be given with --json", got=True, remedy="Choose one of them.")
 
 
 def _check_named(named: Mapping[str, tuple[str, str]], columns: Sequence[str]) -> None:
     """Refuse columns that the file lacks; only those that are called by default may be absent."""
     for option, (given, default) in named.items():
-        absent = [name for name in given.split(",") if name not in columns]
+        absent = [name for name in ([given] if given in columns else given.split(",")) if name not in columns]
         if absent and given != default:
             raise input_error(
                 "score",
@@ -134,7 +256,7 @@ def _write(output: Path, results: Mapping[str, Any]) -> None:
         ) from None
 
 
-def show_results(results: Mapping[str, Any], *, figures: bool = False) -> None:
+def show_results(results: Mapping[str, Any], *, figures: bool = False, markdown: bool = False) -> None:
     """Print the tables of every set; with `figures` also what lies behind the rates on pairs."""
     from rich.console import Console, RenderableType
     from rich.text import Text
@@ -142,8 +264,8 @@ def show_results(results: Mapping[str, Any], *, figures: bool = False) -> None:
     from paraconsist.reporting.figures import figure_tables
     from paraconsist.reporting.inconsistency import change_tables, inconsistency_tables
     from paraconsist.reporting.tables import result_tables
+    from paraconsist.reporting.unparsed import policy_tables
 
-    console = Console()
     parts: list[RenderableType] = []
     for name, result in results.items():
         if "paraphrastic_consistency" in result["measures"]:
@@ -151,8 +273,15 @@ def show_results(results: Mapping[str, Any], *, figures: bool = False) -> None:
         if "prediction_change" in result["measures"]:
             parts += change_tables(name, result)
     parts += inconsistency_tables(results)
+    parts += policy_tables(results)
     if figures:
         for name, result in results.items():
             parts += figure_tables(name, result)
+    if markdown:
+        from paraconsist.reporting.markdown import as_markdown
+
+        typer.echo(as_markdown(parts))
+        return
+    console = Console()
     for part in parts:
         console.print(part, soft_wrap=isinstance(part, Text))

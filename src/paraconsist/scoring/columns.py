@@ -273,11 +273,13 @@ def _roles(table: pa.Table, names: ColumnNames) -> NDArray[Any]:
     if names.role not in table.column_names:
         return np.full(table.num_rows, "paraphrase")
     roles = _plain(table, names.role, "--role")
-    known = np.isin(roles, ROLES)
-    if not known.all():
-        row = int(np.argmin(known))
+    distinct, codes = np.unique(roles, return_inverse=True)
+    lowered = np.char.lower(distinct) if distinct.dtype.kind == "U" else distinct  # Original is original
+    unknown = ~np.isin(lowered, ROLES)
+    if unknown.any():
+        row = int(np.argmax(unknown[codes]))
         raise input_error("score", names.role, f"be one of {', '.join(ROLES)}", got=roles[row].item(), row=row)
-    return roles
+    return lowered[codes]
 
 
 def _allowed(table: pa.Table, labels: NDArray[Any]) -> list[list[Any]] | None:

@@ -204,7 +204,8 @@ def _under(policy: str, name: str, rows: Rows, options: ScoreOptions) -> dict[st
 
 def _test_columns(rows: Rows, test: Rows, options: ScoreOptions) -> dict[str, Any]:
     given: dict[str, Any] = {"test_predictions": test.predictions, "test_references": test.labels}
-    if rows.confidences is not None and test.confidences is not None:
+    has_originals = bool((rows.roles == "original").any())
+    if rows.confidences is not None and test.confidences is not None and has_originals:
         assert rows.buckets is not None
         originals = rows.roles == "original"
         buckets, confidences = rows.buckets[originals].tolist(), rows.confidences[originals].tolist()

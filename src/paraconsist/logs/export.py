@@ -1,0 +1,185 @@
+"""Results and rows as lm-evaluation-harness writes them: ``results_<time>.json``, ``samples_<set>_<time>.jsonl``.
+
+What reads lm-eval's files reads these: its table maker, leaderboards, `datasets`, and `paraconsist score` itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from paraconsist import __version__
+from paraconsist.errors import input_error
+from paraconsist.predictions import Predictions
+from paraconsist.results import to_strict_json
+from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
+
+__all__ = ["export_lm_eval"]
+
+_UNPARSED = "[invalid]"
+#: Measures of which less is better; the others of `paraconsist` are better when larger.
+_LOWER = ("inconsistency", "rate", "vap", "variance")
+
+
+def export_lm_eval(
+    folder: Path,
+    name: str,
+    result: Mapping[str, Any],
+    predictions: Predictions,
+    columns: ColumnNames,
+    *,
+    now: datetime | None = None,
+) -> tuple[Path, Path]:
+    """Write one set's results and rows.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to; made where it is not there. The files go in a folder of the model's name, as lm-eval's do,
+        where the model is known.
+    name : str
+        The set: the task of the files.
+    result : mapping
+        What `paraconsist.scoring.score.score` returned for it.
+    predictions : Predictions
+        Its rows.
+    columns : ColumnNames
+        What their columns are called (ignored for logs, whose reader named them).
+    now : datetime, optional
+        The time in the files' names; by default the present.
+
+    Returns
+    -------
+    tuple of Path
+        The results file and the samples file.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be written.
+    """
+    if "source" in predictions.metadata:
+        columns = ColumnNames()
+    rows = read_rows(predictions, columns)
+    model = str(result.get("model") or "")
+    task = _safe(name)
+    time = (now or datetime.now()).isoformat().replace(":", "-")
+    target = folder / _safe(model) if model else folder
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        results_file, samples_file = target / f"results_{time}.json", target / f"samples_{task}_{time}.jsonl"
+        summary = json.dumps(to_strict_json(_results(task, result, rows, model)), indent=2, ensure_ascii=False)
+        results_file.write_text(summary + "\n", encoding="utf-8")
+        with samples_file.open("w", encoding="utf-8") as stream:
+            for sample in _samples(predictions, rows, columns):
+                stream.write(json.dumps(sample, ensure_ascii=False) + "\n")
+    except OSError as problem:
+        raise input_error(
+            "score", "output-dir", "be a folder that can be written", got=str(folder), remedy=f"{problem.strerror}."
+        ) from None
+    return results_file, samples_file
+
+
+def _results(task: str, result: Mapping[str, Any], rows: Rows, model: str) -> dict[str, Any]:
+    right = rows.predictions == rows.labels
+    n = len(rows)
+    accuracy = float(right.mean())
+    error = math.sqrt(accuracy * (1 - accuracy) / (n - 1)) if n > 1 else None
+    values: dict[str, Any] = {"alias": task, "acc,none": accuracy, "acc_stderr,none": error}
+    better: dict[str, bool] = {"acc": True}
+    for measure, found in result["measures"].items():
+        errors = found.get("standard_error") or {}
+        for key, value in found.items():
+            if isinstance(value, float) and key not in ("standard_error", "agreement"):
+                metric = key if key.startswith(measure) or measure == "paraphrastic_consistency" else f"{measure}_{key}"
+                values[f"{metric},none"] = value
+                values[f"{metric}_stderr,none"] = errors.get(key, "N/A")
+                better[metric] = not any(word in metric for word in _LOWER)
+    return {
+        "results": {task: values},
+        "group_subtasks": {task: []},
+        "configs": {task: {"task": task, "output_type": "multiple_choice" if _chosen(rows) else "generate_until"}},
+        "versions": {task: __version__},
+        "n-shot": {task: 0},
+        "higher_is_better": {task: better},
+        "n-samples": {task: {"original": n, "effective": n}},
+        "config": {"model": "paraconsist", "model_args": {"pretrained": model} if model else {}},
+        "git_hash": None,
+        "date": datetime.now().timestamp(),
+        "model_source": "paraconsist",
+        "model_name": model,
+        "model_name_sanitized": _safe(model),
+        "paraconsist_version": __version__,
+        "signatures": {measure: found.get("signature") for measure, found in result["measures"].items()},
+        "confidence_intervals": {
+            measure: found.get("confidence_interval") for measure, found in result["measures"].items()
+        },
+    }
+
+
+def _samples(predictions: Predictions, rows: Rows, columns: ColumnNames) -> Iterator[dict[str, Any]]:
+    """Yield the rows; `doc` has everything that the predictions file says of them."""
+    table = predictions.table
+    names = predictions.label_names
+    assert rows.buckets is not None
+    known = {columns.prediction, columns.bucket, *columns.probabilities, "raw_output"}
+    docs = table.select([c for c in table.column_names if c not in known]).to_pylist()
+    probabilities: Sequence[Any] = [None] * len(rows)
+    if len(columns.probabilities) == 1 and columns.probabilities[0] in table.column_names:
+        probabilities = table[columns.probabilities[0]].to_pylist()
+    raw = table["raw_output"].to_pylist() if "raw_output" in table.column_names else [None] * len(rows)
+    by_number = _chosen(rows)
+    right = rows.predictions == rows.labels
+    for i, doc in enumerate(docs):
+        label, prediction = rows.labels[i].item(), rows.predictions[i].item()
+        doc = {**doc, "bucket_id": rows.buckets[i].item(), "role": str(rows.roles[i])}
+        row = probabilities[i]
+        likely = by_number and row is not None and not rows.unparsed[i] and max(row) == row[prediction]
+        if likely:
+            logs = [str(math.log(p)) if p > 0 else "-inf" for p in row]
+            answers: list[Any] = [[one, "False"] for one in logs]
+            texts = [names[k] if k < len(names) else str(k) for k in range(len(row))]
+            responses: list[Any] = [[answer] for answer in answers]
+        else:
+            answers = [_UNPARSED if rows.unparsed[i] else _shown(prediction, names)]
+            texts = []
+            responses = [[raw[i] if raw[i] is not None else answers[0]]]
+        gold = str(label) if likely else _shown(label, names)
+        prompt = json.dumps(doc, default=str, ensure_ascii=False)
+        yield {
+            "doc_id": i,
+            "doc": json.loads(prompt),
+            "target": gold,
+            "arguments": {f"gen_args_{k}": {"arg_0": "", "arg_1": f" {text}"} for k, text in enumerate(texts)},
+            "resps": responses,
+            "filtered_resps": answers,
+            "filter": "none",
+            "metrics": ["acc"],
+            "doc_hash": _hash(prompt),
+            "prompt_hash": _hash(""),
+            "target_hash": _hash(gold),
+            "acc": float(right[i]),
+        }
+
+
+def _chosen(rows: Rows) -> bool:
+    return bool(rows.labels.dtype.kind != "U")
+
+
+def _shown(label: Any, names: Sequence[str]) -> str:
+    return names[label] if isinstance(label, int) and 0 <= label < len(names) else str(label)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _safe(name: str) -> str:
+    """Return a name that can be part of a file's, in lm-eval's manner."""
+    return re.sub(r"[\"<>:/|\\?*\[\]\s]+", "__", name).strip("_") or "results"

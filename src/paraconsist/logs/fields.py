@@ -1,0 +1,238 @@
+r"""A tiny language for "the value of this field": a path, a pattern, a comparison or a template. Nothing is evaluated.
+
+==============================  ==========================================================================
+``doc.question_id``             a field, by its path; a number picks an item of a list (``target.0``)
+``doc.id ~ "^(\d+)-"``          what the pattern's one group matches in the field
+``doc.id ~ "-0$"``              no group: true where the pattern matches, else false
+``doc.variant == "original"``   true or false; also ``!=``
+``{doc.set}-{doc.number}``      text with fields in it
+==============================  ==========================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paraconsist.errors import input_error
+
+__all__ = ["Fields", "Records", "Table", "is_expression", "value_of"]
+
+_WITH_TEXT = re.compile(r"""\s*(?P<path>[^\s~=!{}]+)\s*(?P<sign>~|==|!=)\s*(?P<quote>["'])(?P<text>.*)(?P=quote)\s*""")
+_IN_TEMPLATE = re.compile(r"\{([^{}]*)\}")
+
+
+class Fields(Protocol):
+    """Rows whose fields can be asked for by path."""
+
+    def column(self, path: str) -> pa.ChunkedArray | None:
+        """Return a field of every row, None where no row has it."""
+
+    def names(self) -> list[str]:
+        """Return the paths of all fields."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """An Arrow table; a column of structs has fields of its own."""
+
+    table: pa.Table
+
+    def column(self, path: str) -> pa.ChunkedArray | None:
+        """Return a field of every row; a column that is called like the whole path goes first."""
+        if path in self.table.column_names:
+            return self.table[path]
+        name, *steps = path.split(".")
+        column = self.table[name] if name in self.table.column_names else None
+        for place, step in enumerate(steps):
+            if column is None:
+                return None
+            kind, rest = column.type, ".".join(steps[place:])
+            if pa.types.is_struct(kind) and kind.get_field_index(rest) >= 0:  # a name with a point in it
+                return pc.struct_field(column, [rest])
+            if pa.types.is_struct(kind) and kind.get_field_index(step) >= 0:
+                column = pc.struct_field(column, [step])
+            elif _is_list(kind) and step.isdigit():
+                column = pa.chunked_array([_item(chunk, int(step)) for chunk in column.chunks], kind.value_type)
+            else:
+                return None
+        return column
+
+    def names(self) -> list[str]:
+        """Return the paths of all fields that hold one value."""
+        return [path for column in self.table.schema for path in _leaves(column.name, column.type)]
+
+
+@dataclass(frozen=True)
+class Records:
+    """Rows as mappings, whose fields need not be of one kind."""
+
+    rows: Sequence[Mapping[str, Any]]
+
+    def column(self, path: str) -> pa.ChunkedArray | None:
+        """Return a field of every row, as text where its values are of several kinds."""
+        values = [_walk(row, path.split(".")) for row in self.rows]
+        if all(value is None for value in values) and path not in self.names():
+            return None
+        try:
+            return pa.chunked_array([pa.array(values)])
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            return pa.chunked_array([pa.array([_as_text(value) for value in values])])
+
+    def names(self) -> list[str]:
+        """Return the paths of all fields that hold one value."""
+        return list(dict.fromkeys(path for row in self.rows for path in _paths("", row)))
+
+
+def is_expression(text: str) -> bool:
+    """Say whether `text` is more than a path."""
+    return _WITH_TEXT.fullmatch(text) is not None or "{" in text
+
+
+def value_of(fields: Fields, text: str, *, option: str, roots: Sequence[str] = ()) -> pa.ChunkedArray:
+    """Return what `text` stands for in every row.
+
+    Parameters
+    ----------
+    fields : Fields
+        n rows.
+    text : str
+        A path or an expression (see the module).
+    option : str
+        The option that it was given with, for messages.
+    roots : sequence of str
+        Where else a path may begin: with ``doc``, ``question_id`` is also ``doc.question_id``.
+
+    Returns
+    -------
+    pyarrow.ChunkedArray of length n
+        null where a row lacks the field.
+
+    Raises
+    ------
+    InputError
+        If no row has the field (the message names those there are), the pattern is none, or it matches
+        nothing in some row.
+    """
+    found = _WITH_TEXT.fullmatch(text)
+    if found is not None:
+        values = _texts(_field(fields, found["path"], option, roots))
+        if found["sign"] == "~":
+            return _matched(values, found["text"], text, option)
+        same = pc.fill_null(pc.equal(values, found["text"]), False)
+        return same if found["sign"] == "==" else pc.invert(same)
+    if "{" not in text:
+        return _field(fields, text.strip(), option, roots)
+    parts: list[Any] = []
+    end = 0
+    for place in _IN_TEMPLATE.finditer(text):
+        parts += [text[end : place.start()], _texts(_field(fields, place[1].strip(), option, roots))]
+        end = place.end()
+    if not parts:
+        raise input_error("score", option, "hold a field in each pair of braces", got=text)
+    return pc.binary_join_element_wise(*parts, text[end:], "")
+
+
+def _field(fields: Fields, path: str, option: str, roots: Sequence[str]) -> pa.ChunkedArray:
+    for full in (path, *(f"{root}.{path}" for root in roots)):
+        column = fields.column(full)
+        if column is not None:
+            return column
+    raise input_error(
+        "score",
+        option,
+        "name a column of the file",
+        got=path,
+        remedy=f"Its columns are {', '.join(_shown(fields.names()))}: say with --{option} which one it is.",
+    )
+
+
+def _shown(names: Sequence[str], most: int = 40) -> list[str]:
+    return [*names[:most], *([f"and {len(names) - most} more"] if len(names) > most else [])]
+
+
+def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return values as text: numbers in decimals, true and false in lower case, lists and structs as JSON."""
+    if pa.types.is_nested(column.type):
+        return pa.chunked_array([pa.array([_as_text(value) for value in column.to_pylist()], pa.string())])
+    return column.cast(pa.string())
+
+
+def _matched(values: pa.ChunkedArray, pattern: str, text: str, option: str) -> pa.ChunkedArray:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as problem:
+        raise input_error("score", option, f"hold a regular expression ({problem})", got=text) from None
+    if compiled.groups > 1:
+        raise input_error(
+            "score", option, "have at most one group", got=text, remedy="Write (?:...) for groups that are not wanted."
+        )
+    coded = values.combine_chunks().dictionary_encode()
+    distinct = [compiled.search(value) for value in coded.dictionary.to_pylist()]
+    if compiled.groups == 0:
+        answers = pa.array([match is not None for match in distinct], pa.bool_())
+        return pa.chunked_array([pc.fill_null(answers.take(coded.indices), False)])
+    answers = pa.array([None if match is None else match[1] for match in distinct], pa.string())
+    taken = answers.take(coded.indices)
+    if taken.null_count:
+        row = pc.index(taken.is_null(), True).as_py()
+        raise input_error(
+            "score",
+            option,
+            "match in every row",
+            got=values[row].as_py(),
+            row=row,
+            remedy=f"The expression is {text}.",
+        )
+    return pa.chunked_array([taken])
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _item(chunk: pa.Array, index: int) -> pa.Array:
+    """Return the item at `index` of every list, null where a list is shorter."""
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(chunk), 0).to_numpy(zero_copy_only=False))
+    starts = np.asarray(chunk.offsets.to_numpy(zero_copy_only=False))[:-1]
+    return chunk.values.take(pa.array(starts + index, pa.int64(), mask=lengths <= index))
+
+
+def _leaves(path: str, kind: pa.DataType) -> Iterable[str]:
+    if not pa.types.is_struct(kind):
+        return [path]
+    return [leaf for inner in kind for leaf in _leaves(f"{path}.{inner.name}", inner.type)]
+
+
+def _walk(value: Any, steps: Sequence[str]) -> Any:
+    for place, step in enumerate(steps):
+        if isinstance(value, Mapping):
+            rest = ".".join(steps[place:])
+            if rest in value:  # a key with a point in it
+                return value[rest]
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdigit():
+            value = value[int(step)] if int(step) < len(value) else None
+        else:
+            return None
+    return value
+
+
+def _paths(path: str, value: Any) -> Iterable[str]:
+    if not isinstance(value, Mapping):
+        return [path]
+    inner = ((f"{path}.{key}" if path else str(key), below) for key, below in value.items())
+    return [leaf for full, below in inner for leaf in _paths(full, below)]
+
+
+def _as_text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value)

@@ -1,0 +1,168 @@
+"""What a log format is: how it is recognised, how it is read, and what may be said about its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from paraconsist.errors import input_error
+from paraconsist.logs.fields import Fields, value_of
+from paraconsist.predictions import Predictions
+
+__all__ = ["DEFAULT_FIELDS", "GOLD_CONFIDENCE", "Asked", "Head", "LogFormat", "linked_columns", "unique_ids"]
+
+#: The column of the gold label's probability, where a log's choices differ from row to row.
+GOLD_CONFIDENCE = "gold_confidence"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user said of a log. Fields are paths or expressions (`paraconsist.logs.fields`).
+
+    Attributes
+    ----------
+    bucket, role, group : str
+        The fields of the bucket (empty for a full test set, which has none), of the row's place in it and of
+        what intervals resample. Under these default names the last two may be absent.
+    original : str, optional
+        A field or an expression that is true for originals, in place of `role`.
+    label, prediction, confidence : str, optional
+        Fields that stand in place of what the format says. With `label` alone the log's own verdict still
+        says what is right.
+    probabilities : sequence of str, optional
+        A field of lists, or one field a label.
+    strata : sequence of str
+        Fields to break results down by.
+    metric : str, optional
+        Which of the log's metrics (lm-eval) or scorers (inspect) says what is right.
+    filter : str, optional
+        Which of lm-eval's filters.
+    epoch : int, optional
+        Which of inspect's epochs; by default all.
+    """
+
+    bucket: str = "bucket_id"
+    role: str = "role"
+    group: str = "group_id"
+    original: str | None = None
+    label: str | None = None
+    prediction: str | None = None
+    confidence: str | None = None
+    probabilities: Sequence[str] | None = None
+    strata: Sequence[str] = ()
+    metric: str | None = None
+    filter: str | None = None
+    epoch: int | None = None
+
+
+DEFAULT_FIELDS = Asked()
+
+
+@dataclass(frozen=True)
+class Head:
+    """The beginning of a file: its first bytes, and its first line where that is a JSON object."""
+
+    start: bytes
+    first_row: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class LogFormat:
+    """One format.
+
+    Attributes
+    ----------
+    name : str
+        As it is called in messages and metadata.
+    what : str
+        What files of it are called, for messages.
+    recognises : callable
+        Path and `Head` -> whether the file is one.
+    read : callable
+        Path and `Asked` -> its predictions in the long format. The metadata hold ``set``, ``model`` and
+        ``source`` (format, tool, version, task, file and what was chosen), and ``notes`` for the reader.
+    pattern : str, optional
+        What its files are called in a folder.
+    options : tuple of str
+        Which of metric, filter and epoch mean something for it.
+    """
+
+    name: str
+    what: str
+    recognises: Callable[[Path, Head], bool]
+    read: Callable[[Path, Asked], Predictions]
+    pattern: str | None = None
+    options: tuple[str, ...] = ()
+
+
+def linked_columns(fields: Fields, asked: Asked, *, roots: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+    """Return the columns that link a log's rows: bucket, role, group, strata, under the long format's names.
+
+    A log without buckets (`asked.bucket` is empty: a full test set) has none of them.
+    """
+    if not asked.bucket:
+        return {}
+    found = {"bucket_id": value_of(fields, asked.bucket, option="bucket", roots=roots)}
+    if asked.original is not None:
+        flags = value_of(fields, asked.original, option="original", roots=roots)
+        found["role"] = _role_of(flags, asked.original)
+    else:
+        _add(found, "role", fields, asked.role, DEFAULT_FIELDS.role, roots)
+    _add(found, "group_id", fields, asked.group, DEFAULT_FIELDS.group, roots, option="group")
+    for name in asked.strata:
+        found[name] = value_of(fields, name, option="stratum", roots=roots)
+    return found
+
+
+def unique_ids(ids: Sequence[Any], path: Path, what: str) -> list[str]:
+    """Return row ids as text, or raise if one occurs twice."""
+    texts = [str(one) for one in ids]
+    if len(set(texts)) < len(texts):
+        first: dict[str, int] = {}
+        row, twice = next((i, one) for i, one in enumerate(texts) if first.setdefault(one, i) != i)
+        raise input_error(
+            "score",
+            "path",
+            f"have each {what} once",
+            got=twice,
+            row=row,
+            remedy=f"In {path.name} it is at row {first[twice]} too: were two models' logs, or two runs, put into "
+            "one file? Score each by itself, and compare them with `paraconsist compare`.",
+        )
+    return texts
+
+
+def _role_of(flags: pa.ChunkedArray, text: str) -> pa.ChunkedArray:
+    values = [str(flag).lower() for flag in flags.to_pylist()]
+    known = {"true": "original", "1": "original", "false": "paraphrase", "0": "paraphrase"}
+    wrong = next((row for row, value in enumerate(values) if value not in known), None)
+    if wrong is not None:
+        raise input_error(
+            "score",
+            "original",
+            "be true or false in every row",
+            got=flags[wrong].as_py(),
+            row=wrong,
+            remedy=f"Compare it, as in --original '{text} == \"...\"'.",
+        )
+    return pa.chunked_array([pa.array([known[value] for value in values])])
+
+
+def _add(
+    found: dict[str, pa.ChunkedArray],
+    column: str,
+    fields: Fields,
+    text: str,
+    default: str,
+    roots: Sequence[str],
+    *,
+    option: str = "role",
+) -> None:
+    """Add a column that may be absent only where the user named none."""
+    if text == default and all(fields.column(full) is None for full in (text, *(f"{r}.{text}" for r in roots))):
+        return
+    found[column] = value_of(fields, text, option=option, roots=roots)

@@ -1,0 +1,303 @@
+"""inspect_ai: ``.eval`` logs (a zip of JSON, compressed with zstd) and ``.json`` logs (tried with 0.3.285)."""
+
+from __future__ import annotations
+
+import json
+import string
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from paraconsist.errors import input_error
+from paraconsist.logs.answers import Judged, verdicts
+from paraconsist.logs.fields import Records
+from paraconsist.logs.format import Asked, Head, LogFormat, linked_columns, unique_ids
+from paraconsist.predictions import Predictions
+
+__all__ = ["INSPECT"]
+
+_ZSTD = 93
+_ATTACHMENT = "attachment://"
+_VALUES = {"C": 1.0, "I": 0.0, "N": 0.0}
+_KEPT = ("id", "epoch", "input", "choices", "target", "metadata", "scores", "store")
+_ROOTS = ("metadata",)
+
+
+def recognises(path: Path, head: Head) -> bool:
+    """Say whether a file is an inspect log: its zip holds a header or the start of one, or its JSON is one."""
+    if head.start.startswith(b"PK") and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            return bool({"header.json", "_journal/start.json"} & set(archive.namelist()))
+    beginning = b"".join(head.start[:4096].split())
+    return beginning.startswith(b'{"version":') and b'"status":' in beginning and b'"eval":' in beginning
+
+
+def read(path: Path, asked: Asked) -> Predictions:
+    """Read one log.
+
+    Raises
+    ------
+    InputError
+        If the run did not succeed, samples were invalidated or are there twice, a field is missing, or no
+        scorer says right or wrong.
+    """
+    header, samples = _from_json(path) if path.suffix.lower() == ".json" else _from_zip(path)
+    _check_finished(header, path)
+    samples = _of_epoch(samples, asked.epoch, path)
+    if not samples:
+        raise input_error("score", "path", "hold at least one sample", got=str(path))
+    scorer = _scorer(header, samples, asked.metric)
+    fields = Records([_row(sample) for sample in samples])
+    notes = _notes(header, samples, path)
+    judged = _judged(samples, scorer, compared=asked.prediction is not None)
+    columns, label_names = judged.columns(fields, asked, _ROOTS)
+    linked = linked_columns(fields, asked, roots=_ROOTS)
+    epochs = [int(sample.get("epoch", 1)) for sample in samples]
+    several = len(set(epochs)) > 1
+    ids = [str(sample["id"]) + (f" epoch {epoch}" if several else "") for sample, epoch in zip(samples, epochs)]  # noqa: B905
+    ids = unique_ids(ids, path, "sample")
+    if several:
+        linked = _by_epoch(linked, epochs)
+        notes.append(
+            f"{len(set(epochs))} epochs: wordings are compared within an epoch, and intervals resample buckets "
+            "with all their epochs (--epoch N scores one of them)"
+        )
+    run = header["eval"]
+    said = {
+        "set": run.get("task") or path.stem,
+        "model": {"model": run.get("model")},
+        "source": {
+            "format": INSPECT.name,
+            "tool": "inspect_ai",
+            "version": (run.get("packages") or {}).get("inspect_ai"),
+            "task_version": run.get("task_version"),
+            "file": path.name,
+            "scorer": scorer,
+            "reported": _reported(header, scorer),
+        },
+        "notes": notes,
+    }
+    if label_names is not None:
+        said["label_names"] = label_names
+    return Predictions(pa.table({"example_id": pa.array(ids), **linked, **columns}), said)
+
+
+def _from_zip(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    try:
+        with zipfile.ZipFile(path) as archive, path.open("rb") as stream:
+            entries = {info.filename: info for info in archive.infolist()}
+            if "header.json" not in entries:
+                raise input_error(
+                    "score",
+                    "path",
+                    "be the log of a run that ended",
+                    got=str(path),
+                    remedy="It has a start and no end: the run was killed, or is still going. "
+                    "`inspect log` can recover what it did.",
+                )
+            header = json.loads(_content(stream, archive, entries["header.json"]))
+            found = [
+                _without_events(json.loads(_content(stream, archive, info)))
+                for name, info in entries.items()
+                if name.startswith("samples/") and name.endswith(".json")
+            ]
+    except (zipfile.BadZipFile, OSError, ValueError, struct.error, zlib.error) as problem:
+        if isinstance(problem, ValueError) and type(problem) is not json.JSONDecodeError and "score:" in str(problem):
+            raise
+        raise _not_whole(path) from None
+    return header, found
+
+
+def _without_events(sample: dict[str, Any]) -> dict[str, Any]:
+    """Drop what no one asks for and most of the memory goes to."""
+    return {name: value for name, value in sample.items() if name not in ("events", "messages", "events_data")}
+
+
+def _not_whole(path: Path) -> Exception:
+    return input_error(
+        "score",
+        "path",
+        "be a readable, whole file",
+        got=str(path),
+        remedy="It begins like a log of inspect_ai and is cut short or damaged: copy it again.",
+    )
+
+
+def _content(stream: Any, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Return an entry's bytes; Python's zipfile reads zstd from 3.14 on only."""
+    if info.compress_type != _ZSTD:
+        return archive.read(info)
+    stream.seek(info.header_offset)
+    name_length, extra_length = struct.unpack("<26xHH", stream.read(30))
+    stream.seek(name_length + extra_length, 1)
+    packed = stream.read(info.compress_size)
+    content: bytes = pa.Codec("zstd").decompress(packed, decompressed_size=info.file_size, asbytes=True)
+    if zlib.crc32(content) != info.CRC:
+        raise zipfile.BadZipFile(info.filename)
+    return content
+
+
+def _from_json(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    try:
+        log = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise _not_whole(path) from None
+    return log, log.get("samples") or []
+
+
+def _check_finished(header: Mapping[str, Any], path: Path) -> None:
+    status = header.get("status")
+    if status != "success" or not header.get("results"):
+        why = (header.get("error") or {}).get("message", "")
+        raise input_error(
+            "score",
+            "path",
+            "be the log of a run that succeeded",
+            got=status if status != "success" else "no results",
+            remedy=f"{path.name} did not end well{f' ({why})' if why else ''}: `inspect eval-retry` goes on with it.",
+        )
+    if header.get("invalidated"):
+        raise input_error(
+            "score", "path", "hold valid samples", got=path.name, remedy="Some were marked as invalid: run them again."
+        )
+
+
+def _of_epoch(samples: list[dict[str, Any]], wanted: int | None, path: Path) -> list[dict[str, Any]]:
+    if wanted is None:
+        return samples
+    epochs = sorted({int(sample.get("epoch", 1)) for sample in samples})
+    if wanted not in epochs:
+        shown = ", ".join(map(str, epochs))
+        raise input_error("score", "epoch", f"be one of the log's ({shown})", got=wanted, remedy=f"See {path.name}.")
+    return [sample for sample in samples if int(sample.get("epoch", 1)) == wanted]
+
+
+def _scorer(header: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], wanted: str | None) -> str:
+    names = list(dict.fromkeys(name for sample in samples for name in sample.get("scores") or {}))
+    if wanted is not None:
+        if wanted.partition(".")[0] not in names:
+            raise input_error("score", "metric", f"be one of the log's scorers ({', '.join(names)})", got=wanted)
+        return wanted
+    if not names:
+        raise input_error(
+            "score", "path", "be the log of a scored run", got="no scores", remedy="`inspect score` adds them."
+        )
+    headline = (header["results"].get("headline") or {}).get("score")
+    return str(headline) if headline in names else names[0]
+
+
+def _row(sample: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a sample that can be asked for, with long texts put back in."""
+    kept = {name: sample[name] for name in _KEPT if sample.get(name) not in (None, {}, [])}
+    kept["completion"] = (sample.get("output") or {}).get("completion", "")
+    attached = sample.get("attachments") or {}
+    row: dict[str, Any] = _with_attachments(kept, attached) if attached else kept
+    return row
+
+
+def _with_attachments(value: Any, attached: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return attached.get(value.removeprefix(_ATTACHMENT), value) if value.startswith(_ATTACHMENT) else value
+    if isinstance(value, Mapping):
+        return {key: _with_attachments(inner, attached) for key, inner in value.items()}
+    return [_with_attachments(inner, attached) for inner in value] if isinstance(value, list) else value
+
+
+def _notes(header: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], path: Path) -> list[str]:
+    notes = []
+    failed = sum(not sample.get("scores") for sample in samples)
+    if failed:
+        notes.append(
+            f"{failed} of {len(samples)} samples of {path.name} have no score (they ended in an error or were cut "
+            "off): they count as unparsed here, and inspect's own accuracy leaves them out"
+        )
+    return notes
+
+
+def _reported(header: Mapping[str, Any], scorer: str) -> float | None:
+    for score in header["results"].get("scores") or []:
+        if score.get("name") == scorer and "accuracy" in (score.get("metrics") or {}):
+            return float(score["metrics"]["accuracy"]["value"])
+    return None
+
+
+def _judged(samples: Sequence[Mapping[str, Any]], scorer: str, *, compared: bool) -> Judged:
+    name, _, part = scorer.partition(".")
+    scores = [(sample.get("scores") or {}).get(name) for sample in samples]
+    values = [None if score is None else _value(score.get("value"), part) for score in scores]
+    others = list(dict.fromkeys(one for sample in samples for one in sample.get("scores") or {}))
+    right = None if compared else verdicts([0.0 if s is None else v for s, v in zip(scores, values)], scorer, others)  # noqa: B905
+    told = [None if score is None else score.get("answer") for score in scores]
+    if all(answer is None for answer in told):  # the scorer keeps no answers
+        told = [None if s is None else _completion(sample) for s, sample in zip(scores, samples, strict=True)]
+    no_answer = [score is None or score.get("value") == "N" for score in scores]
+    answers = [
+        None if none or answer is None or not str(answer).strip() else str(answer)
+        for none, answer in zip(no_answer, told, strict=True)
+    ]
+    targets = [_target(sample.get("target")) for sample in samples]
+    letters = _letters(samples, targets, answers)
+    if letters is not None:
+        choices = [[str(one) for one in sample["choices"]] for sample in samples]
+        return Judged(*letters, right, choices, raw=[_completion(sample) for sample in samples])
+    return Judged(targets, answers, right, raw=[_completion(sample) for sample in samples])
+
+
+def _value(value: Any, part: str) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(part, value) if part else value
+    return _VALUES.get(value, value) if isinstance(value, str) else value
+
+
+def _completion(sample: Mapping[str, Any]) -> str:
+    return str((sample.get("output") or {}).get("completion") or "")
+
+
+def _target(target: Any) -> str:
+    return " | ".join(map(str, target)) if isinstance(target, list) else str(target)
+
+
+def _letters(
+    samples: Sequence[Mapping[str, Any]], targets: Sequence[str], answers: Sequence[str | None]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+    """Return places among the choices where every target and answer is one letter of them, else None."""
+    sizes = [len(sample.get("choices") or []) for sample in samples]
+    letters = string.ascii_uppercase
+
+    def places(texts: Sequence[str | None]) -> list[int] | None:
+        found = []
+        for text, size in zip(texts, sizes, strict=True):
+            place = -1 if text is None else letters.find(text.strip()) if len(text.strip()) == 1 else -2
+            if place >= size or (text is not None and place < 0):
+                return None
+            found.append(place)
+        return found
+
+    gold, chosen = places(targets), places(answers)
+    if gold is None or chosen is None or not all(sizes):
+        return None
+    return np.array(gold), np.array(chosen)
+
+
+def _by_epoch(linked: dict[str, pa.ChunkedArray], epochs: Sequence[int]) -> dict[str, pa.ChunkedArray]:
+    """Make each epoch of a bucket a bucket of its own, and the bucket their group."""
+    buckets = linked["bucket_id"].cast(pa.string()).to_pylist()
+    ids = [None if bucket is None else f"{bucket} epoch {epoch}" for bucket, epoch in zip(buckets, epochs, strict=True)]
+    return {**linked, "bucket_id": pa.chunked_array([ids]), "group_id": linked.get("group_id", linked["bucket_id"])}
+
+
+INSPECT = LogFormat(
+    name="inspect_ai",
+    what=".eval or .json log of inspect_ai",
+    recognises=recognises,
+    read=read,
+    pattern="*.eval",
+    options=("metric", "epoch"),
+)
