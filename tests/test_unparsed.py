@@ -129,5 +129,7 @@ def test_the_command_shows_every_policy(capsys, tmp_path):
     assert stop.value.code == 0
     out = capsys.readouterr().out
     assert "What unparsed answers count as (per cent)" in out
-    (line,) = (line for line in out.splitlines() if line.strip().startswith("mine (semantic)"))
-    assert [part for part in line.split() if part[0].isdigit()] == ["33.3", "66.7", "50.0", "33.3"]
+    lines = [line.split() for line in out.splitlines()]
+    assert ["mine", "(semantic)", "33.3", "wrong", "66.7", "[22.3,", "95.7]"] in lines
+    assert ["*", "own", "class", "50.0", "[11.8,", "88.2]"] in lines
+    assert ["drop", "bucket", "33.3", "[0.8,", "90.6]"] in lines

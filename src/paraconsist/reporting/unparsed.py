@@ -28,7 +28,6 @@ def policy_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[Renderab
     told = {name: result for name, result in results.items() if result["by_policy"]}
     if not told:
         return
-    policies = list(next(iter(told.values()))["by_policy"])
     table = Table(
         box=SIMPLE_HEAD,
         title="What unparsed answers count as (per cent)",
@@ -36,24 +35,26 @@ def policy_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[Renderab
         title_style="bold",
     )
     table.add_column("set (measure)")
-    table.add_column("unparsed", justify="right")
-    for policy in policies:
-        table.add_column(policy.replace("_", " "), justify="right", no_wrap=True)
+    table.add_column("unparsed", justify="right", no_wrap=True)
+    table.add_column("counts as", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("interval", justify="right", no_wrap=True)
     for name, result in told.items():
         for measure in result["measures"]:
-            shown = [_shown(result["by_policy"][policy][measure]) for policy in policies]
-            table.add_row(
-                escape(f"{name} ({_SHORT.get(measure, measure)})"), f"{100 * result['unparsed_rate']:.1f}", *shown
-            )
+            first = (escape(f"{name} ({_SHORT.get(measure, measure)})"), f"{100 * result['unparsed_rate']:.1f}")
+            for policy, found in result["by_policy"].items():
+                chosen = "*" if policy == result["unparsed_policy"] else " "
+                table.add_row(*first, f"{chosen} {policy.replace('_', ' ')}", *_shown(found[measure]))
+                first = ("", "")
     yield table
+    yield "* is what the tables above are of."
 
 
-def _shown(found: Mapping[str, Any] | None) -> str:
+def _shown(found: Mapping[str, Any] | None) -> tuple[str, str]:
     if found is None:
-        return "-"
+        return "-", ""
     (value,) = (value for key, value in found.items() if key != "confidence_interval")
     low, high = found["confidence_interval"]
     if value is None or value != value:
-        return "-"
-    interval = "" if low is None or low != low else f" [{100 * low:.1f}, {100 * high:.1f}]"
-    return f"{100 * value:.1f}{interval}"
+        return "-", ""
+    return f"{100 * value:.1f}", "" if low is None or low != low else f"[{100 * low:.1f}, {100 * high:.1f}]"
