@@ -13,7 +13,7 @@ import pytest
 # Nothing of the user's caches is read or written, and nothing asks the network. Set before any library is imported.
 _CACHES = tempfile.mkdtemp(prefix="paraconsist-tests-")
 atexit.register(shutil.rmtree, _CACHES, ignore_errors=True)
-os.environ.update(HF_HOME=_CACHES, HF_HUB_OFFLINE="1")
+os.environ.update(HF_HOME=_CACHES, PARACONSIST_CACHE=_CACHES, HF_HUB_OFFLINE="1")
 for _name in ("HF_DATASETS_CACHE", "HF_MODULES_CACHE", "HF_EVALUATE_CACHE", "HF_METRICS_CACHE", "HF_HUB_CACHE"):
     os.environ.pop(_name, None)
 

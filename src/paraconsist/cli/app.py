@@ -25,6 +25,7 @@ from paraconsist.cli.push import push
 from paraconsist.cli.run import run
 from paraconsist.cli.score import score
 from paraconsist.cli.train import train
+from paraconsist.cli.transform import transform
 from paraconsist.errors import InputError, input_error
 
 __all__ = ["app", "main"]
@@ -50,6 +51,7 @@ for _name, _command in (
     ("score", score),
     ("gate", gate),
     ("perturb", perturb),
+    ("transform", transform),
     ("push", push),
     ("list", list_),
 ):

@@ -1,0 +1,220 @@
+"""``paraconsist transform``: a file's texts transformed, what was changed, and the sheet to check it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from paraconsist.errors import input_error
+
+if TYPE_CHECKING:
+    from paraconsist.transforms.soundness import Soundness
+
+__all__ = ["transform"]
+
+
+def transform(
+    file: Annotated[
+        Path | None, typer.Argument(help="Rows with texts: a CSV, TSV, JSONL or Parquet file.", show_default=False)
+    ] = None,
+    transformation_name: Annotated[
+        str | None,
+        typer.Option(
+            "--transformation",
+            help="wordnet_nouns, dictionary, suffix, or module:function, yours from text to text. "
+            "By default wordnet_nouns, or dictionary if one is given.",
+        ),
+    ] = None,
+    columns: Annotated[str, typer.Option(help="Columns to transform, with commas between.")] = "premise,hypothesis",
+    output: Annotated[Path | None, typer.Option(help="The file to write: .csv, .tsv, .jsonl or .parquet.")] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=VALUE, an option of the transformation, such as surface=plain; repeat for several."),
+    ] = None,
+    dictionary: Annotated[
+        Path | None, typer.Option(help="dictionary: a CSV or TSV with columns key and value, or a JSON object.")
+    ] = None,
+    block_list: Annotated[
+        str | None, typer.Option(help="Words never to replace, one a line in a text file; none for no list.")
+    ] = None,
+    corpus: Annotated[
+        list[Path] | None, typer.Option(help="Fit to these files (all splits, say) in place of FILE; repeat.")
+    ] = None,
+    save_dictionary: Annotated[
+        Path | None, typer.Option(help="Write the substitutions that were found, .csv: --dictionary reads it.")
+    ] = None,
+    sheet: Annotated[
+        Path | None, typer.Option(help="Write a random sample of changed rows to mark by hand, CSV.")
+    ] = None,
+    sheet_size: Annotated[int, typer.Option(min=1, help="Rows of the sheet.")] = 400,
+    sheet_read: Annotated[Path | None, typer.Option(help="Read a marked sheet, and nothing else.")] = None,
+    label_column: Annotated[
+        str, typer.Option(help="Labels, for lengths by label and the sheet, where there.")
+    ] = "label",
+    seed: Annotated[int, typer.Option(min=0, help="Of the sheet's sample.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    overwrite: Annotated[bool, typer.Option(help="Replace files that are there.")] = False,
+) -> None:
+    """Change texts by synonyms, a dictionary, a suffix or your function; report it, and sample it for checking."""
+    from paraconsist.cli.transformed_files import check_files
+
+    if sheet_read is not None:
+        if file is not None or output is not None or sheet is not None:
+            raise input_error("transform", "sheet_read", "be given without a file, an output or another sheet")
+        _say_soundness(sheet_read, as_json)
+        return
+    if file is None or output is None:
+        raise input_error(
+            "transform", "file", "be given with --output", remedy="Or give --sheet-read SHEET to read a marked sheet."
+        )
+    check_files([file for file in (output, sheet, save_dictionary) if file is not None], output, overwrite=overwrite)
+    name = transformation_name or ("wordnet_nouns" if dictionary is None else "dictionary")
+    options = _options(option or (), dictionary, block_list)
+    report = _transform(
+        file,
+        output,
+        name,
+        options,
+        columns=[column.strip() for column in columns.split(",") if column.strip()],
+        corpus=corpus or (),
+        label_column=label_column,
+        save_dictionary=save_dictionary,
+        sheet=sheet,
+        sheet_size=sheet_size,
+        seed=seed,
+    )
+    if as_json:
+        typer.echo(json.dumps(_without_nan(report), indent=2, ensure_ascii=False))
+        return
+    for line in _lines(report):
+        typer.echo(line)
+    typer.echo(f"Written: {output}")
+    if sheet is not None:
+        typer.echo(f"{report['sheet_rows']:,} changed rows to check: fill in `valid` (yes or no) of {sheet}, then")
+        typer.echo(f"  paraconsist transform --sheet-read {sheet}")
+
+
+def _transform(
+    file: Path,
+    output: Path,
+    name: str,
+    options: dict[str, Any],
+    *,
+    columns: Sequence[str],
+    corpus: Sequence[Path],
+    label_column: str,
+    save_dictionary: Path | None,
+    sheet: Path | None,
+    sheet_size: int,
+    seed: int,
+) -> dict[str, Any]:
+    from paraconsist.cli.transformed_files import labels_of, read_rows, texts_of, write_rows
+    from paraconsist.transforms.change_statistics import lengths_by_label
+    from paraconsist.transforms.dictionary import FittedDictionary
+    from paraconsist.transforms.registry import apply_to_columns, transformation
+    from paraconsist.transforms.soundness import write_soundness_sheet
+    from paraconsist.transforms.word_files import write_dictionary
+
+    made = transformation(name, **options)
+    rows = read_rows(file)
+    texts = texts_of(rows, columns, file)
+    seen = [texts] if not corpus else [texts_of(read_rows(path), columns, path) for path in corpus]
+    fitted = made.fit([text for part in seen for values in part.values() for text in values])
+    if save_dictionary is not None and not isinstance(fitted, FittedDictionary):
+        raise input_error("transform", "save_dictionary", "be given with wordnet_nouns or dictionary", got=name)
+    changed = apply_to_columns(fitted, texts, made.name)
+    before, after = (list(zip(*side.values(), strict=True)) for side in (texts, changed))
+    labels = labels_of(rows, label_column)
+    report = {"transformation": made.name, "parameters": dict(made.parameters), **fitted.report(before, after)}
+    if labels is not None:
+        report["by_label"] = lengths_by_label(before, after, labels)
+    if sheet is not None:
+        report["sheet_rows"] = write_soundness_sheet(
+            sheet, before, after, columns=columns, name=made.name, labels=labels, size=sheet_size, seed=seed
+        )
+    if save_dictionary is not None and isinstance(fitted, FittedDictionary):
+        write_dictionary(fitted.dictionary, save_dictionary)
+    write_rows(rows, changed, output)
+    return report
+
+
+def _options(given: Sequence[str], dictionary: Path | None, block_list: str | None) -> dict[str, Any]:
+    import yaml
+
+    options: dict[str, Any] = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise input_error("transform", "option", "be NAME=VALUE", got=item)
+        try:
+            options[name.replace("-", "_")] = yaml.safe_load(value)  # true, 5, [a, b], words
+        except yaml.YAMLError:
+            options[name.replace("-", "_")] = value
+    if dictionary is not None:
+        options["dictionary"] = str(dictionary)
+    if block_list is not None:
+        options["block_list"] = None if block_list == "none" else block_list
+    return options
+
+
+def _lines(report: dict[str, Any]) -> list[str]:
+    n, changed = report["n_items"], report["n_changed"]
+    lines = [
+        f"{report['transformation']}: {changed:,} of {n:,} rows changed ({100 * report['share_changed']:.1f} %), "
+        f"{report['words_changed_per_item']:.2f} words a row; "
+        f"mean length {report['mean_words']:.2f} -> {report['mean_words_changed']:.2f} words",
+    ]
+    tagger = report.get("tagger")
+    if tagger is not None:
+        lines.append(
+            f"  nouns by {tagger}; {report['dictionary_size']:,} words have a substitute, "
+            f"{report['n_distinct_substitutions']:,} of them occur"
+        )
+    if report["non_noun_share"] is not None:
+        how = "in its context" if str(tagger).startswith("spacy") else "by its commonest use"
+        lines.append(f"  {100 * report['non_noun_share']:.1f} % of the replaced words are no noun {how}")
+    lines += [
+        f"  {label}: {row['n_items']:,} rows, {row['mean_words']:.2f} -> {row['mean_words_changed']:.2f} words"
+        for label, row in report.get("by_label", {}).items()
+    ]
+    if not report["n_changed"]:
+        return [*lines, "  no word was changed: only case, punctuation or white space"]
+    frequent = ", ".join(
+        f"{m['before'] or '(added)'} -> {m['after'] or '(removed)'} ({m['n']:,})" for m in report["most_frequent"][:10]
+    )
+    return [*lines, f"  most frequent: {frequent}"]
+
+
+def _say_soundness(path: Path, as_json: bool) -> None:
+    from paraconsist.transforms.soundness import read_soundness
+
+    found: Soundness = read_soundness(path)
+    if as_json:
+        typer.echo(json.dumps(_without_nan(found.to_dict()), indent=2))
+        return
+    if not found.n_marked:
+        raise input_error(
+            "transform",
+            "sheet_read",
+            "have marked rows",
+            got=str(path),
+            remedy="Fill in its column `valid`: yes or no.",
+        )
+    typer.echo(
+        f"{found.n_sound:,} of {found.n_marked:,} marked rows are sound: {100 * found.share:.1f} % "
+        f"[{100 * found.low:.1f}, {100 * found.high:.1f}] ({100 * found.confidence_level:g} % Clopper-Pearson)"
+    )
+    if found.n_open:
+        typer.echo(f"  {found.n_open:,} rows are not marked yet and not counted")
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(entry) for entry in value]
+    return None if isinstance(value, float) and value != value else value

@@ -1,0 +1,150 @@
+"""What a transformation did to its texts: share changed, words changed, lengths, commonest substitutions.
+
+These are the figures of Salvatore et al. (2023): share of modified items, Figure 8, Table 15 and the length tables.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
+from math import nan
+from typing import Any
+
+from paraconsist.errors import input_error
+from paraconsist.transforms.interface import Items, Substitution
+from paraconsist.transforms.replacing import plain_text
+
+__all__ = ["change_statistics", "differences", "lengths_by_label"]
+
+_MOST_FREQUENT = 20
+
+
+def change_statistics(
+    texts: Items,
+    changed: Items,
+    *,
+    substitutions: Callable[[str], Sequence[Substitution]] | None = None,
+    nouns: Callable[[str], Sequence[bool]] | None = None,
+    n_frequent: int = _MOST_FREQUENT,
+) -> dict[str, Any]:
+    """Return what was changed, item by item; case and punctuation do not count.
+
+    Parameters
+    ----------
+    texts, changed : sequences, one entry an item
+        A text, or the texts of an item (premise and hypothesis), before and after.
+    substitutions : callable, optional
+        Text -> the words replaced in it, where the transformation knows; by default the two texts are compared.
+    nouns : callable, optional
+        Text -> for each of its words (`words_of`), in order, whether it is a noun there.
+    n_frequent : int
+        How many of the commonest substitutions to list.
+
+    Returns
+    -------
+    dict
+        `n_items`, `n_changed`, `share_changed`, `words_changed_per_item` (over all items), `mean_words`,
+        `mean_words_changed` (mean lengths before and after), `n_substitutions`, `most_frequent` (list of
+        before, after, n), `non_noun_share` (of the substitutions; None where it is not known).
+        Shares and means of nothing are nan.
+
+    Raises
+    ------
+    InputError
+        If the lengths differ.
+    """
+    if len(texts) != len(changed):
+        raise input_error("change_statistics", "changed", f"have {len(texts)} entries, as texts has", got=len(changed))
+    counts: Counter[Substitution] = Counter()
+    n_changed = n_words_changed = n_non_noun = 0
+    before: list[int] = []
+    after: list[int] = []
+    seen: dict[tuple[str, str], tuple[list[Substitution], int, int, int]] = {}
+    for item, new_item in zip(texts, changed, strict=True):
+        lengths = [0, 0]
+        is_changed = False
+        for pair in zip(_texts(item), _texts(new_item), strict=True):
+            if pair not in seen:
+                seen[pair] = _one(*pair, substitutions, nouns)
+            made, n_before, n_after, non_nouns = seen[pair]
+            counts.update(made)
+            n_words_changed += len(made)
+            n_non_noun += non_nouns
+            is_changed = is_changed or bool(made)
+            lengths[0] += n_before
+            lengths[1] += n_after
+        n_changed += is_changed
+        before.append(lengths[0])
+        after.append(lengths[1])
+    n = len(texts)
+    return {
+        "n_items": n,
+        "n_changed": n_changed,
+        "share_changed": n_changed / n if n else nan,
+        "words_changed_per_item": n_words_changed / n if n else nan,
+        "mean_words": _mean(before),
+        "mean_words_changed": _mean(after),
+        "n_substitutions": n_words_changed,
+        "n_distinct_substitutions": len(counts),
+        "most_frequent": [
+            {"before": made.before, "after": made.after, "n": times}
+            for made, times in sorted(counts.items(), key=lambda c: (-c[1], c[0].before, c[0].after))[:n_frequent]
+        ],
+        "non_noun_share": None if nouns is None else n_non_noun / n_words_changed if n_words_changed else nan,
+    }
+
+
+def lengths_by_label(
+    texts: Items,
+    changed: Items,
+    labels: Sequence[str],
+) -> dict[str, dict[str, float]]:
+    """Return for each label `n_items`, `mean_words` and `mean_words_changed` (S23's length tables)."""
+    groups: defaultdict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for label, item, new_item in zip(labels, texts, changed, strict=True):
+        for side, entry in zip(groups[label], (item, new_item), strict=True):
+            side.append(sum(len(plain_text(text).split()) for text in _texts(entry)))
+    return {
+        label: {"n_items": len(old), "mean_words": _mean(old), "mean_words_changed": _mean(new)}
+        for label, (old, new) in sorted(groups.items())
+    }
+
+
+def _one(
+    text: str,
+    new: str,
+    substitutions: Callable[[str], Sequence[Substitution]] | None,
+    nouns: Callable[[str], Sequence[bool]] | None,
+) -> tuple[list[Substitution], int, int, int]:
+    words, new_words = plain_text(text).split(), plain_text(new).split()
+    made = list(substitutions(text)) if substitutions is not None else differences(words, new_words)
+    non_nouns = 0
+    if nouns is not None:
+        flags = nouns(text)
+        non_nouns = sum(one.word is not None and not flags[one.word] for one in made)
+    return made, len(words), len(new_words), non_nouns
+
+
+def differences(words: Sequence[str], new_words: Sequence[str]) -> list[Substitution]:
+    """Return where two lists of words differ, word for word where as many stand on both sides.
+
+    Words that were only added, or only removed, are one difference with the other side empty.
+    """
+    made = []
+    for kind, i, j, k, m in SequenceMatcher(None, words, new_words, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        if j - i == m - k:
+            made += [Substitution(a, b) for a, b in zip(words[i:j], new_words[k:m], strict=True)]
+        else:
+            made.append(Substitution(" ".join(words[i:j]), " ".join(new_words[k:m])))
+    return made
+
+
+def _texts(item: str | Sequence[str]) -> Sequence[str]:
+    return (item,) if isinstance(item, str) else item
+
+
+def _mean(values: Sequence[int]) -> float:
+    return sum(values) / len(values) if values else nan

@@ -1,0 +1,185 @@
+"""What a transformation is: fitted to a corpus once, then a function from texts to texts that reports what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from paraconsist.errors import input_error
+
+__all__ = [
+    "Fitted",
+    "HasSurface",
+    "Substitution",
+    "Transformation",
+    "apply_to_columns",
+    "checked_text",
+    "checked_texts",
+]
+
+
+#: A text an item, or the texts of each item (premise and hypothesis).
+Items: TypeAlias = Sequence[str] | Sequence[Sequence[str]]
+
+
+class Fitted(Protocol):
+    """A transformation that has seen its corpus."""
+
+    def apply(self, texts: Sequence[str]) -> list[str]:
+        """Return each text's transformed form, in order; never an empty text where there was one."""
+        ...
+
+    def report(self, texts: Items, changed: Items) -> dict[str, Any]:
+        """Return what was done, item by item (a text, or an item's texts): shares and counts."""
+        ...
+
+
+@runtime_checkable
+class HasSurface(Protocol):
+    """A fitted transformation that also changes case and punctuation, which is no change of words."""
+
+    def unchanged(self, text: str) -> str:
+        """Return a text as `apply` would return it if it replaced no word."""
+        ...
+
+
+class Transformation(Protocol):
+    """A change of text that should keep its meaning.
+
+    Attributes
+    ----------
+    name : str
+        As in the registry.
+    parameters : mapping
+        Every option with its value, ready for JSON: with the name and the corpus they say what was done.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def parameters(self) -> Mapping[str, object]: ...
+
+    def fit(self, texts: Sequence[str]) -> Fitted:
+        """Learn from a corpus what is needed (word frequencies, say); a fixed transformation learns nothing."""
+        ...
+
+
+@dataclass(frozen=True)
+class Substitution:
+    """One word of a text that was replaced.
+
+    Attributes
+    ----------
+    before, after : str
+        The word as it stood, in lower case, and what stands there now.
+    word : int or None
+        Which word of the text it is (`replacing.words_of`), where that is known.
+    """
+
+    before: str
+    after: str
+    word: int | None = field(default=None, compare=False)
+
+
+def checked_texts(texts: Sequence[str], function: str) -> Sequence[str]:
+    """Refuse what is no sequence of texts.
+
+    Raises
+    ------
+    InputError
+        Naming the row.
+    """
+    if isinstance(texts, str):
+        raise input_error(function, "texts", "be a sequence of texts, not one text", got=texts)
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise input_error(function, "texts", "hold texts only", got=text, row=row)
+    return texts
+
+
+def checked_text(result: object, text: str, row: int, function: str) -> str:
+    """Refuse what a transformation must not return for a text: no text, or an empty one.
+
+    Raises
+    ------
+    InputError
+        Naming the row and the text that led to it.
+    """
+    if not isinstance(result, str):
+        raise input_error(
+            function,
+            "transformation",
+            "return a text for every text",
+            got=result,
+            row=row,
+            remedy=f"The text was {_short(text)}.",
+        )
+    if text.strip() and not result.strip():
+        raise input_error(
+            function,
+            "transformation",
+            "not return an empty text",
+            got=result,
+            row=row,
+            remedy=f"The text was {_short(text)}.",
+        )
+    return result
+
+
+def apply_to_columns(
+    fitted: Fitted, columns: Mapping[str, Sequence[str]], name: str, *, function: str = "transform"
+) -> dict[str, list[str]]:
+    """Transform columns of texts; refuse a transformation that leaves every one of them as it was.
+
+    Parameters
+    ----------
+    fitted : Fitted
+    columns : mapping of str to sequence of str
+        Column -> its texts.
+    name : str
+        The transformation's, for messages.
+    function : str
+        Who asks, for messages.
+
+    Returns
+    -------
+    dict of str to list of str
+
+    Raises
+    ------
+    InputError
+        If a column holds something else than texts, or nothing at all changes.
+    """
+    changed = {column: fitted.apply(checked_texts(texts, function)) for column, texts in columns.items()}
+    for column, texts in columns.items():
+        if len(changed[column]) != len(texts):
+            raise input_error(
+                function, "transformation", f"return {len(texts):,} texts for {column}", got=len(changed[column])
+            )
+    before = columns
+    if isinstance(fitted, HasSurface):
+        before = {column: [fitted.unchanged(text) for text in texts] for column, texts in columns.items()}
+    if any(texts for texts in columns.values()) and all(list(before[c]) == changed[c] for c in columns):
+        raise input_error(
+            function,
+            "transformation",
+            f"change at least one text of {', '.join(columns)}",
+            got=name,
+            remedy="Look at its dictionary, block list and columns: with nothing changed there is nothing to test.",
+        )
+    return changed
+
+
+def each_text(apply: Callable[[str], object], texts: Sequence[str], function: str) -> list[str]:
+    """Apply a function to each text, each distinct text once, with the checks of `checked_text`."""
+    done: dict[str, str] = {}
+    for row, text in enumerate(checked_texts(texts, function)):
+        if text not in done:
+            done[text] = checked_text(apply(text), text, row, function)
+    return [done[text] for text in texts]
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:77] + "...")

@@ -1,0 +1,141 @@
+"""The soundness sheet: a random sample of transformed items for a person to mark, read back to a share.
+
+Salvatore et al. (2023, Tables 1 and 16) marked 400 pairs. A sheet is a `sheet` of perturbations: the same columns,
+the same marks.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import nan
+from pathlib import Path
+from typing import Any
+
+from paraconsist.errors import InputError, input_error
+from paraconsist.transforms.sheet import SheetWriter, read_sheet, render
+
+__all__ = ["SAMPLE_SIZE", "Soundness", "read_soundness", "write_soundness_sheet"]
+
+#: S23's.
+SAMPLE_SIZE = 400
+
+
+@dataclass(frozen=True)
+class Soundness:
+    """How many marked items are sound.
+
+    Attributes
+    ----------
+    share : float
+        Sound items among those marked, 0 to 1, more is better; nan where none is marked.
+    low, high : float
+        Clopper-Pearson interval of the share in all changed items (the sample is random).
+    n_sound, n_marked, n_open : int
+        Items marked sound; marked; not marked yet.
+    confidence_level : float
+    """
+
+    share: float
+    low: float
+    high: float
+    n_sound: int
+    n_marked: int
+    n_open: int
+    confidence_level: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, ready for JSON but for nan."""
+        return asdict(self)
+
+
+def write_soundness_sheet(
+    path: str | os.PathLike[str],
+    texts: Sequence[Sequence[str]],
+    changed: Sequence[Sequence[str]],
+    *,
+    columns: Sequence[str],
+    name: str,
+    labels: Sequence[str] | None = None,
+    size: int = SAMPLE_SIZE,
+    seed: int = 0,
+) -> int:
+    """Write a random sample of the changed items as a CSV with an empty column `valid`; return its size.
+
+    Items that were not changed are sound by themselves and are not sampled.
+
+    Parameters
+    ----------
+    path : path
+    texts, changed : sequences of the texts of each item
+        Before and after.
+    columns : sequence of str
+        What an item's texts are called.
+    name : str
+        The transformation's.
+    labels : sequence of str, optional
+        Shown, since a change may be sound for one label only.
+    size : int
+        Of the sample; all changed items where there are fewer.
+    seed : int
+
+    Raises
+    ------
+    InputError
+        If no item was changed, or the size is below 1.
+    """
+    if size < 1:
+        raise input_error("transform", "sheet_size", "be at least 1", got=size)
+    rows = [row for row, (old, new) in enumerate(zip(texts, changed, strict=True)) if tuple(old) != tuple(new)]
+    if not rows:
+        raise input_error("transform", "sheet", "have at least one changed item to show", got=f"{len(texts):,} items")
+    if size < len(rows):
+        rows = sorted(random.Random(seed).sample(rows, size))
+    file = Path(path)
+    partial = file.with_name(file.name + ".partial")
+    try:
+        with partial.open("w", encoding="utf-8-sig", newline="") as stream:
+            writer = SheetWriter(stream)
+            for row in rows:
+                writer.write(
+                    bucket_id=str(row),
+                    property_name=name,
+                    original=render(columns, [texts[row]]),
+                    perturbed=render(columns, [changed[row]]),
+                    label="" if labels is None else labels[row],
+                )
+        partial.replace(file)
+    finally:
+        partial.unlink(missing_ok=True)
+    return len(rows)
+
+
+def read_soundness(path: str | os.PathLike[str], *, confidence_level: float = 0.95) -> Soundness:
+    """Read a marked sheet back.
+
+    Raises
+    ------
+    InputError
+        If it is no such sheet, or a mark is neither yes nor no.
+    """
+    from paraconsist.uncertainty import proportion_interval
+
+    try:
+        marks = list(read_sheet(path).valid.values())
+    except InputError as problem:  # the reader speaks for `perturb`
+        said = str(problem).replace("perturb: `checked`", "transform: `sheet_read`", 1)
+        raise InputError(said.replace("perturb: ", "transform: ", 1)) from None
+    n_marked = sum(mark is not None for mark in marks)
+    n_sound = sum(mark is True for mark in marks)
+    low, high = proportion_interval(n_sound, n_marked, confidence_level) if n_marked else (nan, nan)
+    return Soundness(
+        share=n_sound / n_marked if n_marked else nan,
+        low=low,
+        high=high,
+        n_sound=n_sound,
+        n_marked=n_marked,
+        n_open=len(marks) - n_marked,
+        confidence_level=confidence_level,
+    )
