@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from paraconsist.comparison import consistency_difference
 from paraconsist.invariance import ie_test
 from paraconsist.logical import (
     additive_inconsistency,
@@ -95,6 +96,12 @@ def bucket_rows(rng: np.random.Generator, n: int) -> Rows:
     return {"predictions": labels(rng, n, gold), "references": gold, "buckets": buckets}
 
 
+def two_model_rows(rng: np.random.Generator, n: int) -> Rows:
+    one = bucket_rows(rng, n)
+    both = {"predictions1": one.pop("predictions"), "predictions2": labels(rng, n, one["references"], 0.4)}
+    return {**both, **one}
+
+
 def variant_rows(rng: np.random.Generator, n: int) -> Rows:
     buckets = lopsided(rng, n)
     original = per_bucket(rng, buckets)
@@ -147,6 +154,7 @@ class Measure:
 QUICK = {"n_resamples": 40}
 MEASURES: dict[str, Measure] = {
     "additive_inconsistency": Measure(additive_inconsistency, additive_rows, QUICK),
+    "consistency_difference": Measure(consistency_difference, two_model_rows, {**QUICK, "n_permutations": 40}),
     "distribution_shift": Measure(distribution_shift, probability_rows, QUICK),
     "fooling_rate": Measure(fooling_rate, variant_rows, QUICK),
     "ie_test": Measure(ie_test, test_rows, {}),
@@ -190,5 +198,6 @@ def points(path: str) -> bool:
     """Return whether a path is a point value, not an interval, an error or a number of rows."""
     parts = path.strip("/").split("/")
     return not any(
-        part in ("confidence_interval", "standard_error", "intervals") or part.startswith("n_") for part in parts
+        part in ("confidence_interval", "standard_error", "design_effect", "intervals") or part.startswith("n_")
+        for part in parts
     )

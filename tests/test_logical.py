@@ -256,13 +256,16 @@ def test_groups_of_equal_rows_widen_the_interval_and_count_as_one() -> None:
     groups = np.repeat(np.arange(40), 10)
     rows = semantic_inconsistency(np.zeros(400, int), changed)
     grouped = semantic_inconsistency(np.zeros(400, int), changed, groups=groups)
-    alone = semantic_inconsistency(np.zeros(40, int), changed[::10], interval_method="bootstrap", n_resamples=10_000)
+    alone = semantic_inconsistency(np.zeros(40, int), changed[::10])
     wide, narrow = (np.ptp(r.confidence_interval["inconsistency"]) for r in (grouped, rows))
     assert wide > 2.5 * narrow
     assert grouped.confidence_interval["inconsistency"] == pytest.approx(
         alone.confidence_interval["inconsistency"], abs=0.02
     )
-    assert "ci:group-bootstrap10000|level:0.95|seed:0|" in grouped.signature
+    assert grouped.design_effect["inconsistency"] == pytest.approx(10 * 399 / 390)
+    assert rows.design_effect["inconsistency"] == 1.0
+    assert (grouped.n_clusters["inconsistency"], rows.n_clusters["inconsistency"]) == (40, 400)
+    assert "ci:group-korn-graubard|level:0.95|" in grouped.signature
 
 
 def test_at_0_and_1_the_interval_counts_groups_with_a_row_in_the_population() -> None:
@@ -288,17 +291,21 @@ def test_methods_and_seeds() -> None:
     groups = np.arange(300) // 3
     found = {
         method: semantic_inconsistency(a, b, groups=groups, interval_method=method)
-        for method in ("auto", "bootstrap", "closed_form")
+        for method in ("auto", "korn_graubard", "bootstrap", "closed_form")
     }
-    assert found["auto"] == found["bootstrap"]
+    assert found["auto"] == found["korn_graubard"]
+    assert found["auto"].confidence_interval["inconsistency"] == pytest.approx(
+        found["bootstrap"].confidence_interval["inconsistency"], abs=0.01
+    )
     assert found["closed_form"].confidence_interval["inconsistency"] == pytest.approx(
         found["bootstrap"].confidence_interval["inconsistency"], abs=0.01
     )
     assert "closed-form" in found["closed_form"].signature
-    generator = [semantic_inconsistency(a, b, groups=groups, seed=np.random.default_rng(3)) for _ in "ab"]
+    drawn = {"groups": groups, "interval_method": "bootstrap"}
+    generator = [semantic_inconsistency(a, b, **drawn, seed=np.random.default_rng(3)) for _ in "ab"]
     assert generator[0] == generator[1]
     assert "seed:given" in generator[0].signature
-    assert semantic_inconsistency(a, b, groups=groups, seed=1) != found["bootstrap"]
+    assert semantic_inconsistency(a, b, **drawn, seed=1) != found["bootstrap"]
 
 
 def test_one_group_and_few_groups() -> None:
@@ -334,11 +341,12 @@ def test_one_group_and_few_groups() -> None:
         ({"confidence_level": 95}, "`confidence_level` must lie between 0 and 1; got 95"),
         ({"n_resamples": 0}, "`n_resamples` must be a whole number of at least 1; got 0"),
         ({"seed": -1}, "`seed` must be a whole number of at least 0; got -1"),
-        ({"interval_method": "bca"}, "`interval_method` must be one of auto, exact, bootstrap, closed_form"),
+        ({"interval_method": "bca"}, "`interval_method` must be one of auto, exact, korn_graubard, bootstrap, "),
         (
             {"interval_method": "exact", "groups": [0, 0, 1, 1]},
             "`interval_method` must not be 'exact' with `groups`",
         ),
+        ({"interval_method": "korn_graubard"}, "`interval_method` must have `groups` for 'korn_graubard'"),
     ],
 )
 def test_bad_pairs(measure: Any, change: dict[str, Any], message: str) -> None:

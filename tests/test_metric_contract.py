@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from metric_loading import load_metric
 
+from paraconsist.comparison import consistency_difference
 from paraconsist.errors import InputError
 from paraconsist.invariance import ie_test
 from paraconsist.logical import (
@@ -45,6 +46,11 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, Any]]] = {
         additive_inconsistency,
         {"predictions": B, "references": A, "part_1_predictions": A, "part_2_predictions": A},
         {"groups": GROUPS, **QUICK},
+    ),
+    "consistency_difference": (
+        consistency_difference,
+        {"predictions1": A, "predictions2": B, "references": [0, 0, 0, 1, 1, 1], "buckets": ["x"] * 3 + ["y"] * 3},
+        {"roles": ["original", "paraphrase", "paraphrase"] * 2, "n_permutations": 50, **QUICK},
     ),
     "distribution_shift": (
         distribution_shift,
@@ -97,7 +103,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, Any]]] = {
 }
 EVERY = sorted(CASES)
 WITH_LABELS = [name for name in EVERY if name != "distribution_shift"]
-LABEL_ENDINGS = ("predictions", "references")
+LABEL_ENDINGS = ("predictions", "predictions1", "predictions2", "references")
 
 
 def test_every_module_has_a_case() -> None:
@@ -196,15 +202,15 @@ def test_wrong_options_and_columns_are_refused_and_the_module_can_still_be_used(
 @pytest.mark.parametrize("name", WITH_LABELS)
 def test_labels_are_not_cast(name: str) -> None:
     _, columns, _ = CASES[name]
-    metric = load_metric(name)
-    n = len(columns["predictions"])
+    metric, first = load_metric(name), next(iter(columns))
+    n = len(columns[first])
     for values, message in [
-        ([1.7] * n, "`predictions` must hold integers or strings; got 1.7 at row 0"),
-        (["1", *[1] * (n - 1)], "`predictions` must be of one kind throughout; got 1 at row 1"),
-        ([*[1] * (n - 1), None], f"`predictions` must not hold missing values; got None at row {n - 1}"),
+        ([1.7] * n, "must hold integers or strings; got 1.7 at row 0"),
+        (["1", *[1] * (n - 1)], "must be of one kind throughout; got 1 at row 1"),
+        ([*[1] * (n - 1), None], f"must not hold missing values; got None at row {n - 1}"),
     ]:
-        with pytest.raises(InputError, match=f"^{name}: .*{message}"):
-            metric.compute(**{**columns, "predictions": values})
+        with pytest.raises(InputError, match=f"^{name}: `{first}` {message}"):
+            metric.compute(**{**columns, first: values})
     metric.add_batch(**columns)
     named = {key: as_names(v) if key.endswith(LABEL_ENDINGS) else v for key, v in columns.items()}
     with pytest.raises(InputError, match="must hold integers, as in earlier batches"):
@@ -215,8 +221,9 @@ def test_labels_are_not_cast(name: str) -> None:
 @pytest.mark.parametrize("name", WITH_LABELS)
 def test_numbers_here_and_names_there_are_refused(name: str) -> None:
     _, columns, _ = CASES[name]
-    with pytest.raises(InputError, match="must hold strings, as `predictions` does; got 0 at row 0"):
-        load_metric(name).compute(**{**columns, "predictions": ["0"] * len(columns["predictions"])})
+    first = next(iter(columns))
+    with pytest.raises(InputError, match=f"must hold strings, as `{first}` does; got [01] at row 0"):
+        load_metric(name).compute(**{**columns, first: ["0"] * len(columns[first])})
 
 
 def test_probabilities_are_checked_before_they_are_stored() -> None:

@@ -83,8 +83,11 @@ def test_agreement_is_about_labels_and_consistency_about_correctness() -> None:
 def test_to_dict_is_plain_python_with_stable_keys() -> None:
     values = paraphrastic_consistency(**toy()).to_dict()
     assert list(values)[: len(KEYS)] == KEYS
-    assert list(values)[len(KEYS) :] == ["confidence_interval", "standard_error", "signature", "warnings"]
-    assert set(values["confidence_interval"]) == set(values["standard_error"]) == set(KEYS[:-2])
+    uncertainty = ["confidence_interval", "standard_error", "n_clusters", "design_effect"]
+    assert list(values)[len(KEYS) :] == [*uncertainty, "bias", "signature", "warnings"]
+    for name in uncertainty:
+        assert set(values[name]) == set(KEYS[:-2])
+    assert set(values["bias"]) == {"paraphrastic_consistency", "vap", "agreement"}
     assert json.loads(json.dumps(values, allow_nan=False)) == values
     for value in values.values():
         assert type(value) in (float, int, str, list, dict)

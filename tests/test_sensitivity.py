@@ -143,7 +143,7 @@ def test_groups_as_a_column_and_as_a_mapping() -> None:
     column = [premise[item] for item in columns["buckets"]]
     by_column = fooling_rate(**columns, groups=column)
     assert str(by_column) == str(fooling_rate(**columns, groups=premise))
-    assert "ci:group-bootstrap" in by_column.signature
+    assert "ci:group-korn-graubard" in by_column.signature
     assert fooling_rate(**columns, originals=originals_of(TABLE), groups=premise).n_items == 12
     with pytest.raises(InputError, match="`groups` must map every bucket to its group; got 'one per row, and 2"):
         fooling_rate(**columns, originals=originals_of(TABLE), groups=column)

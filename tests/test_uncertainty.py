@@ -10,14 +10,18 @@ import pytest
 from scipy import stats
 
 from paraconsist.buckets import BucketCounts
+from paraconsist.logical import semantic_inconsistency
+from paraconsist.paraphrastic import paraphrastic_consistency
 from paraconsist.paraphrastic.bucket_statistics import MEASURES, NOT_MEANS, RANGES, bucket_sums, measures_of_sums
 from paraconsist.uncertainty import (
     Units,
     bootstrap,
     boundary_interval,
+    design_effects,
     distinct,
     group_units,
     intervals,
+    korn_graubard_interval,
     proportion_interval,
     standard_errors,
 )
@@ -177,3 +181,65 @@ def test_work_beyond_all_patience_takes_the_closed_form() -> None:
     units = Units.unstratified(sums, np.ones(300_000, dtype=int))
     found = intervals(units, lambda s: s[..., :1] / s[..., 1:], [(0.0, np.inf)], [True])
     assert found.method == "closed_form"
+
+
+# ------------------------------------------------------------------- shares in groups, design effect, bias
+
+
+def test_korn_graubard_is_clopper_pearson_at_the_effective_size() -> None:
+    """40 of 400 rows with twice the standard error of independent ones, 50 groups: n* is 100, less for few groups."""
+    error = 2 * np.sqrt(0.1 * 0.9 / 400)
+    size = 100 * (stats.t.ppf(0.975, 399) / stats.t.ppf(0.975, 49)) ** 2
+    expected = stats.beta.ppf([0.025, 0.975], [0.1 * size, 0.1 * size + 1], [0.9 * size + 1, 0.9 * size])
+    assert korn_graubard_interval(0.1, error, 400, 50) == pytest.approx(tuple(expected), rel=1e-9)
+    # never an effective size above the rows there are
+    small = korn_graubard_interval(0.1, error / 10, 400, 400)
+    assert small == pytest.approx(proportion_interval(40, 400), rel=1e-9)
+
+
+def test_grouped_shares_cover_where_they_are_rare() -> None:
+    """600 sets of 100 groups of 10, 2 in 100 violated, intra-group correlation .3: t intervals cover 88 %."""
+    rng = np.random.default_rng(8)
+    groups = np.repeat(np.arange(100), 10)
+    covered = {"auto": 0, "closed_form": 0}
+    for _ in range(600):
+        chance = rng.beta(0.02 * 7 / 3, 0.98 * 7 / 3, 100)
+        violated = (rng.random(1000) < chance[groups]).astype(int)
+        for method in covered:
+            found = semantic_inconsistency(np.zeros(1000, int), violated, groups=groups, interval_method=method)
+            low, high = found.confidence_interval["inconsistency"]
+            covered[method] += bool(low <= 0.02 <= high)
+    assert covered["auto"] >= 0.92 * 600
+    assert covered["closed_form"] < 0.92 * 600
+
+
+def test_design_effect_of_groups_of_equal_buckets_is_their_size() -> None:
+    counts = random_counts(np.random.default_rng(9), 60)
+    thrice = counts.take(np.repeat(np.arange(60), 3))
+    first, pattern, multiplicity = distinct(thrice.size, thrice.correct, thrice.same_label)
+    buckets = Units.unstratified(bucket_sums(thrice.take(first)), multiplicity)
+    units = group_units(bucket_sums(thrice.take(first)), pattern, np.repeat(np.arange(60), 3))
+    np.testing.assert_allclose(design_effects(units, buckets, measures_of_sums), 3 * (179 / 180) / (59 / 60), rtol=1e-9)
+    assert design_effects(buckets, buckets, measures_of_sums).tolist() == [1.0] * len(MEASURES)
+    same = units_of(BucketCounts.from_counts([3] * 9, [3] * 9))
+    assert np.isnan(design_effects(same, same, measures_of_sums)[BUCKET_ACCURACY])
+
+
+def test_what_stands_beside_every_value() -> None:
+    """Design effect of the accuracy against rows; of consistency against buckets; what the plug-in adds."""
+    rng = np.random.default_rng(10)
+    bucket = np.repeat(np.arange(50), 6)
+    right = (rng.random(300) < rng.beta(1, 1, 50)[bucket]).astype(int)
+    found = paraphrastic_consistency(right, np.ones(300, int), np.where(bucket == 0, 99, bucket), n_resamples=50)
+    p = right.mean()
+    theta = np.bincount(bucket, weights=right) / 6
+    variance = theta.var(ddof=1) / 50
+    assert found.design_effect["accuracy"] == pytest.approx(variance / (p * (1 - p) / 299))
+    assert found.design_effect["paraphrastic_consistency"] == 1.0
+    assert found.n_clusters["accuracy"] == found.n_clusters["vap_unbiased"] == 50
+    assert found.bias["vap"] == pytest.approx(found.vap - found.vap_unbiased)
+    assert found.bias["paraphrastic_consistency"] == pytest.approx(-2 * found.bias["vap"])
+    assert found.bias["vap"] == pytest.approx(-found.vap_unbiased / 6)  # buckets of 6: the plug-in is 5/6 of it
+    single = np.append(bucket, 777)
+    more = paraphrastic_consistency(np.append(right, 1), np.ones(301, int), single, n_resamples=50)
+    assert (more.n_clusters["vap"], more.n_clusters["vap_unbiased"]) == (51, 50)

@@ -32,7 +32,7 @@ FORBIDDEN = {
     "paraconsist.transforms": PLATFORM | {"numpy", "scipy"},
 }
 #: The measures: standard library, numpy and scipy, and one another.
-PACKAGES = ("paraphrastic", "logical", "sensitivity", "invariance")
+PACKAGES = ("paraphrastic", "logical", "sensitivity", "invariance", "uncertainty", "comparison", "noise")
 MEASURES = sorted(
     {path.stem for path in SOURCE.glob("*.py")}
     - {"__init__", "__main__", "errors", "predictions", "registry", "building"}

@@ -23,7 +23,8 @@ Args:
     interval_method, confidence_level, n_resamples, seed (options): see
         paraconsist.logical.additive_inconsistency.
 Returns:
-    inconsistency, n_satisfied, n_rows, confidence_interval, signature, warnings.
+    inconsistency, n_satisfied, n_rows, confidence_interval, standard_error, n_clusters,
+    design_effect, signature, warnings.
 Examples:
     >>> metric = evaluate.load("metrics/additive_inconsistency")
     >>> results = metric.compute(

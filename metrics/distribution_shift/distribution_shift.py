@@ -24,7 +24,7 @@ Args:
 Returns:
     jensen_shannon_distance, jensen_shannon_divergence, max_difference, standard_deviation (each a
     mapping with the keys changed and unchanged), n_changed, n_unchanged, confidence_interval,
-    signature, warnings.
+    standard_error, n_clusters, design_effect, signature, warnings.
 Examples:
     >>> metric = evaluate.load("metrics/distribution_shift")
     >>> results = metric.compute(

@@ -28,7 +28,8 @@ Args:
     interval_method, confidence_level, n_resamples, seed (options): see
         paraconsist.sensitivity.fooling_rate.
 Returns:
-    relaxed, strict, n_items, by_label, confidence_interval, signature, warnings.
+    relaxed, strict, n_items, by_label, confidence_interval, standard_error, n_clusters,
+    design_effect, signature, warnings.
 Examples:
     >>> metric = evaluate.load("metrics/fooling_rate")
     >>> results = metric.compute(

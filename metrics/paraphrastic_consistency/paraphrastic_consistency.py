@@ -29,9 +29,10 @@ Args:
     estimator, interval_method, confidence_level, n_resamples, seed (options): see
         paraconsist.paraphrastic.paraphrastic_consistency.
 Returns:
-    paraphrastic_consistency, paraphrastic_consistency_unbiased, accuracy, bucket_accuracy, vap, vap_unbiased,
-    between_variance, pvap, pvap_pooled, min_paraphrastic_consistency, agreement, agreement_unbiased,
-    n_buckets, n_examples, confidence_interval, standard_error, signature, warnings.
+    paraphrastic_consistency, paraphrastic_consistency_unbiased, accuracy, bucket_accuracy, vap,
+    vap_unbiased, between_variance, pvap, pvap_pooled, min_paraphrastic_consistency, agreement,
+    agreement_unbiased, n_buckets, n_examples, confidence_interval, standard_error, n_clusters,
+    design_effect, bias, signature, warnings.
 Examples:
     >>> metric = evaluate.load("metrics/paraphrastic_consistency")
     >>> results = metric.compute(

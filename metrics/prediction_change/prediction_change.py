@@ -26,8 +26,8 @@ Args:
         paraconsist.logical.prediction_change.
 Returns:
     change_rate, n_changed, correct_to_incorrect, incorrect_to_correct, n_pairs,
-    change_rate_given_correct, change_rate_given_incorrect, confidence_interval, signature, warnings;
-    with strata also by_stratum.
+    change_rate_given_correct, change_rate_given_incorrect, confidence_interval, standard_error,
+    n_clusters, design_effect, signature, warnings; with strata also by_stratum.
 Examples:
     >>> metric = evaluate.load("metrics/prediction_change")
     >>> results = metric.compute(

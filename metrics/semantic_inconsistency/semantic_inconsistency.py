@@ -24,9 +24,9 @@ Args:
     interval_method, confidence_level, n_resamples, seed (options): see
         paraconsist.logical.semantic_inconsistency.
 Returns:
-    inconsistency, n_pairs, confidence_interval, signature, warnings; with condition also
-    conditional_inconsistency and n_conditional; with references accuracy; with perturbed_references
-    perturbed_accuracy.
+    inconsistency, n_pairs, confidence_interval, standard_error, n_clusters, design_effect,
+    signature, warnings; with condition also conditional_inconsistency and n_conditional; with
+    references accuracy; with perturbed_references perturbed_accuracy.
 Examples:
     >>> metric = evaluate.load("metrics/semantic_inconsistency")
     >>> results = metric.compute(

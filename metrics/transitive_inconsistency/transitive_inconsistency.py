@@ -25,7 +25,8 @@ Args:
     interval_method, confidence_level, n_resamples, seed (options): see
         paraconsist.logical.transitive_inconsistency.
 Returns:
-    inconsistency, n_satisfied, n_rows, by_rule, confidence_interval, signature, warnings.
+    inconsistency, n_satisfied, n_rows, by_rule, confidence_interval, standard_error, n_clusters,
+    design_effect, signature, warnings.
 Examples:
     >>> metric = evaluate.load("metrics/transitive_inconsistency")
     >>> results = metric.compute(

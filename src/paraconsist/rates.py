@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,17 +21,35 @@ from paraconsist._validation import (
     code_jointly,
 )
 from paraconsist.buckets import partition
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, input_error
 from paraconsist.signatures import signature
-from paraconsist.uncertainty import Intervals, Units, distinct, intervals, proportion_interval
+from paraconsist.uncertainty import (
+    Units,
+    boundary_interval,
+    design_effects,
+    distinct,
+    intervals,
+    korn_graubard_interval,
+    proportion_interval,
+    standard_errors,
+)
 
-__all__ = ["INTERVAL_METHODS", "CodedColumns", "IntervalOptions", "Rates", "code_columns", "interval_options"]
+__all__ = [
+    "INTERVAL_METHODS",
+    "CodedColumns",
+    "IntervalOptions",
+    "Rates",
+    "Share",
+    "code_columns",
+    "interval_options",
+]
 
 Mask = npt.NDArray[np.bool_]
 
-INTERVAL_METHODS = ("auto", "exact", "bootstrap", "closed_form")
+INTERVAL_METHODS = ("auto", "exact", "korn_graubard", "bootstrap", "closed_form")
 _FEW_UNITS = 10
 _MOST_NAMES = 5
+_NO_SPREAD = 1e-12  # standard errors below this are rounding
 
 
 @dataclass(frozen=True)
@@ -114,9 +132,28 @@ def code_columns(function: str, given: Mapping[str, Any], *, groups: Any = None)
     )
 
 
+class Share(NamedTuple):
+    """A share of rows and what is known of its uncertainty; all nan in an empty population.
+
+    `n_clusters` is the number of independent units with a row in the population: groups, or rows where there
+    are none. `design_effect` is the variance of the share over that of as many independent rows.
+    """
+
+    value: float
+    interval: list[float]
+    standard_error: float
+    n_clusters: int
+    design_effect: float
+    at_boundary: bool = False
+
+
 @dataclass
 class Rates:
     """Makes shares of rows, with intervals; collects what has to be said about them.
+
+    Intervals of independent rows are Clopper-Pearson's; those of rows in groups Korn and Graubard's, since t and
+    percentile intervals of small shares run short (`paraconsist.uncertainty.korn_graubard_interval`). Either is
+    for `interval_method="auto"`, and others can be asked for.
 
     Parameters
     ----------
@@ -131,6 +168,9 @@ class Rates:
     unit: str
     groups: Integers | None
     confidence_interval: dict[str, list[float]] = field(default_factory=dict)
+    standard_error: dict[str, float] = field(default_factory=dict)
+    n_clusters: dict[str, int] = field(default_factory=dict)
+    design_effect: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     n_groups: int = 0
     method: str = "exact"
@@ -139,32 +179,45 @@ class Rates:
     def __post_init__(self) -> None:
         asked = self.options.method
         if self.groups is None:
+            if asked == "korn_graubard":
+                raise self._wrong_method("have `groups` for 'korn_graubard'", "Independent rows take 'exact'.")
             self.method = "exact" if asked == "auto" else asked
         elif asked == "exact":
-            raise input_error(
-                self.options.function,
-                "interval_method",
-                "not be 'exact' with `groups`",
-                got=asked,
-                remedy="Rows of a group are not independent: take 'bootstrap' or 'closed_form'.",
-            )
+            remedy = "Rows of a group are not independent: take 'korn_graubard', 'bootstrap' or 'closed_form'."
+            raise self._wrong_method("not be 'exact' with `groups`", remedy)
         else:
-            self.method = "bootstrap" if asked == "auto" else asked
+            self.method = "korn_graubard" if asked == "auto" else asked
             self.n_groups = int(self.groups.max()) + 1
             if 1 < self.n_groups < _FEW_UNITS:
                 self.warnings.append(f"only {self.n_groups} groups: the intervals are rough")
 
+    def _wrong_method(self, must: str, remedy: str) -> InputError:
+        return input_error(self.options.function, "interval_method", must, got=self.options.method, remedy=remedy)
+
+    @property
+    def uncertainty(self) -> dict[str, Any]:
+        """The mappings of measures to interval, standard error, clusters and design effect, by their keys."""
+        return {
+            "confidence_interval": self.confidence_interval,
+            "standard_error": self.standard_error,
+            "n_clusters": self.n_clusters,
+            "design_effect": self.design_effect,
+        }
+
     def add(self, name: str, hits: Mask, population: Mask | None = None) -> float:
-        """Return the share of hits in the population (all rows without one), and keep its interval."""
-        value, interval, at_boundary = self.share(hits, population)
-        self.confidence_interval[name] = interval
-        if np.isnan(value):
+        """Return the share of hits in the population (all rows without one), and keep its uncertainty."""
+        found = self.share(hits, population)
+        self.confidence_interval[name] = found.interval
+        self.standard_error[name] = found.standard_error
+        self.n_clusters[name] = found.n_clusters
+        self.design_effect[name] = found.design_effect
+        if np.isnan(found.value):
             self.undefined.append(name)
-        elif at_boundary:
+        elif found.at_boundary:
             self.warnings.append(f"no spread between groups, so the interval is a Clopper-Pearson type bound: {name}")
-        elif np.isnan(interval[0]):
+        elif np.isnan(found.interval[0]):
             self.warnings.append(f"one group: no interval for {name}")
-        return value
+        return found.value
 
     def stratum(
         self, names: Sequence[str], hits: Sequence[Mask], population: Mask
@@ -172,48 +225,56 @@ class Rates:
         """Return the shares of several kinds of hits in one stratum, and their intervals, by name."""
         found = [self.share(mask, population) for mask in hits]
         return (
-            [value for value, _, _ in found],
-            {name: interval for name, (_, interval, _) in zip(names, found, strict=True)},
+            [share.value for share in found],
+            {name: share.interval for name, share in zip(names, found, strict=True)},
         )
 
-    def share(self, hits: Mask, population: Mask | None) -> tuple[float, list[float], bool]:
-        """Return the share, its interval, and whether that is a boundary bound over groups; nan if empty."""
+    def share(self, hits: Mask, population: Mask | None) -> Share:
+        """Return the share of hits in the population with its uncertainty."""
         inside = hits if population is None else hits & population
         n = len(hits) if population is None else int(np.count_nonzero(population))
+        nan = float("nan")
         if n == 0:
-            return float("nan"), [float("nan"), float("nan")], False
+            return Share(nan, [nan, nan], nan, 0, nan)
         k = int(np.count_nonzero(inside))
-        if self.method == "exact":
-            return k / n, list(proportion_interval(k, n, self.options.confidence_level)), False
-        found = self._resampled(inside, population)
-        return k / n, [float(found.low[0]), float(found.high[0])], bool(found.at_boundary[0])
+        rows = _row_units(n, k)
+        units = rows if self.groups is None else self._group_units(inside, population)
+        error = float(standard_errors(units, _ratio)[0])
+        effect = float(design_effects(units, rows, _ratio)[0])
+        interval, at_boundary = self._interval(units, n, k, error)
+        return Share(k / n, interval, error, units.n, effect, at_boundary)
 
-    def _resampled(self, inside: Mask, population: Mask | None) -> Intervals:
-        """Resample the units that have a row in the population: others add nothing to either sum."""
-        if self.groups is None:
-            n = len(inside) if population is None else int(np.count_nonzero(population))
-            k = int(np.count_nonzero(inside))
-            occurs = np.array([n - k, k]) > 0
-            sums = np.array([[1.0, 0.0], [1.0, 1.0]])
-            units = Units.unstratified(sums[occurs], np.array([n - k, k])[occurs])
-        else:
-            members = self.groups if population is None else self.groups[population]
-            sizes = np.bincount(members, minlength=self.n_groups)
-            counts = np.bincount(self.groups[inside], minlength=self.n_groups)
-            used = np.flatnonzero(sizes)
-            first, _, multiplicity = distinct(sizes[used], counts[used])
-            sums = np.stack([sizes[used][first], counts[used][first]], axis=1).astype(np.float64)
-            units = Units.unstratified(sums, multiplicity)
-        return intervals(
+    def _interval(self, units: Units, n: int, k: int, error: float) -> tuple[list[float], bool]:
+        """Return the interval of k in n rows, and whether it is a bound because groups do not differ."""
+        level = self.options.confidence_level
+        if self.method == "exact":
+            return list(proportion_interval(k, n, level)), False
+        if self.method == "korn_graubard" and units.n > 1:
+            if error <= _NO_SPREAD:
+                return list(boundary_interval(k / n, 0.0, 1.0, units.n, level)), True
+            return list(korn_graubard_interval(k / n, error, n, units.n, level)), False
+        found = intervals(
             units,
-            lambda total: total[..., 1:] / total[..., :1],
+            _ratio,
             [(0.0, 1.0)],
             [True],
-            method=self.method,
-            confidence_level=self.options.confidence_level,
+            method="closed_form" if self.method == "korn_graubard" else self.method,
+            confidence_level=level,
             n_resamples=self.options.n_resamples,
             rng=np.random.default_rng(self.options.entropy),
         )
+        return [float(found.low[0]), float(found.high[0])], bool(found.at_boundary[0])
+
+    def _group_units(self, inside: Mask, population: Mask | None) -> Units:
+        """Return the groups that have a row in the population: others add nothing to either sum."""
+        assert self.groups is not None
+        members = self.groups if population is None else self.groups[population]
+        sizes = np.bincount(members, minlength=self.n_groups)
+        counts = np.bincount(self.groups[inside], minlength=self.n_groups)
+        used = np.flatnonzero(sizes)
+        first, _, multiplicity = distinct(sizes[used], counts[used])
+        sums = np.stack([sizes[used][first], counts[used][first]], axis=1).astype(np.float64)
+        return Units.unstratified(sums, multiplicity)
 
     def all_warnings(self) -> tuple[str, ...]:
         """Return the warnings, the undefined measures in one of them."""
@@ -228,9 +289,26 @@ class Rates:
         return signature(self.options.function, avg=self.unit, **parts, unparsed="refused", **made)
 
 
+def _ratio(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return hits over rows from the sums (rows, hits)."""
+    share: npt.NDArray[Any] = total[..., 1:] / total[..., :1]
+    return share
+
+
+def _row_units(n: int, k: int) -> Units:
+    """Return n rows of which k are hits, each a unit of its own."""
+    occurs = np.array([n - k, k]) > 0
+    return Units.unstratified(np.array([[1.0, 0.0], [1.0, 1.0]])[occurs], np.array([n - k, k])[occurs])
+
+
 def interval_parts(options: IntervalOptions, method: str, unit: str) -> dict[str, str]:
     """Return how intervals were made, for a signature: what is resampled, how, at which level."""
-    how = {"exact": "clopper-pearson", "closed_form": "closed-form", "bootstrap": f"bootstrap{options.n_resamples}"}
+    how = {
+        "exact": "clopper-pearson",
+        "korn_graubard": "korn-graubard",
+        "closed_form": "closed-form",
+        "bootstrap": f"bootstrap{options.n_resamples}",
+    }
     parts = {"ci": f"{unit}-{how[method]}", "level": f"{options.confidence_level:.4g}"}
     if method == "bootstrap":
         parts["seed"] = str(options.seed) if isinstance(options.seed, int) else "given"

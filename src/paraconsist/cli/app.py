@@ -17,10 +17,12 @@ import typer
 
 from paraconsist import __version__
 from paraconsist.cli.build import build
+from paraconsist.cli.compare import compare
 from paraconsist.cli.demo import demo
 from paraconsist.cli.gate import gate
 from paraconsist.cli.listing import list_
 from paraconsist.cli.perturb import perturb
+from paraconsist.cli.plan import plan
 from paraconsist.cli.push import push
 from paraconsist.cli.run import run
 from paraconsist.cli.score import score
@@ -49,6 +51,8 @@ for _name, _command in (
     ("train", train),
     ("run", run),
     ("score", score),
+    ("compare", compare),
+    ("plan", plan),
     ("gate", gate),
     ("perturb", perturb),
     ("transform", transform),

@@ -13,7 +13,18 @@ import numpy.typing as npt
 
 from paraconsist.errors import input_error
 
-__all__ = ["Correction", "MultipleTest", "correct_p_values", "signal_to_noise", "too_few_resamples"]
+__all__ = [
+    "ADJUSTMENTS",
+    "Correction",
+    "MultipleTest",
+    "adjust_p_values",
+    "correct_p_values",
+    "signal_to_noise",
+    "too_few_resamples",
+]
+
+ADJUSTMENTS = ("holm", "bonferroni", "benjamini_hochberg")
+"""What `adjust_p_values` offers."""
 
 Correction: TypeAlias = Literal["bonferroni", "holm"]
 
@@ -74,24 +85,59 @@ def correct_p_values(
     >>> correct_p_values([0.01, 0.02, 0.04]).rejected.tolist()
     [True, False, False]
     """
-    p = _numbers("correct_p_values", "p_values", p_values)
-    wrong = ~((p >= 0) & (p <= 1))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise input_error("correct_p_values", "p_values", "lie between 0 and 1", got=p[row].item(), row=row)
+    p = _p_values("correct_p_values", p_values)
     if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
         raise input_error("correct_p_values", "alpha", "lie between 0 and 1", got=alpha)
     if correction not in ("bonferroni", "holm"):
         raise input_error("correct_p_values", "correction", "be 'bonferroni' or 'holm'", got=correction)
-    if correction == "bonferroni":
-        adjusted = np.minimum(1.0, p * p.size)
-    else:
-        order = np.argsort(p, kind="stable")
-        stepped = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1))
-        adjusted = np.empty_like(p)
-        adjusted[order] = np.minimum(1.0, stepped)
+    adjusted = _adjusted(p, correction)
     rejected = adjusted < alpha
     return MultipleTest(adjusted, rejected, bool(rejected.any()), float(adjusted.min()), float(alpha), correction)
+
+
+def adjust_p_values(p_values: npt.ArrayLike, *, correction: str = "holm") -> npt.NDArray[np.float64]:
+    """Return p-values corrected for there being M of them, in their order, at most 1.
+
+    Parameters
+    ----------
+    p_values : array of float, shape (M,)
+    correction : {"holm", "bonferroni", "benjamini_hochberg"}
+        The first two bound the chance of any false rejection; Benjamini and Hochberg (1995) the expected share of
+        false ones among the rejections, for tests that are independent or positively dependent.
+
+    Examples
+    --------
+    >>> adjust_p_values([0.01, 0.02, 0.03, 0.5], correction="benjamini_hochberg").tolist()
+    [0.04, 0.04, 0.04, 0.5]
+    >>> adjust_p_values([0.01, 0.02, 0.03, 0.5]).tolist()
+    [0.04, 0.06, 0.06, 0.5]
+    """
+    if correction not in ADJUSTMENTS:
+        raise input_error("adjust_p_values", "correction", f"be one of {', '.join(ADJUSTMENTS)}", got=correction)
+    return _adjusted(_p_values("adjust_p_values", p_values), correction)
+
+
+def _adjusted(p: npt.NDArray[np.float64], correction: str) -> npt.NDArray[np.float64]:
+    if correction == "bonferroni":
+        return np.minimum(1.0, p * p.size)
+    order = np.argsort(p, kind="stable")
+    rank = np.arange(1, p.size + 1)
+    if correction == "holm":
+        stepped = np.maximum.accumulate(p[order] * rank[::-1])
+    else:
+        stepped = np.minimum.accumulate((p[order] * p.size / rank)[::-1])[::-1]
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(1.0, stepped)
+    return adjusted
+
+
+def _p_values(function: str, p_values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    p = _numbers(function, "p_values", p_values)
+    wrong = ~((p >= 0) & (p <= 1))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise input_error(function, "p_values", "lie between 0 and 1", got=p[row].item(), row=row)
+    return p
 
 
 def too_few_resamples(n_resamples: int, n_tests: int, alpha: float, *, tails: int = 2) -> bool:

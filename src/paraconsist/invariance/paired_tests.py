@@ -26,6 +26,7 @@ __all__ = [
     "mcnemar_statistic",
     "paired_difference_interval",
     "paired_statistic",
+    "score_bound",
 ]
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -362,13 +363,15 @@ def paired_difference_interval(
     name = "paired_difference_interval"
     level = check_fraction(name, "confidence_level", confidence_level)
     items, right_before, right_after = paired_counts(name, n=n, n10=n10, n01=n01)
-    high = _score_bound(items, right_before, right_after, level)
-    low = -_score_bound(items, right_after, right_before, level)
+    high = score_bound(items, right_before, right_after, level)
+    low = -score_bound(items, right_after, right_before, level)
     return shaped(low, items.shape), shaped(high, items.shape)
 
 
-def _score_bound(n: IntArray, n10: IntArray, n01: IntArray, confidence_level: float) -> FloatArray:
-    """The largest difference that the score test does not reject, by bisection."""
+def score_bound(
+    n: IntArray | FloatArray, n10: IntArray | FloatArray, n01: IntArray | FloatArray, confidence_level: float
+) -> FloatArray:
+    """The largest difference that the score test does not reject, by bisection; effective counts may be fractions."""
     z = float(ndtri(0.5 + confidence_level / 2))
     k = (n10 - n01).astype(np.float64)
     inside, outside = k / n, np.ones(n.shape)

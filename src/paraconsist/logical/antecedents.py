@@ -43,6 +43,12 @@ class TransitiveInconsistencyResult(Result):
         ``"<label 1> & <label 2> -> <allowed>|<allowed>"`` (gold labels of the antecedents, allowed labels of
         the consequent) to that rule's `inconsistency`, `n_satisfied`, `n_rows` and `confidence_interval`.
     confidence_interval : dict of str to list of two floats
+    standard_error : dict of str to float
+        Cluster-robust.
+    n_clusters : dict of str to int
+        The independent units behind each value: groups, or rows where there are none.
+    design_effect : dict of str to float
+        Variance of each value over that of as many independent rows: 1 without `groups`.
     signature : str
     warnings : tuple of str
     """
@@ -52,6 +58,9 @@ class TransitiveInconsistencyResult(Result):
     n_rows: int
     by_rule: dict[str, dict[str, Any]]
     confidence_interval: dict[str, list[float]]
+    standard_error: dict[str, float]
+    n_clusters: dict[str, int]
+    design_effect: dict[str, float]
     signature: str
     warnings: tuple[str, ...]
 
@@ -67,6 +76,12 @@ class AdditiveInconsistencyResult(Result):
     n_satisfied, n_rows : int
         Rows with both parts right (what `inconsistency` is over), and all rows.
     confidence_interval : dict of str to list of two floats
+    standard_error : dict of str to float
+        Cluster-robust.
+    n_clusters : dict of str to int
+        The independent units behind each value: groups, or rows where there are none.
+    design_effect : dict of str to float
+        Variance of each value over that of as many independent rows: 1 without `groups`.
     signature : str
     warnings : tuple of str
     """
@@ -75,6 +90,9 @@ class AdditiveInconsistencyResult(Result):
     n_satisfied: int
     n_rows: int
     confidence_interval: dict[str, list[float]]
+    standard_error: dict[str, float]
+    n_clusters: dict[str, int]
+    design_effect: dict[str, float]
     signature: str
     warnings: tuple[str, ...]
 
@@ -211,7 +229,7 @@ def transitive_inconsistency(
         n_satisfied=n_satisfied,
         n_rows=len(allowed),
         by_rule=by_rule,
-        confidence_interval=rates.confidence_interval,
+        **rates.uncertainty,
         signature=rates.signature(population="antecedents right"),
         warnings=rates.all_warnings(),
     )
@@ -330,7 +348,7 @@ def additive_inconsistency(
         inconsistency=inconsistency,
         n_satisfied=n_satisfied,
         n_rows=len(gold),
-        confidence_interval=rates.confidence_interval,
+        **rates.uncertainty,
         signature=rates.signature(population="parts right"),
         warnings=rates.all_warnings(),
     )

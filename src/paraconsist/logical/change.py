@@ -36,6 +36,12 @@ class PredictionChangeResult(Result):
         `incorrect_to_correct`, `n_pairs` and `confidence_interval`; for a mapping of several columns one such
         table for each name.
     confidence_interval : dict of str to list of two floats
+    standard_error : dict of str to float
+        Cluster-robust.
+    n_clusters : dict of str to int
+        The independent units behind each value: groups, or rows where there are none.
+    design_effect : dict of str to float
+        Variance of each value over that of as many independent rows: 1 without `groups`.
     signature : str
     warnings : tuple of str
     """
@@ -48,6 +54,9 @@ class PredictionChangeResult(Result):
     change_rate_given_correct: float
     change_rate_given_incorrect: float
     confidence_interval: dict[str, list[float]]
+    standard_error: dict[str, float]
+    n_clusters: dict[str, int]
+    design_effect: dict[str, float]
     signature: str
     warnings: tuple[str, ...]
     by_stratum: dict[str, Any] | None = None
@@ -155,7 +164,7 @@ def prediction_change(
         change_rate_given_correct=given_correct,
         change_rate_given_incorrect=given_incorrect,
         by_stratum=by_stratum,
-        confidence_interval=rates.confidence_interval,
+        **rates.uncertainty,
         signature=rates.signature(),
         warnings=rates.all_warnings(),
     )

@@ -34,6 +34,12 @@ class PairInconsistencyResult(Result):
     accuracy, perturbed_accuracy : float or None
         Share of right predictions on the originals (once per pair) and on the perturbed texts.
     confidence_interval : dict of str to list of two floats
+    standard_error : dict of str to float
+        Cluster-robust.
+    n_clusters : dict of str to int
+        The independent units behind each value: groups, or rows where there are none.
+    design_effect : dict of str to float
+        Variance of each value over that of as many independent rows: 1 without `groups`.
     signature : str
     warnings : tuple of str
     """
@@ -41,6 +47,9 @@ class PairInconsistencyResult(Result):
     inconsistency: float
     n_pairs: int
     confidence_interval: dict[str, list[float]]
+    standard_error: dict[str, float]
+    n_clusters: dict[str, int]
+    design_effect: dict[str, float]
     signature: str
     warnings: tuple[str, ...]
     conditional_inconsistency: float | None = None
@@ -85,10 +94,12 @@ def semantic_inconsistency(
     groups : sequence of int or str, shape (n,), optional
         The original each pair was made from (or a shared context): what intervals resample. Without it pairs
         are taken to be independent.
-    interval_method : {"auto", "exact", "bootstrap", "closed_form"}
-        ``"auto"`` is the exact (Clopper-Pearson) interval of independent pairs and, with `groups`, the
-        bootstrap over groups; ``"closed_form"`` is a t interval from linearised, cluster-robust standard
-        errors. Where groups show no spread (all pairs alike) the interval is a Clopper-Pearson type bound
+    interval_method : {"auto", "exact", "korn_graubard", "bootstrap", "closed_form"}
+        ``"auto"`` is the exact (Clopper-Pearson) interval of independent pairs and, with `groups`, that of
+        Korn and Graubard: the exact one at the effective sample size, since percentiles of a bootstrap over
+        groups and t intervals of small shares run short. ``"closed_form"`` is a t interval from linearised,
+        cluster-robust standard errors, ``"bootstrap"`` resamples pairs (groups).
+        Where groups show no spread (all pairs alike) the interval is a Clopper-Pearson type bound
         over groups, and a warning says so.
     confidence_level : float, default 0.95
     n_resamples : int, default 10000
@@ -302,7 +313,7 @@ def _pairs(rates: Rates, columns: CodedColumns, condition: Any, *, must_differ: 
     return PairInconsistencyResult(
         **values,
         n_pairs=len(original),
-        confidence_interval=rates.confidence_interval,
+        **rates.uncertainty,
         signature=rates.signature(**parts),
         warnings=rates.all_warnings(),
     )

@@ -12,7 +12,10 @@ from paraconsist.uncertainty import distinct
 
 __all__ = [
     "MEASURES",
+    "NOT_MEANS",
+    "PAIRS",
     "RANGES",
+    "UNBIASED",
     "bucket_sums",
     "measures_of_counts",
     "measures_of_sums",
@@ -37,6 +40,16 @@ MEASURES = tuple(RANGES)
 """The order of the measures in `measures_of_sums`."""
 
 NOT_MEANS = ("between_variance", "pvap", "pvap_pooled")
+
+UNBIASED = {
+    "paraphrastic_consistency": "paraphrastic_consistency_unbiased",
+    "vap": "vap_unbiased",
+    "agreement": "agreement_unbiased",
+}
+"""Plug-in measure to its unbiased one; these are over buckets with two paraphrases."""
+
+PAIRS = 6
+"""The column of `bucket_sums` that counts buckets with two paraphrases."""
 
 
 def bucket_sums(counts: BucketCounts) -> npt.NDArray[np.float64]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,9 @@ from paraconsist.buckets import BucketCounts
 from paraconsist.paraphrastic.bucket_statistics import (
     MEASURES,
     NOT_MEANS,
+    PAIRS,
     RANGES,
+    UNBIASED,
     bucket_sums,
     measures_of_counts,
     measures_of_sums,
@@ -30,9 +31,16 @@ from paraconsist.paraphrastic.checking import (
     check_test_set,
 )
 from paraconsist.paraphrastic.corrected import CORRECTED, DecileWeights, corrected_point
+from paraconsist.paraphrastic.report import Report, effect_of, row_error
 from paraconsist.paraphrastic.result import ParaphrasticConsistencyResult
 from paraconsist.signatures import signature
-from paraconsist.uncertainty import Intervals, Units, distinct, group_units, intervals, proportion_interval
+from paraconsist.uncertainty import (
+    Units,
+    design_effects,
+    distinct,
+    group_units,
+    proportion_interval,
+)
 
 __all__ = [
     "MEASURES",
@@ -160,7 +168,7 @@ def paraphrastic_consistency(
     sampling = check_sampling(function, checked.bucket_ids, original_confidences, test_confidences)
     test_set = check_test_set(function, test_predictions, test_references)
 
-    report = _Report(level, resamples, interval_method, rng)
+    report = Report(level, resamples, interval_method, rng)
     values = _over_buckets(report, checked)
     values |= _on_originals(report, checked.originals)
     values |= _corrected(report, checked, sampling, renormalize)
@@ -187,50 +195,15 @@ def paraphrastic_consistency(
         **values,
         confidence_interval=report.confidence_interval,
         standard_error=report.standard_error,
+        n_clusters=report.n_clusters,
+        design_effect=report.design_effect,
+        bias={name: values[name] - values[unbiased] for name, unbiased in UNBIASED.items()},
         signature=signature(function, **parts),
         warnings=tuple(report.warnings),
     )
 
 
-@dataclass
-class _Report:
-    """How intervals are to be made, and what has been found so far."""
-
-    level: float
-    n_resamples: int
-    asked: str
-    rng: np.random.Generator
-    method: str = ""
-    confidence_interval: dict[str, list[float]] = field(default_factory=dict)
-    standard_error: dict[str, float] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-
-    def intervals(self, units: Units, estimate: Any, ranges: Any, are_means: Any, **options: Any) -> Intervals:
-        return intervals(
-            units,
-            estimate,
-            ranges,
-            are_means,
-            method=self.asked,
-            confidence_level=self.level,
-            n_resamples=self.n_resamples,
-            rng=self.rng,
-            **options,
-        )
-
-    def add(self, names: Sequence[str], found: Intervals) -> None:
-        self.confidence_interval |= {
-            name: [float(low), float(high)] for name, low, high in zip(names, found.low, found.high, strict=True)
-        }
-        self.standard_error |= dict(zip(names, found.standard_error.tolist(), strict=True))
-        flat = [name for name, at_boundary in zip(names, found.at_boundary, strict=True) if at_boundary]
-        if flat:
-            self.warnings.append(
-                f"no spread between units, so the interval is a Clopper-Pearson type bound: {', '.join(flat)}"
-            )
-
-
-def _over_buckets(report: _Report, checked: Checked) -> dict[str, Any]:
+def _over_buckets(report: Report, checked: Checked) -> dict[str, Any]:
     counts = checked.counts
     first, pattern, multiplicity = distinct(counts.size, counts.correct, counts.same_label)
     sums = bucket_sums(counts.take(first))
@@ -247,7 +220,13 @@ def _over_buckets(report: _Report, checked: Checked) -> dict[str, Any]:
         reported=[values[name] for name in MEASURES],
     )
     report.method = found.method
-    report.add(MEASURES, found)
+    buckets = Units.unstratified(sums, multiplicity)
+    effects = dict(zip(MEASURES, design_effects(units, buckets, measures_of_sums).tolist(), strict=True))
+    rows = row_error(int(counts.correct.sum()), int(counts.size.sum()))
+    effects["accuracy"] = effect_of(float(found.standard_error[MEASURES.index("accuracy")]), rows)
+    report.add(MEASURES, found, units.n, list(effects.values()))
+    with_pair = int(units.multiplicity[units.sums[:, PAIRS] > 0.0].sum())
+    report.n_clusters |= dict.fromkeys(UNBIASED.values(), with_pair)
     _add_minimum(report, values)
 
     n_single = int(np.count_nonzero(counts.size == 1))
@@ -255,7 +234,7 @@ def _over_buckets(report: _Report, checked: Checked) -> dict[str, Any]:
     return values | {"n_buckets": len(counts), "n_examples": int(counts.size.sum())}
 
 
-def _add_minimum(report: _Report, values: dict[str, Any]) -> None:
+def _add_minimum(report: Report, values: dict[str, Any]) -> None:
     """Add the minimum P_C: a function of bucket accuracy, so its interval is the image of that one's."""
     name, accuracy = "min_paraphrastic_consistency", values["bucket_accuracy"]
     values[name] = minimum_consistency(accuracy)
@@ -264,9 +243,11 @@ def _add_minimum(report: _Report, values: dict[str, Any]) -> None:
     report.confidence_interval[name] = [0.5 if low <= 0.5 <= high else ends[0], ends[1]]
     slope = abs(4.0 * accuracy - 2.0)
     report.standard_error[name] = slope * report.standard_error["bucket_accuracy"]
+    report.n_clusters[name] = report.n_clusters["bucket_accuracy"]
+    report.design_effect[name] = report.design_effect["bucket_accuracy"]
 
 
-def _warn_of_buckets(report: _Report, checked: Checked, n_units: int, n_single: int) -> None:
+def _warn_of_buckets(report: Report, checked: Checked, n_units: int, n_single: int) -> None:
     counts, unit = checked.counts, "bucket" if checked.groups is None else "group"
     if checked.n_without_paraphrase:
         missing, given = checked.n_without_paraphrase, checked.n_without_paraphrase + len(counts)
@@ -288,7 +269,7 @@ def _warn_of_buckets(report: _Report, checked: Checked, n_units: int, n_single: 
         )
 
 
-def _on_originals(report: _Report, originals: Originals | None) -> dict[str, Any]:
+def _on_originals(report: Report, originals: Originals | None) -> dict[str, Any]:
     if originals is None:
         return {}
     name, right = "original_accuracy", originals.correct
@@ -300,11 +281,12 @@ def _on_originals(report: _Report, originals: Originals | None) -> dict[str, Any
     else:
         units = group_units(sums, right, distinct(originals.groups)[1])
     found = report.intervals(units, lambda total: total[..., 1:] / total[..., :1], [(0.0, 1.0)], [True])
-    report.add([name], found)
+    naive = row_error(int(right.sum()), len(right))
+    report.add([name], found, units.n, [effect_of(float(found.standard_error[0]), naive)])
     return {name: float(right.mean())}
 
 
-def _corrected(report: _Report, checked: Checked, sampling: Sampling | None, renormalize: bool) -> dict[str, Any]:
+def _corrected(report: Report, checked: Checked, sampling: Sampling | None, renormalize: bool) -> dict[str, Any]:
     if sampling is None:
         return {}
     counts, bucket_deciles = checked.counts, sampling.bucket_deciles
@@ -341,17 +323,26 @@ def _corrected(report: _Report, checked: Checked, sampling: Sampling | None, ren
         effective_n=float((weights.count_buckets(bucket_deciles) / weights.weight).min() * most),
         reported=[values[name] for name in CORRECTED],
     )
-    report.add(CORRECTED, found)
-    for found_by_name in (values, report.confidence_interval, report.standard_error):
+    buckets = Units.unstratified(sums, multiplicity) if checked.groups is not None else units
+    report.add(CORRECTED, found, units.n, design_effects(units, buckets, weights.estimate).tolist())
+    for found_by_name in (
+        values,
+        report.confidence_interval,
+        report.standard_error,
+        report.n_clusters,
+        report.design_effect,
+    ):
         del found_by_name[between]
     return values
 
 
-def _on_test_set(report: _Report, test_set: tuple[int, int] | None) -> dict[str, Any]:
+def _on_test_set(report: Report, test_set: tuple[int, int] | None) -> dict[str, Any]:
     if test_set is None:
         return {}
     right, n = test_set
     accuracy = right / n
     report.confidence_interval["test_accuracy"] = list(proportion_interval(right, n, report.level))
-    report.standard_error["test_accuracy"] = float(np.sqrt(accuracy * (1.0 - accuracy) / n))
+    report.standard_error["test_accuracy"] = row_error(right, n)
+    report.n_clusters["test_accuracy"] = n
+    report.design_effect["test_accuracy"] = 1.0
     return {"test_accuracy": accuracy}

@@ -43,6 +43,13 @@ class ParaphrasticConsistencyResult(Result):
     confidence_interval : dict of str to list of two floats
     standard_error : dict of str to float
         Closed form, cluster-robust.
+    n_clusters : dict of str to int
+        The independent units behind each value: groups, or buckets (rows for `test_accuracy`) without `groups`.
+    design_effect : dict of str to float
+        Variance of each value over what it would be if smaller units were independent: rows for accuracies,
+        buckets for everything that is a mean over buckets (there 1 without `groups`).
+    bias : dict of str to float
+        Estimated bias of the plug-in values: what they lie above the unbiased ones, for the measures that have both.
     signature : str
     warnings : tuple of str
     """
@@ -63,6 +70,9 @@ class ParaphrasticConsistencyResult(Result):
     n_examples: int
     confidence_interval: dict[str, list[float]]
     standard_error: dict[str, float]
+    n_clusters: dict[str, int]
+    design_effect: dict[str, float]
+    bias: dict[str, float]
     signature: str
     warnings: tuple[str, ...]
     original_accuracy: float | None = None

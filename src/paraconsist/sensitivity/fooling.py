@@ -35,6 +35,12 @@ class FoolingRateResult(Result):
     by_label : dict of str to dict
         For every gold label `relaxed`, `strict`, `n_items` and `confidence_interval`.
     confidence_interval : dict of str to list of two floats
+    standard_error : dict of str to float
+        Cluster-robust.
+    n_clusters : dict of str to int
+        The independent units behind each value: groups, or rows where there are none.
+    design_effect : dict of str to float
+        Variance of each value over that of as many independent rows: 1 without `groups`.
     signature : str
     warnings : tuple of str
     """
@@ -44,6 +50,9 @@ class FoolingRateResult(Result):
     n_items: int
     by_label: dict[str, dict[str, Any]]
     confidence_interval: dict[str, list[float]]
+    standard_error: dict[str, float]
+    n_clusters: dict[str, int]
+    design_effect: dict[str, float]
     signature: str
     warnings: tuple[str, ...]
 
@@ -178,7 +187,7 @@ def fooling_rate(
         strict=strict,
         n_items=int(np.count_nonzero(counted)),
         by_label=by_label,
-        confidence_interval=rates.confidence_interval,
+        **rates.uncertainty,
         signature=rates.signature(
             preset=preset,
             variants="all" if k is None else f"first {k}",

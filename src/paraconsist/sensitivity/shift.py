@@ -16,7 +16,7 @@ from paraconsist.errors import input_error
 from paraconsist.rates import IntervalOptions, interval_options, interval_parts
 from paraconsist.results import Result
 from paraconsist.signatures import signature
-from paraconsist.uncertainty import Units, intervals
+from paraconsist.uncertainty import Units, design_effects, intervals
 
 __all__ = ["SHIFTS", "DistributionShiftResult", "distribution_shift", "shifts"]
 
@@ -28,6 +28,7 @@ SHIFTS = ("jensen_shannon_distance", "jensen_shannon_divergence", "max_differenc
 _SUM_TOLERANCE = 0.02  # half-precision softmax sums to 1 within about this much
 _METHODS = ("auto", "bootstrap", "closed_form")
 _FEW_UNITS = 10
+_UNCERTAINTY = ("confidence_interval", "standard_error", "n_clusters", "design_effect")
 _MOST_DRAWS = 50_000_000  # `interval_method="auto"` takes the closed form beyond this: seconds
 
 
@@ -51,6 +52,9 @@ class DistributionShiftResult(Result):
         uniform answer, sqrt(L - 1)/L for a certain one among L labels.
     n_changed, n_unchanged : int
     confidence_interval : dict of str to dict of str to list of two floats
+    standard_error, n_clusters, design_effect : dict of str to dict of str to float or int
+        Cluster-robust standard errors, the independent units behind each value (groups, or pairs where there
+        are none), and its variance over that of as many independent pairs.
     signature : str
     warnings : tuple of str
     """
@@ -62,6 +66,9 @@ class DistributionShiftResult(Result):
     n_changed: int
     n_unchanged: int
     confidence_interval: dict[str, dict[str, list[float]]]
+    standard_error: dict[str, dict[str, float]]
+    n_clusters: dict[str, dict[str, int]]
+    design_effect: dict[str, dict[str, float]]
     signature: str
     warnings: tuple[str, ...]
 
@@ -184,21 +191,26 @@ def distribution_shift(
     changed = variant.argmax(axis=1) != original.argmax(axis=1)
     values = shifts(variant, original)
     found: dict[str, dict[str, float]] = {name: {} for name in SHIFTS}
-    bounds: dict[str, dict[str, list[float]]] = {name: {} for name in SHIFTS}
+    uncertainty: dict[str, dict[str, dict[str, Any]]] = {key: {name: {} for name in SHIFTS} for key in _UNCERTAINTY}
     method, warnings = options.method, list[str]()
     if method == "auto":
         n_units = len(variant) if group_codes is None else int(group_codes.max()) + 1
         method = "bootstrap" if n_units * options.n_resamples <= _MOST_DRAWS else "closed_form"
     for side, rows in (("changed", changed), ("unchanged", ~changed)):
-        means, ends, notes = _means(values, rows, group_codes, replace(options, method=method), side)
+        means, known, notes = _means(values, rows, group_codes, replace(options, method=method), side)
         warnings += notes
-        for name, mean, interval in zip(SHIFTS, means.tolist(), ends, strict=True):
-            found[name][side], bounds[name][side] = mean, interval
+        for i, name in enumerate(SHIFTS):
+            found[name][side] = float(means[i])
+            for key in _UNCERTAINTY:
+                uncertainty[key][name][side] = known[key][i]
     return DistributionShiftResult(
         **found,
         n_changed=int(np.count_nonzero(changed)),
         n_unchanged=int(np.count_nonzero(~changed)),
-        confidence_interval=bounds,
+        confidence_interval=uncertainty["confidence_interval"],
+        standard_error=uncertainty["standard_error"],
+        n_clusters=uncertainty["n_clusters"],
+        design_effect=uncertainty["design_effect"],
         signature=signature(
             function,
             avg="pair",
@@ -211,17 +223,20 @@ def distribution_shift(
 
 def _means(
     values: Floats, rows: npt.NDArray[np.bool_], groups: Integers | None, options: IntervalOptions, side: str
-) -> tuple[Floats, list[list[float]], list[str]]:
-    """Return the means over some rows, their intervals, and warnings."""
+) -> tuple[Floats, dict[str, list[Any]], list[str]]:
+    """Return the means over some rows, what is known of their uncertainty (`_UNCERTAINTY`), and warnings."""
     nothing = np.full(len(SHIFTS), np.nan)
     if not rows.any():
+        nowhere = [[float("nan")] * 2 for _ in SHIFTS]
+        unknown = (nowhere, nothing.tolist(), [0] * len(SHIFTS), nothing.tolist())
         return (
             nothing,
-            [[float("nan")] * 2 for _ in SHIFTS],
+            dict(zip(_UNCERTAINTY, unknown, strict=True)),
             [f"no prediction is {side}: undefined, so nan, for those"],
         )
     chosen = values[rows]
     sums = np.concatenate([np.ones((len(chosen), 1)), chosen], axis=1)
+    pairs = Units.unstratified(sums, np.ones(len(sums), dtype=np.int64))
     if groups is not None:
         codes = partition(groups[rows]).codes
         sums = np.stack([np.bincount(codes, weights=column) for column in sums.T], axis=1)
@@ -229,7 +244,7 @@ def _means(
     units = Units.unstratified(distinct, multiplicity)
     found = intervals(
         units,
-        lambda total: total[..., 1:] / total[..., :1],
+        _ratios,
         [(0.0, 1.0), (0.0, 1.0), (0.0, 1.0), (0.0, 0.5)],
         [True] * len(SHIFTS),
         method=options.method,
@@ -249,7 +264,14 @@ def _means(
             f"no spread between {side} {unit}, so the interval is a Clopper-Pearson type bound: {', '.join(flat)}"
         )
     ends = np.stack([found.low, found.high], axis=1).tolist()
-    return chosen.mean(axis=0), ends, notes
+    effects = design_effects(units, pairs, _ratios).tolist()
+    known = (ends, found.standard_error.tolist(), [units.n] * len(SHIFTS), effects)
+    return chosen.mean(axis=0), dict(zip(_UNCERTAINTY, known, strict=True)), notes
+
+
+def _ratios(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    means: npt.NDArray[Any] = total[..., 1:] / total[..., :1]
+    return means
 
 
 def as_probability_rows(values: Any, *, function: str, parameter: str) -> Floats:

@@ -1,0 +1,193 @@
+"""Several models' rows of one set, brought into one order: the buckets that all of them answered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paraconsist.errors import input_error
+from paraconsist.scoring.columns import Rows
+
+__all__ = ["ROW_ID", "Aligned", "align"]
+
+#: The stratum that holds a row's own id, where the files have one.
+ROW_ID = "\x00row"
+
+_MOST_NAMES = 3
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """The same rows in the same order for every model.
+
+    Attributes
+    ----------
+    rows : dict of str to Rows
+        Model -> its rows.
+    n_buckets : dict of str to int
+        How many buckets each model's file has.
+    n_common : int
+        How many all have: those of `rows`.
+    notes : list of str
+        What a reader has to know: buckets that were left out, how rows were matched.
+    """
+
+    rows: dict[str, Rows]
+    n_buckets: dict[str, int]
+    n_common: int
+    notes: list[str]
+
+
+def align(given: Mapping[str, Rows]) -> Aligned:
+    """Keep the buckets that every model has, and bring their rows into one order.
+
+    Rows of a bucket are matched by their own id (the stratum `ROW_ID`) where all files have one, else by role and
+    place in the bucket: that changes nothing for accuracy and consistency, which only count.
+
+    Parameters
+    ----------
+    given : mapping of str to Rows
+        Model -> its rows, at least two.
+
+    Raises
+    ------
+    InputError
+        If no bucket is common, a common one has other rows, roles, gold labels or allowed labels in another file,
+        or labels are names here and numbers there.
+    """
+    names = list(given)
+    _check_kinds(given)
+    of_model = {name: np.unique(_buckets(rows)) for name, rows in given.items()}
+    common = of_model[names[0]]
+    for name in names[1:]:
+        common = np.intersect1d(common, of_model[name], assume_unique=True)
+    if not len(common):
+        shown = "; ".join(f"{name}: {_some(buckets.tolist())}" for name, buckets in of_model.items())
+        raise input_error(
+            "compare",
+            "bucket",
+            "have ids in common",
+            got=shown,
+            remedy="These are different sets, or --bucket names another column in one file.",
+        )
+    counts = {name: len(buckets) for name, buckets in of_model.items()}
+    notes = []
+    if any(count > len(common) for count in counts.values()):
+        had = ", ".join(f"{name} has {count:,}" for name, count in counts.items())
+        notes.append(f"{len(common):,} buckets are common and compared; {had}")
+    kept = {name: _take(rows, np.flatnonzero(np.isin(_buckets(rows), common))) for name, rows in given.items()}
+    by_id = all(ROW_ID in rows.strata for rows in kept.values())
+    ordered = {name: _take(rows, _order(rows, by_id)) for name, rows in kept.items()}
+    first = ordered[names[0]]
+    for name in names[1:]:
+        _check_same(names[0], first, name, ordered[name], by_id)
+    if not by_id and not set(np.unique(first.roles).tolist()) <= {"original", "paraphrase"}:
+        notes.append("rows have no ids of their own and were matched by role and place in their bucket (--example)")
+    return Aligned(ordered, counts, len(common), notes)
+
+
+def _check_kinds(given: Mapping[str, Rows]) -> None:
+    first, *others = given
+    for what in ("labels", "buckets"):
+        kinds = {name: getattr(rows, what).dtype.kind == "U" for name, rows in given.items()}
+        for name in others:
+            if kinds[name] != kinds[first]:
+                shown = {True: "names", False: "numbers"}
+                raise input_error(
+                    "compare",
+                    what,
+                    "be of one kind in all files",
+                    got=f"{shown[kinds[first]]} in {first}, {shown[kinds[name]]} in {name}",
+                    remedy="Write them the same way in both files"
+                    + ("; --label-names turns gold given by name into numbers." if what == "labels" else "."),
+                )
+
+
+def _order(rows: Rows, by_id: bool) -> NDArray[np.intp]:
+    """Return the rows' order by bucket, role and id (or place)."""
+    keys = [rows.roles, _buckets(rows)]
+    if by_id:
+        keys.insert(0, rows.strata[ROW_ID])
+    return np.lexsort(keys)
+
+
+def _check_same(one: str, first: Rows, other: str, second: Rows, by_id: bool) -> None:
+    """Raise unless two models' ordered rows are the same rows of the same set."""
+    place = [_places(rows, by_id) for rows in (first, second)]
+    if place[0] != place[1]:
+        only = [list((Counter(a) - Counter(b)).elements()) for a, b in (place, place[::-1])]
+        bucket = (only[0] or only[1])[0][0]
+        raise input_error(
+            "compare",
+            "example" if by_id else "bucket",
+            "name the same rows in every file for buckets that are common",
+            got=f"{len(only[0])} rows only in {one}, {len(only[1])} only in {other}",
+            remedy=f"Look at bucket {bucket!r}. Compare models on predictions of one version of the set"
+            + ("." if by_id else ", and say with --example which column tells the rows of a bucket apart."),
+        )
+    if by_id:
+        twice = [key for key, n in Counter(place[0]).items() if n > 1]
+        if twice:
+            raise input_error(
+                "compare",
+                "example",
+                "differ within a bucket",
+                got=twice[0][2],
+                remedy=f"Bucket {twice[0][0]!r} has it twice; --example names another column.",
+            )
+    wrong = first.labels != second.labels
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise input_error(
+            "compare",
+            "label",
+            "be the same gold label in every file",
+            got=f"{first.labels[row].item()!r} in {one} and {second.labels[row].item()!r} in {other}",
+            remedy=f"{int(wrong.sum())} rows differ; the first is in bucket {_buckets(first)[row].item()!r}. Labels in "
+            "another order, or another version of the set?",
+        )
+    if first.allowed is not None and second.allowed is not None and first.allowed != second.allowed:
+        row = next(i for i, pair in enumerate(zip(first.allowed, second.allowed, strict=True)) if pair[0] != pair[1])
+        raise input_error(
+            "compare",
+            "allowed_labels",
+            "be the same in every file",
+            got=f"{first.allowed[row]} in {one} and {second.allowed[row]} in {other}",
+            remedy=f"Look at bucket {_buckets(first)[row].item()!r}.",
+        )
+
+
+def _places(rows: Rows, by_id: bool) -> list[tuple[Any, ...]]:
+    columns: Sequence[NDArray[Any]] = [_buckets(rows), rows.roles]
+    if by_id:
+        columns = [*columns, rows.strata[ROW_ID]]
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _buckets(rows: Rows) -> NDArray[Any]:
+    assert rows.buckets is not None
+    return rows.buckets
+
+
+def _take(rows: Rows, index: NDArray[np.intp]) -> Rows:
+    """Return the rows at some positions, in that order."""
+    taken: dict[str, Any] = {}
+    for field in fields(rows):
+        value = getattr(rows, field.name)
+        if isinstance(value, np.ndarray):
+            value = value[index]
+        elif isinstance(value, list):
+            value = [value[i] for i in index]
+        elif isinstance(value, dict):
+            value = {name: column[index] for name, column in value.items()}
+        taken[field.name] = value
+    return Rows(**taken)
+
+
+def _some(values: list[Any]) -> str:
+    return ", ".join(map(repr, values[:_MOST_NAMES])) + (", ..." if len(values) > _MOST_NAMES else "")

@@ -1,0 +1,280 @@
+"""Compare models on the sets that they all answered: every pair, corrected p-values, a Pareto table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paraconsist.comparison import (
+    ConsistencyDifferenceResult,
+    InconsistencyDifferenceResult,
+    ParetoRow,
+    consistency_difference,
+    corrected_p_values,
+    inconsistency_difference,
+    pareto_table,
+)
+from paraconsist.errors import input_error
+from paraconsist.predictions import Predictions
+from paraconsist.results import Result
+from paraconsist.scoring.alignment import ROW_ID, Aligned, align
+from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
+from paraconsist.scoring.measures import MEASURES, default_measures
+from paraconsist.scoring.pairing import partners
+from paraconsist.scoring.unparsed import apply_policy
+
+__all__ = ["CompareOptions", "ModelPair", "SetComparison", "compare"]
+
+_PARAPHRASTIC = "paraphrastic_consistency"
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """How to compare; as `paraconsist.scoring.score.ScoreOptions` where the names are the same.
+
+    Attributes
+    ----------
+    example : str
+        The column that tells the rows of a bucket apart.
+    estimator : {"unbiased", "plugin"}
+        Which P_C is the headline.
+    correction : str
+        Over all pairs of models in all sets: see `paraconsist.comparison.CORRECTIONS`.
+    against_first : bool
+        Compare every model with the first only.
+    """
+
+    columns: ColumnNames = field(default_factory=ColumnNames)
+    example: str = "example_id"
+    measures: Sequence[str] | None = None
+    estimator: str = "unbiased"
+    confidence_level: float = 0.95
+    n_resamples: int = 10_000
+    n_permutations: int = 10_000
+    seed: int = 0
+    correction: str = "holm"
+    against_first: bool = False
+    unparsed: str = "wrong"
+
+
+@dataclass(frozen=True)
+class ModelPair(Result):
+    """Two models on one set by one measure.
+
+    Attributes
+    ----------
+    first, second : str
+    measure : str
+    result : dict
+        What `paraconsist.comparison.consistency_difference` or `inconsistency_difference` returns.
+    corrected_p_value : float
+        Of the headline difference, over all pairs, sets and measures that were compared.
+    """
+
+    first: str
+    second: str
+    measure: str
+    result: dict[str, Any]
+    corrected_p_value: float
+
+
+@dataclass(frozen=True)
+class SetComparison(Result):
+    """Every compared pair of models on one set.
+
+    Attributes
+    ----------
+    set : str
+    n_common_buckets : int
+    n_buckets : dict of str to int
+        How many buckets each model's file has.
+    n_unparsed : dict of str to int
+        Unparsed answers of each model, before the policy.
+    pairs : list of ModelPair
+    pareto : list of dict
+        `paraconsist.comparison.ParetoRow` as mappings; empty where the set has no paraphrastic consistency.
+    correction : str
+    n_comparisons : int
+        What the correction runs over.
+    warnings : list of str
+    """
+
+    set: str
+    n_common_buckets: int
+    n_buckets: dict[str, int]
+    n_unparsed: dict[str, int]
+    pairs: list[ModelPair]
+    pareto: list[dict[str, Any]]
+    correction: str
+    n_comparisons: int
+    warnings: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; pairs are mappings."""
+        return {**super().to_dict(), "pairs": [pair.to_dict() for pair in self.pairs]}
+
+
+def compare(models: Mapping[str, Mapping[str, Predictions]], options: CompareOptions) -> list[SetComparison]:
+    """Compare models on every set that all of them have.
+
+    Parameters
+    ----------
+    models : mapping of str to mapping of str to Predictions
+        Model -> set -> predictions; at least two models, and the same sets.
+    options : CompareOptions
+
+    Raises
+    ------
+    InputError
+        If sets differ, no bucket is common, or what is common is not the same in every file.
+    """
+    if len(models) < 2:
+        raise input_error("compare", "models", "be two at least", got=list(models))
+    sets = _common_sets(models)
+    parts = [_one_set(name, {m: found[name] for m, found in models.items()}, options) for name in sets]
+    flat = [p for _, pairs, *_ in parts for p in pairs]
+    corrected = iter(corrected_p_values([float(result.p_value) for *_, result in flat], options.correction))
+    compared = []
+    for name, (aligned, pairs, pareto, n_unparsed) in zip(sets, parts, strict=True):
+        listed = [ModelPair(*who, measure, result.to_dict(), next(corrected)) for who, measure, result in pairs]
+        compared.append(
+            SetComparison(
+                set=name,
+                n_common_buckets=aligned.n_common,
+                n_buckets=aligned.n_buckets,
+                n_unparsed=n_unparsed,
+                pairs=listed,
+                pareto=[row.to_dict() for row in pareto],
+                correction=options.correction,
+                n_comparisons=len(flat),
+                warnings=aligned.notes + list(dict.fromkeys(w for *_, result in pairs for w in result.warnings)),
+            )
+        )
+    return compared
+
+
+def _common_sets(models: Mapping[str, Mapping[str, Predictions]]) -> list[str]:
+    first, *others = models.values()
+    common = [name for name in first if all(name in other for other in others)]
+    if not common:
+        shown = "; ".join(f"{model}: {', '.join(sets)}" for model, sets in models.items())
+        raise input_error(
+            "compare",
+            "models",
+            "have a set in common",
+            got=shown,
+            remedy="Run both models on one set, or give one predictions file of each.",
+        )
+    return common
+
+
+_Pair = tuple[tuple[str, str], str, ConsistencyDifferenceResult | InconsistencyDifferenceResult]
+
+
+def _one_set(
+    name: str, found: Mapping[str, Predictions], options: CompareOptions
+) -> tuple[Aligned, list[_Pair], list[ParetoRow], dict[str, int]]:
+    rows, n_unparsed, said = {}, {}, None
+    has_ids = all(options.example in _columns(p, options).names for p in found.values())
+    for model, predictions in found.items():
+        columns = _columns(predictions, options).named
+        read = read_rows(predictions, replace(columns, strata=[options.example] if has_ids else []))
+        if has_ids:
+            read = replace(read, strata={ROW_ID: read.strata[options.example]})
+        n_unparsed[model] = int(read.unparsed.sum())
+        rows[model] = apply_policy(read, options.unparsed)[0]
+        said = said or predictions.metadata.get("measures")
+    aligned = align(rows)
+    first = next(iter(aligned.rows.values()))
+    measures = list(options.measures or said or default_measures(first))
+    unknown = [m for m in measures if m not in MEASURES]
+    if unknown:
+        raise input_error("compare", "measure", f"be one of {', '.join(MEASURES)}", got=unknown[0])
+    names = list(aligned.rows)
+    chosen = [(names[0], other) for other in names[1:]] if options.against_first else list(combinations(names, 2))
+    pairs: list[_Pair] = [
+        (who, measure, _compare(measure, aligned.rows[who[0]], aligned.rows[who[1]], options))
+        for measure in measures
+        for who in chosen
+    ]
+    return aligned, pairs, _pareto(pairs, names, options), n_unparsed
+
+
+@dataclass(frozen=True)
+class _Columns:
+    named: ColumnNames
+    names: list[str]
+
+
+def _columns(predictions: Predictions, options: CompareOptions) -> _Columns:
+    """Return what the columns are called: in a log, whose reader made them, by their own names."""
+    asked = options.columns
+    named = ColumnNames() if "source" in predictions.metadata else asked
+    return _Columns(replace(named, confidence=None, probabilities=()), predictions.table.column_names)
+
+
+def _compare(
+    measure: str, first: Rows, second: Rows, options: CompareOptions
+) -> ConsistencyDifferenceResult | InconsistencyDifferenceResult:
+    settings: dict[str, Any] = {
+        "confidence_level": options.confidence_level,
+        "n_permutations": options.n_permutations,
+        "seed": options.seed,
+    }
+    if measure == _PARAPHRASTIC:
+        return consistency_difference(
+            first.predictions,
+            second.predictions,
+            first.labels,
+            first.buckets,
+            roles=first.roles.tolist() if (first.roles == "original").any() else None,
+            groups=first.groups,
+            estimator=options.estimator,
+            n_resamples=options.n_resamples,
+            **settings,
+        )
+    targets, violated, satisfied = zip(*(_violations(measure, rows) for rows in (first, second)), strict=True)
+    return inconsistency_difference(
+        violated[0],
+        violated[1],
+        satisfied1=satisfied[0],
+        satisfied2=satisfied[1],
+        groups=None if first.groups is None else first.groups[targets[0]],
+        **settings,
+    )
+
+
+def _violations(measure: str, rows: Rows) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_] | None]:
+    """Return the measured rows, where the model breaks the rule, and where its antecedents hold it to it."""
+    how = MEASURES[measure]
+    targets, others = partners(rows, measure, how.target, how.partners)
+    answer = rows.predictions[targets]
+    if how.partners == ("original",):
+        changed: NDArray[np.bool_] = answer != rows.predictions[others["original"]]
+        if measure != "negational_inconsistency":
+            return targets, changed, None
+        silent = rows.unparsed[targets] | rows.unparsed[others["original"]]
+        return targets, ~changed | (silent if rows.never_agree else False), None
+    satisfied = np.ones(len(targets), dtype=np.bool_)
+    for role in how.partners:
+        satisfied &= rows.predictions[others[role]] == rows.labels[others[role]]
+    if rows.allowed is None:
+        return targets, answer != rows.labels[targets], satisfied
+    broken = [value not in rows.allowed[i] for value, i in zip(answer.tolist(), targets.tolist(), strict=True)]
+    return targets, np.array(broken, dtype=np.bool_), satisfied
+
+
+def _pareto(pairs: Sequence[_Pair], names: Sequence[str], options: CompareOptions) -> list[ParetoRow]:
+    """Return the models' accuracy against their P_C, over the common buckets."""
+    values: dict[str, dict[str, float]] = {}
+    for (first, second), measure, result in pairs:
+        if measure == _PARAPHRASTIC and isinstance(result, ConsistencyDifferenceResult):
+            values |= {first: result.values1, second: result.values2}
+    headline = _PARAPHRASTIC + ("_unbiased" if options.estimator == "unbiased" else "")
+    known = [name for name in names if name in values]
+    return pareto_table({m: values[m]["accuracy"] for m in known}, {m: values[m][headline] for m in known})

@@ -1,0 +1,216 @@
+"""`paraconsist compare`: against the functions, on the papers' predictions, and one clean sentence for bad files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from paraconsist.cli.app import main
+from paraconsist.comparison import consistency_difference
+from paraconsist.errors import InputError
+from paraconsist.scoring.alignment import align
+from paraconsist.scoring.columns import Rows
+
+
+def csv(path: Path, rows: list[tuple[Any, ...]], header: str = "example_id,bucket_id,label,prediction") -> Path:
+    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
+    return path
+
+
+def answers(seed: int, flip: float, buckets: range = range(40)) -> list[tuple[Any, ...]]:
+    rng = np.random.default_rng(seed)
+    return [(f"r{b}-{j}", f"b{b}", 1, int(rng.random() > flip)) for b in buckets for j in range(4)]
+
+
+def run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", *map(str, args), "--n-resamples", "200", "--n-permutations", "500"])
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def test_command_matches_the_function_whatever_the_order_of_rows(capsys, tmp_path: Path) -> None:
+    one, two = answers(0, 0.05), answers(1, 0.4)
+    rng = np.random.default_rng(2)
+    files = [csv(tmp_path / "steady.csv", one), csv(tmp_path / "shaky.csv", [two[i] for i in rng.permutation(160)])]
+    code, out, err = run(capsys, *files, "--json", "--output", tmp_path / "found.json")
+    assert code == 0, err
+    (found,) = json.loads(out)
+    assert json.loads((tmp_path / "found.json").read_text()) == [found]
+    (pair,) = found["pairs"]
+    columns = [[row[3] for row in rows] for rows in (one, two)]
+    direct = consistency_difference(*columns, [1] * 160, [row[1] for row in one], n_resamples=200, n_permutations=500)
+    assert (pair["first"], pair["second"]) == ("steady", "shaky")
+    assert pair["result"]["difference"] == pytest.approx(direct.difference)
+    assert pair["result"]["differences"]["accuracy"] == pytest.approx(direct.differences["accuracy"])
+    assert found["n_common_buckets"] == 40
+    code, out, err = run(capsys, *files)
+    assert code == 0, err
+    assert "steady (1) and shaky (2), 40 buckets, 160 paraphrases" in out
+    assert "worse in both than steady" in out
+
+
+def test_three_models_are_corrected_and_only_common_buckets_count(capsys, tmp_path: Path) -> None:
+    files = [csv(tmp_path / f"{name}.csv", answers(i, 0.1 + 0.1 * i, range(5 * i, 40))) for i, name in enumerate("abc")]
+    code, out, err = run(capsys, *files, "--json", "--correction", "bonferroni")
+    assert code == 0, err
+    (found,) = json.loads(out)
+    assert [(pair["first"], pair["second"]) for pair in found["pairs"]] == [("a", "b"), ("a", "c"), ("b", "c")]
+    for pair in found["pairs"]:
+        assert pair["corrected_p_value"] == pytest.approx(min(1.0, 3 * pair["result"]["p_value"]))
+        assert pair["result"]["n_buckets"] == 30
+    assert found["warnings"][0] == "30 buckets are common and compared; a has 40, b has 35, c has 30"
+    code, out, _ = run(capsys, *files, "--against-first", "--json")
+    assert len(json.loads(out)[0]["pairs"]) == 2
+    code, out, _ = run(capsys, *files)
+    assert "corrected for 3 comparisons (Holm)" in " ".join(out.split())
+
+
+def test_transitive_sets_through_the_command(capsys, tmp_path: Path) -> None:
+    header = "example_id,bucket_id,role,label,prediction"
+    rows: list[list[tuple[Any, ...]]] = [[], []]
+    rng = np.random.default_rng(5)
+    for b in range(30):
+        for model in (0, 1):
+            right = [int(rng.random() < 0.9), int(rng.random() < 0.9), int(rng.random() < (0.9, 0.6)[model])]
+            for role, ok in zip(("antecedent_1", "antecedent_2", "consequent"), right, strict=True):
+                rows[model].append((f"{b}.{role}", f"b{b}", role, 1, ok))
+    files = [csv(tmp_path / f"m{i}.csv", rows[i], header) for i in (0, 1)]
+    code, out, err = run(capsys, *files, "--json")
+    assert code == 0, err
+    (pair,) = json.loads(out)[0]["pairs"]
+    assert pair["measure"] == "transitive_inconsistency"
+    satisfied = []
+    for model in (0, 1):
+        answer = {row[0]: row[4] for row in rows[model]}
+        satisfied.append({b for b in range(30) if answer[f"{b}.antecedent_1"] and answer[f"{b}.antecedent_2"]})
+    assert pair["result"]["n_common"] == len(satisfied[0] & satisfied[1]) < 30
+    code, out, err = run(capsys, *files)
+    assert code == 0, err
+    assert "which are not the same rows" in " ".join(out.split())
+
+
+def test_bad_files(capsys, tmp_path: Path) -> None:
+    good = csv(tmp_path / "good.csv", answers(0, 0.2))
+    relabelled = [(e, b, 0 if b == "b7" else label, p) for e, b, label, p in answers(1, 0.2)]
+    other_rows = [(f"x{e}", b, label, p) for e, b, label, p in answers(1, 0.2)]
+    fewer = [row[1:] for row in answers(1, 0.2)][1:]
+    named = [(e, b, "yes", "yes" if p else "no") for e, b, _, p in answers(1, 0.2)]
+    cases: list[tuple[list[Any], str]] = [
+        ([good], "`paths` must name two models at least"),
+        ([good, good], "be different models' predictions"),
+        ([good, csv(tmp_path / "copy.csv", answers(0, 0.2))], "The two hold the same, byte for byte"),
+        ([good, tmp_path / "absent.csv"], "`paths` must exist"),
+        ([good, csv(tmp_path / "far.csv", answers(1, 0.2, range(100, 120)))], "`bucket` must have ids in common"),
+        ([good, csv(tmp_path / "gold.csv", relabelled)], "4 rows differ; the first is in bucket 'b7'"),
+        ([good, csv(tmp_path / "rows.csv", other_rows)], "160 rows only in good, 160 only in rows"),
+        ([good, csv(tmp_path / "few.csv", fewer, "bucket_id,label,prediction")], "Look at bucket 'b0'"),
+        ([good, csv(tmp_path / "named.csv", named)], "numbers in good, names in named"),
+        ([good, csv(tmp_path / "ok.csv", answers(1, 0.3)), "--name", "a"], "be given once for each of the 2 models"),
+        ([good, tmp_path / "ok.csv", "--correction", "sidak"], "`correction` must be one of holm, bonferroni"),
+        ([good, tmp_path / "ok.csv", "--measure", "bleu"], "`measure` must be one of paraphrastic_consistency"),
+    ]
+    for args, message in cases:
+        code, _, err = run(capsys, *args)
+        assert code == 2, message
+        assert message in err
+
+
+def test_run_folders_of_different_sets(capsys, tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    from paraconsist.predictions import write_predictions
+
+    for model, sets in (("a", ("one", "two")), ("b", ("two", "three")), ("c", ("three",))):
+        (tmp_path / model / "predictions").mkdir(parents=True)
+        for name in sets:
+            rows = answers(ord(model), 0.2)
+            table = pa.table(
+                dict(
+                    zip(
+                        ("example_id", "bucket_id", "label", "prediction"),
+                        map(list, zip(*rows, strict=True)),
+                        strict=True,
+                    )
+                )
+            )
+            write_predictions(tmp_path / model / "predictions" / f"{name}.parquet", table, {"set": name})
+    code, out, err = run(capsys, tmp_path / "a", tmp_path / "b", "--json")
+    assert code == 0, err
+    assert [found["set"] for found in json.loads(out)] == ["two"]
+    assert "left out, as not every model has them: one of a" in err
+    code, _, err = run(capsys, tmp_path / "a", tmp_path / "c")
+    assert code == 2
+    assert "`models` must have a set in common; got 'a: one, two; c: three'" in err
+
+
+def test_groups_from_a_table(capsys, tmp_path: Path) -> None:
+    files = [csv(tmp_path / f"{name}.csv", answers(i, 0.1 + 0.2 * i)) for i, name in enumerate("ab")]
+    contexts = csv(tmp_path / "items.csv", [(f"b{b}", f"c{b // 4}") for b in range(40)], "bucket_id,context_id")
+    options = ["--groups-from", contexts, "--group", "context_id"]
+    code, out, err = run(capsys, *files, *options, "--json")
+    assert code == 0, err
+    result = json.loads(out)[0]["pairs"][0]["result"]
+    assert result["n_clusters"]["difference"] == 10
+    assert "ci:group-bootstrap200" in result["signature"]
+    csv(contexts, [(f"b{b}", f"c{b // 4}") for b in range(39)], "bucket_id,context_id")
+    code, _, err = run(capsys, *files, *options)
+    assert code == 2
+    assert "must have a group for every bucket; got \"none for 1 buckets: 'b39'\"" in err
+    csv(contexts, [("b0", "c0"), ("b0", "c1")], "bucket_id,context_id")
+    code, _, err = run(capsys, *files, *options)
+    assert "must be the same in all rows of a bucket; got ['c0', 'c1'] at row 1. Look at bucket 'b0'" in err
+
+
+def test_an_id_twice_in_a_bucket() -> None:
+    rows = Rows(
+        buckets=np.array([1, 1]),
+        groups=None,
+        roles=np.array(["paraphrase"] * 2),
+        labels=np.array([1, 1]),
+        predictions=np.array([1, 0]),
+        unparsed=np.zeros(2, dtype=bool),
+        confidences=None,
+        strata={"\x00row": np.array(["x", "x"])},
+    )
+    with pytest.raises(InputError, match="`example` must differ within a bucket; got 'x'"):
+        align({"a": rows, "b": rows})
+
+
+# ------------------------------------------------------------------------------------------- real data
+
+#: RoBERTa-large minus bag of words on the authors' predictions: unbiased P_C, the shared contexts, and whether the
+#: interval over contexts holds 0.
+PUBLISHED = {
+    "anli": (-0.343, 247, False),
+    "atomic": (-0.006, 193, True),
+    "snli": (-0.086, 127, False),
+    "social": (-0.047, 127, True),
+}
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_roberta_against_bag_of_words(capsys, data_folder: Path, name: str) -> None:
+    folder = data_folder / "paranlu" / "predictions"
+    files = [folder / f"{name}__{model}__human.parquet" for model in ("roberta-large", "bow")]
+    columns = ["--label", "gold", "--prediction", "pred", "--original", "is_original", "--example", "paraphrase_id"]
+    contexts = ["--groups-from", data_folder / "paranlu" / "items" / f"{name}_human.parquet", "--group", "context_id"]
+    code, out, err = run(capsys, *files, *columns, *contexts, "--json")
+    assert code == 0, err
+    (pair,) = json.loads(out)[0]["pairs"]
+    result = pair["result"]
+    difference, n_contexts, holds_0 = PUBLISHED[name]
+    assert (result["n_buckets"], result["n_clusters"]["difference"]) == (250, n_contexts)
+    assert result["difference"] == pytest.approx(difference, abs=5e-4)
+    low, high = result["confidence_interval"]["difference"]
+    assert (low <= 0 <= high) == holds_0 == (result["p_value"] > 0.05)
+    # the plug-in values are those of Table 4
+    table = json.loads((data_folder / "paranlu" / "expected_values.json").read_text())["table4"]
+    published = {row["model"]: row["computed"]["P_C"] for row in table if row["dataset"] == name}
+    assert result["values1"]["paraphrastic_consistency"] == pytest.approx(published["roberta-large"], abs=1e-12)
+    assert result["values2"]["paraphrastic_consistency"] == pytest.approx(published["bow"], abs=1e-12)

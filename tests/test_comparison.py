@@ -1,0 +1,293 @@
+"""Comparing models: permutation tests against enumeration, intervals against their parts, bad input."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from paraconsist.comparison import (
+    consistency_difference,
+    corrected_p_values,
+    inconsistency_difference,
+    pareto_table,
+    sign_flip_test,
+)
+from paraconsist.errors import InputError
+from paraconsist.invariance.paired_tests import paired_difference_interval
+from paraconsist.logical import transitive_inconsistency
+from paraconsist.paraphrastic import paraphrastic_consistency
+
+P_C = "paraphrastic_consistency_unbiased"
+
+
+def mean(sums: Any) -> Any:
+    return sums[..., 1:] / sums[..., :1]
+
+
+def two_models(rng: np.random.Generator, n: int, *, alike: bool = True) -> dict[str, Any]:
+    """n buckets of 2 to 6 paraphrases answered by two models of one skill; unlike, the second is steadier."""
+    size = rng.integers(2, 7, n)
+    bucket = np.repeat(np.arange(n), size)
+    theta = rng.beta(2, 1, n)
+    other = theta if alike else np.where(rng.random(n) < theta, 0.97, 0.03)
+    return {
+        "predictions1": (rng.random(len(bucket)) < theta[bucket]).astype(int),
+        "predictions2": (rng.random(len(bucket)) < other[bucket]).astype(int),
+        "references": np.ones(len(bucket), dtype=int),
+        "buckets": bucket,
+    }
+
+
+# ------------------------------------------------------------------------------------- the sign-flip test
+
+
+def test_exact_p_is_that_of_flipping_every_unit() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        n = int(rng.integers(1, 9))
+        d = rng.choice([-1.0, -0.5, 0.0, 0.25, 0.5, 1.0], n)
+        first, second = np.stack([np.ones(n), d], axis=1), np.stack([np.ones(n), np.zeros(n)], axis=1)
+        found = sign_flip_test(first, second, np.ones(n, dtype=int), mean, 10, rng)
+        every = [abs(np.dot(signs, d)) >= abs(d.sum()) - 1e-9 for signs in product((-1, 1), repeat=n)]
+        assert found.p_value[0] == pytest.approx(np.mean(every), abs=1e-12)
+        assert (found.method, found.error[0]) == ("exact", 0.0)
+
+
+def test_exact_p_of_a_measure_that_is_no_mean() -> None:
+    """A ratio of sums: the assignments are enumerated by hand."""
+    rng = np.random.default_rng(1)
+    first, second = rng.integers(1, 5, (2, 6, 2)).astype(float)
+    found = sign_flip_test(first, second, np.ones(6, dtype=int), mean, 10, rng)
+    values = []
+    for swapped in product((False, True), repeat=6):
+        mask = np.array(swapped)[:, np.newaxis]
+        one, two = np.where(mask, second, first).sum(axis=0), np.where(mask, first, second).sum(axis=0)
+        values.append(abs(one[1] / one[0] - two[1] / two[0]))
+    assert found.p_value[0] == pytest.approx(np.mean(np.array(values) >= values[0] - 1e-9))
+
+
+def test_monte_carlo_agrees_with_the_exact_p_within_its_stated_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    d = rng.choice([-0.5, 0.5, 0.25, 1.0], 16)
+    units = np.stack([np.ones(16), d], axis=1), np.stack([np.ones(16), np.zeros(16)], axis=1)
+    exact = sign_flip_test(*units, np.ones(16, dtype=int), mean, 1, rng)
+    monkeypatch.setattr("paraconsist.comparison.sign_flip._MOST_EXACT", 1)
+    drawn = sign_flip_test(*units, np.ones(16, dtype=int), mean, 20_000, rng)
+    assert drawn.method == "monte-carlo20000"
+    assert drawn.error[0] == pytest.approx(np.sqrt(drawn.p_value[0] * (1 - drawn.p_value[0]) / 20_000))
+    assert abs(drawn.p_value[0] - exact.p_value[0]) < 5 * drawn.error[0] + 1e-4
+
+
+def test_p_is_uniform_for_exchangeable_models() -> None:
+    """300 pairs of models of one skill; a level of .05 is kept and p is spread evenly."""
+    rng = np.random.default_rng(3)
+    options: dict[str, Any] = {"interval_method": "closed_form", "n_permutations": 199}
+    p = np.array([consistency_difference(**two_models(rng, 60), **options).p_value for _ in range(300)])
+    assert stats.kstest(p, "uniform").pvalue > 0.01
+    assert (p <= 0.05).mean() < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
+
+
+# ------------------------------------------------------------------------------- consistency differences
+
+
+def test_values_are_those_of_the_measure_and_the_interval_that_of_paired_buckets() -> None:
+    columns = two_models(np.random.default_rng(4), 200, alike=False)
+    shared = {name: columns[name] for name in ("references", "buckets")}
+    found = consistency_difference(**columns, interval_method="closed_form")
+    single = [paraphrastic_consistency(columns[f"predictions{i}"], **shared) for i in (1, 2)]
+    for name, value in found.values1.items():
+        assert value == pytest.approx(getattr(single[0], name)), name
+        assert found.values2[name] == pytest.approx(getattr(single[1], name)), name
+    assert found.difference == found.values1[P_C] - found.values2[P_C] == found.differences[P_C]
+    f = []
+    for i in (1, 2):
+        c = np.bincount(columns["buckets"], weights=columns[f"predictions{i}"])
+        k = np.bincount(columns["buckets"])
+        f.append(1 - 2 * c * (k - c) / (k * (k - 1)))
+    expected = stats.ttest_rel(f[0], f[1])
+    assert found.standard_error["difference"] == pytest.approx(stats.sem(f[0] - f[1]), rel=1e-9)
+    assert found.confidence_interval["difference"] == pytest.approx(list(expected.confidence_interval()), rel=1e-9)
+    assert max(found.p_value, expected.pvalue) < 0.001
+    assert found.n_buckets == 200
+
+
+def test_pairing_makes_the_interval_narrower_than_two_single_ones() -> None:
+    rng = np.random.default_rng(5)
+    columns = two_models(rng, 300)
+    flipped = rng.random(len(columns["buckets"])) < 0.05
+    columns["predictions2"] = np.where(flipped, 1 - columns["predictions1"], columns["predictions1"])
+    found = consistency_difference(**columns, interval_method="closed_form")
+    single = paraphrastic_consistency(
+        columns["predictions1"], columns["references"], columns["buckets"], interval_method="closed_form"
+    )
+    assert np.ptp(found.confidence_interval["difference"]) < 0.7 * np.ptp(single.confidence_interval[P_C])
+
+
+def test_bootstrap_and_closed_form_agree_and_duplication_keeps_the_difference() -> None:
+    columns = two_models(np.random.default_rng(6), 150, alike=False)
+    closed = consistency_difference(**columns, interval_method="closed_form", n_permutations=50)
+    drawn = consistency_difference(**columns, n_permutations=50)
+    assert drawn.confidence_interval["difference"] == pytest.approx(closed.confidence_interval["difference"], abs=0.01)
+    twice = {name: np.concatenate([values, values]) for name, values in columns.items()}
+    twice["buckets"] = np.concatenate([columns["buckets"], columns["buckets"] + 1000])
+    doubled = consistency_difference(**twice, interval_method="closed_form", n_permutations=50)
+    assert doubled.differences == pytest.approx(closed.differences)
+    assert doubled.standard_error["difference"] < closed.standard_error["difference"]
+    grouped = consistency_difference(
+        **twice, groups=twice["buckets"] % 1000, interval_method="closed_form", n_permutations=50
+    )
+    assert grouped.standard_error["difference"] == pytest.approx(closed.standard_error["difference"], rel=1e-9)
+    assert grouped.design_effect["difference"] == pytest.approx(2.0, rel=0.02)
+    assert grouped.n_clusters["difference"] == 150
+
+
+def test_one_and_the_same_predictions() -> None:
+    columns = two_models(np.random.default_rng(7), 40)
+    found = consistency_difference(**{**columns, "predictions2": columns["predictions1"]})
+    assert (found.difference, found.p_value) == (0.0, 1.0)
+    low, high = found.confidence_interval["difference"]
+    assert low == -high
+    assert high == pytest.approx(1 - 0.025 ** (1 / 40))
+    assert any("Clopper-Pearson type bound: paraphrastic_consistency," in warning for warning in found.warnings)
+
+
+def test_originals_apart_and_models_that_never_change_their_mind() -> None:
+    columns = two_models(np.random.default_rng(8), 30)
+    first = np.unique(columns["buckets"], return_index=True)[1]
+    roles = np.full(len(columns["buckets"]), "paraphrase", dtype=object)
+    roles[first] = "original"
+    columns["predictions2"] = (columns["buckets"] % 2).astype(int)
+    found = consistency_difference(**columns, roles=roles.tolist(), n_permutations=99, n_resamples=50)
+    right = columns["predictions1"][first].mean(), columns["predictions2"][first].mean()
+    assert found.differences["original_accuracy"] == pytest.approx(right[0] - right[1])
+    assert found.values2[P_C] == 1.0
+    assert any("no prediction of model 2 differs within any bucket" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"estimator": "best"}, "`estimator` must be one of unbiased, plugin; got 'best'"),
+        ({"n_permutations": 0}, "`n_permutations` must be a whole number of at least 1"),
+        ({"interval_method": "exact"}, "`interval_method` must be one of auto, bootstrap, closed_form"),
+        ({"predictions2": [1]}, "`predictions2` must have one value per row of `predictions1` (4)"),
+        ({"references": [1, 0, 1, 1]}, "`references` must give every row of a bucket the same gold label"),
+        ({"groups": [1, 2, 1, 1]}, "`groups` must give every row of a bucket the same group"),
+        ({"roles": ["original"] * 4}, "`roles` must leave at least one paraphrase"),
+        ({"roles": ["swap"] * 4}, "`roles` must be 'original' or 'paraphrase'; got 'swap' at row 0"),
+    ],
+)
+def test_bad_input(change: dict[str, Any], message: str) -> None:
+    good = {"predictions1": [1, 0, 1, 1], "predictions2": [1] * 4, "references": [1] * 4, "buckets": [0, 0, 1, 1]}
+    with pytest.raises(InputError) as raised:
+        consistency_difference(**{**good, **change})
+    assert f"consistency_difference: {message}" in str(raised.value)
+
+
+# ---------------------------------------------------------------------------- shares on a common population
+
+
+def test_without_groups_it_is_mcnemars_test_and_tangos_interval() -> None:
+    violated1 = [1] * 12 + [0] * 3 + [1] * 5 + [0] * 80
+    violated2 = [0] * 12 + [1] * 3 + [1] * 5 + [0] * 80
+    found = inconsistency_difference(violated1, violated2)
+    assert found.difference == pytest.approx(0.09)
+    assert found.p_value == pytest.approx(stats.binomtest(3, 15).pvalue)
+    assert found.confidence_interval["difference"] == pytest.approx(paired_difference_interval(100, 12, 3))
+    assert (found.n_only1, found.n_only2) == (12, 3)
+    assert found.design_effect["difference"] == pytest.approx(1.0)
+
+
+def test_transitive_models_are_compared_where_both_satisfy_the_antecedents() -> None:
+    """The first model's own value is better only because it satisfies the easy rows alone."""
+    rng = np.random.default_rng(9)
+    n = 400
+    hard = np.arange(n) < 200
+    answers: list[dict[str, Any]] = []
+    for satisfied in (~hard, np.ones(n, dtype=bool)):
+        violated = rng.random(n) < np.where(hard, 0.6, 0.1)
+        answers.append(
+            {
+                "predictions": np.where(violated, 0, 2),
+                "antecedent_1_predictions": np.where(satisfied, 0, 1),
+                "violated": violated,
+                "satisfied": satisfied,
+            }
+        )
+    own = [
+        transitive_inconsistency(a["predictions"], [2] * n, a["antecedent_1_predictions"], [0] * n, [2] * n, [2] * n)
+        for a in answers
+    ]
+    one, two = answers
+    found = inconsistency_difference(
+        one["violated"], two["violated"], satisfied1=one["satisfied"], satisfied2=two["satisfied"]
+    )
+    assert (found.own_value1, found.own_value2) == (own[0].inconsistency, own[1].inconsistency)
+    assert (found.n_own1, found.n_own2, found.n_common, found.n_rows) == (200, 400, 200, 400)
+    assert found.own_value1 - found.own_value2 < -0.2
+    assert abs(found.difference) < 0.1 < found.p_value
+    assert "0 and 200 rows count for one model only and are left out of the comparison" in found.warnings
+
+
+def test_groups_of_equal_rows_count_as_one_row() -> None:
+    rng = np.random.default_rng(10)
+    one, two = rng.random((2, 60)) < [[0.4], [0.2]]
+    alone = inconsistency_difference(one, two)
+    grouped = inconsistency_difference(np.repeat(one, 5), np.repeat(two, 5), groups=np.repeat(np.arange(60), 5))
+    assert grouped.difference == alone.difference
+    assert grouped.p_value == pytest.approx(alone.p_value, abs=0.01)
+    assert grouped.confidence_interval["difference"] == pytest.approx(
+        alone.confidence_interval["difference"], abs=0.012
+    )
+
+
+def test_no_common_row_and_bad_shares() -> None:
+    found = inconsistency_difference([1, 0], [0, 1], satisfied1=[1, 0], satisfied2=[0, 1])
+    assert np.isnan(found.difference)
+    assert found.warnings == ("no row counts for both models: undefined, so nan: difference",)
+    with pytest.raises(InputError, match="`violated2` must be true or false; got 2 at row 1"):
+        inconsistency_difference([1, 0], [0, 2])
+    with pytest.raises(InputError, match="`satisfied2` must be given too"):
+        inconsistency_difference([1, 0], [0, 1], satisfied1=[1, 1])
+
+
+def test_a_rare_difference_is_covered_in_groups() -> None:
+    """200 sets of 100 groups of 5, violations of 4 and 2 in 100, alike in groups: 92 % or more are covered."""
+    rng = np.random.default_rng(11)
+    covered = 0
+    groups = np.repeat(np.arange(100), 5)
+    for _ in range(200):
+        one, two = (np.repeat(rng.beta(p * 4, (1 - p) * 4, 100), 5) for p in (0.04, 0.02))
+        found = inconsistency_difference(rng.random(500) < one, rng.random(500) < two, groups=groups, n_permutations=1)
+        low, high = found.confidence_interval["difference"]
+        covered += low <= 0.02 <= high
+    assert covered >= 184
+
+
+# -------------------------------------------------------------------------------------------- many models
+
+
+def test_corrections() -> None:
+    p = [0.01, 0.02, 0.03, 0.5]
+    assert corrected_p_values(p, "holm") == pytest.approx([0.04, 0.06, 0.06, 0.5])
+    assert corrected_p_values(p, "bonferroni") == pytest.approx([0.04, 0.08, 0.12, 1.0])
+    expected = stats.false_discovery_control(p)
+    assert corrected_p_values(p, "benjamini_hochberg") == pytest.approx(expected)
+    assert corrected_p_values(p, "none") == p
+    with_nan = corrected_p_values([0.02, float("nan"), 0.03])
+    assert with_nan[::2] == pytest.approx([0.04, 0.04])
+    assert np.isnan(with_nan[1])
+    with pytest.raises(InputError, match="`correction` must be one of holm, bonferroni"):
+        corrected_p_values(p, "sidak")
+
+
+def test_pareto_table() -> None:
+    rows = pareto_table({"a": 0.9, "b": 0.8, "c": 0.8, "d": float("nan")}, {"a": 0.7, "b": 0.9, "c": 0.6, "d": 0.9})
+    assert [row.model for row in rows] == ["a", "b", "c", "d"]
+    assert [row.on_front for row in rows] == [True, True, False, True]
+    assert rows[2].dominated_by == ["a", "b"]
+    assert rows[0].less_consistent_than_worse == ["b"]

@@ -1,0 +1,163 @@
+"""The noise floor: against naive loops over pairs, against a simulated four-way model, and its bad input."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from paraconsist.errors import InputError
+from paraconsist.noise import noise_floor
+
+QUICK: dict[str, Any] = {"n_resamples": 50}
+
+
+def simulated(
+    rng: np.random.Generator, n_problems: int, n_paraphrases: int, flips: dict[str, float], repeats: int = 2
+) -> dict[str, list[Any]]:
+    """Answers 1 (right) or 0: a chance per problem, one draw per paraphrase, flipped anew by each kind of noise."""
+    rows: dict[str, list[Any]] = {
+        name: [] for name in ("predictions", "references", "buckets", "examples", "repeats", "kinds")
+    }
+    runs = [("main", "0")] + [(kind, f"{kind}{i}") for kind in flips for i in range(repeats)]
+    for b in range(n_problems):
+        theta = rng.beta(2, 1)
+        for j in range(n_paraphrases):
+            answer = int(rng.random() < theta)
+            sampled: dict[str, int] = {}
+            for kind, name in runs:
+                seed = name if kind == "decoding" else "0"
+                if seed not in sampled:
+                    sampled[seed] = answer ^ int(rng.random() < flips.get("decoding", 0.0))
+                value = sampled[seed] ^ int(rng.random() < flips.get("numeric", 0.0))
+                for column, cell in zip(rows, (value, 1, f"b{b}", f"b{b}.{j}", name, kind), strict=True):
+                    rows[column].append(cell)
+    return rows
+
+
+def naive_flip_rate(rows: dict[str, list[Any]], kind: str) -> float:
+    """Mean over buckets of the share of pairs of answers to one input that differ, as defined."""
+    shares: dict[str, list[bool]] = {}
+    kind_of = dict(zip(rows["repeats"], rows["kinds"], strict=True))
+    of_input: dict[str, list[tuple[str, int, str]]] = {}
+    for prediction, bucket, example, run in zip(
+        rows["predictions"], rows["buckets"], rows["examples"], rows["repeats"], strict=True
+    ):
+        of_input.setdefault(example, []).append((run, prediction, bucket))
+    for answers in of_input.values():
+        for (run_1, one, bucket), (run_2, two, _) in combinations(answers, 2):
+            decoding = "decoding" in (kind_of[run_1], kind_of[run_2])
+            if decoding == (kind == "decoding"):
+                shares.setdefault(bucket, []).append(one != two)
+    return float(np.mean([np.mean(pairs) for pairs in shares.values()]))
+
+
+def test_flip_rates_are_those_of_a_loop_over_pairs() -> None:
+    rows = simulated(np.random.default_rng(0), 12, 3, {"numeric": 0.1, "decoding": 0.2})
+    order = np.random.default_rng(1).permutation(len(rows["kinds"]))
+    shuffled = {name: [values[i] for i in order] for name, values in rows.items()}
+    found = noise_floor(**shuffled, **QUICK)
+    for kind in ("numeric", "decoding"):
+        assert found.flip_rate[kind] == pytest.approx(naive_flip_rate(rows, kind), abs=1e-12)
+        assert found.correctness_flip_rate[kind] == pytest.approx(found.flip_rate[kind])
+    assert found.n_repeats == 4
+    assert (found.n_buckets, found.n_examples, found.n_clusters) == (12, 36, 12)
+    assert found.n_pairs == {"numeric": 36 * 3, "decoding": 36 * 7}
+
+
+def test_the_four_parts_are_those_that_were_simulated() -> None:
+    """theta ~ Beta(2, 1), flip chances e and d: every noise shrinks the covariance of answers by (1 - 2 chance)^2."""
+    numeric, decoding = 0.05, 0.1
+    rows = simulated(np.random.default_rng(3), 3000, 3, {"numeric": numeric, "decoding": decoding})
+    found = noise_floor(**rows, interval_method="closed_form")
+    mean, between = 2 / 3, 1 / 18  # of Beta(2, 1)
+    theta = 0.5 + (1 - 2 * numeric) * (1 - 2 * decoding) * (mean - 0.5)
+    clean = mean * (1 - mean)  # variance of the answer before any noise
+    keep_numeric, keep_decoding = (1 - 2 * numeric) ** 2, (1 - 2 * decoding) ** 2
+    total = theta * (1 - theta)
+    sampled = 0.25 - keep_decoding * (0.25 - clean)  # after decoding noise
+    expected = {
+        "problem": keep_numeric * keep_decoding * between,
+        "paraphrase": keep_numeric * keep_decoding * (clean - between),
+        "decoding": keep_numeric * (sampled - keep_decoding * clean),
+        "numeric": total - keep_numeric * sampled,
+    }
+    assert sum(expected.values()) == pytest.approx(total)
+    for name, value in expected.items():
+        low, high = found.confidence_interval[f"variance/{name}"]
+        assert low - 0.002 <= value <= high + 0.002, name
+        assert found.variance[name] == pytest.approx(value, abs=0.006), name
+    assert sum(found.share.values()) == pytest.approx(1.0)
+
+
+def test_excess_is_what_paraphrasing_adds() -> None:
+    rows = simulated(np.random.default_rng(4), 400, 4, {"decoding": 0.2})
+    found = noise_floor(**rows, interval_method="closed_form")
+    assert found.excess_inconsistency == pytest.approx(found.inconsistency - found.correctness_flip_rate["decoding"])
+    assert found.consistency_in_excess == 1 - found.excess_inconsistency
+    low, high = found.confidence_interval["excess_inconsistency"]
+    assert found.confidence_interval["consistency_in_excess"] == [1 - high, 1 - low]
+    assert list(found.variance) == ["problem", "paraphrase", "decoding"]
+    assert "no numeric repeats: that part of the variance is in decoding" in found.warnings
+
+
+def test_a_model_that_repeats_itself_has_a_floor_of_0_with_a_bound() -> None:
+    rows = simulated(np.random.default_rng(5), 40, 3, {"numeric": 0.0})
+    found = noise_floor(**rows, **QUICK)
+    assert found.flip_rate == {"numeric": 0.0}
+    low, high = found.confidence_interval["flip_rate/numeric"]
+    assert (low, high) == pytest.approx((0.0, 1 - 0.025 ** (1 / 40)))
+    assert found.excess_inconsistency == found.inconsistency
+    assert any("Clopper-Pearson type bound: flip_rate/numeric" in warning for warning in found.warnings)
+
+
+def test_originals_give_noise_but_are_no_paraphrases_and_groups_stay_together() -> None:
+    """Two problems: originals repeated (one flips), paraphrases asked once."""
+    rows: dict[str, Any] = {
+        "predictions": [1, 1, 0, 1, 1, 1, 0, 1],
+        "references": [1] * 8,
+        "buckets": ["a", "a", "a", "b", "b", "b", "a", "b"],
+        "examples": ["a0", "a1", "a2", "b0", "b1", "b2", "a0", "b0"],
+        "repeats": [0] * 6 + [1, 1],
+        "kinds": ["main"] * 6 + ["numeric"] * 2,
+    }
+    roles = ["original", "paraphrase", "paraphrase"] * 2 + ["original"] * 2
+    found = noise_floor(**rows, roles=roles, **QUICK)
+    assert found.flip_rate == {"numeric": 0.5}
+    assert found.inconsistency == 0.5  # a: its two paraphrases differ; b: they do not
+    grouped = noise_floor(**rows, roles=roles, groups=["g"] * 8, **QUICK)
+    assert grouped.n_clusters == 1
+    assert np.isnan(grouped.confidence_interval["flip_rate/numeric"]).all()
+
+
+GOOD: dict[str, Any] = {
+    "predictions": [1, 0, 1, 1],
+    "references": [1, 1, 1, 1],
+    "buckets": ["a", "a", "a", "a"],
+    "examples": ["x", "y", "x", "y"],
+    "repeats": [0, 0, 1, 1],
+    "kinds": ["main", "main", "numeric", "numeric"],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kinds": ["main"] * 4}, "`kinds` must be 'main' for exactly one run; got '2 runs'"),
+        ({"kinds": ["numeric"] * 4}, "`kinds` must be 'main' for exactly one run; got '0 runs'"),
+        ({"kinds": ["main", "main", "numeric", "decoding"]}, "must be the same in all rows of a run; got"),
+        ({"kinds": ["main", "main", "batch", "batch"]}, "must be one of main, numeric, decoding; got 'batch' at row 2"),
+        ({"examples": ["x", "x", "x", "y"]}, "`examples` must occur once in a run; got 'x'"),
+        ({"buckets": ["a", "a", "b", "a"]}, "`buckets` must give every row of a bucket the same bucket"),
+        (
+            {"repeats": [0, 0, 0, 0], "kinds": ["main"] * 4, "examples": list("wxyz")},
+            "have a numeric or decoding repeat",
+        ),
+        ({"predictions": [1, 0]}, "`references` must have one value per row of `predictions`"),
+    ],
+)
+def test_bad_input(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        noise_floor(**{**GOOD, **change})
