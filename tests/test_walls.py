@@ -29,6 +29,8 @@ FORBIDDEN = {
     "paraconsist.hub.runs": PLATFORM - {"pyarrow"},
     "paraconsist.cli.app": PLATFORM | {"numpy", "scipy"},
     "paraconsist.reporting.tables": PLATFORM,
+    "paraconsist.ietest.deciding": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
+    "paraconsist.ietest.experiment": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
     "paraconsist.transforms": PLATFORM | {"numpy", "scipy"},
 }
 #: The measures: standard library, numpy and scipy, and one another.

@@ -20,6 +20,7 @@ from paraconsist.cli.build import build
 from paraconsist.cli.compare import compare
 from paraconsist.cli.demo import demo
 from paraconsist.cli.gate import gate
+from paraconsist.cli.ie_test import ie_test
 from paraconsist.cli.listing import list_
 from paraconsist.cli.perturb import perturb
 from paraconsist.cli.plan import plan
@@ -54,6 +55,7 @@ for _name, _command in (
     ("compare", compare),
     ("plan", plan),
     ("gate", gate),
+    ("ie-test", ie_test),
     ("perturb", perturb),
     ("transform", transform),
     ("push", push),

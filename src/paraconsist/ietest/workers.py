@@ -1,0 +1,133 @@
+"""Several pieces of work at a time: over processes started here, or over those a launcher started (RANK, WORLD_SIZE).
+
+The pieces know nothing of one another and write their own results, so that a kill at any moment loses at most those
+that were being computed, and the results do not depend on how many processes there were.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context
+
+from paraconsist.errors import InputError
+from paraconsist.ietest.options import FUNCTION, Unit
+from paraconsist.ietest.training import Work
+
+__all__ = ["do_all", "is_main", "launched", "pin_threads"]
+
+Piece = Unit | int
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_POLL = 0.2
+_work: Work | None = None
+
+
+def launched() -> tuple[int, int]:
+    """This process's number and how many a launcher such as torchrun started; (0, 1) without one."""
+    return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def is_main() -> bool:
+    """Whether this process is the one that reads results and talks."""
+    return launched()[0] == 0
+
+
+def do_all(work: Work, pieces: Sequence[Piece], *, progress: Callable[[int], None]) -> None:
+    """Do every piece that is not done yet; return when all are, wherever they were done.
+
+    Parameters
+    ----------
+    work : Work
+    pieces : sequence
+        Units, or numbers of trials.
+    progress : callable
+        Told how many more are done.
+    """
+    rank, n_ranks = launched()  # who does what hangs on the list alone: the others may have begun earlier
+    mine = [piece for piece in pieces[rank::n_ranks] if not work.is_done(piece)]
+    if work.options.jobs == 1 or len(mine) < 2 or n_ranks > 1:
+        with pin_threads(work.options.threads):
+            for piece in mine:
+                work.do(piece)
+                progress(1)
+    else:
+        _in_pool(work, mine, progress)
+    waiting = list(pieces) if n_ranks > 1 else []
+    while waiting:  # for the launcher's other processes; if one of them dies the launcher ends us all
+        waiting = [piece for piece in waiting if not work.is_done(piece)]
+        time.sleep(_POLL if waiting else 0)
+
+
+def _in_pool(work: Work, pieces: Sequence[Piece], progress: Callable[[int], None]) -> None:
+    with (
+        _thread_variables(work.options.threads),
+        ProcessPoolExecutor(
+            max_workers=min(work.options.jobs, len(pieces)),
+            mp_context=get_context("spawn"),
+            initializer=_begin,
+            initargs=(work, os.getpid()),
+        ) as pool,
+    ):
+        futures = [pool.submit(_do, piece) for piece in pieces]
+        try:
+            for future in as_completed(futures):
+                future.result()
+                progress(1)
+        except BrokenProcessPool:
+            raise InputError(
+                f"{FUNCTION}: a process was ended by the system, for want of memory perhaps. Finished units are kept: "
+                "the same command, with fewer --jobs, goes on from there."
+            ) from None
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _begin(work: Work, parent: int) -> None:
+    """Prepare a worker: what to do, and an end when the parent is gone, which a killed parent cannot tell it."""
+    global _work
+    _work = work
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _do(piece: Piece) -> None:
+    assert _work is not None
+    with pin_threads(_work.options.threads):
+        _work.do(piece)
+
+
+@contextmanager
+def pin_threads(n: int) -> Iterator[None]:
+    """Hold the numerical libraries to `n` threads: one process uses one core, and sums keep their order."""
+    try:
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    except ImportError:  # without scikit-learn; torch is told by the learner
+        yield
+    else:
+        with threadpool_limits(n):
+            yield
+
+
+@contextmanager
+def _thread_variables(n: int) -> Iterator[None]:
+    """Say the same in the environment, for libraries that workers load later."""
+    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(n)))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
