@@ -31,6 +31,7 @@ FORBIDDEN = {
     "paraconsist.reporting.tables": PLATFORM,
     "paraconsist.ietest.deciding": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
     "paraconsist.ietest.experiment": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
+    "paraconsist.reporting.page": (PLATFORM - {"pyarrow"}) | {"matplotlib", "jinja2"},
     "paraconsist.transforms": PLATFORM | {"numpy", "scipy"},
 }
 #: The measures: standard library, numpy and scipy, and one another.

@@ -25,6 +25,7 @@ from paraconsist.cli.listing import list_
 from paraconsist.cli.perturb import perturb
 from paraconsist.cli.plan import plan
 from paraconsist.cli.push import push
+from paraconsist.cli.report import report
 from paraconsist.cli.run import run
 from paraconsist.cli.score import score
 from paraconsist.cli.train import train
@@ -53,6 +54,7 @@ for _name, _command in (
     ("run", run),
     ("score", score),
     ("compare", compare),
+    ("report", report),
     ("plan", plan),
     ("gate", gate),
     ("ie-test", ie_test),

@@ -17,7 +17,7 @@ from paraconsist.running.sources import BucketSet
 if TYPE_CHECKING:
     from paraconsist.models.labels import LabelMap
 
-__all__ = ["predictions_table", "run_metadata"]
+__all__ = ["predictions_table", "run_metadata", "texts_table"]
 
 _PACKAGES = ("paraconsist", "torch", "transformers", "accelerate", "datasets", "numpy")
 
@@ -61,6 +61,16 @@ def predictions_table(bucket_set: BucketSet, finished: Mapping[str, list[float]]
     columns["probabilities"] = pa.array(list(probabilities[rows]), pa.list_(pa.float64()))
     columns["raw_output"] = pa.nulls(len(rows), pa.string())
     return pa.table(columns)
+
+
+def texts_table(bucket_set: BucketSet) -> pa.Table:
+    """Return what the model read: `input_id` and the task's columns, a row for each distinct input.
+
+    The run folder keeps it beside the predictions, which hold no texts, so that a report can show them.
+    """
+    table = bucket_set.table.select(["input_id", *bucket_set.task.columns])
+    first = {input_id: row for row, input_id in reversed(list(enumerate(table["input_id"].to_pylist())))}
+    return table.take(sorted(first.values()))
 
 
 def run_metadata(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from paraconsist.errors import input_error
 from paraconsist.predictions import write_predictions
-from paraconsist.running.assemble import predictions_table, run_metadata
+from paraconsist.running.assemble import predictions_table, run_metadata, texts_table
 from paraconsist.running.batching import BatchPolicy
 from paraconsist.running.folder import RunFolder, content_identity
 from paraconsist.running.loop import LoopStatistics, compute, main_first, start_accelerator
@@ -45,6 +45,8 @@ class RunOptions:
         Recorded in the metadata; a classifier's forward pass uses none.
     overwrite : bool
         Delete an earlier run in `output`.
+    texts : bool
+        Keep the texts of each set in the run folder, for reports; predictions files never hold them.
     """
 
     output: Path
@@ -54,6 +56,7 @@ class RunOptions:
     batch_tokens: int | None = None
     seed: int = 0
     overwrite: bool = False
+    texts: bool = True
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,11 @@ def run(
             )
             table = predictions_table(bucket_set, finished, label_maps[bucket_set.name])
             write_predictions(files[bucket_set.name], table, metadata)
+            if options.texts:
+                texts = folder.texts_file(bucket_set.file_name)
+                texts.parent.mkdir(exist_ok=True)
+                said = {"format": "paraconsist-texts-1", "set": bucket_set.name}
+                write_predictions(texts, texts_table(bucket_set), said)
     if accelerator.is_main_process:
         folder.update_run(_said(identities, statistics, files, started))
     accelerator.wait_for_everyone()

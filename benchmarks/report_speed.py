@@ -1,0 +1,79 @@
+"""The report of a large predictions file: seconds, memory, size of the page; each beside what the issue allows.
+
+``python benchmarks/report_speed.py [--rows 100000]`` writes a file of that many rows with texts (buckets of ten, two
+labels, strata), runs the command in a process of its own, and prints what that process took. Loading the libraries is
+in the time; the ratio is to the work of scoring the same file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+WORDS = np.array(["the", "a", "cold", "warm", "river", "woman", "child", "walks", "reads", "under", "bright", "late"])
+
+
+def write_rows(path: Path, n_rows: int) -> None:
+    """Write buckets of ten rows, the first of each its original."""
+    rng = np.random.default_rng(0)
+    bucket = np.arange(n_rows) // 10
+    theta = rng.beta(1.2, 0.9, bucket[-1] + 1)[bucket]
+    label = rng.integers(0, 2, bucket[-1] + 1)[bucket]
+    right = rng.random(n_rows) < theta
+    prediction = np.where(right, label, 1 - label)
+    sure = 0.5 + rng.random(n_rows) / 2
+    probabilities = np.where(prediction == 1, sure, 1 - sure)
+    texts = [" ".join(rng.choice(WORDS, 12)) for _ in range(n_rows)]
+    columns = {
+        "example_id": [f"row-{i}" for i in range(n_rows)],
+        "bucket_id": [f"bucket-{b}" for b in bucket],
+        "role": np.where(np.arange(n_rows) % 10 == 0, "original", "paraphrase"),
+        "label": label,
+        "prediction": prediction,
+        "probabilities": pa.array(np.stack([1 - probabilities, probabilities], axis=1).tolist()),
+        "text": texts,
+        "source": np.array(["news", "fiction", "web", "speech"])[bucket % 4],
+    }
+    pq.write_table(pa.table(columns), path)
+
+
+def measured(arguments: list[str]) -> tuple[float, float, float]:
+    """Return seconds, seconds of work and the largest resident memory in MB of a command in its own process."""
+    started = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-m", "paraconsist", *arguments], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{' '.join(arguments)} failed")
+    scale = 1e6 if sys.platform == "darwin" else 1e3
+    return time.perf_counter() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / scale
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=100_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path, page = Path(folder) / "predictions.parquet", Path(folder) / "report.html"
+        write_rows(path, options.rows)
+        strata = ["--stratum", "source"]
+        scored, score_work, score_memory = measured(["score", str(path), *strata])
+        reported, report_work, report_memory = measured(["report", str(path), *strata, "--output", str(page)])
+        size = page.stat().st_size / 1e6
+    print(f"{options.rows:,} rows, {resource.getpagesize()} byte pages, Python {sys.version.split()[0]}")
+    print(f"score   {scored:6.1f} s ({score_work:.1f} s of work)  {score_memory:6.0f} MB")
+    print(f"report  {reported:6.1f} s ({report_work:.1f} s of work)  {report_memory:6.0f} MB, a page of {size:.1f} MB")
+    print(f"the report takes {report_work / score_work:.1f} times the work of scoring")
+
+
+if __name__ == "__main__":
+    main()

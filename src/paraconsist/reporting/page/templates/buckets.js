@@ -1,0 +1,139 @@
+// One bucket as an article. Every text goes in through textContent.
+const buckets = (() => {
+  const { head } = JSON.parse(document.getElementById("data").textContent);
+
+  function element(name, attributes, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes || {})) {
+      if (key === "class") made.className = value;
+      else if (key === "text") made.textContent = value;
+      else made.setAttribute(key, value);
+    }
+    for (const child of children) if (child) made.append(child);
+    return made;
+  }
+
+  const labelName = (set, label) => (label < 0 ? "unparsed" : set.labels[label]);
+  const isNegation = (set) => set.measure === "negational_inconsistency";
+  const isTriple = (set) => set.measure === "transitive_inconsistency" || set.measure === "additive_inconsistency";
+  // Probability of a label in [0, 1], or null where the file does not say.
+  function probability(answer, label) {
+    if (answer.length < 2 || answer[1] < 0) return null;
+    return label >= 0 && answer.length > label + 1 ? answer[label + 1] / 1000 : null;
+  }
+  const goldProbability = (answer, gold) =>
+    answer.length === 3 && answer[1] === -1 ? answer[2] / 1000 : probability(answer, gold);
+
+  function marks(bucket, place) {
+    const strip = element("span", { class: "marks", "aria-hidden": "true" });
+    for (const [role, , gold, , answers] of bucket.r) {
+      const answer = answers[place];
+      const state = answer === null ? " none" : answer[0] === gold ? "" : " wrong";
+      strip.append(element("span", { class: `mark${state}${role === "original" ? " first" : ""}` }));
+    }
+    return strip;
+  }
+
+  function tally(bucket, set, place) {
+    const rows = bucket.r.filter(([role, , , , answers]) => role !== "original" && answers[place] !== null);
+    const counted = rows.length ? rows : bucket.r.filter((row) => row[4][place] !== null);
+    const right = counted.filter((row) => row[4][place][0] === row[2]).length;
+    const model = head.models.length > 1 ? `${head.models[set.models[place]]}: ` : "";
+    return element("span", {}, marks(bucket, place), element("span", { text: `${model}${right} of ${counted.length} right` }));
+  }
+
+  function answerCell(row, first, set, place) {
+    const [role, , gold, , answers] = row;
+    const answer = answers[place];
+    const several = head.models.length > 1;
+    const cell = element("td", {});
+    if (several) cell.setAttribute("data-model", head.models[set.models[place]]);
+    if (answer === null) { cell.className = "answer"; cell.textContent = "–"; return cell; }
+    const right = answer[0] === gold;
+    cell.className = `answer ${right ? "right" : "wrong"}`;
+    cell.append(element("span", { class: `mark${right ? "" : " wrong"}`, "aria-hidden": "true" }));
+    cell.append(element("span", { class: "label", text: labelName(set, answer[0]) }));
+    cell.append(element("span", { class: "hide", text: right ? " (right)" : " (wrong)" }));
+    const sure = probability(answer, answer[0]);
+    const ofGold = goldProbability(answer, gold);
+    if (sure !== null) cell.append(element("span", { class: "p", text: sure.toFixed(2) }));
+    else if (ofGold !== null) cell.append(element("span", { class: "p", text: `gold ${ofGold.toFixed(2)}` }));
+    const before = first && first !== row ? first[4][place] : null;
+    if (before && !isTriple(set) && (before[0] !== answer[0]) !== isNegation(set)) {
+      cell.append(element("span", { class: "flip", text: isNegation(set) ? "= same" : "⇄ changed" }));
+    }
+    if (ofGold !== null) {
+      const bar = element("span", { class: "bar", title: `probability of the gold label: ${ofGold.toFixed(3)}` }, element("i"));
+      bar.firstChild.style.width = `${100 * ofGold}%`;
+      cell.append(bar);
+    }
+    return cell;
+  }
+
+  function textCell(bucket, set, row, first) {
+    const cell = element("td", { class: "text" });
+    const texts = row[3];
+    if (texts === null || bucket.f.length === 0) {
+      const note = texts === null ? row[1] || "no text at hand" : row === first ? "the same text in every row" : "the same text";
+      cell.append(element("span", { class: "field", text: note }));
+      return cell;
+    }
+    bucket.f.forEach((field, i) => {
+      const line = element("p");
+      if (bucket.f.length > 1) line.append(element("span", { class: "field", text: set.fields[field] }));
+      const base = first && first[3] && first !== row ? first[3][i] : null;
+      const parts = base === null ? [["same", texts[i]]] : words.difference(base, texts[i]);
+      for (const [kind, part] of parts) {
+        line.append(kind === "same" ? document.createTextNode(part) : element(kind === "added" ? "ins" : "del", { text: part }));
+      }
+      if (texts[i] === "") line.append(element("span", { class: "field", text: "(empty)" }));
+      cell.append(line);
+    });
+    return cell;
+  }
+
+  function render(bucket) {
+    const set = head.sets[bucket.s];
+    const golds = [...new Set(bucket.r.map((row) => row[2]))];
+    const first = isTriple(set) ? null : bucket.r.find((row) => row[0] === "original") || bucket.r[0];
+    const article = element("article", { class: "bucket", tabindex: "-1", "aria-label": `bucket ${bucket.id}` });
+    const facts = element("span", { class: "facts" });
+    const fact = (name, value) => facts.append(facts.childNodes.length ? " · " : "", `${name} `, element("b", { text: value }));
+    if (head.sets.length > 1) fact("set", set.name);
+    if (golds.length === 1) fact("gold", labelName(set, golds[0]));
+    bucket.st.forEach((values, i) => {
+      const [name, names] = set.strata[i];
+      if (values.length === 1) fact(name, names[values[0]]);
+    });
+    article.append(element("div", { class: "head" }, element("h3", { text: bucket.id }), facts));
+    const tallies = element("div", { class: "tallies" });
+    set.models.forEach((_, place) => tallies.append(tally(bucket, set, place)));
+    article.append(tallies);
+    if (Object.keys(bucket.x).length) {
+      const shared = element("dl", { class: "shared" });
+      for (const [field, text] of Object.entries(bucket.x)) {
+        shared.append(element("dt", { text: set.fields[field] }), element("dd", { text }));
+      }
+      article.append(shared);
+    }
+    const table = element("table", { class: "rows" });
+    const top = element("tr", {}, element("th", { scope: "col", text: "row" }), element("th", { scope: "col", text: bucket.f.length === 1 ? set.fields[bucket.f[0]] : "text" }));
+    if (golds.length > 1) top.append(element("th", { scope: "col", text: "gold" }));
+    set.models.forEach((number) => top.append(element("th", { scope: "col", text: head.models.length > 1 ? head.models[number] : "answer" })));
+    table.append(element("thead", {}, top));
+    const body = element("tbody");
+    for (const row of bucket.r) {
+      const line = element("tr", row[0] === "original" ? { class: "original" } : {});
+      line.append(element("td", { class: "role", text: row[0].replace("_", " "), ...(row[1] ? { title: row[1] } : {}) }));
+      line.append(textCell(bucket, set, row, first));
+      if (golds.length > 1) line.append(element("td", { class: "answer", text: labelName(set, row[2]) }));
+      set.models.forEach((_, place) => line.append(answerCell(row, first, set, place)));
+      body.append(line);
+    }
+    table.append(body);
+    article.append(table);
+    if (bucket.more) article.append(element("p", { class: "note", text: `and ${bucket.more.toLocaleString("en")} rows more` }));
+    return article;
+  }
+  return { element, render, labelName, goldProbability };
+})();

@@ -1,0 +1,147 @@
+"""The texts of a set's rows: from the run folder, from a file of the user's, or from the predictions file itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from paraconsist.errors import input_error
+from paraconsist.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions, read_table
+from paraconsist.reporting.page.aligned import AlignedSet
+from paraconsist.scoring.columns import ColumnNames
+from paraconsist.tasks import TASKS
+
+__all__ = ["SetTexts", "read_texts_files", "set_texts"]
+
+_JOINS = ("example_id", "input_id")
+_TASK_COLUMNS = frozenset(column for task in TASKS.values() for column in task.columns)
+
+
+@dataclass(frozen=True)
+class SetTexts:
+    """Texts of a set: the columns' names, and for each row of the aligned set a list of texts, or None."""
+
+    columns: tuple[str, ...]
+    rows: list[list[str] | None]
+
+
+def read_texts_files(specs: Sequence[str]) -> list[pa.Table]:
+    """Read what the user gave: files with an `example_id` (or `input_id`) column, or names of prepared sets.
+
+    Raises
+    ------
+    InputError
+        If a file has neither column, or there is no such set.
+    """
+    tables = []
+    for spec in specs:
+        if Path(spec).exists() or ":" not in spec:
+            table = read_table(spec, function="report", parameter="texts")
+        else:
+            from paraconsist.running.sources import load_bucket_set
+
+            table = load_bucket_set(spec).table
+        if not any(join in table.column_names for join in _JOINS):
+            raise input_error(
+                "report",
+                "texts",
+                "have a column example_id (or input_id) that says whose texts they are",
+                got=table.column_names,
+                remedy=f"Add one to {spec}.",
+            )
+        tables.append(table)
+    return tables
+
+
+def set_texts(
+    aligned: AlignedSet, files: Sequence[Path], given: Sequence[pa.Table], names: ColumnNames, columns: Sequence[str]
+) -> SetTexts | None:
+    """Return the texts of the set's rows, or None where nobody has them.
+
+    Parameters
+    ----------
+    aligned : AlignedSet
+    files : sequence of Path
+        What runs kept; they come after the user's.
+    given : sequence of pyarrow.Table
+        The user's.
+    names : ColumnNames
+        Columns that are no texts.
+    columns : sequence of str
+        The columns to show; by default the task's, else those that look like texts.
+    """
+    sources = [*given, *(read_table(path, function="report", parameter="texts") for path in files)]
+    for table in sources:
+        found = _joined(aligned, table, names, columns)
+        if found is not None:
+            return found
+    return _own(aligned, names, columns)
+
+
+def _joined(aligned: AlignedSet, table: pa.Table, names: ColumnNames, columns: Sequence[str]) -> SetTexts | None:
+    for join in _JOINS:
+        has = [join in aligned.predictions[model].table.column_names for model in aligned.models]
+        if join not in table.column_names or not all(has):
+            continue
+        shown = _text_columns(table, names, columns)
+        if not shown:
+            continue
+        keys = {model: _strings(aligned.predictions[model].table[join]) for model in aligned.models}
+        index = {key: row for row, key in enumerate(_strings(table[join]))}
+        rows = [
+            index.get(keys[aligned.models[owner]][place])
+            for owner, place in zip(*(part.tolist() for part in aligned.base), strict=True)
+        ]
+        if all(row is None for row in rows):
+            continue
+        texts = [_strings(table[column]) for column in shown]
+        return SetTexts(shown, [None if row is None else [text[row] for text in texts] for row in rows])
+    return None
+
+
+def _own(aligned: AlignedSet, names: ColumnNames, columns: Sequence[str]) -> SetTexts | None:
+    tables = [aligned.predictions[model].table for model in aligned.models]
+    shown = _text_columns(tables[0], names, columns, aligned.predictions[aligned.models[0]])
+    if not shown:
+        return None
+    texts = [
+        [_strings(table[column]) for column in shown] if set(shown) <= set(table.column_names) else None
+        for table in tables
+    ]
+    rows: list[list[str] | None] = []
+    for owner, place in zip(*(part.tolist() for part in aligned.base), strict=True):
+        found = texts[owner]
+        rows.append(None if found is None else [column[place] for column in found])
+    return SetTexts(shown, rows)
+
+
+def _text_columns(
+    table: pa.Table, names: ColumnNames, wanted: Sequence[str], predictions: Predictions | None = None
+) -> tuple[str, ...]:
+    if wanted:
+        return tuple(c for c in wanted if c in table.column_names)
+    named = tuple(c for c in table.column_names if c in _TASK_COLUMNS)
+    if named:
+        return named
+    taken = {
+        *(*KEY_COLUMNS, *PREDICTION_COLUMNS, names.bucket, names.prediction, names.label, names.role, names.group),
+        *(names.strata or ()),
+    }
+    run_strata = set(predictions.strata) if predictions is not None and "set" in predictions.metadata else set()
+    return tuple(c for c in table.column_names if c not in taken and c not in run_strata and _looks_like_text(table[c]))
+
+
+def _looks_like_text(column: Any) -> bool:
+    """Say whether most of the first hundred values are text of several words."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return False
+    values = [value for value in column.slice(0, 100).to_pylist() if value]
+    return bool(values) and sum(" " in value.strip() for value in values) > len(values) / 2
+
+
+def _strings(column: Any) -> list[str]:
+    return ["" if value is None else str(value) for value in column.to_pylist()]

@@ -1,0 +1,273 @@
+"""The page put together: templates filled, styles and scripts inlined under a policy that allows nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from paraconsist import __version__
+from paraconsist.errors import InputError, input_error
+from paraconsist.reporting.page.aligned import AlignedSet, align
+from paraconsist.reporting.page.browser import BrowserData, browser_data
+from paraconsist.reporting.page.differences import compare_entries, comparison_signatures, comparison_tables
+from paraconsist.reporting.page.entries import Entry
+from paraconsist.reporting.page.figures import Placed, report_plots
+from paraconsist.reporting.page.flips import change_of, change_tables, fooling_tables, ie_tables, transition_tables
+from paraconsist.reporting.page.headlines import headlines
+from paraconsist.reporting.page.method import alarms, identity_tables, signatures
+from paraconsist.reporting.page.tables import breakdowns, every_number, headline_table, inconsistency_table
+from paraconsist.reporting.page.texts import SetTexts, read_texts_files, set_texts
+from paraconsist.scoring.compare import SetComparison
+from paraconsist.scoring.score import ScoreOptions
+
+__all__ = ["ReportOptions", "ReportWritten", "write_report"]
+
+_SCRIPTS = ("theme.js", "words.js", "buckets.js", "browser.js")
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """What a report shows.
+
+    Attributes
+    ----------
+    title : str, optional
+    score : ScoreOptions
+        How files' columns are called, and the intervals of what is scored here.
+    texts : sequence of str
+        Files with texts, or names of prepared sets.
+    text_columns : sequence of str
+        The columns to show; by default the task's, else those that look like texts.
+    most_buckets, most_bytes : int
+        How much the flip browser may hold.
+    comparison : sequence of SetComparison, optional
+        What `paraconsist.scoring.compare.compare` found; by default several models are compared here.
+    """
+
+    title: str | None = None
+    score: ScoreOptions = field(default_factory=ScoreOptions)
+    texts: Sequence[str] = ()
+    text_columns: Sequence[str] = ()
+    most_buckets: int = 5_000
+    most_bytes: int = 3_500_000
+    comparison: Sequence[SetComparison] | None = None
+
+
+@dataclass(frozen=True)
+class ReportWritten:
+    """What was written: the page, its size in bytes, the plots' files, and how many buckets it shows of how many."""
+
+    page: Path
+    n_bytes: int
+    plots: tuple[Path, ...]
+    n_shown: int
+    n_buckets: int
+    sets_without_texts: tuple[str, ...]
+
+
+def write_report(
+    entries: Sequence[Entry], output: Path, options: ReportOptions, *, plots_folder: Path | None = None
+) -> ReportWritten:
+    """Write one self-contained HTML page: no network, no other file.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        The models, from `paraconsist.reporting.page.load_entries`.
+    output : Path
+        The page.
+    options : ReportOptions
+    plots_folder : Path, optional
+        Where every plot also goes as PNG and SVG; made if it is not there.
+
+    Raises
+    ------
+    InputError
+        If matplotlib or jinja2 is not installed, or a file cannot be written.
+    """
+    _check_packages()
+    names = dict.fromkeys(name for entry in entries for name in entry.sets)
+    sets = [align(name, {e.name: e.sets[name] for e in entries if name in e.sets}) for name in names]
+    given = read_texts_files(options.texts)
+    texts = [_texts(aligned, entries, given, options) for aligned in sets]
+    changes = _changes(entries, sets, options)
+    plots = report_plots(entries, sets, changes)
+    data = browser_data(
+        list(zip(sets, texts, strict=True)),
+        [entry.name for entry in entries],
+        most_buckets=options.most_buckets,
+        most_bytes=options.most_bytes,
+    )
+    page = _render(entries, options, changes, plots, data)
+    written = _write(output, page)
+    return ReportWritten(
+        output,
+        written,
+        tuple(_write_plots(plots, plots_folder)),
+        data.n_shown,
+        data.n_buckets,
+        tuple(aligned.name for aligned, found in zip(sets, texts, strict=True) if found is None),
+    )
+
+
+def _check_packages() -> None:
+    for package in ("matplotlib", "jinja2"):
+        try:
+            __import__(package)
+        except ImportError:
+            raise InputError(
+                f"report: needs {package}, which is not installed. pip install 'paraconsist[report]'."
+            ) from None
+
+
+def _texts(
+    aligned: AlignedSet, entries: Sequence[Entry], given: Sequence[Any], options: ReportOptions
+) -> SetTexts | None:
+    scored = [entry.sets[aligned.name] for entry in entries if aligned.name in entry.sets]
+    kept = [one.texts for one in scored if one.texts is not None]
+    return set_texts(aligned, kept, given, scored[0].columns, options.text_columns)
+
+
+def _changes(
+    entries: Sequence[Entry], sets: Sequence[AlignedSet], options: ReportOptions
+) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Return prediction change for every set that has it, or that has originals and paraphrases."""
+    found: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for aligned in sets:
+        for entry in entries:
+            if aligned.name not in entry.sets:
+                continue
+            measures = entry.sets[aligned.name].results["measures"]
+            change = measures.get("prediction_change")
+            if change is None and "paraphrastic_consistency" in measures:
+                change = change_of(aligned.rows[entry.name], options.score.intervals)
+            if change is not None:
+                found[aligned.name, entry.name] = change
+    return found
+
+
+def _comparison(entries: Sequence[Entry], options: ReportOptions) -> Sequence[SetComparison]:
+    if options.comparison is not None or len(entries) < 2:
+        return options.comparison or ()
+    return compare_entries(entries, options.score)
+
+
+def _render(
+    entries: Sequence[Entry],
+    options: ReportOptions,
+    changes: Mapping[tuple[str, str], Mapping[str, Any]],
+    plots: Sequence[Placed],
+    data: BrowserData,
+) -> str:
+    import jinja2
+    from markupsafe import Markup
+
+    from paraconsist.reporting.plots import inline_svg
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("paraconsist.reporting.page", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["signs"] = _signs
+    style, script = _asset("style.css"), "\n".join(_asset(name) for name in _SCRIPTS)
+    several, compared = len(entries) > 1, _comparison(entries, options)
+    found_alarms = [*alarms(entries), *((f"{one.set}, compared", one.warnings) for one in compared if one.warnings)]
+    by_section: dict[str, list[dict[str, Any]]] = {}
+    for placed in plots:
+        view = {"set": placed.set, "plot": placed.plot, "svg": Markup(inline_svg(placed.plot))}
+        by_section.setdefault(placed.section, []).append(view)
+    return environment.get_template("page.html").render(
+        title=options.title or _title(entries),
+        entries=entries,
+        models=[entry.name for entry in entries],
+        sets=list(dict.fromkeys(name for entry in entries for name in entry.sets)),
+        several=several,
+        alarms=found_alarms,
+        n_alarms=sum(len(sentences) for _, sentences in found_alarms),
+        headlines=headlines(entries),
+        headline_table=headline_table(entries),
+        inconsistency_table=inconsistency_table(entries),
+        comparison=list(comparison_tables(compared)),
+        plots=by_section,
+        breakdowns=list(breakdowns(entries)),
+        changes=list(change_tables(changes, several)),
+        transitions=list(transition_tables(entries)),
+        fooling=list(fooling_tables(entries)),
+        ie=list(ie_tables(entries)),
+        numbers=every_number(entries),
+        signatures=[*signatures(entries), *comparison_signatures(compared)],
+        identities=list(identity_tables(entries)),
+        browser=data,
+        data=Markup(data.json),
+        style=Markup(style),
+        script=Markup(script),
+        policy=_policy(style, script),
+        version=__version__,
+    )
+
+
+def _signs(text: str) -> Any:
+    """Return a text with the papers' signs set as they are printed: P_C with its C below."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"\b([AP])_([COT])\b", r"\1<sub>\2</sub>", str(escape(text))))
+
+
+def _title(entries: Sequence[Entry]) -> str:
+    if len(entries) == 1:
+        return f"How consistent is {entries[0].name}?"
+    if len(entries) <= 3:
+        return f"How consistent are {', '.join(e.name for e in entries[:-1])} and {entries[-1].name}?"
+    return f"How consistent are {len(entries)} models?"
+
+
+def _asset(name: str) -> str:
+    return (files("paraconsist.reporting.page") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    """Return a policy under which the page's own style and script run, and nothing is fetched."""
+    style_hash, script_hash = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)
+    )
+    return (
+        f"default-src 'none'; style-src 'sha256-{style_hash}'; script-src 'sha256-{script_hash}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _write(output: Path, page: str) -> int:
+    content = page.encode("utf-8", "replace")
+    partial = output.with_name(output.name + ".partial")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(content)
+        partial.replace(output)
+    except OSError as problem:
+        raise input_error(
+            "report", "output", "be a file that can be written", got=str(output), remedy=f"{problem.strerror}."
+        ) from None
+    return len(content)
+
+
+def _write_plots(plots: Sequence[Placed], folder: Path | None) -> list[Path]:
+    if folder is None:
+        return []
+    from paraconsist.reporting.plots import write_plot
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return [path for placed in plots for path in write_plot(placed.plot, folder)]
+    except OSError as problem:
+        raise input_error(
+            "report", "plots", "be a folder that can be written", got=str(folder), remedy=f"{problem.strerror}."
+        ) from None

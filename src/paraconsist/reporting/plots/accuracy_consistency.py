@@ -1,0 +1,122 @@
+"""Accuracy against consistency, with the curves that say how much of the variance is due to paraphrasing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paraconsist.reporting.plots.canvas import COLOURS, MARKERS, Plot, axes_of, figure, series_colour, shown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Point", "accuracy_consistency_plot"]
+
+_SHARES = (0.25, 0.5, 0.75)
+_MOST_IN_LEGEND = 14
+
+
+@dataclass(frozen=True)
+class Point:
+    """One model on one set: bucket accuracy and P_C in [0, 1], with their intervals where there are any."""
+
+    model: str
+    set: str
+    accuracy: float
+    consistency: float
+    accuracy_interval: tuple[float, float] | None = None
+    consistency_interval: tuple[float, float] | None = None
+
+
+def accuracy_consistency_plot(points: Sequence[Point]) -> Plot:
+    """Return the plot of S24's Figures 3 to 6: P_C (plug-in) against bucket accuracy.
+
+    Below the lowest curve, 1 - 2a(1-a), no model can lie; on the curve with PVAP p, 1 - 2pa(1-a), a share p of the
+    variance of correctness is due to paraphrasing.
+    """
+    told = "; ".join(
+        f"{shown(p.model)} on {shown(p.set)}: accuracy {100 * p.accuracy:.1f} %, "
+        f"consistency {100 * p.consistency:.1f} %"
+        for p in points[:24]
+    )
+    return Plot(
+        name="accuracy-consistency",
+        title="Accuracy against consistency",
+        caption=(
+            "Each point is a model on a set: how often its answers to paraphrases are right (mean over buckets), and "
+            "P_C, how often two paraphrases of one problem are both right or both wrong. Up and to the right is "
+            "better. No model can lie in the shaded region. On a grey curve the given share of the variance of "
+            "correctness is due to wording (PVAP); the rest is due to some problems being harder than others."
+        ),
+        description=f"Scatter plot. {told}.",
+        draw=lambda: _draw(points),
+    )
+
+
+def _draw(points: Sequence[Point]) -> Figure:
+    models = list(dict.fromkeys(p.model for p in points))
+    sets = list(dict.fromkeys(p.set for p in points))
+    n_keys = (len(models) if len(models) > 1 else 0) + (len(sets) if len(sets) > 1 else 0)
+    rows = -(-min(n_keys, _MOST_IN_LEGEND) // 2)
+    made = figure(3.7 + 0.19 * rows)
+    axes = axes_of(made)
+    lowest = min(min(p.accuracy, *(p.accuracy_interval or (1.0,))) for p in points)
+    left = max(0.0, min(40.0, 100 * lowest - 5))
+    floor = max(0.0, min(50.0, 100 * min(min(p.consistency, *(p.consistency_interval or (1.0,))) for p in points) - 2))
+    _curves(axes, left, floor)
+    for point in points:
+        colour = series_colour(models.index(point.model) if len(models) > 1 else sets.index(point.set))
+        marker = MARKERS[sets.index(point.set) % len(MARKERS)]
+        x, y = 100 * point.accuracy, 100 * point.consistency
+        if point.accuracy_interval is not None:
+            axes.plot([100 * end for end in point.accuracy_interval], [y, y], color=colour, linewidth=0.9)
+        if point.consistency_interval is not None:
+            axes.plot([x, x], [100 * end for end in point.consistency_interval], color=colour, linewidth=0.9)
+        axes.plot([x], [y], marker, color=colour, markersize=6.5, markeredgecolor=COLOURS["paper"])
+    axes.set(xlim=(left, 100), ylim=(floor, 100.8), xlabel="bucket accuracy, %", ylabel="P_C, %")
+    _legend(made, models, sets)
+    return made
+
+
+def _curves(draw: Any, left: float, floor: float) -> None:
+    accuracy = np.linspace(0, 1, 201)
+    spread = accuracy * (1 - accuracy)
+    draw.fill_between(100 * accuracy, floor, 100 * (1 - 2 * spread), color=COLOURS["shade"], linewidth=0)
+    draw.plot(100 * accuracy, 100 * (1 - 2 * spread), color=COLOURS["muted"], linewidth=1.1)
+    for share in _SHARES:
+        draw.plot(100 * accuracy, 100 * (1 - 2 * share * spread), color=COLOURS["muted"], linewidth=0.7, dashes=(4, 3))
+    at, small = (left + 2) / 100, {"fontsize": 8.5, "color": COLOURS["muted"]}
+    for share in _SHARES:
+        height = 100 * (1 - 2 * share * at * (1 - at))
+        text = f"PVAP {100 * share:.0f} %"
+        draw.annotate(text, (100 * at, height), xytext=(0, 3), textcoords="offset points", **small)
+    least = (100 + left) / 2 + 0.34 * (100 - left), 0.86 * floor + 14
+    draw.annotate("no model\ncan lie here", least, ha="center", va="center", **small)
+
+
+def _legend(made: Figure, models: Sequence[str], sets: Sequence[str]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = []
+    if len(models) > 1:
+        handles += [
+            Line2D([], [], marker="o", linestyle="", color=series_colour(i), label=shown(m, 34))
+            for i, m in enumerate(models)
+        ]
+    if len(sets) > 1:
+        handles += [
+            Line2D(
+                [],
+                [],
+                marker=MARKERS[i % len(MARKERS)],
+                linestyle="",
+                color=COLOURS["muted"] if len(models) > 1 else series_colour(i),
+                label=shown(s, 34),
+            )
+            for i, s in enumerate(sets)
+        ]
+    if handles:
+        made.legend(handles=handles[:_MOST_IN_LEGEND], loc="outside lower center", ncols=2, handletextpad=0.2)
