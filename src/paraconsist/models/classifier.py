@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
 from paraconsist.tasks import ModelInput, Task
+from paraconsist.tasks.prompts_answers import Written
 
-__all__ = ["Classifier", "Prepared", "encode_row", "pad_sequences"]
+if TYPE_CHECKING:
+    from paraconsist.running.batching import BatchPolicy, Shape
+
+__all__ = ["Classifier", "PlansBatches", "Prepared", "WritesAnswers", "encode_row", "pad_sequences"]
 
 TokenArray = NDArray[np.int64]
 
@@ -77,6 +81,24 @@ class Classifier(Protocol):
 
     def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
         """Scores, shape (n, n_labels), float32, on the module's device."""
+
+
+@runtime_checkable
+class PlansBatches(Protocol):
+    """A classifier that says itself which rows are computed together; `plan_batches` does it for the others."""
+
+    def plan(
+        self, inputs: Sequence[tuple[ModelInput, ...]], shapes: Sequence[Shape], policy: BatchPolicy
+    ) -> list[list[int]]:
+        """Positions in `inputs`, each exactly once; the same on every process."""
+
+
+@runtime_checkable
+class WritesAnswers(Protocol):
+    """A classifier that gives no scores but writes its answer, which is then read."""
+
+    def write(self, batch: Sequence[Prepared]) -> list[Written]:
+        """What it wrote for each row, and the label read from it."""
 
 
 def encode_row(task: Task, row: Mapping[str, Any], *, multiple_choice: bool) -> tuple[ModelInput, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 import transformers
@@ -17,10 +17,14 @@ from paraconsist.errors import InputError, input_error
 from paraconsist.models.bow import BowClassifier
 from paraconsist.models.classifier import Classifier
 from paraconsist.models.heads import HeadClassifier, longest_input
+from paraconsist.models.kinds import kind_of
 from paraconsist.models.own import OWN_MODELS, OwnModel, find_own_model
 from paraconsist.models.word_models import WordClassifier
 from paraconsist.models.words import VOCABULARY_FILE, Vocabulary
 from paraconsist.tasks import Task
+
+if TYPE_CHECKING:
+    from paraconsist.models.prompted import PromptSettings
 
 __all__ = ["DTYPES", "LoadedModule", "load_head", "load_model", "open_configuration", "quiet", "weights_hash"]
 
@@ -53,8 +57,10 @@ def load_model(
     dtype: str = "float32",
     max_length: int | None = None,
     trust_remote_code: bool = False,
+    kind: str | None = None,
+    ask: Callable[[], PromptSettings] | None = None,
 ) -> Classifier:
-    """Load a trained classifier to run it.
+    """Load a trained classifier, or a language model with a prompt, to run it.
 
     Parameters
     ----------
@@ -70,6 +76,10 @@ def load_model(
         Longest input in tokens; by default what model and tokenizer allow.
     trust_remote_code : bool
         Run code that comes with a Hub model.
+    kind : {"classifier", "causal", "seq2seq"}, optional
+        By default what the model's architecture says.
+    ask : callable, optional
+        Returns how a language model is asked; called for language models only, and required for them.
 
     Returns
     -------
@@ -98,6 +108,19 @@ def load_model(
     own = find_own_model(config.model_type)
     if own is not None:
         return _load_own(own, name, config, task, dtype, max_length, identity)
+    if ask is not None and (found := kind_of(config, kind)) != "classifier":
+        from paraconsist.models.language import load_language_model, prompted
+
+        settings = ask()
+        language = load_language_model(
+            name,
+            found,
+            revision=revision,
+            dtype=DTYPES[dtype],
+            trust_remote_code=trust_remote_code,
+            device_map=settings.device_map,
+        )
+        return prompted(language, settings, max_length=max_length, identity=identity)
     auto, multiple_choice = _head(name, config, task)
     loaded = load_head(name, auto, revision=revision, dtype=DTYPES[dtype], trust_remote_code=trust_remote_code)
     if loaded.missing:

@@ -1,0 +1,234 @@
+"""Label log-probabilities of a causal model: packed behind a cached prefix where that is exact, else plainly.
+
+Which attention mask a packed row needs differs between architectures, and some cannot take one at all. The
+engine tries the ways from the quickest to the plain one and checks each on the first rows against the plain
+forward pass: a way that fails, or disagrees, is not used.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate.utils.memory import should_reduce_batch_size
+
+from paraconsist.models.causal_pack import Pack
+from paraconsist.models.causal_prefix import Prefix, compute_prefix
+
+__all__ = ["CausalEngine", "PromptTokens", "tolerance_of"]
+
+#: Largest difference of log-probabilities that passes as rounding.
+_TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6}
+_HALF_TOLERANCE = 0.25
+_N_CHECKED = 3
+_PLAIN_TOKENS = 8192
+_MOST_ROWS = 16
+_CANNOT = (TypeError, ValueError, KeyError, IndexError, AttributeError, RuntimeError, NotImplementedError)
+
+Way = Callable[[Sequence["PromptTokens"]], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class PromptTokens:
+    """One prompt in tokens: how many of the shared prefix it begins with, what follows, and the label words."""
+
+    n_shared: int
+    rest: Sequence[int]
+    labels: tuple[Sequence[int], ...]
+
+
+class CausalEngine:
+    """Computes label log-probabilities with a causal language model.
+
+    Parameters
+    ----------
+    module : transformers.PreTrainedModel
+        In evaluation mode.
+    share : bool
+        Whether to share prefixes at all.
+
+    Attributes
+    ----------
+    way : str, optional
+        How it computes, known after the first rows: ``packed``, ``expanded`` or ``plain``.
+    """
+
+    def __init__(self, module: Any, *, share: bool = True) -> None:
+        self.module = module
+        self.prefix_tokens: tuple[int, ...] = ()
+        self.way: str | None = None
+        self.prefix: Prefix | None = None
+        self._share = share
+        self._compute: Way | None = None
+        self._lock = threading.Lock()
+        accepted = inspect.signature(module.forward).parameters
+        self._keeps_some = "logits_to_keep" in accepted
+        self._takes_positions = "position_ids" in accepted
+
+    def log_probabilities(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
+        """Log-probability of every label word after every prompt, summed over the word's tokens.
+
+        Returns
+        -------
+        float32 tensor, shape (n, n_labels), on the model's device
+        """
+        with self._lock:
+            if self._compute is None:
+                self._choose(rows)
+        assert self._compute is not None
+        return self._compute(rows)
+
+    def _choose(self, rows: Sequence[PromptTokens]) -> None:
+        """Take the first way that agrees with the plain one."""
+        if not self._share:
+            self.way, self._compute = "plain", self._plain
+            return
+        some = sorted(rows, key=lambda row: row.n_shared + len(row.rest))[-_N_CHECKED:]
+        expected = self._plain(some[-1:])  # the last and longest: it would see the others if a mask were wrong
+        tolerance = tolerance_of(self.module)
+        failed: list[str] = []
+        for name, way in self._ways():
+            try:
+                if self.prefix is None and self.prefix_tokens:
+                    self.prefix = compute_prefix(self.module, self.prefix_tokens)
+                difference = float((way(some)[-1:] - expected).abs().max())
+            except _CANNOT as problem:
+                if should_reduce_batch_size(problem):
+                    raise
+                failed.append(f"{name}: {type(problem).__name__}")
+                continue
+            if difference <= tolerance:
+                self.way, self._compute = name.partition(" ")[0], way
+                return
+            failed.append(f"{name}: differs by {difference:.2g}")
+        self.way, self._compute, self.prefix = "plain", self._plain, None
+        warnings.warn(
+            f"{type(self.module).__name__} cannot share prefixes exactly ({'; '.join(failed)}): every prompt is "
+            "computed whole, which is right but slow.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+    def _ways(self) -> list[tuple[str, Way]]:
+        config = self.module.config.get_text_config()
+        window = getattr(config, "sliding_window", None)
+        if getattr(config, "use_sliding_window", True) is False:
+            window = None
+        kinds = set(getattr(config, "layer_types", None) or ())
+        ways: list[tuple[str, Way]] = []
+        if kinds <= {"full_attention", "sliding_attention"} and self._takes_positions:
+            one: int | None = None if kinds == {"full_attention"} else window
+            by_kind = {"full_attention": None, "sliding_attention": window}
+            if kinds:
+                ways.append(("packed by kind", lambda rows: self._packed(rows, by_kind)))
+            ways.append(("packed", lambda rows: self._packed(rows, one)))
+        ways.append(("expanded", self._expanded))
+        return ways
+
+    def _packed(self, rows: Sequence[PromptTokens], windows: Mapping[str, int | None] | int | None) -> torch.Tensor:
+        n_prefix = min(row.n_shared for row in rows)
+        prompts = [[*self.prefix_tokens[n_prefix : row.n_shared], *row.rest] for row in rows]
+        pack = Pack.of(prompts, [row.labels for row in rows])
+        mask: Any
+        if isinstance(windows, Mapping):
+            made = {window: self._mask(pack.visible(n_prefix, window)) for window in set(windows.values())}
+            mask = {kind: made[window] for kind, window in windows.items()}
+        else:
+            mask = self._mask(pack.visible(n_prefix, windows))
+        device = self.module.device
+        places, which = np.unique(pack.read_places, return_inverse=True)
+        logits = self._logits(
+            torch.from_numpy(places).to(device),
+            input_ids=torch.from_numpy(pack.tokens)[None].to(device),
+            position_ids=torch.from_numpy(n_prefix + pack.depths)[None].to(device),
+            attention_mask=mask,
+            past_key_values=self._cache(n_prefix),
+            use_cache=True,
+        )[0]
+        terms = _terms(logits, torch.from_numpy(which).to(device), torch.from_numpy(pack.read_tokens).to(device))
+        n_labels = len(rows[0].labels)
+        totals = torch.zeros(len(rows) * n_labels, dtype=torch.float32, device=device)
+        totals.index_add_(0, torch.from_numpy(pack.read_labels).to(device), terms)
+        return totals.view(len(rows), n_labels)
+
+    def _expanded(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
+        n_prefix = min(row.n_shared for row in rows)
+        parts = [rows[start : start + _MOST_ROWS] for start in range(0, len(rows), _MOST_ROWS)]
+        return torch.cat([self._in_rows(part, n_prefix) for part in parts])
+
+    def _plain(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
+        width = max(row.n_shared + len(row.rest) for row in rows)
+        n_rows = max(1, min(_MOST_ROWS, _PLAIN_TOKENS // width // len(rows[0].labels)))
+        parts = [rows[start : start + n_rows] for start in range(0, len(rows), n_rows)]
+        return torch.cat([self._in_rows(part, 0) for part in parts])
+
+    def _in_rows(self, rows: Sequence[PromptTokens], n_prefix: int) -> torch.Tensor:
+        """One row for each distinct prompt with all but the last token of a label word, padded on the right."""
+        sequences: dict[tuple[int, tuple[int, ...]], int] = {}
+        lines: list[list[int]] = []
+        reads: list[tuple[int, int, int, int]] = []
+        for number, row in enumerate(rows):
+            prompt = [*self.prefix_tokens[n_prefix : row.n_shared], *row.rest]
+            for label, word in enumerate(row.labels):
+                key = (number, tuple(word[:-1]))
+                if key not in sequences:
+                    sequences[key] = len(lines)
+                    lines.append([*prompt, *word[:-1]])
+                for step, token in enumerate(word):
+                    reads.append((sequences[key], len(prompt) - 1 + step, token, number * len(row.labels) + label))
+        width = max(map(len, lines))
+        device = self.module.device
+        ids = torch.tensor([[*line, *[0] * (width - len(line))] for line in lines], device=device)
+        given: dict[str, Any] = {"input_ids": ids}
+        if self._takes_positions:
+            given["position_ids"] = torch.arange(n_prefix, n_prefix + width, device=device)[None].expand(len(lines), -1)
+        if n_prefix:
+            given |= {
+                "attention_mask": torch.ones(len(lines), n_prefix + width, dtype=torch.long, device=device),
+                "past_key_values": self._cache(n_prefix),
+                "use_cache": True,
+            }
+        else:
+            given["use_cache"] = False
+        line_of, place_of, token_of, label_of = (torch.tensor(c, device=device) for c in zip(*reads, strict=True))
+        places, which = torch.unique(place_of, return_inverse=True)
+        logits = self._logits(places, **given)
+        terms = _terms(logits.flatten(0, 1), line_of * len(places) + which, token_of)
+        totals = torch.zeros(len(rows) * len(rows[0].labels), dtype=torch.float32, device=device)
+        return totals.index_add_(0, label_of, terms).view(len(rows), -1)
+
+    def _logits(self, places: torch.Tensor, **given: Any) -> torch.Tensor:
+        """Logits at some places of every row, shape (rows, places, vocabulary)."""
+        if self._keeps_some:
+            kept: torch.Tensor = self.module(**given, logits_to_keep=places).logits
+            return kept
+        every: torch.Tensor = self.module(**given).logits
+        return every[:, places]
+
+    def _mask(self, visible: np.ndarray[Any, Any]) -> torch.Tensor:
+        """Zero where a token sees a key, the least number where it does not; shape (1, 1, q, k)."""
+        dtype = self.module.dtype
+        seen = torch.from_numpy(visible).to(self.module.device)
+        mask = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
+        return mask.masked_fill_(~seen, torch.finfo(dtype).min)[None, None]
+
+    def _cache(self, n_prefix: int) -> Any:
+        return self.prefix.first(n_prefix) if self.prefix is not None and n_prefix else None
+
+
+def tolerance_of(module: Any) -> float:
+    """Largest difference between two ways to compute the same that passes as rounding, in the module's numbers."""
+    return _TOLERANCE.get(module.dtype, _HALF_TOLERANCE)
+
+
+def _terms(logits: torch.Tensor, places: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """Log-probability of each token at its place, float32; `logits` has shape (places, vocabulary)."""
+    logits = logits.float()
+    normaliser = logits.logsumexp(dim=-1)
+    return logits[places, tokens] - normaliser[places]

@@ -1,0 +1,152 @@
+"""Many prompts in one row: their tokens as a tree, so that what prompts have in common is computed once.
+
+Prompts of a bucket share their context, and the label words share the whole prompt. A pack is the tree of all
+token sequences, flattened: a token sees its ancestors and itself, and its position is its depth. Attention over
+such a row, behind a cached prefix, gives each prompt what it would get on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Pack", "plan_packs"]
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Pack:
+    """A tree of token sequences, flattened.
+
+    Attributes
+    ----------
+    tokens, depths, parents : int64 array, shape (q,)
+        Token number; tokens before it on its branch; place of the token before it, -1 at the root. Parents
+        stand before their children.
+    read_places, read_tokens, read_labels : int64 array, shape (r,)
+        The log-probability of `read_tokens[i]` right after place `read_places[i]` is a term of label
+        `read_labels[i]`, which counts labels row by row.
+    """
+
+    tokens: Integers
+    depths: Integers
+    parents: Integers
+    read_places: Integers
+    read_tokens: Integers
+    read_labels: Integers
+
+    @classmethod
+    def of(cls, prompts: Sequence[Sequence[int]], labels: Sequence[Sequence[Sequence[int]]]) -> Pack:
+        """Pack prompts, none of them empty, and the label words that may follow each."""
+        tokens: list[int] = []
+        depths: list[int] = []
+        parents: list[int] = []
+        children: dict[tuple[int, int], int] = {}
+        reads: list[tuple[int, int, int]] = []
+
+        def follow(place: int, token: int) -> int:
+            found = children.get((place, token))
+            if found is None:
+                found = children[place, token] = len(tokens)
+                tokens.append(token)
+                depths.append(0 if place < 0 else depths[place] + 1)
+                parents.append(place)
+            return found
+
+        n_label = 0
+        for prompt, words in zip(prompts, labels, strict=True):
+            end = -1
+            for token in prompt:
+                end = follow(end, token)
+            for word in words:
+                place = end
+                for number, token in enumerate(word):
+                    place = place if number == 0 else follow(place, word[number - 1])
+                    reads.append((place, token, n_label))
+                n_label += 1
+        read = np.array(reads, dtype=np.int64).reshape(-1, 3)
+        flat = np.array([tokens, depths, parents], dtype=np.int64)
+        return cls(flat[0], flat[1], flat[2], read[:, 0], read[:, 1], read[:, 2])
+
+    def visible(self, n_prefix: int, window: int | None = None) -> NDArray[np.bool_]:
+        """Which keys each token sees: of the prefix, then of the pack.
+
+        Parameters
+        ----------
+        n_prefix : int
+            Cached tokens before the pack.
+        window : int, optional
+            How far back a token sees, itself included, where attention slides.
+
+        Returns
+        -------
+        bool array, shape (q, n_prefix + q)
+        """
+        n = len(self.tokens)
+        seen = np.zeros((n, n_prefix + n), dtype=bool)
+        seen[:, :n_prefix] = True
+        tree = seen[:, n_prefix:]
+        for place, parent in enumerate(self.parents.tolist()):
+            if parent >= 0:
+                tree[place] = tree[parent]
+            tree[place, place] = True
+        if window is not None:
+            keys = np.concatenate([np.arange(n_prefix), n_prefix + self.depths])
+            seen &= (n_prefix + self.depths)[:, None] - keys[None, :] < window
+        return seen
+
+
+def plan_packs(
+    texts: Sequence[str], n_tokens: Sequence[int], *, max_tokens: int, max_rows: int = 1 << 30
+) -> list[list[int]]:
+    """Cut prompts into packs of about `max_tokens` tokens, those with a common beginning together.
+
+    Prompts are taken in the order of their texts; one that begins like its neighbour counts for the rest only.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The prompts.
+    n_tokens : sequence of int
+        Tokens of each, without what all have in common.
+    max_tokens, max_rows : int
+        Most tokens (as estimated from characters) and most prompts in a pack; a single longer one is a pack.
+
+    Returns
+    -------
+    list of list of int
+        Positions in `texts`, each exactly once; the pack with the longest prompt first. The plan depends on
+        nothing but the arguments.
+    """
+    order = sorted(range(len(texts)), key=lambda i: (texts[i], i))
+    if not order:
+        return []
+    common = _n_common(texts[order[0]], texts[order[-1]])
+    packs: list[list[int]] = []
+    size, before = 0.0, ""
+    for i in order:
+        rest = max(1, len(texts[i]) - common)
+        new = n_tokens[i] * (1 - min(1.0, (_n_common(before, texts[i]) - common) / rest)) if before else n_tokens[i]
+        if not packs or size + new > max_tokens or len(packs[-1]) >= max_rows:
+            packs.append([])
+            size, new = 0.0, n_tokens[i]
+        packs[-1].append(i)
+        size += new
+        before = texts[i]
+    return sorted(packs, key=lambda pack: (-max(n_tokens[i] for i in pack), pack[0]))
+
+
+def _n_common(first: str, second: str) -> int:
+    """Characters that two texts begin with alike."""
+    low, high = 0, min(len(first), len(second))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if first[low:middle] == second[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

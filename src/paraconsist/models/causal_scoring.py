@@ -1,0 +1,145 @@
+"""Causal language models as classifiers: the label word that the model finds most probable after the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from paraconsist.models.causal_engine import CausalEngine, PromptTokens
+from paraconsist.models.causal_pack import plan_packs
+from paraconsist.models.classifier import Prepared, TokenArray
+from paraconsist.models.prompted import PreparedPrompt, PromptedModel, PromptSettings, check_labels
+from paraconsist.tasks import ModelInput
+
+if TYPE_CHECKING:
+    from paraconsist.running.batching import BatchPolicy, Shape
+
+__all__ = ["CausalScorer"]
+
+_CHUNK = 256
+_N_BOUNDARIES = 8
+
+
+class CausalScorer(PromptedModel):
+    """A causal language model behind the `Classifier` protocol.
+
+    `logits` are the log-probabilities of the label words after the prompt, all of their tokens counted; a softmax
+    over them is the confidence that S24 uses. What all prompts begin with is computed once and kept; what some
+    have in common is computed once in their batch (see `causal_pack`).
+    """
+
+    pads = False
+
+    def __init__(
+        self, module: Any, tokenizer: Any, settings: PromptSettings, *, window: int | None, identity: Mapping[str, str]
+    ) -> None:
+        super().__init__(module, tokenizer, settings, window=window, identity=identity)
+        self.engine = CausalEngine(module, share=settings.share)
+        self._opening = [] if settings.chat else opening_tokens(tokenizer)
+        self._labels: tuple[TokenArray, ...] | None = None
+
+    def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
+        """Tokenise all prompts. The first call decides which tokens are kept as the shared prefix.
+
+        Raises
+        ------
+        InputError
+            If prompts are longer than the window, or label words cannot be told apart.
+        """
+        texts = [given[0].text for given in inputs]
+        prepared: list[Prepared] = []
+        lengths: list[int] = []
+        for start in range(0, len(texts), _CHUNK):
+            chunk = texts[start : start + _CHUNK]
+            prompts = self._tokens(chunk)
+            labels = self._label_tokens(chunk, prompts)
+            if not self.engine.prefix_tokens:
+                common = _n_shared(prompts[0], prompts[-1])
+                common = min([common, *(_n_shared(prompts[0], prompt) for prompt in prompts)])
+                self.engine.prefix_tokens = tuple(prompts[0][: min(common, len(prompts[0]) - 1)].tolist())
+            prefix = np.array(self.engine.prefix_tokens, dtype=np.int64)
+            for prompt, words in zip(prompts, labels, strict=True):
+                shared = min(_n_shared(prefix, prompt), len(prompt) - 1)
+                rest = prompt[shared:].copy()
+                lengths.append(len(prompt) + max(len(word) for word in words))
+                prepared.append(PreparedPrompt((rest,), None, len(rest), len(rest), shared, words))
+        self.check_window(lengths)
+        return prepared
+
+    def _tokens(self, texts: Sequence[str]) -> list[TokenArray]:
+        encoded = self.tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False)
+        return [np.array([*self._opening, *ids], dtype=np.int64) for ids in encoded["input_ids"]]
+
+    def _label_tokens(self, texts: Sequence[str], prompts: list[TokenArray]) -> list[tuple[TokenArray, ...]]:
+        """Label words in tokens, for each prompt.
+
+        Nearly always a token ends where the prompt does, and the words' tokens are the same after each: that is
+        looked up on some prompts. Where it is not so, prompt and answer are tokenised as one for every row, and
+        what the answers have in common with the prompt stays the prompt's (which is cut here, in place).
+        """
+        if self._labels is None:
+            some = sorted({round(i * (len(texts) - 1) / (_N_BOUNDARIES - 1)) for i in range(_N_BOUNDARIES)})
+            whole = [self._tokens([texts[i] + answer for answer in self.answers]) for i in some]
+            labels = tuple(ids[len(prompts[some[0]]) :] for ids in whole[0])
+            if all(
+                np.array_equal(ids, np.concatenate([prompts[i], word]))
+                for i, row in zip(some, whole, strict=True)
+                for ids, word in zip(row, labels, strict=True)
+            ):
+                self._check(labels)
+                self._labels = labels
+        if self._labels is not None:
+            return [self._labels] * len(texts)
+        found = []
+        for i, text in enumerate(texts):
+            row = self._tokens([text + answer for answer in self.answers])
+            end = max(1, min(_n_shared(prompts[i], ids) for ids in row))
+            found.append(tuple(ids[end:] for ids in row))
+            prompts[i] = prompts[i][:end]
+            self._check(found[-1])
+        return found
+
+    def _check(self, labels: Sequence[TokenArray]) -> None:
+        words = [ids.tolist() for ids in labels]
+        check_labels(self.answers, words, self.tokenizer.unk_token_id, self.settings.normalize)
+
+    def plan(
+        self, inputs: Sequence[tuple[ModelInput, ...]], shapes: Sequence[Shape], policy: BatchPolicy
+    ) -> list[list[int]]:
+        """Batches of prompts that begin alike; the batch with the longest prompt first."""
+        return plan_packs(
+            [given[0].text for given in inputs],
+            [shape.n_tokens for shape in shapes],
+            max_tokens=policy.max_packed,
+            max_rows=policy.max_rows,
+        )
+
+    @torch.inference_mode()
+    def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
+        """Label log-probabilities, normalised as the settings say; shape (n, n_labels), float32."""
+        rows = [
+            PromptTokens(row.n_shared, row.sequences[0].tolist(), tuple(word.tolist() for word in row.labels))
+            for row in batch
+            if isinstance(row, PreparedPrompt)
+        ]
+        return self.normalised(self.engine.log_probabilities(rows), batch)
+
+
+def opening_tokens(tokenizer: Any) -> list[int]:
+    """The special tokens that a tokenizer puts before a text (a beginning-of-text token, mostly), none behind it."""
+    plain = tokenizer("a", add_special_tokens=False)["input_ids"]
+    full = tokenizer("a")["input_ids"]
+    for start in range(len(full) - len(plain) + 1):
+        if full[start : start + len(plain)] == plain:
+            return [int(token) for token in full[:start]]
+    return []
+
+
+def _n_shared(first: TokenArray, second: TokenArray) -> int:
+    """How many tokens two sequences begin with alike."""
+    n = min(len(first), len(second))
+    differing = np.flatnonzero(first[:n] != second[:n])
+    return int(differing[0]) if len(differing) else n

@@ -1,0 +1,263 @@
+"""What language models write: texts of any kind by `generate`, and answers to a task that are read as labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
+
+from paraconsist.errors import input_error
+from paraconsist.models.causal_decoding import decode_greedily
+from paraconsist.models.causal_engine import tolerance_of
+from paraconsist.models.causal_prefix import Prefix, compute_prefix
+from paraconsist.models.causal_scoring import CausalScorer, opening_tokens
+from paraconsist.models.classifier import Prepared, TokenArray, pad_sequences
+from paraconsist.models.prompted import PreparedPrompt, PromptedModel, PromptSettings
+from paraconsist.running.batching import BatchPolicy, Shape, plan_batches
+from paraconsist.tasks import ModelInput
+from paraconsist.tasks.prompts_answers import Written, parse_answer
+
+if TYPE_CHECKING:
+    from paraconsist.models.language import LanguageModel
+
+__all__ = ["CausalWriter", "GenerationSettings", "Seq2SeqWriter", "generate"]
+
+
+@dataclass(frozen=True)
+class GenerationSettings:
+    """How texts are written.
+
+    Attributes
+    ----------
+    n : int
+        Texts for each prompt.
+    max_new_tokens : int
+        Of one text.
+    num_beams : int
+        1 for greedy search or sampling.
+    temperature : float, optional
+        Sample at this temperature; None for greedy or beam search.
+    top_k, top_p : optional
+        Sample among so many tokens, or among those that hold so much probability.
+    seed : int
+        Of the sampling; batches are drawn in order, so that the result depends on `batch_rows`, too.
+    batch_rows : int
+        Prompts a batch; halved where memory does not suffice.
+    more : mapping, optional
+        Further arguments of transformers' ``generate``.
+    """
+
+    n: int = 1
+    max_new_tokens: int = 40
+    num_beams: int = 1
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int = 0
+    batch_rows: int = 16
+    more: Mapping[str, Any] | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of transformers' ``generate``."""
+        given: dict[str, Any] = {
+            "max_new_tokens": self.max_new_tokens,
+            "num_return_sequences": self.n,
+            "num_beams": self.num_beams,
+            "do_sample": self.temperature is not None,
+        }
+        if self.temperature is not None:
+            given |= {"temperature": self.temperature, "top_k": self.top_k or 0, "top_p": self.top_p or 1.0}
+        return {**given, **(self.more or {})}
+
+
+def generate(language: LanguageModel, texts: Sequence[str], settings: GenerationSettings) -> list[list[str]]:
+    """Let a language model continue texts (causal) or answer them (sequence-to-sequence).
+
+    Parameters
+    ----------
+    language : LanguageModel
+        From `load_language_model`.
+    texts : sequence of str
+        Whole prompts; a causal model's output does not repeat them.
+    settings : GenerationSettings
+
+    Returns
+    -------
+    list of list of str
+        For each text, in order, `settings.n` texts without special tokens.
+
+    Raises
+    ------
+    InputError
+        If one prompt alone does not fit in memory, or greedy search is asked for several texts.
+    """
+    if settings.n > 1 and settings.temperature is None and settings.num_beams < settings.n:
+        raise input_error(
+            "generate", "num_beams", f"be {settings.n} or more, or a temperature be given", got=settings.num_beams
+        )
+    tokenizer, causal = language.tokenizer, language.kind == "causal"
+    opening = opening_tokens(tokenizer) if causal else []
+    encoded = tokenizer(list(texts), add_special_tokens=not causal, return_attention_mask=False, verbose=False)
+    tokens = [np.array([*opening, *ids], dtype=np.int64) for ids in encoded["input_ids"]]
+    order = sorted(range(len(texts)), key=lambda i: (-len(tokens[i]), i))
+    written: dict[int, list[str]] = {}
+    with torch.random.fork_rng(), torch.inference_mode():
+        torch.manual_seed(settings.seed)
+        for start in range(0, len(order), settings.batch_rows):
+            batch = order[start : start + settings.batch_rows]
+            found = _generate_batch(language, [tokens[i] for i in batch], settings.arguments())
+            for place, i in enumerate(batch):
+                texts_of_one = found[place * settings.n : (place + 1) * settings.n]
+                written[i] = [str(text) for text in tokenizer.batch_decode(texts_of_one, skip_special_tokens=True)]
+    return [written[i] for i in range(len(texts))]
+
+
+def _generate_batch(language: LanguageModel, rows: Sequence[TokenArray], arguments: Mapping[str, Any]) -> list[Any]:
+    """New tokens for each row, `num_return_sequences` one after another; in halves where memory does not suffice."""
+    module, tokenizer = language.module, language.tokenizer
+    causal = language.kind == "causal"
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else _stop_tokens(module, tokenizer)[0]
+    try:
+        padded, real = pad_sequences(rows, pad, left=causal)
+        out = module.generate(
+            input_ids=torch.from_numpy(padded).to(module.device),
+            attention_mask=torch.from_numpy(real.astype(np.int64)).to(module.device),
+            pad_token_id=pad,
+            **arguments,
+        )
+    except (RuntimeError, MemoryError) as problem:
+        if not (isinstance(problem, MemoryError) or should_reduce_batch_size(problem)):
+            raise
+        if len(rows) == 1:
+            raise input_error(
+                "generate", "texts", "fit in memory one at a time", got=f"a prompt of {len(rows[0])} tokens"
+            ) from None
+        clear_device_cache()
+        half = len(rows) // 2
+        return _generate_batch(language, rows[:half], arguments) + _generate_batch(language, rows[half:], arguments)
+    return list(out[:, padded.shape[1] :] if causal else out)
+
+
+def _stop_tokens(module: Any, tokenizer: Any) -> list[int]:
+    stop = getattr(module.generation_config, "eos_token_id", None)
+    stop = tokenizer.eos_token_id if stop is None else stop
+    return [] if stop is None else [int(t) for t in stop] if isinstance(stop, list) else [int(stop)]
+
+
+class CausalWriter(CausalScorer):
+    """A causal language model that writes its answer, greedily, behind the shared prefix; the answer is then read."""
+
+    pads = True
+
+    def __init__(
+        self, module: Any, tokenizer: Any, settings: PromptSettings, *, window: int | None, identity: Mapping[str, str]
+    ) -> None:
+        super().__init__(module, tokenizer, settings, window=window, identity=identity)
+        self._stop = _stop_tokens(module, tokenizer)
+        self._prefix: Prefix | None = None
+        self._checked = not settings.share
+
+    def _label_tokens(self, texts: Sequence[str], prompts: list[TokenArray]) -> list[tuple[TokenArray, ...]]:
+        """As many places as an answer may take; only the window is interested in them."""
+        return [(np.zeros(self.settings.max_new_tokens, dtype=np.int64),)] * len(texts)
+
+    def plan(
+        self, inputs: Sequence[tuple[ModelInput, ...]], shapes: Sequence[Shape], policy: BatchPolicy
+    ) -> list[list[int]]:
+        """Batches of one length: padding between a prompt and its answer would be seen by sliding windows."""
+        return plan_batches(shapes, replace(policy, max_padding=0.0, min_rows=1))
+
+    @torch.inference_mode()
+    def write(self, batch: Sequence[Prepared]) -> list[Written]:
+        """What the model wrote after each prompt, and the label that was read from it."""
+        rows = [row for row in batch if isinstance(row, PreparedPrompt)]
+        by_length: dict[tuple[int, int], list[int]] = {}
+        for place, row in enumerate(rows):
+            by_length.setdefault((row.n_shared, len(row.sequences[0])), []).append(place)
+        written: dict[int, Written] = {}
+        for (n_shared, _), places in by_length.items():
+            rests = [rows[place].sequences[0].tolist() for place in places]
+            for place, ids in zip(places, self._decode(n_shared, rests), strict=True):
+                written[place] = self._read(ids)
+        return [written[place] for place in range(len(rows))]
+
+    def _read(self, ids: Sequence[int]) -> Written:
+        text = str(self.tokenizer.decode(ids, skip_special_tokens=True))
+        return Written(parse_answer(text, self.settings.prompt.template.words), text)
+
+    def _decode(self, n_shared: int, rests: Sequence[Sequence[int]]) -> list[list[int]]:
+        options: dict[str, Any] = {"max_new_tokens": self.settings.max_new_tokens, "stop": self._stop}
+        if not self._checked:
+            self._check_sharing(n_shared, rests[0])
+            self._checked = True
+        if self._prefix is not None and n_shared:
+            return decode_greedily(self.module, self._prefix, n_shared, rests, **options)[0]
+        whole = [[*self.engine.prefix_tokens[:n_shared], *rest] for rest in rests]
+        device = self.module.device
+        out = self.module.generate(
+            input_ids=torch.tensor(whole, device=device),
+            attention_mask=torch.ones(len(whole), len(whole[0]), dtype=torch.long, device=device),
+            max_new_tokens=self.settings.max_new_tokens,
+            do_sample=False,
+            num_beams=1,
+            pad_token_id=self._stop[0] if self._stop else 0,
+        )
+        return [_until(ids.tolist(), self._stop) for ids in out[:, len(whole[0]) :]]
+
+    def _check_sharing(self, n_shared: int, rest: Sequence[int]) -> None:
+        """Keep the prefix only if the model, behind it, says what it says of the whole prompt."""
+        if not self.engine.prefix_tokens:
+            return
+        whole = torch.tensor([[*self.engine.prefix_tokens[:n_shared], *rest]], device=self.module.device)
+        expected = self.module(input_ids=whole, use_cache=False).logits[:, -1].float()
+        try:
+            prefix = compute_prefix(self.module, self.engine.prefix_tokens)
+            _, found = decode_greedily(self.module, prefix, n_shared, [rest], max_new_tokens=1, stop=())
+            why = f"differs by {float((found - expected).abs().max()):.2g}"
+            same = bool((found - expected).abs().max() <= tolerance_of(self.module))
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError) as problem:
+            same, why = False, type(problem).__name__
+        if same:
+            self._prefix = prefix
+            return
+        warnings.warn(
+            f"{type(self.module).__name__} cannot share prefixes exactly ({why}): every prompt is computed whole, "
+            "which is right but slow.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+class Seq2SeqWriter(PromptedModel):
+    """A sequence-to-sequence model that writes its answer, greedily, which is then read."""
+
+    def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
+        """Tokenise all prompts."""
+        if not inputs:
+            return []
+        encoded = self.tokenizer(
+            [given[0].text for given in inputs],
+            add_special_tokens=not self.settings.chat,
+            return_attention_mask=False,
+            verbose=False,
+        )["input_ids"]
+        self.check_window([len(ids) for ids in encoded])
+        return [PreparedPrompt.of([np.array(ids, dtype=np.int64)]) for ids in encoded]
+
+    @torch.inference_mode()
+    def write(self, batch: Sequence[Prepared]) -> list[Written]:
+        """What the model wrote for each prompt, and the label that was read from it."""
+        given = {name: tensor.to(self.module.device) for name, tensor in self.collate(batch).items()}
+        out = self.module.generate(**given, max_new_tokens=self.settings.max_new_tokens, do_sample=False, num_beams=1)
+        texts = self.tokenizer.batch_decode(out, skip_special_tokens=True)
+        return [Written(parse_answer(text, self.settings.prompt.template.words), str(text)) for text in texts]
+
+
+def _until(ids: Sequence[int], stop: Sequence[int]) -> list[int]:
+    """The tokens before the first that ends an answer."""
+    return list(ids[: next((i for i, token in enumerate(ids) if token in stop), len(ids))])

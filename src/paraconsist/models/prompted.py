@@ -1,0 +1,231 @@
+"""What causal and sequence-to-sequence models have in common: prompts in, tokens out, label words, the window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from paraconsist.errors import InputError, input_error
+from paraconsist.models.classifier import Prepared, TokenArray, pad_sequences
+from paraconsist.tasks import ModelInput, Task
+from paraconsist.tasks.prompts import Prompt
+
+__all__ = ["NORMALIZE", "SCORING", "PreparedPrompt", "PromptSettings", "PromptedModel", "check_labels", "window_of"]
+
+#: What a label's log-probability is divided by: nothing, its tokens, or its characters.
+NORMALIZE = ("none", "tokens", "characters")
+SCORING = ("label", "generate")
+
+
+@dataclass(frozen=True)
+class PromptSettings:
+    """How a language model is asked.
+
+    Attributes
+    ----------
+    prompt : Prompt
+        Template and examples.
+    scoring : {"label", "generate"}
+        Compare the label words' probabilities, or let the model write and read its answer.
+    normalize : {"none", "tokens", "characters"}
+        What label log-probabilities are divided by.
+    chat : bool
+        Put the prompt as a chat, through the tokenizer's chat template.
+    max_new_tokens : int
+        Of a written answer.
+    device_map : str, optional
+        Spread the weights over the devices there are (``"auto"``), as accelerate does.
+    share : bool
+        Compute what prompts have in common once; False is for comparisons only.
+    """
+
+    prompt: Prompt
+    scoring: str = "label"
+    normalize: str = "none"
+    chat: bool = False
+    max_new_tokens: int = 8
+    device_map: str | None = None
+    share: bool = True
+
+    def __post_init__(self) -> None:
+        if self.scoring not in SCORING:
+            raise input_error("run", "scoring", f"be one of {', '.join(SCORING)}", got=self.scoring)
+        if self.normalize not in NORMALIZE:
+            raise input_error("run", "normalize", f"be one of {', '.join(NORMALIZE)}", got=self.normalize)
+        if self.max_new_tokens < 1:
+            raise input_error("run", "max_new_tokens", "be 1 or more", got=self.max_new_tokens)
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What of the settings decides predictions, for the run's identity."""
+        said = {
+            "template": self.prompt.template.name,
+            "prompt_hash": self.prompt.hash,
+            "shots": str(len(self.prompt.examples)),
+            "scoring": self.scoring,
+            "chat": str(self.chat),
+        }
+        if self.scoring == "label":
+            return {**said, "normalize": self.normalize}
+        return {**said, "max_new_tokens": str(self.max_new_tokens)}
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedPrompt(Prepared):
+    """A prompt in tokens, without the first `n_shared`, and the label words that may follow it."""
+
+    n_shared: int = 0
+    labels: tuple[TokenArray, ...] = ()
+
+
+class PromptedModel:
+    """A language model that is asked a prompt for each row; the base of the scoring and writing models.
+
+    Parameters
+    ----------
+    module, tokenizer
+        Of transformers; the module in evaluation mode.
+    settings : PromptSettings
+    window : int, optional
+        Longest prompt with answer, in tokens.
+    identity : mapping
+        What the predictions file records of the model.
+    """
+
+    multiple_choice = False
+    pads = True
+    reentrant = False
+
+    def __init__(
+        self, module: Any, tokenizer: Any, settings: PromptSettings, *, window: int | None, identity: Mapping[str, str]
+    ) -> None:
+        if settings.chat and not getattr(tokenizer, "chat_template", None):
+            raise input_error(
+                "run",
+                "chat",
+                "be given only for models whose tokenizer has a chat template",
+                got=identity.get("model", type(module).__name__),
+                remedy="Leave it out: the prompt is then plain text.",
+            )
+        self.module = module
+        self.tokenizer = tokenizer
+        self.settings = settings
+        self.window = window
+        self.label_names = settings.prompt.template.label_names
+        self.identity: Mapping[str, str] = {
+            **identity,
+            **settings.identity,
+            "max_length": "unlimited" if window is None else str(window),
+        }
+
+    def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
+        """The row's prompt."""
+        if not self.settings.chat:
+            return (ModelInput(self.settings.prompt.text(task, row), None),)
+        messages = self.settings.prompt.messages(task, row)
+        try:
+            text = self._render_chat(messages)
+        except Exception as problem:  # templates raise what they like where they know no system's turn
+            if messages[0]["role"] != "system":
+                raise InputError(f"run: the model's chat template refused the prompt: {problem}") from None
+            first = {"role": "user", "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}
+            text = self._render_chat([first, *messages[2:]])
+        return (ModelInput(text, None),)
+
+    def _render_chat(self, messages: Sequence[Mapping[str, str]]) -> str:
+        text: str = self.tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
+        return text
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The label words as they follow the prompt."""
+        template = self.settings.prompt.template
+        return template.words if self.settings.chat else template.answers
+
+    def check_window(self, lengths: Sequence[int]) -> None:
+        """Refuse prompts (with their answers) that do not fit: they are never cut.
+
+        Raises
+        ------
+        InputError
+            Naming how many prompts are too long and the longest.
+        """
+        too_long = sum(self.window is not None and n > self.window for n in lengths)
+        if too_long:
+            raise input_error(
+                "run",
+                "shots",
+                f"make prompts of at most {self.window} tokens, the model's window, answer included",
+                got=f"{too_long:,} longer ones, the longest of {max(lengths):,} tokens",
+                remedy="Prompts are never cut: give fewer --shots, another --template, or a model with a wider window.",
+            )
+
+    def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
+        """Tokenise all prompts; raises `InputError` for prompts longer than the window."""
+        raise NotImplementedError
+
+    def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
+        """Scores of the labels, shape (n, n_labels); models that write their answers give none."""
+        raise NotImplementedError(f"{type(self).__name__} gives no scores")
+
+    def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
+        """``input_ids`` and ``attention_mask``, padded on the right; int64 tensors of shape (n, width)."""
+        padded, real = pad_sequences([row.sequences[0] for row in batch], self.tokenizer.pad_token_id or 0)
+        return {"input_ids": torch.from_numpy(padded), "attention_mask": torch.from_numpy(real.astype(np.int64))}
+
+    def normalised(self, totals: torch.Tensor, batch: Sequence[Prepared]) -> torch.Tensor:
+        """Divide summed log-probabilities, shape (n, n_labels), as the settings say."""
+        if self.settings.normalize == "none":
+            return totals
+        if self.settings.normalize == "characters":
+            lengths = [[len(answer.strip()) for answer in self.answers]] * len(batch)
+        else:
+            lengths = [[len(word) for word in row.labels] for row in batch if isinstance(row, PreparedPrompt)]
+        return totals / torch.tensor(lengths, dtype=totals.dtype, device=totals.device)
+
+
+def check_labels(words: Sequence[str], tokens: Sequence[Sequence[int]], unknown: int | None, normalize: str) -> None:
+    """Refuse label words that cannot be told apart in tokens.
+
+    Label words that merely begin alike are no problem: all of their tokens are scored.
+
+    Raises
+    ------
+    InputError
+        If two words have the same tokens, a word has none or one that the tokenizer does not know, or, without
+        normalisation, one word's tokens begin another's (the shorter one would win always).
+    """
+    seen: dict[tuple[int, ...], str] = {}
+    for word, ids in zip(words, tokens, strict=True):
+        if not len(ids) or (unknown is not None and unknown in ids):
+            raise input_error("run", "template", "have label words that the model's tokenizer knows", got=word.strip())
+        twin = seen.setdefault(tuple(int(i) for i in ids), word)
+        if twin != word:
+            raise input_error(
+                "run",
+                "template",
+                "have label words with different tokens",
+                got=f"{twin.strip()} and {word.strip()}, the same {len(ids)} to the model's tokenizer",
+                remedy="Use other label words.",
+            )
+    if normalize == "none":
+        for short, word in seen.items():
+            for long, other in seen.items():
+                if len(short) < len(long) and long[: len(short)] == short:
+                    raise input_error(
+                        "run",
+                        "template",
+                        "have no label word that begins another, unless scores are normalised",
+                        got=f"{word.strip()} and {other.strip()}",
+                        remedy="The shorter one would always win: give --normalize tokens, or use other label words.",
+                    )
+
+
+def window_of(module: Any) -> int | None:
+    """Positions that a model has; None where any length goes (relative positions, as T5's)."""
+    positions = getattr(module.config.get_text_config(), "max_position_embeddings", None)
+    return positions if isinstance(positions, int) and positions > 0 else None

@@ -1,0 +1,228 @@
+"""Prompts: an instruction, solved examples, the question and label words, put together for language models.
+
+A template is data (`PromptTemplate`); with the examples that were drawn for a run it is a `Prompt`, which turns
+a row into one text, or into the messages of a chat. Standard library only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from paraconsist.errors import InputError, input_error
+from paraconsist.tasks.catalogue import get_task
+from paraconsist.tasks.task import Task
+from paraconsist.tasks.template import Template
+
+__all__ = ["Example", "Prompt", "PromptTemplate", "template_from_mapping"]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A solved row that stands in the prompt: its texts by column, and the name of its label."""
+
+    values: Mapping[str, str]
+    label: str
+
+
+@dataclass(frozen=True)
+class PromptTemplate:
+    """How a task is put to a language model.
+
+    Parameters
+    ----------
+    name
+        How results call it.
+    task
+        Name of the task whose columns the question reads.
+    question
+        Pattern with plain ``{column}`` fields; ends where the answer begins (white space at its end is cut off).
+    labels
+        Label name -> label word, in label order. Label names meet those of a set by name, as a classifier's do.
+    instruction
+        Text before the first question, or empty.
+    separator
+        Between the instruction, the examples and the question.
+    answer_prefix
+        Between the question and a label word; chats do without it.
+    source
+        Where the template is from, for people.
+
+    Examples
+    --------
+    >>> template = PromptTemplate("mine", "nli", "{premise} So {hypothesis}?", {"entailment": "yes", "neutral": "no"})
+    >>> template.answers
+    (' yes', ' no')
+    """
+
+    name: str
+    task: str
+    question: str
+    labels: Mapping[str, str]
+    instruction: str = ""
+    separator: str = "\n\n"
+    answer_prefix: str = " "
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        task = get_task(self.task)
+        object.__setattr__(self, "question", self.question.rstrip())
+        object.__setattr__(self, "instruction", self.instruction.rstrip())
+        try:
+            unknown = self._pattern.columns - set(task.columns)
+        except ValueError as problem:
+            raise self._fault("question", "be text with plain {column} fields", self.question, f"{problem}.") from None
+        if unknown or not self._pattern.columns:
+            raise self._fault(
+                "question",
+                f"name columns of task {task.name} in braces: {', '.join(task.columns)}",
+                sorted(unknown) or self.question,
+                "Write doubled braces for braces that are text.",
+            )
+        words = [word.strip().casefold() for word in self.labels.values()]
+        if len(words) < 2 or not all(words):
+            raise self._fault("labels", "give a word for each of two or more labels", dict(self.labels))
+        if len(set(words)) < len(words):
+            raise self._fault("labels", "give each label a word of its own", dict(self.labels))
+
+    @property
+    def _pattern(self) -> Template:
+        return Template(self.question, None)
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The label names, in label order."""
+        return tuple(self.labels)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The label words, in label order."""
+        return tuple(self.labels.values())
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """What follows the question, for each label: `answer_prefix` and the label word."""
+        return tuple(self.answer_prefix + word for word in self.words)
+
+    def ask(self, values: Mapping[str, str]) -> str:
+        """The question for one row. A column without text leaves no double space behind."""
+        return self._pattern.render(values).text.rstrip()
+
+    def _fault(self, parameter: str, must: str, got: Any, remedy: str = "") -> InputError:
+        return input_error(f"template {self.name}", parameter, must, got=got, remedy=remedy)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A template with the examples of a run: what every row is asked.
+
+    Parameters
+    ----------
+    template : PromptTemplate
+    examples : sequence of Example
+        In the order in which they stand in the prompt; none for zero-shot.
+    """
+
+    template: PromptTemplate
+    examples: tuple[Example, ...] = ()
+
+    def __post_init__(self) -> None:
+        for example in self.examples:
+            if example.label not in self.template.labels:
+                raise input_error(
+                    f"template {self.template.name}",
+                    "examples",
+                    f"be labelled {' or '.join(self.template.labels)}",
+                    got=example.label,
+                )
+
+    @property
+    def prefix(self) -> str:
+        """What stands before every row's question: instruction and solved examples, each with its separator."""
+        template = self.template
+        parts = [template.instruction] if template.instruction else []
+        parts += [template.ask(e.values) + template.answer_prefix + template.labels[e.label] for e in self.examples]
+        return "".join(part + template.separator for part in parts)
+
+    def text(self, task: Task, row: Mapping[str, Any]) -> str:
+        """The whole prompt of a row, up to where the answer begins.
+
+        Raises
+        ------
+        InputError
+            If an input column is missing or is not text.
+        """
+        return self.prefix + self.template.ask(task.values(row))
+
+    def messages(self, task: Task, row: Mapping[str, Any]) -> list[dict[str, str]]:
+        """The prompt as a chat: instruction as the system's, then questions and answers in turns.
+
+        Returns
+        -------
+        list of dict
+            ``role`` (``system``, ``user`` or ``assistant``) and ``content``; the last is the row's question.
+        """
+        template = self.template
+        chat = [{"role": "system", "content": template.instruction}] if template.instruction else []
+        for example in self.examples:
+            chat.append({"role": "user", "content": template.ask(example.values)})
+            chat.append({"role": "assistant", "content": template.labels[example.label]})
+        return [*chat, {"role": "user", "content": template.ask(task.values(row))}]
+
+    @property
+    def hash(self) -> str:
+        """16 hex digits that change with anything a model is shown: patterns, label words, examples, their order."""
+        template = {f.name: getattr(self.template, f.name) for f in fields(PromptTemplate)}
+        shown = {key: value for key, value in template.items() if key not in ("name", "source")}
+        shown["labels"] = list(self.template.labels.items())
+        shown["examples"] = [[sorted(e.values.items()), e.label] for e in self.examples]
+        canonical = json.dumps(shown, sort_keys=True, ensure_ascii=False)
+        return hashlib.blake2b(canonical.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def template_from_mapping(given: Any, *, name: str, task: Task | None = None) -> PromptTemplate:
+    """Read a template of a user's, as it stands in a YAML or JSON file.
+
+    Parameters
+    ----------
+    given : mapping
+        ``question`` and ``labels``; optionally ``name``, ``task``, ``instruction``, ``separator``,
+        ``answer_prefix``, ``source``.
+    name : str
+        How to call it where it has no ``name``.
+    task : Task, optional
+        The task of the run: what ``task`` must say, or what it means where it is left out.
+
+    Raises
+    ------
+    InputError
+        For absent or unknown fields, fields of another kind, and columns that the task does not have.
+    """
+    function = f"template {name}"
+    known = [f.name for f in fields(PromptTemplate)]
+    required = ("question", "labels")
+    if not isinstance(given, Mapping) or not set(required) <= set(given):
+        got = sorted(map(str, given)) if isinstance(given, Mapping) else given
+        raise input_error(function, "template", "be a mapping with `question` and `labels`", got=got)
+    if unknown := sorted(str(key) for key in set(given) - set(known)):
+        raise input_error(function, "template", f"have no fields but {', '.join(known)}", got=unknown)
+    labels = given["labels"]
+    if not isinstance(labels, Mapping):
+        raise input_error(function, "labels", "be a mapping of label name to label word", got=labels)
+    texts = {key: value for key, value in given.items() if key != "labels"}
+    for key, value in [*texts.items(), *labels.items(), *((label, label) for label in labels)]:
+        if not isinstance(value, str):
+            raise input_error(function, str(key), "be text", got=value, remedy="Put it in quotes.")
+    wanted = texts.get("task", task.name if task is not None else None)
+    if wanted is None or (task is not None and wanted != task.name):
+        must = "name the task it is for" if task is None else f"be for task {task.name}, the task of the set"
+        raise input_error(function, "task", must, got=wanted)
+    return PromptTemplate(**{"name": name, **texts, "task": wanted}, labels=dict(labels))
+
+
+def shown_labels(templates: Sequence[PromptTemplate]) -> str:
+    """One line on which label names each template answers with, for messages."""
+    return "; ".join(f"{t.name} ({', '.join(t.label_names)})" for t in templates)
