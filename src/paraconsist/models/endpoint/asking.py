@@ -1,0 +1,207 @@
+"""Asking everything that is not answered yet, so many requests at a time, each answer kept as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from paraconsist.errors import InputError, input_error
+from paraconsist.models.endpoint.client import EndpointClient, Stopped
+from paraconsist.models.endpoint.journal import Answered, Journal
+from paraconsist.models.endpoint.labels import FIRST, is_bounded, part_request, result_of, wanted_parts
+from paraconsist.models.endpoint.method import Method
+from paraconsist.models.endpoint.problems import Refused, refusal
+from paraconsist.models.endpoint.reading import served_model, tokens_used
+from paraconsist.models.endpoint.requests import Question
+from paraconsist.models.endpoint.settings import Asking
+from paraconsist.running.store import ShardWriter
+from paraconsist.tasks.prompts_answers import Written
+
+__all__ = ["Asked", "Asker", "run_to_end"]
+
+T = TypeVar("T")
+
+#: After so many inputs without any label among the first tokens, the label words are wrong for this model.
+_HOPELESS = 16
+#: Seconds that requests under way get where the run ends for a problem of another one.
+_GRACE = 30.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What one pass over an endpoint did.
+
+    Attributes
+    ----------
+    n_inputs : int
+        Distinct inputs over the sets.
+    n_computed : int
+        Those that had no result before.
+    n_requests : int
+        Requests answered now.
+    retries : mapping
+        Why requests were sent again -> how often.
+    n_bounded : int
+        Inputs for which the endpoint showed some labels' log-probabilities, and a bound for the others'.
+    n_unread : int
+        Inputs for which it showed none: unparsed.
+    seconds : float
+    """
+
+    n_inputs: int
+    n_computed: int
+    n_requests: int
+    retries: Mapping[str, int]
+    n_bounded: int
+    n_unread: int
+    seconds: float
+
+
+class Asker:
+    """Ask an endpoint about inputs.
+
+    Parameters
+    ----------
+    client : EndpointClient
+    asking : Asking
+    method : Method
+    journal : Journal
+        Where each answer goes at once, and what was answered before.
+    shard : ShardWriter
+        Where the result of an input goes, once all of its parts are answered.
+    advance : callable
+        Told when an input is finished.
+    """
+
+    def __init__(
+        self,
+        client: EndpointClient,
+        asking: Asking,
+        method: Method,
+        journal: Journal,
+        shard: ShardWriter,
+        advance: Callable[[int], None],
+    ) -> None:
+        self._client, self._asking, self._method = client, asking, method
+        self._journal, self._shard, self._advance = journal, shard, advance
+        self._problem: InputError | None = None
+        self._n_requests = self._n_bounded = self._n_unread = self._n_read = 0
+
+    async def ask(self, pending: Mapping[str, Question], n_inputs: int) -> Asked:
+        """Ask about all pending inputs, the longest first (one that is too long shows at once).
+
+        Raises
+        ------
+        InputError
+            The first problem that cannot be waited out; after requests under way were answered and kept.
+        """
+        started = time.perf_counter()
+        order = iter(sorted(pending.items(), key=lambda item: -item[1].length))
+        n_workers = min(self._client.settings.concurrency, len(pending))
+        stopped = asyncio.ensure_future(self._client.stopped.wait())
+        work = [asyncio.ensure_future(self._work(order)) for _ in range(n_workers)]
+        futures: set[asyncio.Future[Any]] = {stopped, *work}
+        try:
+            while not stopped.done() and not all(worker.done() for worker in work):
+                done, futures = await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+                for worker in done - {stopped}:
+                    worker.result()  # what nobody expects ends the run
+            if unfinished := [worker for worker in work if not worker.done()]:
+                await asyncio.wait(unfinished, timeout=_GRACE)
+        finally:
+            self._client.stopped.set()
+            for future in (stopped, *work):
+                future.cancel()
+            await asyncio.gather(stopped, *work, return_exceptions=True)
+        if self._problem is not None:
+            raise self._problem
+        return Asked(
+            n_inputs=n_inputs,
+            n_computed=len(pending),
+            n_requests=self._n_requests,
+            retries=dict(+self._client.retries),
+            n_bounded=self._n_bounded,
+            n_unread=self._n_unread,
+            seconds=time.perf_counter() - started,
+        )
+
+    async def _work(self, order: Iterator[tuple[str, Question]]) -> None:
+        """Take inputs from the common order until there are none left."""
+        for input_id, question in order:
+            if self._client.stopped.is_set():
+                return
+            try:
+                await self._finish(input_id, question)
+            except Stopped:
+                return
+            except Refused as refused:
+                settings, model = self._client.settings, self._asking.model
+                self._end(refusal(settings, refused, model, f"input {input_id}"))
+                return
+            except InputError as problem:
+                self._end(problem)
+                return
+
+    def _end(self, problem: InputError) -> None:
+        self._problem = self._problem or problem
+        self._client.stopped.set()
+
+    async def _finish(self, input_id: str, question: Question) -> None:
+        """Ask for what is not answered yet of an input, then keep its result."""
+        answered: dict[str, Any] = {}
+        n_labels = len(self._asking.label_names)
+        while parts := wanted_parts(self._method, n_labels, answered):
+            answered[parts[0]] = await self._part(input_id, question, parts[0])
+        result = result_of(self._method, self._asking, self._client.settings.api, answered)
+        self._shard.append([input_id], [result])
+        self._n_bounded += is_bounded(self._method, answered)
+        self._count_read(result, answered)
+        self._advance(1)
+
+    async def _part(self, input_id: str, question: Question, part: str) -> Any:
+        """One part's answer: from the journal, or from the endpoint and then into the journal."""
+        known = self._journal.get(input_id, part)
+        if known is not None:
+            return known.value
+        settings = self._client.settings
+        request = part_request(settings, self._asking, self._method, question, part)
+
+        def read(said: dict[str, Any]) -> Answered:
+            return Answered(input_id, part, request.read(said), tokens_used(said), served_model(said))
+
+        tag = f"{input_id}:{part}"
+        answered = await self._client.post(settings.path, request.body, read, about=f"input {input_id}", tag=tag)
+        self._journal.add(answered)
+        self._n_requests += 1
+        return answered.value
+
+    def _count_read(self, result: list[float] | Written, answered: Mapping[str, Any]) -> None:
+        """Stop early where no label is ever among the first tokens: every further request would be paid in vain."""
+        if self._method.scoring != "label":
+            return
+        self._n_unread += isinstance(result, Written)
+        self._n_read += not isinstance(result, Written)
+        if self._n_unread >= _HOPELESS and not self._n_read:
+            words = ", ".join(self._asking.answers(self._client.settings.api))
+            raise input_error(
+                "run",
+                "template",
+                f"have label words that the model answers with, as one token each ({words.strip()})",
+                got=f"none of them among the {self._method.top} most probable first tokens of {self._n_unread} inputs",
+                remedy=f"The most probable one was {answered[FIRST]['token']!r}. Give --scoring generate, another "
+                "--template, or --api completions with a server that returns a prompt's log-probabilities.",
+            )
+
+
+def run_to_end(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run asynchronous work from anywhere, a notebook (whose own loop is running) included."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work())
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(work())).result()

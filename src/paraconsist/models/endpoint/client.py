@@ -1,0 +1,261 @@
+"""The connection: requests in, read answers out; faults are waited out, refusals are one-line errors."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from paraconsist.errors import InputError
+from paraconsist.models.endpoint.keys import Key
+from paraconsist.models.endpoint.problems import (
+    Malformed,
+    Refused,
+    gave_up,
+    is_html,
+    key_refused,
+    not_json,
+    said_by,
+    unreachable,
+)
+from paraconsist.models.endpoint.retrying import RETRIED, backoff, retry_after
+from paraconsist.models.endpoint.settings import EndpointSettings
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["EndpointClient", "Stopped"]
+
+T = TypeVar("T")
+
+#: Header with which a request says what it is about; servers pass it over, and their logs may show it.
+INPUT_HEADER = "X-Paraconsist-Input"
+_LONGEST_ASKED_WAIT = 600.0
+
+
+class Stopped(Exception):
+    """A request is not sent (again), because the run ends."""
+
+
+class _Again(Exception):
+    """The request may be answered another time."""
+
+    def __init__(self, kind: str, problem: str, wait: float | None = None) -> None:
+        super().__init__(problem)
+        self.kind = kind
+        self.wait = wait
+
+
+class EndpointClient:
+    """Send requests to an endpoint, each as often as it takes; use as an async context manager.
+
+    Attributes
+    ----------
+    retries : Counter
+        Why requests were sent again: ``"429"``, ``"500"``, ``"timeout"``, ``"connection"``, ``"malformed"``.
+    stopped : asyncio.Event
+        Once set, nothing is sent any more; what is under way may still be answered.
+    """
+
+    def __init__(self, settings: EndpointSettings, key: Key | None, *, seed: int | None = None) -> None:
+        self.settings = settings
+        self.retries: Counter[str] = Counter()
+        self._key = key
+        self._rng = random.Random(seed)
+        self._paused_until = 0.0
+        self._last_answer = 0.0
+        self.stopped: asyncio.Event
+        self._slots: asyncio.Semaphore
+        self._http: httpx.AsyncClient
+
+    async def __aenter__(self) -> EndpointClient:
+        import httpx
+
+        n, seconds = self.settings.concurrency, self.settings.timeout
+        self._http = httpx.AsyncClient(
+            headers={**(self._key.headers if self._key else {}), "Accept": "application/json"},
+            timeout=httpx.Timeout(seconds, connect=min(seconds, 10.0), pool=None),
+            limits=httpx.Limits(max_connections=n, max_keepalive_connections=n),
+            trust_env=not self.settings.is_local,
+            follow_redirects=False,
+        )
+        self._last_answer = asyncio.get_running_loop().time()
+        self.stopped, self._slots = asyncio.Event(), asyncio.Semaphore(n)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._http.aclose()
+
+    async def post(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        read: Callable[[dict[str, Any]], T],
+        *,
+        about: str,
+        tag: str | None = None,
+        tries: int | None = None,
+        connects: int | None = None,
+    ) -> T:
+        """Send a request until it is answered.
+
+        Parameters
+        ----------
+        path : str
+            Behind the endpoint's address.
+        body : mapping
+            Sent as JSON.
+        read : callable
+            Takes the answer, a JSON object, and returns what is wanted of it; raises `Malformed` where it is not
+            there, which counts as no answer.
+        about : str
+            What messages call the request: ``"input 0f3a..."``.
+        tag : str, optional
+            Sent as a header.
+        tries : int, optional
+            By default the settings'.
+        connects : int, optional
+            How often to try where there is no connection at all; by default as often as for other faults.
+
+        Raises
+        ------
+        Refused
+            If the endpoint will not answer this request (400, 404, 422 and such).
+        Stopped
+            If the run ends meanwhile.
+        InputError
+            If the key is refused, the server is no such API, or the last try failed (`GaveUp`).
+        """
+        tries = self.settings.tries if tries is None else tries
+        headers = {INPUT_HEADER: tag} if tag else {}
+        failures = refused_for_rate = 0
+        while True:
+            try:
+                async with self._slots:
+                    await self._wait_for_the_rate()
+                    if self.stopped.is_set():
+                        raise Stopped
+                    answer = await self._once(path, body, read, headers)
+            except _Again as problem:
+                self.retries[problem.kind] += 1
+                if problem.kind == "429":
+                    refused_for_rate += 1
+                    self._check_patience(about, problem)
+                else:
+                    failures += 1
+                if failures >= (min(tries, connects) if connects and problem.kind == "unreachable" else tries):
+                    self.retries[problem.kind] -= 1
+                    if problem.kind == "unreachable":
+                        raise unreachable(self.settings, str(problem)) from None
+                    raise gave_up(about, failures, str(problem)) from None
+                if self.stopped.is_set():
+                    raise Stopped from None
+                await self._back_off(problem, failures + refused_for_rate)
+            else:
+                self._last_answer = asyncio.get_running_loop().time()
+                return answer
+
+    async def get(self, path: str, *, seconds: float = 5.0) -> Any:
+        """Return the JSON at a path, or None where there is none: for hints in messages."""
+        try:
+            response = await asyncio.wait_for(self._http.get(self.settings.url + path), seconds)
+            return response.json() if response.status_code == 200 else None
+        except Exception:  # whatever it is, the message does without it
+            return None
+
+    async def _once(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        read: Callable[[dict[str, Any]], T],
+        headers: Mapping[str, str],
+    ) -> T:
+        import httpx
+
+        url, seconds = self.settings.url + path, self.settings.timeout
+        try:
+            response = await asyncio.wait_for(self._http.post(url, json=dict(body), headers=dict(headers)), seconds)
+        except (asyncio.TimeoutError, httpx.ReadTimeout, httpx.WriteTimeout):
+            raise _Again("timeout", f"no answer within {seconds:g} seconds") from None
+        except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
+            why = self._hide(str(problem)) or "no connection in time"
+            raise _Again("unreachable", why) from None
+        except (httpx.TransportError, httpx.DecodingError) as problem:
+            why = self._hide(str(problem)) or type(problem).__name__
+            raise _Again("connection", f"the connection was cut ({why})") from None
+        return self._judge(response, read)
+
+    def _judge(self, response: httpx.Response, read: Callable[[dict[str, Any]], T]) -> T:
+        status, content_type = response.status_code, response.headers.get("content-type", "")
+        html = is_html(content_type, response.content)
+        if 200 <= status < 300:
+            if html:
+                raise not_json(self.settings, content_type.partition(";")[0])
+            try:
+                answer = response.json()
+                if not isinstance(answer, dict):
+                    raise Malformed("it is no JSON object")
+                return read(answer)
+            except InputError:
+                raise
+            except (ValueError, Malformed) as problem:  # cut short, or not what the API's answers are
+                why = self._hide(str(problem))
+                raise _Again("malformed", f"an answer that cannot be read ({why})") from None
+        if 300 <= status < 400:
+            raise InputError(
+                f"run: `endpoint` must be the address itself; {self.settings.url} sends elsewhere ({status}). "
+                "Redirections are not followed: they could take the key along."
+            )
+        if status in (401, 403):
+            raise key_refused(self.settings, status, sent=self._key is not None)
+        said = self._hide(said_by(response.content))
+        if status == 429:
+            if "insufficient_quota" in response.text:
+                raise InputError(f"run: the endpoint says that the account's quota is used up: {said}")
+            raise _Again("429", f"429: {said}", retry_after(response.headers))
+        if status in RETRIED:
+            raise _Again(str(status), f"{status}: {said}", retry_after(response.headers))
+        raise Refused(status, said, html=html)
+
+    def _hide(self, text: str) -> str:
+        return self._key.hide(text) if self._key else text
+
+    async def _sleep(self, seconds: float) -> None:
+        """Wait, no longer than until the run ends."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.stopped.wait(), seconds)
+
+    async def _wait_for_the_rate(self) -> None:
+        """Wait while the endpoint wants nothing from anybody."""
+        while (left := self._paused_until - asyncio.get_running_loop().time()) > 0 and not self.stopped.is_set():
+            await self._sleep(min(left, 1.0) + self._rng.uniform(0, 0.05))
+
+    async def _back_off(self, problem: _Again, failures: int) -> None:
+        if problem.wait is None:
+            await self._sleep(backoff(failures, self._rng))
+            return
+        if problem.wait > _LONGEST_ASKED_WAIT:
+            raise InputError(
+                f"run: the endpoint asks to wait {problem.wait:,.0f} seconds ({problem}). What was answered is kept: "
+                "the same command goes on from there."
+            )
+        until = asyncio.get_running_loop().time() + max(problem.wait, 0.1)
+        if problem.kind == "429":
+            self._paused_until = max(self._paused_until, until)
+        else:
+            await self._sleep(max(problem.wait, backoff(failures, self._rng)))
+
+    def _check_patience(self, about: str, problem: _Again) -> None:
+        silent = asyncio.get_running_loop().time() - self._last_answer
+        if silent > self.settings.patience:
+            raise InputError(
+                f"run: the endpoint refused {about} for the rate of requests, and answered nothing else for "
+                f"{silent:,.0f} seconds ({problem}). Give a lower --concurrency. What was answered is kept: the same "
+                "command goes on from there."
+            )

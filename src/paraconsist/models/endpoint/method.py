@@ -1,0 +1,234 @@
+"""How labels are taken from an endpoint: found out once, by a few small requests that are no input's."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from paraconsist.errors import InputError, input_error
+from paraconsist.models.endpoint.client import EndpointClient
+from paraconsist.models.endpoint.problems import GaveUp, Refused, refusal
+from paraconsist.models.endpoint.reading import (
+    LabelScore,
+    echoed_label,
+    first_token,
+    text_of,
+)
+from paraconsist.models.endpoint.requests import Question, Wishes, question_of, request_body
+from paraconsist.models.endpoint.settings import Asking, EndpointSettings
+from paraconsist.tasks import get_task
+
+__all__ = ["Method", "find_method", "method_key"]
+
+#: Most probable tokens to ask for: what hosted chats and vLLM allow, then what older completions allow.
+_TOPS = (20, 5)
+_PROBE_TEXT = "It rains."
+_CONNECTS = 3
+_ECHO_TRIES = 5
+#: Log-probabilities of one token by two requests: servers compute in 16 bits.
+_SAME = 0.25
+_N_COMPARED = 3
+
+
+@dataclass(frozen=True)
+class Method:
+    """How labels are taken from an endpoint.
+
+    Attributes
+    ----------
+    scoring : {"label", "generate"}
+    top : int
+        How many of the most probable first tokens are read; 0 if the labels are not read from them.
+    echo : bool
+        Whether the endpoint returns the log-probabilities of a prompt: of labels of any number of tokens.
+    wishes : Wishes
+        What the endpoint wants otherwise.
+    """
+
+    scoring: str
+    top: int = 0
+    echo: bool = False
+    wishes: Wishes = field(default_factory=Wishes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Method:
+        """Read what `to_dict` wrote."""
+        return cls(**{**said, "wishes": Wishes(**said["wishes"])})
+
+    def describe(self) -> str:
+        """One phrase, for the run's identity."""
+        if self.scoring == "generate":
+            return "none"
+        parts = [f"first token, top {self.top}"] if self.top else []
+        return "; ".join([*parts, *(["prompt echo"] if self.echo else [])])
+
+
+def method_key(settings: EndpointSettings, asking: Asking) -> str:
+    """16 hex digits for all that the method depends on."""
+    template = asking.prompt.template
+    said: list[Any] = [settings.url, settings.api, dict(settings.request_fields), asking.model, asking.scoring]
+    said += [template.question, list(template.answers), template.instruction != ""]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+
+
+async def find_method(client: EndpointClient, asking: Asking) -> Method:
+    """Find out what the endpoint offers, and whether it answers at all.
+
+    Parameters
+    ----------
+    client : EndpointClient
+    asking : Asking
+        `scoring` says what is wanted; None takes log-probabilities where there are some.
+
+    Raises
+    ------
+    InputError
+        If the endpoint cannot be used as asked: no connection, wrong key, unknown model, no log-probabilities
+        where label scoring was asked for.
+    """
+    settings, template = client.settings, asking.prompt.template
+    question = _probe_question(asking, settings.api)
+    wanted = asking.scoring != "generate"
+    found, top, wishes = await _first(client, asking, question, _TOPS if wanted else ())
+    if not wanted:
+        return Method("generate", wishes=wishes)
+    echoed: list[LabelScore] | None = None
+    if settings.api == "completions":
+        scores = await _echo(client, asking, wishes, question, template.answers)
+        whole = [score for score in scores if score is not None]
+        echoed = whole if len(whole) == len(scores) else None
+        words = _words(found) if echoed is not None and found is not None else []
+        if found and words and not _agree(found, words, await _echo(client, asking, wishes, question, words)):
+            warnings.warn(
+                "the endpoint's log-probabilities of a prompt (echo) are not those that it gives for the next token: "
+                "only the latter are used",
+                UserWarning,
+                stacklevel=2,
+            )
+            echoed = None
+    if found is None and echoed is None:
+        if asking.scoring == "label":
+            raise _no_log_probabilities(asking, settings)
+        return Method("generate", wishes=wishes)
+    one_token = echoed is None or all(score.n_tokens == 1 for score in echoed)
+    return Method("label", top=top if found is not None and one_token else 0, echo=echoed is not None, wishes=wishes)
+
+
+def _probe_question(asking: Asking, api: str) -> Question:
+    """A small question of the template's form, without examples, that is no input's."""
+    template = asking.prompt.template
+    row = dict.fromkeys(get_task(template.task).columns, _PROBE_TEXT)
+    if api == "completions":
+        return Question(template.ask(row))
+    bare = replace(asking, prompt=replace(asking.prompt, examples=()))
+    return question_of(bare, api, get_task(template.task), row)
+
+
+async def _first(
+    client: EndpointClient, asking: Asking, question: Question, tops: tuple[int, ...]
+) -> tuple[dict[str, float] | None, int, Wishes]:
+    """Ask the question with fewer and fewer wishes until it is answered; return what is known of the first token."""
+    settings, wishes = client.settings, Wishes()
+    left = [*tops, 0]
+    writes = 1 if left[0] else asking.max_tokens
+    while True:
+        top = left[0]
+        body = request_body(settings, asking, wishes, question, max_tokens=writes, top=top)
+        try:
+            found = await client.post(
+                settings.path, body, _first_or_text, about="a first request", tag="probe", connects=_CONNECTS
+            )
+        except Refused as refused:
+            adapted = _adapted(wishes, refused, question)
+            if adapted is not None:
+                wishes = adapted
+            elif refused.status in (400, 422, 501) and len(left) > 1 and not refused.too_long:
+                left.pop(0)
+            else:
+                raise await _refusal(client, refused, asking) from None
+        except GaveUp:  # some servers break on what they do not know
+            if len(left) == 1:
+                raise
+            left = [0]
+        else:
+            return (found, top, wishes) if top and found else (None, 0, wishes)
+
+
+def _first_or_text(body: dict[str, Any]) -> dict[str, float] | None:
+    text_of(body)  # an answer without it is no answer
+    return first_token(body)
+
+
+def _adapted(wishes: Wishes, refused: Refused, question: Question) -> Wishes | None:
+    """What the endpoint wants otherwise, by its refusal; None if it does not say."""
+    said = refused.said.lower()
+    if "max_completion_tokens" in said and wishes.length_field == "max_tokens":
+        return replace(wishes, length_field="max_completion_tokens")
+    has_system = bool(question.messages) and question.messages[0]["role"] == "system"
+    if has_system and not wishes.merge_system and ("system" in said or "roles must alternate" in said):
+        return replace(wishes, merge_system=True)
+    return None
+
+
+async def _echo(
+    client: EndpointClient, asking: Asking, wishes: Wishes, question: Question, answers: Sequence[str]
+) -> list[LabelScore | None]:
+    """The log-probabilities of answers behind the probe; None where the endpoint does not give them."""
+    settings = client.settings
+
+    async def ask(answer: str) -> LabelScore | None:
+        body = request_body(settings, asking, wishes, question, max_tokens=1, answer=answer)
+        return await client.post(
+            settings.path,
+            body,
+            lambda said: echoed_label(said, question.text, answer),
+            about="a first request",
+            tag="probe",
+            tries=_ECHO_TRIES,
+        )
+
+    try:
+        return list(await asyncio.gather(*(ask(answer) for answer in answers)))
+    except (Refused, GaveUp):
+        return [None] * len(answers)
+
+
+def _words(found: Mapping[str, float]) -> list[str]:
+    """The most probable first tokens that are words, behind a space: those that a tokenizer joins with nothing."""
+    words = [token for token in found if token[:1] == " " and token[1:].isalpha()]
+    return sorted(words, key=lambda token: -found[token])[:_N_COMPARED]
+
+
+def _agree(found: Mapping[str, float], words: Sequence[str], echoed: Sequence[LabelScore | None]) -> bool:
+    """Whether words of one token have the same log-probability by both ways; some servers' are a token late."""
+    pairs = [(found[word], score) for word, score in zip(words, echoed, strict=True) if score is not None]
+    gaps = [abs(value - score.total) for value, score in pairs if score.n_tokens == 1]
+    return all(gap <= _SAME for gap in gaps)
+
+
+async def _refusal(client: EndpointClient, refused: Refused, asking: Asking) -> InputError:
+    listed = await client.get("/models")
+    entries = listed.get("data") if isinstance(listed, dict) else None
+    names = [str(m["id"]) for m in entries if isinstance(m, dict) and "id" in m] if isinstance(entries, list) else []
+    return refusal(client.settings, refused, asking.model, "a first, small request", names, first=True)
+
+
+def _no_log_probabilities(asking: Asking, settings: EndpointSettings) -> InputError:
+    other = "" if settings.api == "chat" else " (or --api chat, where it returns them there)"
+    return input_error(
+        "run",
+        "scoring",
+        "be 'generate' for an endpoint that returns no log-probabilities",
+        got="label",
+        remedy=f"{settings.url} was asked for those of {asking.model} and passed it over: give --scoring generate"
+        f"{other}.",
+    )

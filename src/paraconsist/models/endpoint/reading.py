@@ -1,0 +1,207 @@
+"""What is read of an answer: the text, the first token's log-probabilities, a label's behind a prompt, the tokens paid.
+
+Servers differ. Log-probabilities come in the form of the older completions (``tokens``, ``token_logprobs``,
+``top_logprobs``) or of chats (``content``, a list of tokens), whichever was asked; both are read everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from paraconsist.models.endpoint.problems import Malformed
+
+__all__ = [
+    "LabelScore",
+    "TokenUse",
+    "as_label",
+    "echoed_label",
+    "first_token",
+    "served_model",
+    "text_of",
+    "tokens_used",
+]
+
+#: Values at and below which servers mean "impossible" (JSON has no infinity).
+_IMPOSSIBLE = -9000.0
+
+
+class TokenUse(NamedTuple):
+    """Tokens read and written, as the endpoint counted them; None where it did not say."""
+
+    prompt: int | None
+    completion: int | None
+
+
+class LabelScore(NamedTuple):
+    """A label's log-probability after a prompt: over all of its tokens, how many, and the first one's alone."""
+
+    total: float
+    n_tokens: int
+    first: float
+
+
+def _choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = body.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise Malformed("it has no choices")
+    return choices[0]
+
+
+def text_of(body: Mapping[str, Any]) -> str:
+    """What the model wrote; empty where it wrote nothing that is shown (a refusal, thoughts only).
+
+    Raises
+    ------
+    Malformed
+        If the answer has no place for it.
+    """
+    choice = _choice(body)
+    if "text" in choice:
+        text = choice["text"]
+    elif isinstance(choice.get("message"), dict):
+        text = choice["message"].get("content")
+    else:
+        raise Malformed("it has neither text nor message")
+    if isinstance(text, list):  # parts
+        text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
+    return "" if text is None else str(text)
+
+
+def tokens_used(body: Mapping[str, Any]) -> TokenUse:
+    """Tokens read and written."""
+    usage = body.get("usage")
+    found = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
+    whole = [n if isinstance(n, int) and not isinstance(n, bool) and n >= 0 else None for n in found]
+    return TokenUse(*whole)
+
+
+def served_model(body: Mapping[str, Any]) -> str:
+    """The model that answered, as the endpoint calls it, with its fingerprint where there is one."""
+    parts = [body.get("model"), body.get("system_fingerprint")]
+    return " ".join(part for part in parts if isinstance(part, str) and part)
+
+
+def first_token(body: Mapping[str, Any]) -> dict[str, float] | None:
+    """Token -> log-probability, for the most probable first tokens; None where the answer holds none."""
+    said = _choice(body).get("logprobs")
+    if not isinstance(said, dict):
+        return None
+    candidates: Any = None
+    if isinstance(said.get("content"), list) and said["content"]:
+        candidates = said["content"][0].get("top_logprobs") if isinstance(said["content"][0], dict) else None
+    elif isinstance(said.get("top_logprobs"), list) and said["top_logprobs"]:
+        candidates = said["top_logprobs"][0]
+    if isinstance(candidates, dict):
+        pairs: Iterable[tuple[Any, Any]] = candidates.items()
+    elif isinstance(candidates, list):
+        pairs = [(c.get("token"), c.get("logprob")) for c in candidates if isinstance(c, dict)]
+    else:
+        return None
+    found: dict[str, float] = {}
+    for token, value in pairs:
+        if isinstance(token, str) and (number := _number(value)) is not None:
+            name = plain(token)
+            found[name] = number if name not in found else max(found[name], number)
+    return found or None
+
+
+def echoed_label(body: Mapping[str, Any], prompt: str, answer: str) -> LabelScore | None:
+    """The log-probability of `answer` after `prompt`, of an answer that echoes both; None where it cannot be told.
+
+    The label's tokens are found from the end: what was written behind the label is passed over, then tokens are
+    taken until they hold the label. A token that begins before the label counts as its (a tokenizer that joins
+    the two does so for every label).
+    """
+    choice = _choice(body)
+    said = choice.get("logprobs")
+    if not isinstance(said, dict):
+        return None
+    tokens, values = said.get("tokens"), said.get("token_logprobs")
+    if not isinstance(tokens, list) or not isinstance(values, list) or len(tokens) != len(values) or len(tokens) < 2:
+        return None
+    names = [plain(token) if isinstance(token, str) else "" for token in tokens]
+    n_written = _n_written(names, choice.get("text"), prompt + answer, tokens_used(body).completion)
+    if n_written is None:
+        return None
+    for extra in (0, 1):  # a token without text (the end of the text) may stand behind the written ones
+        end = len(names) - n_written - extra
+        start = _start_of(names, end, answer)
+        if start is None:
+            continue
+        label = [value for value in map(_number, values[start:end]) if value is not None]
+        whole = start > 0 and len(label) == end - start
+        return LabelScore(sum(label), len(label), label[0]) if whole else None
+    return None
+
+
+def _start_of(names: Sequence[str], end: int, answer: str) -> int | None:
+    """Where the tokens of an answer begin that stop before `end`; None if they are not there."""
+    word, held, start = answer.strip(), "", end
+    if not names[end - 1]:
+        return None
+    while len(held) < len(word) and start > 0:
+        start -= 1
+        held = names[start] + held
+    if not held.endswith(word):
+        return None
+    # white space between prompt and word is the answer's: prompts have none at their end
+    while answer[:1].isspace() and held == word and start > 0 and names[start - 1].isspace():
+        start -= 1
+    return start
+
+
+def _n_written(names: Sequence[str], text: Any, whole: str, counted: int | None) -> int | None:
+    """How many of the echoed tokens were written behind the prompt; None where nothing was echoed."""
+    joined_length = sum(map(len, names))
+    if isinstance(text, str) and text.startswith(whole):
+        left, n = len(text) - len(whole), 0
+        while left > 0 and n < len(names):
+            n += 1
+            left -= len(names[-n])
+        return n
+    if counted is None or joined_length < len(whole) // 2:
+        return None
+    return counted
+
+
+def as_label(found: Mapping[str, float], answers: Sequence[str], *, chat: bool) -> list[float | None]:
+    """The log-probability of each label among the most probable first tokens; None for those that are not there.
+
+    Parameters
+    ----------
+    found : mapping
+        From `first_token`.
+    answers : sequence of str
+        What follows the prompt, for each label.
+    chat : bool
+        A chat's answer has no fixed form: tokens that read as the label word, white space and case aside, are
+        added up. A text is continued by the token that is the answer, or by one that differs in white space only.
+    """
+    scores: list[float | None] = []
+    for answer in answers:
+        word = answer.strip()
+        if chat:
+            fitting = [value for token, value in found.items() if token.strip().casefold() == word.casefold()]
+            scores.append(math.log(sum(map(math.exp, fitting))) if fitting else None)
+        elif answer in found:
+            scores.append(found[answer])
+        else:
+            scores.append(max((value for token, value in found.items() if token.strip() == word), default=None))
+    return scores
+
+
+def plain(token: str) -> str:
+    """A token's text, where a server shows it as its tokenizer's file does.
+
+    >>> plain("\\u2581yes"), plain("\\u0120yes"), plain(" yes")
+    (' yes', ' yes', ' yes')
+    """
+    return token.replace("\u2581", " ").replace("\u0120", " ").replace("\u010a", "\n")
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(value) if _IMPOSSIBLE < value <= 1e-3 else None

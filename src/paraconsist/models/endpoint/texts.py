@@ -1,0 +1,108 @@
+"""Texts of any kind from a model behind an endpoint, as `models.generation.generate` writes them with local ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from paraconsist.errors import InputError, input_error
+from paraconsist.models.endpoint.asking import run_to_end
+from paraconsist.models.endpoint.client import EndpointClient, Stopped
+from paraconsist.models.endpoint.keys import find_key
+from paraconsist.models.endpoint.problems import Refused, refusal
+from paraconsist.models.endpoint.reading import text_of
+from paraconsist.models.endpoint.settings import EndpointSettings
+
+if TYPE_CHECKING:
+    from paraconsist.models.generation import GenerationSettings
+
+__all__ = ["write_texts"]
+
+
+def write_texts(
+    settings: EndpointSettings,
+    model: str,
+    texts: Sequence[str],
+    generation: GenerationSettings,
+    *,
+    keep: Callable[[int, int, str], None] | None = None,
+) -> list[list[str]]:
+    """Let a model behind an endpoint go on with texts (completions) or answer them (chat).
+
+    Each text that is asked for is a request of its own, with a seed of its own: many servers write only one however
+    many are asked for.
+
+    Parameters
+    ----------
+    settings : EndpointSettings
+    model : str
+        As the endpoint calls it.
+    texts : sequence of str
+        Whole prompts.
+    generation : GenerationSettings
+        `n`, `max_new_tokens`, `temperature`, `top_p`, `seed` as for local models; `top_k` is sent where it is given
+        (vLLM and llama.cpp know it); beams are not to be had.
+    keep : callable, optional
+        Told the text's position, the number of the writing and what was written, as it comes: write it down there,
+        a kill loses the rest.
+
+    Returns
+    -------
+    list of list of str
+        For each text, in order, `generation.n` texts.
+
+    Raises
+    ------
+    InputError
+        For beams, for several texts without a temperature, and for what the endpoint refuses.
+    """
+    if generation.num_beams > 1:
+        raise input_error("generate", "num_beams", "be 1 for an endpoint", got=generation.num_beams)
+    if generation.n > 1 and generation.temperature is None:
+        raise input_error("generate", "temperature", "be given where several texts are wanted", got=None)
+    key = find_key(settings)
+
+    async def work() -> list[list[str]]:
+        async with EndpointClient(settings, key) as client:
+
+            async def one(place: int, number: int) -> str:
+                body = _body(settings, model, texts[place], generation, generation.seed + number)
+                about = f"text {place}"
+                try:
+                    text = await client.post(settings.path, body, text_of, about=about, tag=f"{place}:{number}")
+                except (Refused, InputError) as problem:
+                    client.stopped.set()
+                    raise (
+                        refusal(settings, problem, model, about) if isinstance(problem, Refused) else problem
+                    ) from None
+                if keep is not None:
+                    keep(place, number, text)
+                return text
+
+            wanted = [(place, number) for place in range(len(texts)) for number in range(generation.n)]
+            found = await asyncio.gather(*(one(*pair) for pair in wanted), return_exceptions=True)
+        problems = [problem for problem in found if isinstance(problem, BaseException)]
+        for problem in sorted(problems, key=lambda p: isinstance(p, Stopped)):  # why it stopped before what was stopped
+            raise problem
+        written = [str(text) for text in found]
+        return [written[start : start + generation.n] for start in range(0, len(written), generation.n)]
+
+    return run_to_end(work)
+
+
+def _body(
+    settings: EndpointSettings, model: str, text: str, generation: GenerationSettings, seed: int
+) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": model, "max_tokens": generation.max_new_tokens}
+    if settings.api == "chat":
+        body["messages"] = [{"role": "user", "content": text}]
+    else:
+        body["prompt"] = text
+    body["temperature"] = generation.temperature or 0
+    if generation.temperature:
+        said = {"top_p": generation.top_p, "top_k": generation.top_k, "seed": seed}
+        body |= {name: value for name, value in said.items() if value is not None}
+    for name, value in settings.request_fields.items():
+        body[name] = value
+    return {name: value for name, value in body.items() if value is not None}
