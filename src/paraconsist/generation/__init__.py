@@ -1,0 +1,1 @@
+"""Paraphrase generation: generators, filters, the bucket set that comes out, and the fooling-rate pipeline on it."""

@@ -1,0 +1,218 @@
+"""Generators: from texts to lists of candidates, by rules, a language model, or a function of the user's.
+
+A generator is any callable ``texts -> a list of candidates for each``. Called again for the same text it may give
+others (the refining loop does so); it need not.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from paraconsist.errors import InputError, input_error
+from paraconsist.generation.settings import GeneratorSettings
+
+if TYPE_CHECKING:
+    from paraconsist.models.language import LanguageModel
+
+__all__ = ["EXAMPLES", "Generator", "LanguageGenerator", "call", "load_generator", "read_examples"]
+
+Generator: TypeAlias = Callable[[Sequence[str]], Sequence[Sequence[str]]]
+
+#: Solved examples for prompts: our own sentences.
+EXAMPLES = (
+    ("The boy put his shoes by the door.", "By the door stood the shoes that the boy had taken off."),
+    ("She has no time to cook tonight.", "This evening she is too busy to make dinner."),
+    ("A man is waiting for the bus.", "Someone stands at the stop until his bus comes."),
+    ("The shop was closed when they came.", "By the time they got to the store, it had shut."),
+    ("He plays the piano very well.", "He is an excellent pianist."),
+    ("Two children are throwing snowballs.", "A pair of kids are having a snowball fight."),
+    ("Her brother lent her the money.", "She borrowed the money from her brother."),
+    ("The dog is afraid of thunder.", "Thunder frightens the dog."),
+    ("They moved here ten years ago.", "They have lived here for a decade."),
+    ("Nobody answered the phone.", "The telephone rang, but no one picked it up."),
+)
+
+
+def load_generator(
+    name: str,
+    settings: GeneratorSettings,
+    *,
+    kind: str | None = None,
+    revision: str | None = None,
+    seed: int = 0,
+    examples: Sequence[tuple[str, str]] = EXAMPLES,
+) -> Generator:
+    """Return the generator that `name` stands for.
+
+    Parameters
+    ----------
+    name : str
+        ``rules``; ``module:function``, the user's own; or a folder or Hub id of a language model.
+    settings : GeneratorSettings
+        Prompt and decoding of a language model; rules take `n` only.
+    kind : {"causal", "seq2seq"}, optional
+        Of the language model; by default what its configuration says.
+    revision : str, optional
+        Of a Hub model.
+    seed : int
+        Of the sampling.
+    examples : sequence of (str, str)
+        Original and paraphrase, for prompts with examples.
+
+    Raises
+    ------
+    InputError
+        If there is no such model or function, or the model writes no text.
+    """
+    if name == "rules":
+        from paraconsist.generation.rules import RuleGenerator
+
+        return RuleGenerator(settings.n)
+    if ":" in name and not Path(name).exists():
+        return _own_function(name)
+    from paraconsist.models.kinds import kind_of
+    from paraconsist.models.language import load_language_model
+    from paraconsist.models.loading import open_configuration
+
+    found = kind_of(open_configuration(name, revision=revision), kind)
+    if found == "classifier":
+        raise input_error(
+            "paraphrase",
+            "generator",
+            "be rules, module:function, or a causal or sequence-to-sequence language model",
+            got=name,
+            remedy="That model is a classifier and writes no text.",
+        )
+    return LanguageGenerator(load_language_model(name, found, revision=revision), settings, seed, tuple(examples))
+
+
+def call(generator: Generator, texts: Sequence[str]) -> list[list[str]]:
+    """Call a generator and check what it returns: a list of texts for each text.
+
+    Raises
+    ------
+    InputError
+    """
+    found = generator(list(texts))
+    if isinstance(found, (str, bytes)) or not isinstance(found, Sequence) or len(found) != len(texts):
+        raise input_error(
+            "paraphrase",
+            "generator",
+            f"return a list of candidates for each of {len(texts)} texts",
+            got=found if not isinstance(found, Sequence) else f"{len(found)} items",
+        )
+    for row, candidates in enumerate(found):
+        if (
+            isinstance(candidates, str)
+            or not isinstance(candidates, Sequence)
+            or not all(isinstance(c, str) for c in candidates)
+        ):
+            raise input_error("paraphrase", "generator", "return lists of texts", got=candidates, row=row)
+    return [list(candidates) for candidates in found]
+
+
+@dataclass
+class LanguageGenerator:
+    """A language model as a generator; every call draws with a seed of its own, or goes on to further groups."""
+
+    language: LanguageModel
+    settings: GeneratorSettings
+    seed: int = 0
+    examples: tuple[tuple[str, str], ...] = EXAMPLES
+    batch_rows: int = 16
+    _calls: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        if self.settings.n_examples > len(self.examples):
+            raise input_error(
+                "paraphrase",
+                "examples",
+                f"be at least {self.settings.n_examples} for this prompt",
+                got=len(self.examples),
+            )
+
+    def __call__(self, texts: Sequence[str]) -> list[list[str]]:
+        """Return `settings.n` candidates for each text."""
+        from paraconsist.models.generation import GenerationSettings, generate
+
+        s = self.settings
+        calls, self._calls = self._calls, self._calls + 1
+        prompts = [self._prompt(text) for text in texts]
+        if s.diversity is not None and s.num_beams == 1:
+            from paraconsist.generation.diverse import diverse_groups
+
+            groups = s.n * (calls + 1)  # asked again, it goes on to further groups
+            chosen = diverse_groups(self.language, groups, s.diversity, s.temperature or 1.0)
+            rows = groups * max(1, self.batch_rows // groups)
+            options = GenerationSettings(n=1, max_new_tokens=s.max_new_tokens, batch_rows=rows, more=chosen)
+            flat = [
+                line
+                for one in generate(self.language, [p for p in prompts for _ in range(groups)], options)
+                for line in one
+            ]
+            found = [flat[i + groups - s.n : i + groups] for i in range(0, len(flat), groups)]
+        else:
+            sampled = s.num_beams == 1
+            options = GenerationSettings(
+                n=s.n,
+                max_new_tokens=s.max_new_tokens,
+                num_beams=s.num_beams,
+                temperature=s.temperature if sampled else None,
+                top_k=s.top_k,
+                top_p=s.top_p,
+                seed=self.seed + calls,
+                batch_rows=self.batch_rows,
+            )
+            found = generate(self.language, prompts, options)
+        return [[_tidy(text) for text in candidates] for candidates in found]
+
+    def _prompt(self, sentence: str) -> str:
+        solved = "".join(f"Sentence: {a}\nParaphrase: {b}\n\n" for a, b in self.examples[: self.settings.n_examples])
+        return self.settings.prompt.replace("{examples}", solved).replace("{sentence}", sentence)
+
+
+def _tidy(written: str) -> str:
+    """Take the first line that says something, out of its quotation marks."""
+    line = next((line.strip() for line in written.splitlines() if line.strip()), "")
+    for mark in ('""', "''", "“”"):
+        if len(line) > 1 and line[0] == mark[0] and line[-1] == mark[1] and not set(mark) & set(line[1:-1]):
+            line = line[1:-1].strip()
+    return " ".join(line.split())
+
+
+def _own_function(name: str) -> Generator:
+    from paraconsist.transforms.callables import load_function
+
+    try:
+        made: Generator = load_function(name)
+    except InputError as problem:  # the reader speaks for transformations
+        said = str(problem).replace("transformation: `function`", "paraphrase: `generator`", 1)
+        raise InputError(said.replace("text to text", "texts to lists of candidates")) from None
+    return made
+
+
+def read_examples(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
+    """Read solved examples from a CSV with the columns original and paraphrase.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+    except (OSError, UnicodeDecodeError) as problem:
+        raise input_error(
+            "paraphrase", "examples", "name a CSV that can be read", got=str(path), remedy=f"{problem}."
+        ) from None
+    for number, row in enumerate(rows):
+        if not (row.get("original") or "").strip() or not (row.get("paraphrase") or "").strip():
+            raise input_error(
+                "paraphrase", "examples", "have texts in the columns original and paraphrase", got=row, row=number
+            )
+    return [(row["original"], row["paraphrase"]) for row in rows]

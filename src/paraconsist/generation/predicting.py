@@ -1,0 +1,107 @@
+"""A classifier's probabilities for rows of texts, through the runner's own loop: each distinct input once."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paraconsist.errors import input_error
+from paraconsist.tasks import Task, input_id
+
+if TYPE_CHECKING:
+    from paraconsist.models import Classifier
+    from paraconsist.running.sources import BucketSet
+    from paraconsist.running.store import Result
+
+__all__ = ["Predictor"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class Predictor:
+    """A classifier that remembers what it has answered.
+
+    Parameters
+    ----------
+    model : Classifier
+        One that gives probabilities.
+    task : Task
+        Which columns it reads.
+    store : Path, optional
+        Where answers are kept, so that a killed command goes on from there; by default until the process ends.
+    device : str, optional
+        ``"cpu"``, or the best there is.
+
+    Raises
+    ------
+    InputError
+        If the model writes answers and gives no probabilities, or several processes were started.
+    """
+
+    def __init__(self, model: Classifier, task: Task, *, store: Path | None = None, device: str | None = None) -> None:
+        from paraconsist.models.classifier import WritesAnswers
+        from paraconsist.running.batching import BatchPolicy
+        from paraconsist.running.folder import content_identity
+        from paraconsist.running.loop import start_accelerator
+
+        if isinstance(model, WritesAnswers):
+            raise input_error(
+                "sensitivity", "model", "give probabilities of its labels", got=model.identity.get("model")
+            )
+        self.model = model
+        self.task = task
+        self._accelerator = start_accelerator(device=device)
+        if self._accelerator.num_processes > 1:
+            raise input_error(
+                "paraphrase", "processes", "be one: generation is not spread", got=self._accelerator.num_processes
+            )
+        self._policy = BatchPolicy.for_device(self._accelerator.device.type)
+        self._folder = store
+        self._identity = {
+            "model": content_identity(model.identity),
+            "task": task.name,
+            "template_hash": task.template_hash,
+        }
+        self._known: dict[str, list[float]] = {}
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The model's own, in the order of the probabilities."""
+        return self.model.label_names
+
+    def finished(self, found: BucketSet) -> dict[str, Result]:
+        """Return the answers to a set's inputs by id, in the form of the runner's store; what is absent is computed."""
+        columns = [found.table[name].to_pylist() for name in self.task.columns]
+        self.probabilities([dict(zip(self.task.columns, texts, strict=True)) for texts in zip(*columns, strict=True)])
+        return {name: self._known[name] for name in found.table["input_id"].to_pylist()}
+
+    def probabilities(self, rows: Sequence[Mapping[str, str]]) -> Floats:
+        """Return the model's probabilities, shape (n, n_labels), for rows of the task's columns."""
+        ids = [input_id(self.task, row) for row in rows]
+        absent = {i: row for i, row in zip(ids, rows, strict=True) if i not in self._known}
+        if absent and self._folder is not None:
+            self._compute(absent, self._folder)
+        elif absent:
+            with tempfile.TemporaryDirectory(prefix="paraconsist-") as folder:
+                self._compute(absent, Path(folder))
+        n_labels = len(self.label_names)
+        return np.array([self._known[i] for i in ids], dtype=np.float64).reshape(len(ids), n_labels)
+
+    def _compute(self, asked: Mapping[str, Mapping[str, str]], folder: Path) -> None:
+        from paraconsist.running.loop import compute
+        from paraconsist.running.sources import BucketSet
+        from paraconsist.running.store import Store
+
+        store = Store(folder, self._identity)
+        columns = {name: [row[name] for row in asked.values()] for name in self.task.columns}
+        table = pa.table({"input_id": list(asked), **columns})
+        inputs = BucketSet("variants", self.task, self.task.label_names, table, "")
+        compute(self.model, [inputs], store, self._accelerator, self._policy)
+        found = store.finished()
+        self._known.update({name: result for name in asked if isinstance(result := found[name], list)})
