@@ -1,0 +1,245 @@
+"""The gradio page: data, columns and options on one side, what was found on the other."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from typing import Any
+
+import gradio as gr
+import pyarrow as pa
+
+from paraconsist.errors import InputError
+from paraconsist.predictions import Predictions
+from paraconsist.space.columns import guess_columns, guess_layout
+from paraconsist.space.modules import Chosen, Layout, Module
+from paraconsist.space.page import empty_page, header, preview, results_page
+from paraconsist.space.reading import FORMATS, MAX_BYTES, MAX_ROWS, read_text, read_upload
+
+__all__ = ["answer", "build", "looks"]
+
+_NOTHING = "(none)"
+_MOST_RESAMPLES = 20_000
+_HELD = 30 * 60  # seconds that a visitor's rows are held after the last use
+_UNEXPECTED = "This file could not be scored, for a reason that was not foreseen. Try the command line: it says more."
+
+
+def looks() -> dict[str, Any]:
+    """Return theme and style, for `launch`: system fonts only, so that nothing is loaded from elsewhere."""
+    sans, mono = ["ui-sans-serif", "system-ui", "sans-serif"], ["ui-monospace", "Consolas", "monospace"]
+    theme = gr.themes.Default(primary_hue="teal", secondary_hue="teal", neutral_hue="slate", font=sans, font_mono=mono)
+    theme = theme.set(
+        body_text_color_subdued="*neutral_500",
+        body_text_color_subdued_dark="*neutral_400",
+        block_info_text_color="*neutral_500",
+        block_info_text_color_dark="*neutral_400",
+        block_label_text_color="*neutral_600",
+        block_title_text_color="*neutral_600",
+        block_title_text_color_dark="*neutral_200",
+    )
+    return {"theme": theme, "css": files("paraconsist.space").joinpath("style.css").read_text(encoding="utf-8")}
+
+
+def answer(module: Module, chosen: Chosen) -> str:
+    """Return the page of results for what a visitor gave.
+
+    Raises
+    ------
+    InputError
+        If it cannot be scored; the message is for the visitor.
+    """
+    return results_page(module, module.measure(chosen), chosen.confidence_level)
+
+
+def build(module: Module) -> gr.Blocks:
+    """Return the page of a module."""
+    fields = {one.key: one for layout in module.layouts for one in layout.fields}
+    with gr.Blocks(title=f"{module.title} · paraconsist", analytics_enabled=False, delete_cache=(300, 300)) as demo:
+        held = gr.State(None, time_to_live=_HELD)
+        gr.HTML(header(module))
+        with gr.Row(equal_height=False):
+            with gr.Column(scale=5, min_width=300):
+                file = gr.File(
+                    label="Predictions",
+                    file_types=list(FORMATS),
+                    height=130,
+                    elem_id="upload",
+                )
+                gr.HTML(
+                    f'<p class="pc-muted">CSV, TSV, JSON Lines or Parquet, up to {MAX_BYTES // 2**20} MB and '
+                    f"{MAX_ROWS:,} rows.</p>"
+                )
+                example = gr.Button("Try the example", elem_id="example", size="sm")
+                with gr.Accordion("Or paste rows", open=False, elem_id="paste-panel"):
+                    text = gr.Textbox(
+                        label="CSV with a line of column names, or JSON Lines",
+                        lines=6,
+                        max_lines=12,
+                        elem_id="paste",
+                    )
+                    paste = gr.Button("Use these rows", elem_id="use-paste", size="sm")
+                shown = gr.HTML("", elem_id="preview")
+                layout = gr.Radio(
+                    [(one.label, one.key) for one in module.layouts],
+                    value=module.layouts[0].key,
+                    label="How the file is laid out",
+                    visible=len(module.layouts) > 1,
+                    elem_id="layout",
+                )
+                with gr.Group():
+                    choices = {key: _dropdown(key, module) for key in fields}
+                with gr.Accordion("Options", open=False, elem_id="options"):
+                    options = {
+                        one.key: gr.Dropdown(
+                            list(one.choices),
+                            value=one.choices[0][1],
+                            label=one.label,
+                            info=one.info or None,
+                            interactive=True,
+                            elem_id=f"option-{one.key}",
+                        )
+                        for one in module.options
+                    }
+                    level = gr.Slider(0.5, 0.99, 0.95, step=0.01, label="Confidence level", elem_id="level")
+                    resamples = gr.Number(
+                        10_000, label=f"Resamples, up to {_MOST_RESAMPLES:,}", precision=0, elem_id="resamples"
+                    )
+                    seed = gr.Number(0, label="Seed", precision=0, elem_id="seed")
+                    names = gr.Textbox(
+                        label="Names of the labels 0, 1, …",
+                        info="With commas between them; only where gold labels are names and predictions are numbers",
+                        visible="label" in fields,
+                        elem_id="label-names",
+                    )
+                go = gr.Button("Score", variant="primary", elem_id="score")
+                gr.HTML(
+                    '<p class="pc-muted">Your rows stay in the memory of this server for as long as you use the page. '
+                    "They are not stored, logged or sent on.</p>"
+                )
+            with gr.Column(scale=7, min_width=300):
+                results = gr.HTML(empty_page(), elem_id="results")
+
+        keys = list(choices)
+        read_outputs = [held, shown, layout, *choices.values(), results]
+
+        def loaded(predictions: Predictions, name: str) -> list[Any]:
+            columns = predictions.table.column_names
+            best = guess_layout(module.layouts, columns)
+            return [
+                predictions,
+                preview(predictions, name),
+                gr.update(value=best.key),
+                *_dropdowns(module, best, keys, columns),
+                empty_page(),
+            ]
+
+        def forget() -> list[Any]:
+            return [None, "", gr.update(), *_dropdowns(module, module.layouts[0], keys, []), empty_page()]
+
+        def upload(path: str) -> list[Any]:
+            return loaded(read_upload(path), str(path).replace("\\", "/").rpartition("/")[2])
+
+        def use_text(pasted: str) -> list[Any]:
+            return loaded(read_text(pasted or ""), "Pasted rows")
+
+        def show_example() -> list[Any]:
+            written = module.example()
+            return [written, *loaded(read_text(written), "Example")]
+
+        def relaid(predictions: Predictions | None, key: str) -> list[Any]:
+            columns = predictions.table.column_names if predictions is not None else []
+            return _dropdowns(module, module.layout(key), keys, columns)
+
+        def score(predictions: Predictions | None, key: str, given_names: str, *values: Any) -> str:
+            if predictions is None:
+                raise InputError("There are no rows yet. Upload a file, paste rows, or try the example.")
+            chosen_columns, rest = dict(zip(keys, values, strict=False)), values[len(keys) :]
+            chosen_level, n, chosen_seed, *chosen_options = rest
+            picked = module.layout(key)
+            return answer(
+                module,
+                Chosen(
+                    predictions=predictions,
+                    layout=picked,
+                    columns={one.key: _column(chosen_columns[one.key]) for one in picked.fields},
+                    label_names=[name.strip() for name in (given_names or "").split(",") if name.strip()],
+                    confidence_level=round(float(chosen_level), 4),
+                    n_resamples=_whole(n, "Resamples", 1, _MOST_RESAMPLES),
+                    seed=_whole(chosen_seed, "Seed", 0, 2**32 - 1),
+                    options=dict(zip(options, chosen_options, strict=True)),
+                ),
+            )
+
+        score_inputs = [held, layout, names, *choices.values(), level, resamples, seed, *options.values()]
+        quiet: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+
+        def scores(event: Any) -> None:
+            event.then(_said(score), score_inputs, results, api_visibility="private", show_progress="minimal")
+
+        file.upload(forget, None, read_outputs, **quiet).then(_said(upload), file, read_outputs, **quiet)
+        file.clear(forget, None, read_outputs, **quiet)
+        paste.click(forget, None, read_outputs, **quiet).then(_said(use_text), text, read_outputs, **quiet)
+        layout.input(relaid, [held, layout], list(choices.values()), **quiet)
+        scores(go.click(empty_page, None, results, **quiet))
+        scores(example.click(_said(show_example), None, [text, *read_outputs], **quiet))
+    return demo
+
+
+def _dropdown(key: str, module: Module) -> gr.Dropdown:
+    first = module.layouts[0]
+    one = next(one for layout in module.layouts for one in layout.fields if one.key == key)
+    own = {field.key: field for field in first.fields}
+    one = own.get(key, one)
+    return gr.Dropdown(
+        [],
+        value=[] if one.many else None,
+        multiselect=one.many,
+        label=one.label + ("" if one.required else " (if there is one)"),
+        info=one.info or None,
+        visible=key in own,
+        interactive=True,
+        elem_id=f"column-{key}",
+    )
+
+
+def _dropdowns(module: Module, layout: Layout, keys: Sequence[str], columns: Sequence[str]) -> list[Any]:
+    """Return every column question's choices and best guess; those of other layouts are hidden."""
+    own = {one.key: one for one in layout.fields}
+    guesses = guess_columns(layout.fields, columns)
+    updates = []
+    for key in keys:
+        if key not in own:
+            updates.append(gr.update(visible=False))
+            continue
+        one = own[key]
+        listed = list(columns) if one.required or one.many or not columns else [_NOTHING, *columns]
+        value = guesses[key] or ([] if one.many else None if one.required or not columns else _NOTHING)
+        label = one.label + ("" if one.required else " (if there is one)")
+        updates.append(gr.update(choices=listed, value=value, label=label, info=one.info or None, visible=True))
+    return updates
+
+
+def _column(value: Any) -> Any:
+    return None if value in (_NOTHING, "", None, []) else value
+
+
+def _whole(value: Any, label: str, least: int, most: int) -> int:
+    if value is None or not least <= value <= most or int(value) != value:
+        raise InputError(f"{label} must be a whole number from {least:,} to {most:,}; got {value}.")
+    return int(value)
+
+
+def _said(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn what is raised into a message for the visitor; nothing is printed or logged."""
+
+    def safely(*values: Any) -> Any:
+        try:
+            return function(*values)
+        except InputError as problem:
+            message = str(problem)
+        except (MemoryError, RecursionError, ArithmeticError, LookupError, TypeError, ValueError, pa.ArrowException):
+            message = _UNEXPECTED
+        raise gr.Error(html.escape(message), duration=None, print_exception=False)
+
+    return safely

@@ -1,0 +1,327 @@
+"""From a visitor's columns to the long format: guesses, and a table whose columns have the names of a bucket set."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from paraconsist.errors import input_error
+from paraconsist.predictions import Predictions
+from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
+from paraconsist.scoring.wide import named_labels
+from paraconsist.space.modules import Chosen, Field, Layout
+
+__all__ = ["Long", "check_chosen", "guess_columns", "guess_layout", "long_rows", "probability_matrix"]
+
+#: No measure reads these stand-ins; they fill the columns that a module does not ask for.
+_STAND_INS = ("prediction", "label")
+
+
+def guess_columns(fields: Sequence[Field], names: Sequence[str]) -> dict[str, Any]:
+    """Return the columns that a file's names suggest: field key -> name, a list of names, or None.
+
+    A column is suggested once. A field of several columns also takes numbered ones: ``p0, p1`` for ``p``.
+    """
+    plain = {name: re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") for name in names}
+    taken: set[str] = set()
+    found: dict[str, Any] = {}
+    for one in fields:
+        hits: list[str] = []
+        for guess in one.guesses:
+            numbered = re.compile(re.escape(guess) + r"_?\d+$")
+            hits = [name for name in names if plain[name] == guess and name not in taken]
+            if not hits and one.many:
+                hits = [name for name in names if numbered.match(plain[name]) and name not in taken]
+            if hits:
+                break
+        chosen = hits if one.many else hits[:1]
+        taken.update(chosen)
+        found[one.key] = (chosen if one.many else chosen[0]) if chosen else None
+    return found
+
+
+def guess_layout(layouts: Sequence[Layout], names: Sequence[str]) -> Layout:
+    """Return the first layout whose fields all have a column, else the first."""
+    return next((one for one in layouts if one.guessed_by(guess_columns(one.fields, names))), layouts[0])
+
+
+def check_chosen(chosen: Chosen) -> None:
+    """Refuse what is not chosen, chosen twice, or no longer in the file.
+
+    Raises
+    ------
+    InputError
+        The message names the question as the visitor reads it.
+    """
+    seen: dict[str, str] = {}
+    names = chosen.predictions.table.column_names
+    for one in chosen.layout.fields:
+        value = chosen.columns.get(one.key)
+        given = list(value) if isinstance(value, (list, tuple)) else [value] if value else []
+        if one.required and not given:
+            raise input_error("score", one.label, "be chosen", remedy=f"The file has the columns {', '.join(names)}.")
+        for name in given:
+            if name not in names:
+                raise input_error("score", one.label, "be a column of the file", got=name)
+            if name in seen:
+                raise input_error("score", one.label, f"be another column than `{seen[name]}`", got=name)
+            seen[name] = one.label
+
+
+@dataclass(frozen=True)
+class Long:
+    """A file in the long format.
+
+    Attributes
+    ----------
+    predictions : Predictions
+        Its columns have the names of a bucket set's.
+    source : int array, shape (n,)
+        The row of the visitor's file that each row comes from.
+    texts : list of str
+        The columns with texts to show.
+    has_buckets : bool
+        False where every row is a bucket of its own.
+    has_labels : bool
+        False where the labels are stand-ins.
+    flagged : bool
+        True where a true/false column said which rows are originals.
+    """
+
+    predictions: Predictions
+    source: NDArray[np.intp]
+    texts: list[str]
+    has_buckets: bool
+    has_labels: bool
+    flagged: bool
+
+    def rows(self, strata: Sequence[str] = ()) -> Rows:
+        """Return the columns as arrays, as the command reads them."""
+        return read_rows(self.predictions, ColumnNames(strata=tuple(strata)))
+
+    def shown(self, value: Any) -> Any:
+        """Return a label by its name, where the file or the visitor named the labels."""
+        names = self.predictions.label_names
+        return names[value] if isinstance(value, int) and 0 <= value < len(names) else value
+
+    def lines(self, *rows: int) -> list[str]:
+        """Return the texts of some rows: of one row every column, of several only what tells them apart."""
+        table = self.predictions.table
+        cells = {name: [table[name][int(row)].as_py() or "" for row in rows] for name in self.texts}
+        if len(set(map(tuple, zip(*cells.values(), strict=True)))) <= 1:
+            return [values[0] for values in cells.values() if values[0]] if rows else []
+        telling = [values for values in cells.values() if len(set(values)) > 1]
+        return [" / ".join(value for value in parts if value) for parts in zip(*telling, strict=True)]
+
+
+def long_rows(chosen: Chosen, target: str) -> Long:
+    """Rename and spread out a visitor's columns, to one row for each text.
+
+    Parameters
+    ----------
+    chosen : Chosen
+        The file and its columns, checked.
+    target : str
+        The role of the texts that are measured: rows are that or ``original`` where a true/false column says.
+
+    Raises
+    ------
+    InputError
+        If the label names given do not fit.
+    """
+    check_chosen(chosen)
+    given = chosen.predictions
+    label = chosen.columns.get("label")
+    if chosen.label_names and label:
+        given = named_labels(given, label, list(chosen.label_names))
+    if chosen.layout.sides:
+        table, source = _spread(given.table, chosen)
+    else:
+        table, source = _renamed(given.table, chosen), np.arange(given.table.num_rows, dtype=np.intp)
+    flagged = False
+    if "role" in table.column_names:
+        table, flagged = _role_flags(table, target)
+    if "bucket_id" not in table.column_names:
+        table = table.append_column("bucket_id", pa.array(source))
+    for missing in _STAND_INS:
+        if missing not in table.column_names:
+            table = table.append_column(missing, _stand_in(table))
+    table, metadata = _allowed(table, given.metadata)
+    return Long(
+        Predictions(table, metadata),
+        source,
+        _texts(given.table, chosen, table),
+        has_buckets=bool(chosen.columns.get("bucket")),
+        has_labels=bool(label or chosen.columns.get("allowed")),
+        flagged=flagged,
+    )
+
+
+def _renamed(table: pa.Table, chosen: Chosen) -> pa.Table:
+    """Return the chosen columns under the names of a bucket set, and the texts."""
+    canonical = {"bucket": "bucket_id", "group": "group_id"}
+    columns: dict[str, Any] = {}
+    for one in chosen.layout.fields:
+        name = chosen.columns.get(one.key)
+        if name and not one.many:
+            columns[canonical.get(one.key, one.key)] = table[name]
+    if "allowed_labels" in table.column_names:
+        columns.setdefault("allowed_labels", table["allowed_labels"])
+    for name in _free_texts(table, chosen):
+        columns.setdefault(name, table[name])
+    return pa.table(columns or {"bucket_id": pa.array(np.arange(table.num_rows))})
+
+
+def _spread(table: pa.Table, chosen: Chosen) -> tuple[pa.Table, NDArray[np.intp]]:
+    """Write each row out as a bucket, one row for every side."""
+    n = table.num_rows
+    parts = []
+    for role, fields in chosen.layout.sides.items():
+        columns: dict[str, Any] = {"bucket_id": pa.array(np.arange(n)), "role": pa.array(np.full(n, role))}
+        for name, key in {**fields, "group_id": "group", "run": "run"}.items():
+            column = chosen.columns.get(key)
+            if column:
+                columns[name] = table[column]
+        for name in _free_texts(table, chosen):
+            columns.setdefault(name, table[name])
+        parts.append(pa.table(columns))
+    try:
+        spread = pa.concat_tables(parts, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        keys = {key for fields in chosen.layout.sides.values() for key in fields.values()}
+        used = sorted(chosen.columns[key] for key in keys if chosen.columns.get(key))
+        kinds = {name: str(table[name].type) for name in used}
+        must = "be of one kind in all their columns (names, or numbers)"
+        raise input_error("score", "predictions and labels", must, got=kinds) from None
+    return spread, np.tile(np.arange(n, dtype=np.intp), len(parts))
+
+
+def _role_flags(table: pa.Table, target: str) -> tuple[pa.Table, bool]:
+    """Turn a true/false column that marks originals into roles."""
+    column = table["role"]
+    if pa.types.is_string(column.type):
+        lowered = pc.utf8_lower(column)
+        known = set(pc.unique(lowered).to_pylist())
+        if not known <= {"true", "false"}:
+            return table, False
+        flags = pc.equal(lowered, "true")
+    elif pa.types.is_boolean(column.type):
+        flags = column
+    else:
+        return table, False
+    roles = pc.if_else(flags, "original", target)
+    return table.set_column(table.column_names.index("role"), "role", roles), True
+
+
+def _stand_in(table: pa.Table) -> pa.Array:
+    """Return a column of one label, of the kind of the labels or predictions that are there."""
+    named = any(_is_text(table[name].type) for name in _STAND_INS if name in table.column_names)
+    return pa.array(["-" if named else 0] * table.num_rows)
+
+
+def _allowed(table: pa.Table, metadata: Mapping[str, Any]) -> tuple[pa.Table, dict[str, Any]]:
+    """Read the sets of labels that a rule allows, and number the labels where they are names: rules need numbers."""
+    if "allowed_labels" not in table.column_names:
+        return table, dict(metadata)
+    place = table.column_names.index("allowed_labels")
+    labels, guesses = table["label"].to_pylist(), table["prediction"].to_pylist()
+    numbered = not any(isinstance(value, str) for value in guesses)
+    sets = [_as_set(value, numbered) for value in table["allowed_labels"].to_pylist()]
+    # what a rule leaves open has no gold label of its own
+    known = [values[0] if gold is None and values else gold for gold, values in zip(labels, sets, strict=True)]
+    sets = [values or [gold] for gold, values in zip(known, sets, strict=True)]
+    if not any(isinstance(value, str) for value in known):
+        table = table.set_column(place, "allowed_labels", pa.array(sets))
+        return table.set_column(table.column_names.index("label"), "label", pa.array(known)), dict(metadata)
+    names = list(metadata.get("label_names", ())) or sorted(
+        {str(v) for v in [*known, *guesses, *(value for values in sets for value in values)] if v not in (None, "")}
+    )
+    number = {name: i for i, name in enumerate(names)}
+
+    def code(value: Any, row: int) -> int | None:
+        if value in (None, ""):
+            return None
+        if str(value) not in number:
+            raise input_error("score", "label", f"be one of {', '.join(names)}", got=value, row=row)
+        return number[str(value)]
+
+    for name, values in (("label", known), ("prediction", guesses)):
+        column = pa.array([code(value, row) for row, value in enumerate(values)], pa.int64())
+        table = table.set_column(table.column_names.index(name), name, column)
+    coded = pa.array([[code(value, row) for value in values] for row, values in enumerate(sets)])
+    return table.set_column(place, "allowed_labels", coded), {**metadata, "label_names": names}
+
+
+def _as_set(value: Any, numbered: bool) -> list[Any]:
+    """Return the labels of a cell: a list, a list written as JSON, or names between bars."""
+    if value in (None, ""):
+        return []
+    if isinstance(value, str):
+        if value.startswith("["):
+            try:
+                value = json.loads(value)
+            except ValueError:
+                raise input_error("score", "allowed labels", "be a list of labels", got=value) from None
+        else:
+            value = [part.strip() for part in value.split("|")]
+            value = [int(part) if numbered and part.lstrip("-").isdigit() else part for part in value]
+    return list(value) if isinstance(value, list) else [value]
+
+
+def _free_texts(table: pa.Table, chosen: Chosen) -> list[str]:
+    """Return the text columns that no field names."""
+    used = {name for value in chosen.columns.values() for name in (value if isinstance(value, list) else [value])}
+    reserved = {"bucket_id", "role", "prediction", "label", "group_id", "run", "allowed_labels", *used}
+    return [c.name for c in table.schema if c.name not in reserved and _is_text(c.type)]
+
+
+def _texts(source: pa.Table, chosen: Chosen, long: pa.Table) -> list[str]:
+    """Return the columns whose words are shown beside flips: the three with the longest texts, in the file's order."""
+    names = [name for name in _free_texts(source, chosen) if name in long.column_names]
+    lengths = {name: pc.mean(pc.utf8_length(source[name])).as_py() or 0 for name in names}
+    wordy = sorted((name for name in names if lengths[name] >= 10), key=lambda name: -lengths[name])[:3]
+    return [name for name in names if name in wordy]
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def probability_matrix(table: pa.Table, names: Sequence[str], label: str) -> list[Any]:
+    """Return class probabilities as rows: from one column of lists, or from one column for each class.
+
+    Raises
+    ------
+    InputError
+        If one column alone holds no lists.
+    """
+    if len(names) > 1:
+        return [list(row) for row in zip(*(table[name].to_pylist() for name in names), strict=True)]
+    values: list[Any] = table[names[0]].to_pylist()
+    if isinstance(values[0], str):
+        return [_numbers(value, row, label) for row, value in enumerate(values)]
+    if not isinstance(values[0], list):
+        raise input_error(
+            "score",
+            label,
+            "be one column of lists, or one column for each class",
+            got=values[0],
+            row=0,
+            remedy="Choose the columns of all classes, in their order.",
+        )
+    return values
+
+
+def _numbers(text: Any, row: int, label: str) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError):
+        raise input_error("score", label, "hold lists such as [0.2, 0.8]", got=text, row=row) from None

@@ -1,0 +1,52 @@
+"""Starts a metric's page."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+
+__all__ = ["launch"]
+
+
+def launch(name: str) -> None:
+    """Start the page of a metric and serve it until the process ends.
+
+    Host and port are gradio's own: ``GRADIO_SERVER_NAME`` and ``GRADIO_SERVER_PORT``. Nothing is sent to other hosts,
+    and uploads lie in a temporary folder only as long as they are read.
+
+    Parameters
+    ----------
+    name : str
+        As `evaluate.load` knows the metric.
+
+    Raises
+    ------
+    InputError
+        If there is no metric of this name.
+    """
+    from paraconsist.space.catalogue import module
+    from paraconsist.space.reading import MAX_BYTES, scratch_folder
+
+    page = module(name)
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # gradio reads it when it is imported
+    if "GRADIO_TEMP_DIR" not in os.environ:
+        uploads = tempfile.mkdtemp(prefix="paraconsist-space-", dir=scratch_folder())
+        atexit.register(shutil.rmtree, uploads, ignore_errors=True)
+        os.environ["GRADIO_TEMP_DIR"] = uploads
+    from paraconsist.space.app import build, looks
+
+    port = os.environ.get("GRADIO_SERVER_PORT")
+    build(page).queue(max_size=32).launch(
+        **looks(),
+        server_port=int(port) if port else None,  # gradio itself reads it only once in a process
+        max_file_size=MAX_BYTES,
+        footer_links=[],
+        run_history=False,
+        enable_monitoring=False,
+        state_session_capacity=200,
+        ssr_mode=False,
+        show_error=False,
+        quiet=True,
+    )
