@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.labels import normalise_label
 from paraconsist.predictions import read_table
 from paraconsist.tasks import ModelInput, Task, get_task, infer_task
+from paraconsist.tasks.partial import partial_task
+from paraconsist.tasks.template import Template
+from paraconsist.training.contexts import context_keys
 from paraconsist.training.options import TrainingOptions
 
-__all__ = ["Examples", "Source", "encode_examples", "find_task", "open_sources", "sample"]
+__all__ = ["Examples", "Source", "encode_examples", "find_task", "open_sources"]
 
 _READY_MADE = ("sentence1", "sentence2")
 _UNLABELLED = ("", "-", "-1")
@@ -63,11 +64,14 @@ class Examples:
         Positions in the label names.
     n_dropped : int
         Rows left out for want of a gold label.
+    contexts : tuple of int, optional
+        The group of each row, where rows are drawn by group.
     """
 
     inputs: tuple[tuple[ModelInput, ...], ...]
     labels: tuple[int, ...]
     n_dropped: int = 0
+    contexts: tuple[int, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -183,19 +187,11 @@ def encode_examples(
         say(f"{source.name}: {n_dropped:,} of {source.n_rows:,} rows have no gold label and are left out.")
     if not kept:
         raise input_error("train", options.label_column, "give at least one row a label", got=source.name)
-    return Examples(inputs, tuple(labels), n_dropped)
-
-
-def sample(examples: Examples, limit: int | None, seed: int) -> Examples:
-    """A random sample without replacement, in the order of the rows; everything where `limit` is None."""
-    if limit is None or limit >= len(examples):
-        return examples
-    chosen = np.sort(np.random.default_rng(seed).choice(len(examples), size=limit, replace=False))
-    return Examples(
-        tuple(examples.inputs[i] for i in chosen),
-        tuple(examples.labels[i] for i in chosen),
-        examples.n_dropped,
-    )
+    contexts = None
+    if options.share < 1:
+        keys = context_keys(source.columns, task, options.group_columns, kept, function="train", name=source.name)
+        contexts = tuple(keys)
+    return Examples(inputs, tuple(labels), n_dropped, contexts)
 
 
 def _encoder(
@@ -208,15 +204,19 @@ def _encoder(
 ) -> Callable[[int], tuple[ModelInput, ...]]:
     """Find out which columns hold the text, and return row number -> inputs."""
     columns = source.columns
+    shown = partial_task(task, options.input_columns, function="train")
     if options.text_column is None and set(task.columns) <= set(columns):
 
         def from_task(i: int) -> tuple[ModelInput, ...]:
             row = {column: columns[column][i] for column in task.columns} | {"example_id": i}
-            return task.encode_choices(row) if multiple_choice else (task.encode(row),)
+            return shown.encode_choices(row) if multiple_choice else (shown.encode(row),)
 
         return from_task
     text, pair = options.text_column, options.text_pair_column
-    if text is None and set(_READY_MADE) <= set(columns):
+    if text is None and set(_READY_MADE) <= set(columns) and shown is not task:
+        text, pair = _ready_made_side(task, options, source.name), None
+        say(f"{source.name}: taking {text!r} as the text of {', '.join(options.input_columns or ())}.")
+    elif text is None and set(_READY_MADE) <= set(columns):
         text, pair = _READY_MADE
         say(f"{source.name}: taking {text!r} as text and {pair!r} as text pair of task {task.name}.")
     needed = [column for column in (text, pair) if column is not None]
@@ -253,6 +253,21 @@ def _encoder(
         return (ModelInput(values[text].strip(), values[pair].strip() if pair is not None else None),)
 
     return from_pair
+
+
+def _ready_made_side(task: Task, options: TrainingOptions, name: str) -> str:
+    """The ready-made column that holds just the columns asked for."""
+    sides = [Template(text, None).columns for text in (task.single.text, task.single.text_pair) if text is not None]
+    for column, side in zip(_READY_MADE, sides, strict=False):
+        if side == set(options.input_columns or ()):
+            return column
+    raise input_error(
+        "train",
+        "input_columns",
+        f"be all that one ready-made text of {name} holds",
+        got=list(options.input_columns or ()),
+        remedy=f"Its {_READY_MADE[0]} is {' and '.join(sorted(sides[0]))} in one: give rows with the task's columns.",
+    )
 
 
 def _labels(source: Source, options: TrainingOptions, names: Sequence[str]) -> tuple[list[int], list[int]]:

@@ -59,10 +59,18 @@ class TrainingOptions:
         Labels by name or by number.
     label_names : tuple of str, optional
         In place of the task's own (two-way entailment: ``("entailment", "not_entailment")``).
+    input_columns : tuple of str, optional
+        Columns of the task that the model is shown, in place of all: a partial-input model.
     drop_unlabelled : bool
         Leave out rows without a gold label (empty, ``-``, -1), saying how many. Otherwise they are an error.
     limit : int, optional
         Train on a random sample of this many rows. The sample depends on `limit_seed`, not on `seed`.
+    share : float
+        Train on this share of the rows, drawn by group (see `group_columns`) with `limit_seed`; of `limit`'s sample
+        where that is given too. A smaller share of one seed is part of a larger one.
+    group_columns : tuple of str, optional
+        Columns whose rows stay together in `share`; by default the task's context (premise and hypothesis of
+        defeasible NLI, the premise of NLI, ...), else each row stands alone.
     head : {"auto", "classification", "multiple_choice"}
         ``auto``: multiple choice where the task can be put so and its columns are there.
     batch_size : int
@@ -116,9 +124,12 @@ class TrainingOptions:
     text_pair_column: str | None = None
     label_column: str = "label"
     label_names: tuple[str, ...] | None = None
+    input_columns: tuple[str, ...] | None = None
     drop_unlabelled: bool = False
     limit: int | None = None
     limit_seed: int = 0
+    share: float = 1.0
+    group_columns: tuple[str, ...] | None = None
     head: str = "auto"
     batch_size: int = 32
     learning_rate: float = 5e-5
@@ -179,6 +190,10 @@ class TrainingOptions:
         for name, allowed in (("best_by", ("accuracy", "loss")), ("pooling", _POOLINGS)):
             if getattr(self, name) not in allowed:
                 raise input_error("train", name, f"be one of {', '.join(allowed)}", got=getattr(self, name))
+        if not 0 < self.share <= 1:
+            raise input_error("train", "share", "be a share above 0, and 1 at most", got=self.share)
+        if self.input_columns is not None and self.text_column is not None:
+            raise input_error("train", "input_columns", "not be given together with `text_column`")
         if not 0 <= self.dropout < 1:
             raise input_error("train", "dropout", "be a share from 0 to below 1", got=self.dropout)
         if self.vectors is not None and self.model not in WORD_MODELS:

@@ -22,9 +22,10 @@ from paraconsist.models.loading import quiet
 from paraconsist.models.own import OWN_MODELS
 from paraconsist.models.word_models import WordClassifier
 from paraconsist.running.progress import ProgressBar
-from paraconsist.training.data import Examples, Source, encode_examples, find_task, open_sources, sample
+from paraconsist.training.data import Examples, Source, encode_examples, find_task, open_sources
 from paraconsist.training.folder import TrainingFolder
 from paraconsist.training.options import TrainingOptions
+from paraconsist.training.sampling import sample, sample_share
 from paraconsist.training.start import checkpoint_to_resume, starting_model
 
 __all__ = ["train"]
@@ -72,7 +73,7 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
     multiple_choice = _multiple_choice(options, source, task)
     encode = {"task": task, "options": options, "label_names": label_names, "say": say}
     rows = encode_examples(source, **encode, multiple_choice=multiple_choice)  # type: ignore[arg-type]
-    rows = sample(rows, options.limit, options.limit_seed)
+    rows = sample_share(sample(rows, options.limit, options.limit_seed), options.share, options.limit_seed, label_names)
     eval_rows = (
         None if eval_source is None else encode_examples(eval_source, **encode, multiple_choice=multiple_choice)  # type: ignore[arg-type]
     )

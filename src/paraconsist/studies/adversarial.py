@@ -1,0 +1,216 @@
+"""Adversarial training: does training on variants make a model more consistent? (Table 3 of Jang et al. 2022.)"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from paraconsist.errors import input_error
+from paraconsist.studies.augment import Augmented, augment
+from paraconsist.studies.cell import run_and_score, write_json
+from paraconsist.training.presets import options_from_preset
+
+__all__ = ["KINDS", "AdversarialOptions", "adversarial"]
+
+_FUNCTION = "adversarial"
+KINDS = ("before", "after", "repeated")
+
+
+@dataclass(frozen=True)
+class AdversarialOptions:
+    """What to train, on what variants, and what to run.
+
+    Attributes
+    ----------
+    output : Path
+    model : str
+    train_file : Path
+    sets : sequence of str
+        As ``--dataset`` of `paraconsist run`.
+    transformation : str
+        Of `paraconsist.transforms.registry`, ``module:function``, ``paraphrase:GENERATOR`` or
+        ``textattack:RECIPE``.
+    columns : sequence of str
+        Columns of the training rows to change.
+    transformation_options : mapping
+    seeds : sequence of int
+    control : bool
+        Also train on the rows with a variant repeated in place of the variant: as many steps, nothing new.
+    training : mapping
+        Options of `paraconsist train`.
+    limit : int, optional
+        The first so many training rows, and whole buckets up to so many rows of each set.
+    """
+
+    output: Path
+    model: str
+    train_file: Path
+    sets: Sequence[str]
+    columns: Sequence[str]
+    transformation: str = "wordnet_nouns"
+    transformation_options: Mapping[str, Any] = field(default_factory=dict)
+    seeds: Sequence[int] = (0,)
+    control: bool = False
+    training: Mapping[str, Any] = field(default_factory=dict)
+    preset: str | None = None
+    limit: int | None = None
+    device: str | None = None
+    data_dir: str | None = None
+    n_resamples: int = 1000
+    n_permutations: int = 10_000
+
+    def __post_init__(self) -> None:
+        if not self.seeds or min(self.seeds) < 0 or len(set(self.seeds)) < len(self.seeds):
+            raise input_error(_FUNCTION, "seeds", "be numbers from 0 on, each once", got=list(self.seeds))
+
+
+def adversarial(options: AdversarialOptions, *, say: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
+    """Train before and after, run both, compare them on the same rows.
+
+    Trainings and runs go on where an interrupted command stopped.
+
+    Returns
+    -------
+    dict
+        ``n_rows``, ``n_variants``; ``runs``: seed -> kind -> set -> measures; ``comparisons``: for each seed, set and
+        measure the paired difference *after - before* (and *after - repeated*), its interval and p, as
+        `paraconsist.scoring.compare` gives them; ``over_seeds``: their mean with the p of a paired t over seeds.
+        Also in ``adversarial.json``.
+
+    Raises
+    ------
+    InputError
+        As for training, running, scoring and the transformation.
+    """
+    made = augment(
+        options.train_file,
+        options.output / "rows",
+        options.transformation,
+        options.columns,
+        options=options.transformation_options,
+        limit=options.limit,
+    )
+    say(f"{made.n_rows:,} rows, {made.n_variants:,} of them with a variant.")
+    kinds = KINDS if options.control else KINDS[:2]
+    runs: dict[str, dict[str, Any]] = {}
+    comparisons = []
+    for seed in options.seeds:
+        runs[str(seed)] = {}
+        for kind in kinds:
+            runs[str(seed)][kind] = _train_and_run(options, made, kind, seed)
+            say(f"seed {seed}, {kind}: {_short(runs[str(seed)][kind])}")
+        for other in kinds[:1] + kinds[2:]:
+            comparisons += _compare(options, seed, other)
+    said = {
+        "transformation": options.transformation,
+        "columns": list(options.columns),
+        "n_rows": made.n_rows,
+        "n_variants": made.n_variants,
+        "runs": runs,
+        "comparisons": comparisons,
+        "over_seeds": _over_seeds(comparisons),
+    }
+    write_json(options.output / "adversarial.json", said)
+    return said
+
+
+def _folder(options: AdversarialOptions, kind: str, seed: int) -> Path:
+    return options.output / f"{kind}-seed-{seed}"
+
+
+def _train_and_run(options: AdversarialOptions, made: Augmented, kind: str, seed: int) -> dict[str, Any]:
+    from paraconsist.training.trainer import train
+
+    folder = _folder(options, kind, seed)
+    train(
+        options_from_preset(
+            options.preset,
+            output=folder / "model",
+            model=options.model,
+            train_file=getattr(made, kind),
+            seed=seed,
+            resume=True,
+            progress=False,
+            device=options.device,
+            data_dir=options.data_dir,
+            **options.training,
+        ),
+        say=lambda line: None,
+    )
+    return run_and_score(
+        folder / "model",
+        folder / "run",
+        options.sets,
+        with_test=False,
+        limit=options.limit,
+        device=options.device,
+        data_dir=options.data_dir,
+        n_resamples=options.n_resamples,
+    )
+
+
+def _compare(options: AdversarialOptions, seed: int, other: str) -> list[dict[str, Any]]:
+    """The paired comparison of `after` with another kind, for each set and measure (tau of paraphrases too)."""
+    from paraconsist.predictions import read_predictions
+    from paraconsist.scoring.compare import CompareOptions, compare
+
+    found: dict[str, dict[str, Any]] = {}
+    for kind in ("after", other):
+        files = sorted((_folder(options, kind, seed) / "run" / "predictions").glob("*.parquet"))
+        found[kind] = {str(p.metadata.get("set")): p for p in map(read_predictions, files)}
+    out: list[dict[str, Any]] = []
+    for name, predictions in found["after"].items():
+        measures = list(predictions.metadata.get("measures") or ())
+        if set(predictions.table["role"].unique().to_pylist()) == {"original", "paraphrase"}:
+            measures = list(dict.fromkeys([*(measures or ["paraphrastic_consistency"]), "semantic_inconsistency"]))
+        settings = CompareOptions(
+            measures=measures or None,
+            n_resamples=options.n_resamples,
+            n_permutations=options.n_permutations,
+            correction="none",
+        )
+        for compared in compare({kind: {name: found[kind][name]} for kind in ("after", other)}, settings):
+            out += [
+                {"seed": seed, "set": name, "against": other, "measure": pair.measure, **pair.result}
+                for pair in compared.pairs
+            ]
+    return out
+
+
+def _over_seeds(comparisons: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Mean difference over seeds, with the p of a paired t where there are two seeds or more."""
+    groups: dict[tuple[str, str, str], list[float]] = {}
+    for entry in comparisons:
+        groups.setdefault((entry["set"], entry["measure"], entry["against"]), []).append(float(entry["difference"]))
+    out = []
+    for (name, measure, against), differences in groups.items():
+        mean = sum(differences) / len(differences)
+        p = float("nan")
+        if len(differences) > 1 and max(differences) > min(differences):
+            from scipy.stats import ttest_1samp
+
+            p = float(ttest_1samp(differences, 0.0).pvalue)
+        out.append(
+            {
+                "set": name,
+                "measure": measure,
+                "against": against,
+                "difference": mean,
+                "p_value": p,
+                "n_seeds": len(differences),
+            }
+        )
+    return out
+
+
+def _short(results: Mapping[str, Any]) -> str:
+    parts = []
+    for name, measures in results.items():
+        for measure, values in measures.items():
+            value = values.get("inconsistency", values.get("paraphrastic_consistency_unbiased", math.nan))
+            parts.append(f"{name} {measure} {100 * value:.1f}")
+    return "; ".join(parts) or json.dumps(results)

@@ -1,0 +1,262 @@
+"""AFLite: which rows can linear classifiers over embeddings predict that have not seen them or their context?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paraconsist.errors import input_error
+from paraconsist.studies.logistic import fit_logistic
+
+__all__ = ["PRESETS", "AfliteOptions", "AfliteResult", "aflite"]
+
+_FUNCTION = "select"
+Progress = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class AfliteOptions:
+    """How to filter; the defaults are those of Srikanth et al. 2024, section 4.1.
+
+    Attributes
+    ----------
+    n_classifiers : int
+        Random partitions (and so classifiers) an iteration: the paper's n.
+    train_size : int
+        Rows that each classifier is trained on, rounded up to whole groups: m.
+    cutoff : int
+        At most so many rows go in an iteration; the filtering ends when fewer do: k.
+    threshold : float
+        Share of right held-out predictions from which a row may go: tau.
+    inverse_penalty : float
+        C of scikit-learn's `LogisticRegression`, whose default it is.
+    seed : int
+        Of the partitions.
+    """
+
+    n_classifiers: int = 64
+    train_size: int = 5000
+    cutoff: int = 500
+    threshold: float = 0.75
+    inverse_penalty: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("n_classifiers", "train_size", "cutoff"):
+            if getattr(self, name) < 1:
+                raise input_error(_FUNCTION, name, "be at least 1", got=getattr(self, name))
+        if not 0 < self.threshold <= 1:
+            raise input_error(_FUNCTION, "threshold", "be a share above 0, and 1 at most", got=self.threshold)
+        if not self.inverse_penalty > 0:
+            raise input_error(_FUNCTION, "inverse_penalty", "be above 0", got=self.inverse_penalty)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+
+PRESETS: Mapping[str, AfliteOptions] = MappingProxyType({"s24": AfliteOptions()})
+
+
+@dataclass(frozen=True)
+class AfliteResult:
+    """What filtering found.
+
+    Attributes
+    ----------
+    score : float array, shape (n,)
+        Mean over the iterations that a row took part in of the share of classifiers that predicted it right without
+        having seen it, in [0, 1]; nan where it was never held out.
+    easy : bool array, shape (n,)
+        Whether `score` reaches the threshold.
+    removed_in : int array, shape (n,)
+        The iteration, from 0, after which a row went; -1 where it stayed.
+    curve : list of dict
+        For each iteration ``n_rows`` (that took part), ``accuracy`` (held out, mean over classifiers), ``majority``
+        (share of the commonest label), ``n_removed``.
+    """
+
+    score: NDArray[np.float64]
+    easy: NDArray[np.bool_]
+    removed_in: NDArray[np.int64]
+    curve: list[dict[str, Any]]
+
+    @property
+    def easy_share(self) -> float:
+        """Share of the rows that are easy, in [0, 1]."""
+        return float(self.easy.mean())
+
+
+def aflite(
+    embeddings: NDArray[Any],
+    labels: NDArray[Any],
+    *,
+    groups: NDArray[Any] | None = None,
+    options: AfliteOptions = PRESETS["s24"],
+    progress: Progress | None = None,
+) -> AfliteResult:
+    """Filter adversarially (Le Bras et al. 2020), as Srikanth et al. 2024 do.
+
+    In each iteration `n_classifiers` logistic regressions are trained on random parts of what is left and predict the
+    rest. Of the rows that a share of at least `threshold` predicts right, the best `cutoff` go. It ends when fewer
+    go, or when no more than `train_size` rows are left. Two labels are fitted together; for more,
+    scikit-learn fits one classifier after the other.
+
+    Parameters
+    ----------
+    embeddings : array, shape (n, d)
+        From an encoder that was not trained on these rows.
+    labels : int array, shape (n,)
+    groups : array, shape (n,), optional
+        The context of each row. A classifier never predicts a row of a group that it was trained on.
+    options : AfliteOptions
+    progress : callable, optional
+        Told each iteration's entry of the curve.
+
+    Raises
+    ------
+    InputError
+        For unequal lengths, embeddings that are not finite, one label only, fewer rows than a partition needs, and
+        groups so large that nothing would be left to predict.
+
+    References
+    ----------
+    Le Bras et al. 2020, Adversarial filters of dataset biases; Srikanth et al. 2024, section 4.1 (whose text has the
+    last inequality reversed; the code and the data are as here).
+    """
+    rows, numbers, codes = _checked(embeddings, labels, groups, options)
+    n = len(rows)
+    rng = np.random.default_rng(options.seed)
+    left = np.arange(n)
+    total, times = np.zeros(n), np.zeros(n)
+    removed_in = np.full(n, -1, dtype=np.int64)
+    curve: list[dict[str, Any]] = []
+    start: NDArray[np.float64] | None = None
+    while len(left) > options.train_size:
+        chosen = _partitions(codes[left], options, rng)
+        right, start = _right(rows[left], numbers[left], chosen, options, start)
+        held_out = ~chosen
+        counts = held_out.sum(axis=1)
+        share = np.divide((right & held_out).sum(axis=1), counts, out=np.zeros(len(left)), where=counts > 0)
+        total[left] += share
+        times[left] += counts > 0
+        candidates = np.flatnonzero((share >= options.threshold) & (counts > 0))
+        going = candidates[np.argsort(-share[candidates], kind="stable")][: options.cutoff]
+        entry = {
+            "n_rows": len(left),
+            "accuracy": float((right & held_out).sum() / held_out.sum()),
+            "majority": float(np.bincount(numbers[left]).max() / len(left)),
+            "n_removed": len(going),
+        }
+        curve.append(entry)
+        if progress is not None:
+            progress(entry)
+        removed_in[left[going]] = len(curve) - 1
+        left = np.delete(left, going)
+        if len(going) < options.cutoff or len(np.unique(numbers[left])) < 2:
+            break
+    score = np.divide(total, times, out=np.full(n, np.nan), where=times > 0)
+    if (times == 0).any():
+        warnings.warn(
+            f"{int((times == 0).sum()):,} of {n:,} rows were never held out and have no score: more classifiers help.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return AfliteResult(score, np.nan_to_num(score, nan=-1.0) >= options.threshold, removed_in, curve)
+
+
+def _checked(
+    embeddings: NDArray[Any], labels: NDArray[Any], groups: NDArray[Any] | None, options: AfliteOptions
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    rows = np.asarray(embeddings, dtype=np.float64)
+    if rows.ndim != 2 or len(rows) != len(labels) or (groups is not None and len(groups) != len(rows)):
+        raise input_error(
+            _FUNCTION,
+            "embeddings",
+            f"have one row for each of the {len(labels)} labels and groups",
+            got=f"shape {rows.shape}",
+        )
+    if not np.isfinite(rows).all():
+        bad = int(np.argmin(np.isfinite(rows).all(axis=1)))
+        raise input_error(_FUNCTION, "embeddings", "be finite numbers", got=rows[bad][:4].tolist(), row=bad)
+    numbers = np.unique(np.asarray(labels), return_inverse=True)[1].astype(np.int64)
+    if numbers.max(initial=0) < 1:
+        raise input_error(_FUNCTION, "labels", "take at least two values", got=np.unique(labels).tolist())
+    codes = np.arange(len(rows)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    sizes = np.bincount(codes)
+    if options.train_size >= len(rows):
+        raise input_error(
+            _FUNCTION,
+            "train_size",
+            f"be smaller than the number of rows ({len(rows):,}): what a classifier is not trained on, it predicts",
+            got=options.train_size,
+        )
+    if len(rows) - options.train_size < sizes.max():
+        raise input_error(
+            _FUNCTION,
+            "group_columns",
+            f"make groups that leave whole ones to predict beside {options.train_size:,} rows of training",
+            got=f"a group of {int(sizes.max()):,} of {len(rows):,} rows",
+            remedy="A partition through a group would leak what the group has in common. "
+            "Name other columns, or a smaller --train-size.",
+        )
+    return rows, numbers, codes.astype(np.int64)
+
+
+def _partitions(codes: NDArray[np.int64], options: AfliteOptions, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Random whole groups for each classifier, until it has its rows: bool, shape (n, n_classifiers)."""
+    _, codes = np.unique(codes, return_inverse=True)
+    sizes = np.bincount(codes)
+    chosen = np.empty((len(codes), options.n_classifiers), dtype=np.bool_)
+    for k in range(options.n_classifiers):
+        order = rng.permutation(len(sizes))
+        n_groups = int(np.searchsorted(np.cumsum(sizes[order]), options.train_size)) + 1
+        trained = np.zeros(len(sizes), dtype=np.bool_)
+        trained[order[:n_groups]] = True
+        chosen[:, k] = trained[codes]
+    return chosen
+
+
+def _right(
+    rows: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    chosen: NDArray[np.bool_],
+    options: AfliteOptions,
+    start: NDArray[np.float64] | None,
+) -> tuple[NDArray[np.bool_], NDArray[np.float64] | None]:
+    """Whether each classifier predicts each row right, shape (n, n_classifiers), and where the next ones begin."""
+    _, labels = np.unique(labels, return_inverse=True)
+    if labels.max() > 1:
+        return _right_by_sklearn(rows, labels, chosen, options), None
+    weights, converged = fit_logistic(rows, labels, chosen, inverse_penalty=options.inverse_penalty, start=start)
+    if not converged:
+        warnings.warn("some classifiers did not converge: scale the embeddings", UserWarning, stacklevel=3)
+    said_one = rows @ weights[:-1] + weights[-1] > 0
+    return said_one == (labels == 1)[:, None], weights.mean(axis=1, keepdims=True)
+
+
+def _right_by_sklearn(
+    rows: NDArray[np.float64], labels: NDArray[np.int64], chosen: NDArray[np.bool_], options: AfliteOptions
+) -> NDArray[np.bool_]:
+    try:
+        from sklearn.linear_model import LogisticRegression
+    except ImportError:
+        raise input_error(
+            _FUNCTION,
+            "labels",
+            "be two, unless scikit-learn is installed",
+            got=int(labels.max()) + 1,
+            remedy="pip install 'paraconsist[baselines]'",
+        ) from None
+    right = np.empty(chosen.shape, dtype=np.bool_)
+    for k in range(chosen.shape[1]):
+        model = LogisticRegression(C=options.inverse_penalty, max_iter=5000)
+        seen = chosen[:, k]
+        right[:, k] = model.fit(rows[seen], labels[seen]).predict(rows) == labels
+    return right

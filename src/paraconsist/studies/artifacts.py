@@ -1,0 +1,191 @@
+"""Are buckets that a partial-input model gets right answered more consistently? (Table 7 of Srikanth et al. 2024.)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from paraconsist.errors import input_error
+from paraconsist.predictions import Predictions
+from paraconsist.results import Result
+from paraconsist.scoring.columns import Rows, read_rows
+from paraconsist.scoring.score import ScoreOptions, score
+
+__all__ = ["KINDS", "ArtifactRow", "artifact_table", "buckets_by_artifact"]
+
+_FUNCTION = "artifacts"
+#: Artefacts are likely where the label can be told without the context.
+KINDS = ("likely", "unlikely")
+
+
+@dataclass(frozen=True)
+class ArtifactRow(Result):
+    """One model on one kind of bucket.
+
+    Attributes
+    ----------
+    artifact : {"likely", "unlikely"}
+        Whether the partial-input model gets the bucket's original right.
+    model : str
+        ``partial``, or the name of a model that reads everything.
+    n_buckets, n_examples : int
+    original_accuracy, accuracy, paraphrastic_consistency, paraphrastic_consistency_unbiased : float
+        In [0, 1].
+    corrected_accuracy, corrected_paraphrastic_consistency : float or None
+        Weighted by the test set's deciles of confidence, as published: test mass in deciles without a bucket is lost.
+        None without predictions on the test set.
+    renormalized_accuracy, renormalized_paraphrastic_consistency : float or None
+        The same, divided by the covered mass.
+    covered_mass : float or None
+        Share of the test set in deciles that hold a bucket, in [0, 1].
+    confidence_interval : dict of str to list of two floats
+    warnings : tuple of str
+    """
+
+    artifact: str
+    model: str
+    n_buckets: int
+    n_examples: int
+    original_accuracy: float
+    accuracy: float
+    paraphrastic_consistency: float
+    paraphrastic_consistency_unbiased: float
+    corrected_accuracy: float | None
+    corrected_paraphrastic_consistency: float | None
+    renormalized_accuracy: float | None
+    renormalized_paraphrastic_consistency: float | None
+    covered_mass: float | None
+    confidence_interval: dict[str, list[float]]
+    warnings: tuple[str, ...]
+
+
+def buckets_by_artifact(rows: Rows) -> dict[str, set[Any]]:
+    """Split buckets by whether the original is answered right.
+
+    Parameters
+    ----------
+    rows : Rows
+        A partial-input model's predictions.
+
+    Returns
+    -------
+    dict
+        ``likely`` and ``unlikely`` -> bucket ids.
+
+    Raises
+    ------
+    InputError
+        If there is not one original in every bucket.
+    """
+    assert rows.buckets is not None
+    originals = rows.roles == "original"
+    ids, counts = np.unique(rows.buckets[originals], return_counts=True)
+    lonely = np.setdiff1d(np.unique(rows.buckets), ids)
+    if len(lonely) or (counts > 1).any():
+        bucket = lonely[0] if len(lonely) else ids[np.argmax(counts > 1)]
+        raise input_error(
+            _FUNCTION,
+            "role",
+            "be 'original' in exactly one row of every bucket",
+            got=f"bucket {bucket!s}",
+            remedy="Say with --role or --original which rows are originals.",
+        )
+    right = rows.predictions == rows.labels
+    return {
+        "likely": set(rows.buckets[originals & right].tolist()),
+        "unlikely": set(rows.buckets[originals & ~right].tolist()),
+    }
+
+
+def artifact_table(
+    partial: Predictions,
+    models: Sequence[tuple[str, Predictions, Predictions | None]],
+    options: ScoreOptions,
+    *,
+    partial_test: Predictions | None = None,
+) -> list[ArtifactRow]:
+    """Score every model on the buckets where artefacts are likely, and on the others.
+
+    Parameters
+    ----------
+    partial : Predictions
+        Of the model that sees the input in part; it is scored too, as ``partial``.
+    models : sequence of (name, predictions, predictions on the full test set or None)
+        On the same buckets.
+    options : ScoreOptions
+        Column names and intervals.
+    partial_test : Predictions, optional
+        The partial-input model's predictions on the full test set.
+
+    Raises
+    ------
+    InputError
+        If a model lacks one of the buckets, or one kind has no bucket.
+    """
+    kinds = buckets_by_artifact(read_rows(partial, options.columns))
+    known = kinds["likely"] | kinds["unlikely"]
+    for kind, ids in kinds.items():
+        if not ids:
+            raise input_error(
+                _FUNCTION,
+                "partial",
+                "be right on some originals and wrong on others",
+                got=f"{len(known)} buckets, none {kind} to have artefacts",
+            )
+    out = []
+    for kind in KINDS:
+        for name, predictions, test in (("partial", partial, partial_test), *models):
+            found = np.array(_column(predictions, options.columns.bucket))
+            if set(found.tolist()) != known:
+                odd = sorted(map(str, set(found.tolist()) ^ known))
+                raise input_error(
+                    _FUNCTION,
+                    "full",
+                    "have the buckets of the partial-input model",
+                    got=name,
+                    remedy=f"{len(odd)} are in one of them only, such as {odd[0]}.",
+                )
+            mask: NDArray[np.bool_] = np.array([bucket in kinds[kind] for bucket in found.tolist()])
+            part = Predictions(predictions.table.filter(pa.array(mask)), predictions.metadata)
+            out.append(_row(kind, name, part, test, options))
+    return out
+
+
+def _column(predictions: Predictions, name: str) -> list[Any]:
+    if name not in predictions.table.column_names:
+        raise input_error(
+            _FUNCTION,
+            name,
+            "be a column of the predictions",
+            got=predictions.table.column_names,
+            remedy="See --bucket.",
+        )
+    return list(predictions.table[name].to_pylist())
+
+
+def _row(kind: str, name: str, part: Predictions, test: Predictions | None, options: ScoreOptions) -> ArtifactRow:
+    wanted = replace(options, measures=["paraphrastic_consistency"], renormalize=False)
+    result = score(part, wanted, test=test)["measures"]["paraphrastic_consistency"]
+    mass = result.get("covered_mass")
+    corrected: dict[str, Any] = {
+        key: result.get(f"corrected_{key}") for key in ("accuracy", "paraphrastic_consistency")
+    }
+    renormalized: dict[str, Any] = {
+        f"renormalized_{key}": None if value is None or not mass else value / mass for key, value in corrected.items()
+    }
+    same = ("n_buckets", "n_examples", "original_accuracy", "accuracy", "paraphrastic_consistency")
+    values: dict[str, Any] = {k: result[k] for k in (*same, "paraphrastic_consistency_unbiased", "confidence_interval")}
+    return ArtifactRow(
+        artifact=kind,
+        model=name,
+        **values,
+        **{f"corrected_{key}": value for key, value in corrected.items()},
+        **renormalized,
+        covered_mass=mass,
+        warnings=tuple(result["warnings"]),
+    )

@@ -1,0 +1,214 @@
+"""Training rows with variants: each row, and what a transformation makes of it, with the same label."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paraconsist.errors import input_error
+from paraconsist.predictions import read_table
+from paraconsist.transforms.interface import apply_to_columns
+from paraconsist.transforms.registry import transformation
+
+__all__ = ["Augmented", "FirstParaphrase", "TextAttackAugmenter", "augment"]
+
+_FUNCTION = "adversarial"
+_TEXTATTACK = "textattack:"
+_PARAPHRASE = "paraphrase:"
+
+
+@dataclass(frozen=True)
+class Augmented:
+    """What was written.
+
+    Attributes
+    ----------
+    before, after, repeated : Path
+        The rows; the rows and the variants; the rows, and those with a variant once more (as much text, nothing new).
+    n_rows, n_variants : int
+        Rows, and how many of them the transformation changed; the others have no variant.
+    columns : tuple of str
+        The columns that were changed.
+    """
+
+    before: Path
+    after: Path
+    repeated: Path
+    n_rows: int
+    n_variants: int
+    columns: tuple[str, ...]
+
+
+class TextAttackAugmenter:
+    """An augmenter of the TextAttack package behind the interface of a transformation.
+
+    Parameters
+    ----------
+    recipe : str
+        A class of ``textattack.augmentation``: WordNetAugmenter, EmbeddingAugmenter, CLAREAugmenter, ...
+    share : float
+        Of the words of a text to change, its ``pct_words_to_swap``.
+    """
+
+    def __init__(self, recipe: str, share: float = 0.1) -> None:
+        try:
+            from textattack import augmentation  # type: ignore[import-not-found]
+        except ImportError:
+            raise input_error(
+                _FUNCTION,
+                "transformation",
+                "be one of this package's unless TextAttack is installed",
+                got=_TEXTATTACK + recipe,
+                remedy="pip install textattack, or use wordnet_nouns.",
+            ) from None
+        make = getattr(augmentation, recipe, None)
+        if make is None:
+            names = sorted(name for name in dir(augmentation) if name.endswith("Augmenter"))
+            raise input_error(
+                _FUNCTION, "transformation", f"name a recipe of TextAttack: {', '.join(names)}", got=recipe
+            )
+        self._augmenter = make(pct_words_to_swap=share, transformations_per_example=1)
+        self.name = _TEXTATTACK + recipe
+        self.parameters: Mapping[str, object] = {"recipe": recipe, "share": share}
+
+    def fit(self, texts: Sequence[str]) -> TextAttackAugmenter:
+        """Nothing is learnt from the corpus."""
+        return self
+
+    def apply(self, texts: Sequence[str]) -> list[str]:
+        """Return one variant of each text; the text itself where the recipe finds none."""
+        return [next(iter(self._augmenter.augment(text)), text) if text.strip() else text for text in texts]
+
+    def report(self, texts: Any, changed: Any) -> dict[str, Any]:
+        """Return how many texts were changed."""
+        return {"n_changed": sum(a != b for a, b in zip(texts, changed, strict=True))}
+
+
+class FirstParaphrase:
+    """A generator of `paraconsist.generation` behind the interface of a transformation: its first candidate.
+
+    Parameters
+    ----------
+    generator : str
+        ``rules``, a language model's folder or Hub id, or ``module:function``.
+    preset : str
+        Of the generation: a24, v23 or s24.
+    seed : int
+        Of sampling.
+    """
+
+    def __init__(self, generator: str, preset: str = "a24", seed: int = 0) -> None:
+        from paraconsist.generation.generators import load_generator
+        from paraconsist.generation.settings import preset as settings_of
+
+        self._generator = load_generator(generator, settings_of(preset), seed=seed)
+        self.name = _PARAPHRASE + generator
+        self.parameters: Mapping[str, object] = {"generator": generator, "preset": preset, "seed": seed}
+
+    def fit(self, texts: Sequence[str]) -> FirstParaphrase:
+        """Nothing is learnt from the corpus."""
+        return self
+
+    def apply(self, texts: Sequence[str]) -> list[str]:
+        """Return the first candidate for each text that has a word; the text itself where there is none."""
+        from paraconsist.generation.generators import call
+
+        candidates = call(self._generator, texts)
+        return [
+            next((c for c in found if c.strip()), text) if text.strip() else text
+            for text, found in zip(texts, candidates, strict=True)
+        ]
+
+    def report(self, texts: Any, changed: Any) -> dict[str, Any]:
+        """Return how many texts were changed."""
+        return {"n_changed": sum(a != b for a, b in zip(texts, changed, strict=True))}
+
+
+def augment(
+    file: Path,
+    folder: Path,
+    name: str,
+    columns: Sequence[str],
+    *,
+    options: Mapping[str, Any] | None = None,
+    limit: int | None = None,
+) -> Augmented:
+    """Write the training rows three ways.
+
+    Parameters
+    ----------
+    file : Path
+        CSV, TSV, JSON Lines or Parquet.
+    folder : Path
+        Gets ``before.csv``, ``after.csv`` and ``repeated.csv``.
+    name : str
+        A transformation of `paraconsist.transforms.registry`, ``module:function``, ``paraphrase:GENERATOR`` (``rules``,
+        or a language model), or ``textattack:RECIPE``.
+    columns : sequence of str
+        To change.
+    options : mapping, optional
+        Of the transformation.
+    limit : int, optional
+        The first so many rows only.
+
+    Raises
+    ------
+    InputError
+        For a missing column, no text, a transformation that is not there or that changes nothing.
+    """
+    table = read_table(file, function=_FUNCTION, parameter="train_file")
+    table = table if limit is None else table.slice(0, limit)
+    for column in columns:
+        if column not in table.column_names:
+            raise input_error(_FUNCTION, "columns", f"be columns of {file.name}", got=column)
+    if not columns:
+        raise input_error(_FUNCTION, "columns", "be given")
+    texts = {column: [_text(v, column, i) for i, v in enumerate(table[column].to_pylist())] for column in columns}
+    made: Any
+    if name.startswith(_TEXTATTACK):
+        made = TextAttackAugmenter(name.removeprefix(_TEXTATTACK), **(options or {}))
+    elif name.startswith(_PARAPHRASE):
+        made = FirstParaphrase(name.removeprefix(_PARAPHRASE), **(options or {}))
+    else:
+        made = transformation(name, **(options or {}))
+    fitted = made.fit([text for values in texts.values() for text in values])
+    changed = apply_to_columns(fitted, texts, made.name)
+    rows = table.to_pylist()
+    variants = [
+        (i, {**row, **{column: changed[column][i] for column in columns}})
+        for i, row in enumerate(rows)
+        if any(_words(changed[column][i]) != _words(texts[column][i]) for column in columns)
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    header = table.column_names
+    paths = {kind: folder / f"{kind}.csv" for kind in ("before", "after", "repeated")}
+    _write(paths["before"], header, rows)
+    _write(paths["after"], header, [*rows, *(variant for _, variant in variants)])
+    _write(paths["repeated"], header, [*rows, *(rows[i] for i, _ in variants)])
+    return Augmented(**paths, n_rows=len(rows), n_variants=len(variants), columns=tuple(columns))
+
+
+def _text(value: Any, column: str, row: int) -> str:
+    if not isinstance(value, str):
+        raise input_error(_FUNCTION, column, "hold texts only", got=value, row=row)
+    return value
+
+
+def _words(text: str) -> list[str]:
+    """Case and punctuation apart: a variant differs in its words."""
+    return "".join(c if c.isalnum() else " " for c in text.casefold()).split()
+
+
+def _write(path: Path, header: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(header)
+        writer.writerows([row[name] for name in header] for row in rows)
+    if path.is_file() and path.read_bytes() == partial.read_bytes():
+        partial.unlink()
+    else:
+        partial.replace(path)

@@ -1,0 +1,169 @@
+"""The rows that items are selected from: read, checked, grouped by context, kept apart from what models have seen."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paraconsist.errors import InputError, input_error
+from paraconsist.predictions import read_table
+from paraconsist.tasks import Task
+from paraconsist.training.contexts import context_texts
+from paraconsist.training.data import Source, encode_examples, find_task
+from paraconsist.training.options import TrainingOptions
+from paraconsist.training.sampling import sample
+
+__all__ = ["Items", "check_unseen", "read_items"]
+
+_FUNCTION = "select"
+
+
+@dataclass(frozen=True)
+class Items:
+    """Rows to select from.
+
+    Attributes
+    ----------
+    name : str
+        The file.
+    columns : mapping
+        Column -> values.
+    task : Task
+    label_names : tuple of str
+    labels : int array, shape (n,)
+    inputs : tuple
+        What models read of each row.
+    contexts : list of str
+        What rows may share (premise and hypothesis): they are never set apart from one another.
+    """
+
+    name: str
+    columns: Mapping[str, Sequence[Any]]
+    task: Task
+    label_names: tuple[str, ...]
+    labels: NDArray[np.int64]
+    inputs: tuple[Any, ...]
+    contexts: list[str]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """A number for each context, shape (n,)."""
+        return np.unique(np.array(self.contexts), return_inverse=True)[1].astype(np.int64)
+
+    @property
+    def group_ids(self) -> list[str]:
+        """A short name for each row's context that is the same wherever the context stands."""
+        return [hashlib.blake2b(text.encode("utf-8"), digest_size=6).hexdigest() for text in self.contexts]
+
+
+def read_items(
+    file: Path,
+    *,
+    task: str | None = None,
+    label_column: str = "label",
+    label_names: tuple[str, ...] | None = None,
+    group_columns: tuple[str, ...] | None = None,
+    drop_unlabelled: bool = False,
+    limit: int | None = None,
+    seed: int = 0,
+    say: Any = lambda line: None,
+) -> Items:
+    """Read rows as `paraconsist train` reads them.
+
+    Parameters
+    ----------
+    file : Path
+        CSV, TSV, JSON Lines or Parquet.
+    limit : int, optional
+        A random sample of this many rows.
+
+    Raises
+    ------
+    InputError
+        For missing columns, texts and labels, as in training.
+    """
+    table = read_table(file, function=_FUNCTION, parameter="rows")
+    columns = {name: table[name].to_pylist() for name in table.column_names}
+    options = TrainingOptions(
+        model="bow",
+        output=Path(),
+        train_file=file,
+        task=task,
+        label_column=label_column,
+        label_names=label_names,
+        drop_unlabelled=drop_unlabelled,
+    )
+    source = Source(str(file), columns)
+    try:
+        found = find_task(source, options)
+        names = label_names or found.label_names
+        multiple = bool(found.choices) and set(found.columns) <= set(columns)
+        examples = encode_examples(source, found, options, names, multiple_choice=multiple, say=say)
+    except InputError as problem:
+        raise InputError(str(problem).replace("train: ", f"{_FUNCTION}: ", 1)) from None
+    if examples.n_dropped:
+        labelled = _labelled(columns[label_column])
+        columns = {name: [values[i] for i in labelled] for name, values in columns.items()}
+    chosen = np.arange(len(examples))
+    if limit is not None and limit < len(examples):
+        chosen = np.sort(np.random.default_rng(seed).choice(len(examples), size=limit, replace=False))
+        examples = sample(examples, limit, seed)
+    columns = {name: [values[i] for i in chosen] for name, values in columns.items()}
+    contexts = context_texts(columns, found, group_columns, function=_FUNCTION, name=str(file))
+    return Items(
+        str(file),
+        columns,
+        found,
+        tuple(names),
+        np.array(examples.labels, dtype=np.int64),
+        examples.inputs,
+        contexts if contexts is not None else [str(row) for row in range(len(examples))],
+    )
+
+
+def _labelled(values: Sequence[Any]) -> list[int]:
+    gone = {"", "-", "-1", "nan", "None"}
+    return [i for i, value in enumerate(values) if str(value).strip() not in gone]
+
+
+def check_unseen(model: str, parameter: str, items: Items, *, group_columns: tuple[str, ...] | None = None) -> None:
+    """Refuse a model that was trained on contexts of the items: what it says of them would be remembered.
+
+    Where the model's folder says what it was trained on, and that file is still there, the two are compared.
+
+    Raises
+    ------
+    InputError
+        Saying how many contexts are common.
+    """
+    try:
+        record = json.loads((Path(model).expanduser() / "training.json").read_text(encoding="utf-8"))
+        file = Path(record["options"]["train_file"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if not file.is_file():
+        return
+    table = read_table(file, function=_FUNCTION, parameter=parameter)
+    columns = {name: table[name].to_pylist() for name in table.column_names}
+    asked = group_columns if group_columns is not None and set(group_columns) <= set(columns) else None
+    seen = context_texts(columns, items.task, asked, function=_FUNCTION, name=str(file))
+    common = set(items.contexts) & set(seen or ())
+    if seen is not None and common:
+        raise input_error(
+            _FUNCTION,
+            parameter,
+            f"not be trained on contexts of {items.name}",
+            got=model,
+            remedy=f"{len(common):,} of the {len(set(items.contexts)):,} contexts stand in {file}, such as "
+            f"{sorted(common)[0][:80]!r}: the partition leaks. Train it on other rows (see --pool).",
+        )

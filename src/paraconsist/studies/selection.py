@@ -1,0 +1,316 @@
+"""Selection of items for a bucket set: embed, filter, set a pool apart, draw by confidence, write the sheet."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from paraconsist.errors import input_error
+from paraconsist.paraphrastic.corrected import deciles
+from paraconsist.studies.aflite import AfliteOptions, AfliteResult, aflite
+from paraconsist.studies.paraphrase_sheet import rewritten_columns, write_sheet
+from paraconsist.studies.sampling import sample_by_difficulty
+
+if TYPE_CHECKING:
+    from paraconsist.studies.items import Items
+
+__all__ = ["SelectOptions", "Selection", "select"]
+
+_FUNCTION = "select"
+
+
+@dataclass(frozen=True)
+class SelectOptions:
+    """How to select.
+
+    Attributes
+    ----------
+    encoder : str
+        Folder or Hub id of the model whose vectors are filtered.
+    filtering : AfliteOptions
+    pooling : str
+        See `paraconsist.studies.embedding.load_encoder`.
+    pool : float
+        Share of the contexts that items are drawn from; the others are left to train the model under study on.
+    confidence_model : str, optional
+        The model whose confidence in the gold label the deciles are of. Without it nothing is drawn.
+    n_easy, n_difficult : int
+        Items to draw: 125 of each in the paper.
+    rewrite : sequence of str, optional
+        Columns to paraphrase; by default those that are not the context.
+    places : int
+        Empty places for paraphrases of an item.
+    max_length : int, optional
+        Cut inputs of the encoder.
+    device : str, optional
+    seed : int
+        Of the pool and the draw.
+    """
+
+    encoder: str
+    filtering: AfliteOptions = field(default_factory=AfliteOptions)
+    pooling: str = "auto"
+    pool: float = 1.0
+    confidence_model: str | None = None
+    n_easy: int = 125
+    n_difficult: int = 125
+    rewrite: Sequence[str] | None = None
+    places: int = 10
+    max_length: int | None = None
+    device: str | None = None
+    seed: int = 0
+    group_columns: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.pool <= 1:
+            raise input_error(_FUNCTION, "pool", "be a share above 0, and 1 at most", got=self.pool)
+        if min(self.n_easy, self.n_difficult) < 0 or self.n_easy + self.n_difficult < 1 or self.places < 1:
+            raise input_error(
+                _FUNCTION,
+                "n_easy",
+                "ask, with n_difficult, for at least one item and one place",
+                got=(self.n_easy, self.n_difficult),
+            )
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was selected.
+
+    Attributes
+    ----------
+    result : AfliteResult
+    in_pool : bool array, shape (n,)
+    confidence : float array, shape (n,), or None
+        nan outside the pool.
+    drawn : int array
+        Positions of the drawn items.
+    folder : Path
+        ``rows.parquet``, ``selection.json``; with a pool ``train.csv``; with a draw ``originals.parquet`` and
+        ``sheet.csv``.
+    n_places : int
+    """
+
+    result: AfliteResult
+    in_pool: NDArray[np.bool_]
+    confidence: NDArray[np.float64] | None
+    drawn: NDArray[np.intp]
+    folder: Path
+    n_places: int
+
+
+def select(
+    items: Items, folder: Path, options: SelectOptions, *, say: Callable[[str], None] = lambda line: None
+) -> Selection:
+    """Filter rows, and draw items from them.
+
+    Vectors are kept in ``embeddings.npz`` and used again for the same encoder and texts only.
+
+    Raises
+    ------
+    InputError
+        For what cannot be filtered, models that have seen the items, and folders that hold something else.
+    """
+    from paraconsist.studies.items import check_unseen
+
+    _open(folder)
+    rewrite = rewritten_columns(items.task, options.rewrite)
+    if options.confidence_model is not None and not set(items.task.columns) <= set(items.columns):
+        raise input_error(
+            _FUNCTION,
+            "rows",
+            f"have the columns of task {items.task.name} ({', '.join(items.task.columns)}), to draw items from",
+            got=list(items.columns),
+            remedy="Ready-made text can be filtered, but not turned into a bucket set.",
+        )
+    in_pool = _pool(items, options)
+    check_unseen(options.encoder, "encoder", items, group_columns=options.group_columns)
+    if options.confidence_model is not None:
+        pool_items = _part(items, in_pool)
+        check_unseen(options.confidence_model, "confidence_model", pool_items, group_columns=options.group_columns)
+    vectors = _vectors(items, folder, options, say)
+    result = aflite(
+        vectors, items.labels, groups=items.groups, options=options.filtering, progress=lambda entry: say(_line(entry))
+    )
+    confidence = None
+    drawn = np.empty(0, dtype=np.intp)
+    n_places = 0
+    if options.confidence_model is not None:
+        confidence = np.full(len(items), np.nan)
+        confidence[in_pool] = _confidences(_part(items, in_pool), options)
+        places = np.flatnonzero(in_pool)
+        drawn = places[
+            sample_by_difficulty(
+                result.easy[places],
+                confidence[places],
+                n_easy=options.n_easy,
+                n_difficult=options.n_difficult,
+                seed=options.seed,
+            )
+        ]
+        originals = [_original(items, result, confidence, int(i)) for i in drawn]
+        pq.write_table(pa.Table.from_pylist(originals), folder / "originals.parquet", compression="zstd")
+        n_places = write_sheet(folder / "sheet.csv", originals, task=items.task, rewrite=rewrite, n=options.places)
+    made = Selection(result, in_pool, confidence, drawn, folder, n_places)
+    _write(items, made, options)
+    return made
+
+
+def _open(folder: Path) -> None:
+    kept = ("embeddings.npz", "rows.parquet", "selection.json", "train.csv", "aflite.png", "aflite.svg")
+    if (folder / "sheet.csv").exists():
+        raise input_error(
+            _FUNCTION,
+            "output",
+            "be a folder without a sheet, which may hold hours of work",
+            got=str(folder),
+            remedy="Name another folder.",
+        )
+    if folder.is_dir() and any(file.name not in kept for file in folder.iterdir()):
+        raise input_error(_FUNCTION, "output", "be new, empty, or an earlier selection", got=str(folder))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise input_error(
+            _FUNCTION, "output", "be a folder that can be written", got=str(folder), remedy=f"{problem}."
+        ) from None
+
+
+def _pool(items: Items, options: SelectOptions) -> NDArray[np.bool_]:
+    groups = items.groups
+    n_groups = int(groups.max()) + 1
+    n_drawn = max(1, round(options.pool * n_groups))
+    drawn = np.random.default_rng(options.seed).permutation(n_groups)[:n_drawn]
+    in_pool: NDArray[np.bool_] = np.isin(groups, drawn)
+    return in_pool
+
+
+def _part(items: Items, mask: NDArray[np.bool_]) -> Items:
+    from dataclasses import replace
+
+    places = np.flatnonzero(mask).tolist()
+    return replace(
+        items,
+        columns={name: [values[i] for i in places] for name, values in items.columns.items()},
+        labels=items.labels[mask],
+        inputs=tuple(items.inputs[i] for i in places),
+        contexts=[items.contexts[i] for i in places],
+    )
+
+
+def _vectors(items: Items, folder: Path, options: SelectOptions, say: Callable[[str], None]) -> NDArray[np.float32]:
+    from paraconsist.running.progress import ProgressBar
+    from paraconsist.studies.embedding import content_key, embed, load_encoder
+
+    encoder = load_encoder(options.encoder, items.task, pooling=options.pooling, max_length=options.max_length)
+    key = content_key(encoder, items.inputs)
+    file = folder / "embeddings.npz"
+    if file.is_file():
+        try:
+            with np.load(file) as held:
+                if str(held["key"]) == key:
+                    say(f"Vectors of {len(items):,} rows were there already.")
+                    kept: NDArray[np.float32] = held["vectors"]
+                    return kept
+        except (OSError, ValueError, KeyError, EOFError):
+            pass  # damaged: made again
+    with ProgressBar(len(items), "embedding", visible=True) as bar:
+        vectors = embed(encoder, items.inputs, device=options.device, progress=bar.advance)
+    partial = file.with_name("embeddings.partial.npz")
+    np.savez(partial, vectors=vectors, key=key)
+    partial.replace(file)
+    return vectors
+
+
+def _confidences(items: Items, options: SelectOptions) -> NDArray[np.float64]:
+    """The confidence model's probability of each row's gold label; labels meet by name."""
+    from paraconsist.models import load_model
+    from paraconsist.models.labels import resolve_label_map
+    from paraconsist.running.batching import BatchPolicy, Shape, plan_batches
+
+    assert options.confidence_model is not None
+    model = load_model(options.confidence_model, task=items.task)
+    mapped = resolve_label_map(model.label_names, items.label_names)
+    inputs = [
+        model.encode(items.task, {column: values[i] for column, values in items.columns.items()} | {"example_id": i})
+        for i in range(len(items))
+    ]
+    prepared = model.prepare(inputs)
+    shapes = [Shape(row.n_tokens, row.width, row.n_sequences) for row in prepared]
+    by_model = np.empty((len(items), len(model.label_names)))
+    for places in plan_batches(shapes, BatchPolicy.for_device("cpu")):
+        by_model[places] = model.logits([prepared[i] for i in places]).softmax(-1).double().cpu().numpy()
+    probabilities = mapped.apply(by_model)[1]
+    confidences: NDArray[np.float64] = np.asarray(probabilities, dtype=np.float64)[np.arange(len(items)), items.labels]
+    return np.clip(confidences, 0.0, 1.0)
+
+
+def _original(items: Items, result: AfliteResult, confidence: NDArray[np.float64], i: int) -> dict[str, Any]:
+    bucket = str(items.columns["example_id"][i]) if "example_id" in items.columns else f"item-{i}"
+    return {
+        "example_id": f"{bucket}.original",
+        "bucket_id": bucket,
+        "group_id": items.group_ids[i],
+        "role": "original",
+        **{column: items.columns[column][i] for column in items.task.columns},
+        "label": items.label_names[int(items.labels[i])],
+        "difficulty": "easy" if result.easy[i] else "difficult",
+        "decile": int(deciles(confidence[i])),
+        "confidence": float(confidence[i]),
+        "aflite_score": float(result.score[i]),
+        "task": items.task.name,
+    }
+
+
+def _write(items: Items, made: Selection, options: SelectOptions) -> None:
+    folder, result = made.folder, made.result
+    columns: dict[str, Any] = {name: pa.array(list(values)) for name, values in items.columns.items()}
+    columns |= {
+        "group_id": pa.array(items.group_ids),
+        "aflite_score": pa.array(result.score, from_pandas=True),
+        "removed_in": pa.array(result.removed_in),
+        "difficulty": pa.array(["easy" if easy else "difficult" for easy in result.easy]),
+        "in_pool": pa.array(made.in_pool),
+        "drawn": pa.array(np.isin(np.arange(len(items)), made.drawn)),
+    }
+    if made.confidence is not None:
+        columns["confidence"] = pa.array(made.confidence, from_pandas=True)
+    pq.write_table(pa.table(columns), folder / "rows.parquet", compression="zstd")
+    if not made.in_pool.all():
+        with (folder / "train.csv").open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(items.columns)
+            writer.writerows(
+                [values[i] for values in items.columns.values()] for i in np.flatnonzero(~made.in_pool).tolist()
+            )
+    said = {
+        "rows": items.name,
+        "n_rows": len(items),
+        "n_contexts": len(set(items.contexts)),
+        "task": items.task.name,
+        "easy_share": result.easy_share,
+        "n_drawn": len(made.drawn),
+        "curve": result.curve,
+        "filtering": options.filtering.to_dict(),
+        "encoder": options.encoder,
+        "confidence_model": options.confidence_model,
+        "pool": options.pool,
+        "seed": options.seed,
+    }
+    (folder / "selection.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+
+
+def _line(entry: Any) -> str:
+    return (
+        f"{entry['n_rows']:,} rows: held-out accuracy {100 * entry['accuracy']:.1f} "
+        f"(majority {100 * entry['majority']:.1f}), {entry['n_removed']:,} go"
+    )
