@@ -32,6 +32,7 @@ MEASURE_NAMES: Mapping[str, str] = {
     "ie": "ie_test",
     "difference": "consistency_difference",
     "diversity": "paraphrase_diversity",
+    "noise": "noise_floor",
 }
 _SHORT = {name: short for short, name in MEASURE_NAMES.items()}
 

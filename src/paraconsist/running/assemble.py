@@ -13,6 +13,8 @@ import pyarrow as pa
 from paraconsist.errors import InputError
 from paraconsist.predictions import KEY_COLUMNS
 from paraconsist.running.sources import BucketSet
+from paraconsist.running.store import Result
+from paraconsist.tasks.prompts_answers import Written
 
 if TYPE_CHECKING:
     from paraconsist.models.labels import LabelMap
@@ -22,7 +24,7 @@ __all__ = ["predictions_table", "run_metadata", "texts_table"]
 _PACKAGES = ("paraconsist", "torch", "transformers", "accelerate", "datasets", "numpy")
 
 
-def predictions_table(bucket_set: BucketSet, finished: Mapping[str, list[float]], label_map: LabelMap) -> pa.Table:
+def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], label_map: LabelMap) -> pa.Table:
     """Give every row of the set the prediction of its input.
 
     Parameters
@@ -30,14 +32,16 @@ def predictions_table(bucket_set: BucketSet, finished: Mapping[str, list[float]]
     bucket_set : BucketSet
         The rows.
     finished : mapping
-        Input id -> probabilities over the model's labels, from the store.
+        Input id -> probabilities over the model's labels, or what the model wrote, from the store.
     label_map : LabelMap
         From the model's labels to the task's.
 
     Returns
     -------
     pyarrow.Table
-        `KEY_COLUMNS`, strata, `prediction`, `probabilities` (over the task's labels), `raw_output` (null).
+        `KEY_COLUMNS`, strata, `prediction` (null where no label could be read from what the model wrote),
+        `probabilities` (over the task's labels; absent where some answer has none, as written ones), `raw_output`
+        (null for the others).
 
     Raises
     ------
@@ -53,14 +57,27 @@ def predictions_table(bucket_set: BucketSet, finished: Mapping[str, list[float]]
             f"run: {len(missing)} of {len(distinct)} inputs of {bucket_set.name} were not computed "
             f"(the first is {missing[0]}). Run the same command again to go on."
         )
-    by_input = np.array([finished[input_id] for input_id in distinct], dtype=np.float64)
+    results = [finished[input_id] for input_id in distinct]
+    by_input = np.array([_as_probabilities(r, len(label_map.model_labels)) for r in results], dtype=np.float64)
     predictions, probabilities = label_map.apply(by_input)
+    outputs = [result.raw_output if isinstance(result, Written) else None for result in results]
+    unread = np.array([isinstance(result, Written) and result.label is None for result in results])
+    predictions = np.where(unread, -1, predictions)
+    shown = [None if outputs[row] is not None else probabilities[row] for row in range(len(results))]
     rows = np.array([distinct[input_id] for input_id in ids], dtype=np.int64)
     columns: dict[str, Any] = {c: table[c] for c in (*KEY_COLUMNS, *bucket_set.strata)}
     columns["prediction"] = pa.array(predictions[rows].astype(np.int64), mask=predictions[rows] < 0)
-    columns["probabilities"] = pa.array(list(probabilities[rows]), pa.list_(pa.float64()))
-    columns["raw_output"] = pa.nulls(len(rows), pa.string())
+    if not any(isinstance(result, Written) for result in results):
+        columns["probabilities"] = pa.array([shown[row] for row in rows], pa.list_(pa.float64()))
+    columns["raw_output"] = pa.array([outputs[row] for row in rows], pa.string())
     return pa.table(columns)
+
+
+def _as_probabilities(result: Result, n_labels: int) -> list[float]:
+    """A written answer counts as certain of the label read from it, to be mapped as probabilities are."""
+    if not isinstance(result, Written):
+        return result
+    return [float(result.label == label) for label in range(n_labels)]
 
 
 def texts_table(bucket_set: BucketSet) -> pa.Table:

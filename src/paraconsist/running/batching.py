@@ -7,8 +7,9 @@ is cut where the token budget is reached or where its padding would pass a small
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 __all__ = ["BatchPolicy", "Shape", "deal", "padding_share", "plan_batches"]
 
@@ -46,12 +47,18 @@ class BatchPolicy:
         Batches are not cut for their padding below this many rows.
     max_rows : int
         Most rows in a batch.
+    max_packed : int
+        Most tokens of prompts packed into one row, whose cost grows with the square of its length.
+    order_seed : int, optional
+        Take inputs in this seed's random order in place of their length's: another composition of batches.
     """
 
     max_tokens: int = 4096
     max_padding: float = 0.0
     min_rows: int = 4
     max_rows: int = 1024
+    max_packed: int = 512
+    order_seed: int | None = None
 
     @classmethod
     def for_device(cls, device: str, max_tokens: int | None = None) -> BatchPolicy:
@@ -61,11 +68,16 @@ class BatchPolicy:
         length. An accelerator wants large batches, and takes a little padding for them.
         """
         if device == "cpu":
-            return cls(max_tokens=max_tokens or 4096)
-        return cls(max_tokens=max_tokens or 32768, max_padding=0.02, min_rows=16)
+            return cls(max_tokens=max_tokens or 4096, max_packed=max_tokens or 512)
+        return cls(max_tokens=max_tokens or 32768, max_padding=0.02, min_rows=16, max_packed=max_tokens or 4096)
+
+    def shuffled(self, seed: int) -> BatchPolicy:
+        """Return a policy whose batches mix lengths, in an order that `seed` decides."""
+        return replace(self, max_padding=1.0, max_rows=min(self.max_rows, 32), order_seed=seed)
 
     def describe(self) -> str:
-        return f"tokens<={self.max_tokens},padding<={self.max_padding:g},rows<={self.max_rows}"
+        order = "" if self.order_seed is None else f",order=random {self.order_seed}"
+        return f"tokens<={self.max_tokens},padding<={self.max_padding:g},rows<={self.max_rows}{order}"
 
 
 def plan_batches(shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]]:
@@ -81,17 +93,19 @@ def plan_batches(shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]
     Returns
     -------
     list of list of int
-        Positions in `shapes`, each exactly once; longest batch first. The plan depends on nothing but the
-        shapes and the policy, so that every process makes the same one.
+        Positions in `shapes`, each exactly once; longest batch first, unless the policy shuffles. The plan depends
+        on nothing but the shapes and the policy, so that every process makes the same one.
     """
     order = sorted(range(len(shapes)), key=lambda i: (-shapes[i].width, -shapes[i].n_tokens, i))
+    if policy.order_seed is not None:
+        random.Random(policy.order_seed).shuffle(order)
     batches: list[list[int]] = []
     current: list[int] = []
     width = sequences = real = 0
     for i in order:
         shape = shapes[i]
         if current:
-            computed = width * (sequences + shape.n_sequences)
+            computed = max(width, shape.width) * (sequences + shape.n_sequences)
             padding = 1 - (real + shape.n_tokens) / computed if computed else 0.0
             if (
                 computed > policy.max_tokens
@@ -102,6 +116,7 @@ def plan_batches(shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]
                 current = []
         if not current:
             width, sequences, real = shape.width, 0, 0
+        width = max(width, shape.width)
         current.append(i)
         sequences += shape.n_sequences
         real += shape.n_tokens

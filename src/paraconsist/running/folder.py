@@ -22,7 +22,9 @@ def content_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Paths of one run: ``run.json``, ``store/``, ``predictions/`` and ``texts/<set>.parquet``, ``results.json``."""
+    """Paths of one run: ``run.json``, ``store/``, ``predictions/<set>.parquet``,
+    ``texts/<set>.parquet``, ``results.json``.
+    """
 
     path: Path
 
@@ -43,6 +45,9 @@ class RunFolder:
 
     def texts_file(self, set_file_name: str) -> Path:
         return self.path / "texts" / f"{set_file_name}.parquet"
+
+    def noise_file(self, set_file_name: str) -> Path:
+        return self.path / "noise" / f"{set_file_name}.parquet"
 
     def predictions_files(self) -> list[Path]:
         return sorted((self.path / "predictions").glob("*.parquet"))
@@ -85,7 +90,7 @@ class RunFolder:
         self.update_run({"models": {task: dict(identity) for task, identity in models.items()}})
 
     def _delete_run(self) -> None:
-        for part in (self.store, self.path / "predictions", self.path / "texts"):
+        for part in (self.store, self.path / "predictions", self.path / "texts", self.path / "noise"):
             if part.exists():
                 shutil.rmtree(part)
         self.results_file.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from accelerate import Accelerator, InitProcessGroupKwargs
@@ -21,6 +21,7 @@ from paraconsist.running.progress import ProgressBar
 from paraconsist.running.sources import BucketSet
 from paraconsist.running.store import ShardWriter, Store
 from paraconsist.tasks import ModelInput
+from paraconsist.tasks.prompts_answers import Written
 
 if TYPE_CHECKING:
     from paraconsist.models import Classifier, Prepared
@@ -29,8 +30,9 @@ __all__ = ["LoopStatistics", "compute", "main_first", "start_accelerator"]
 
 T = TypeVar("T")
 Choices = tuple[ModelInput, ...]
-#: Input ids, and their probabilities, shape (n, n_labels).
-Finished = tuple[Sequence[str], Any]
+Plan = list[list[int]]
+#: Input ids, and their probabilities, shape (n, n_labels), or what the model wrote for each.
+Finished = tuple[Sequence[str], torch.Tensor | list[Written]]
 
 _MOST_WORKERS = 4
 
@@ -128,15 +130,23 @@ def compute(
     finished = store.finished()
     accelerator.wait_for_everyone()  # nobody writes before everybody has read
     pending = [input_id for input_id in inputs if input_id not in finished]
-    local = _prepare_share(model, [inputs[i] for i in pending], accelerator)
+    local: dict[int, Prepared] = {}
+    refused: InputError | None = None
+    try:
+        local = _prepare_share(model, [inputs[i] for i in pending], accelerator)
+    except InputError as found:
+        refused = found
+    _raise_together(refused, accelerator)
     shapes = _all_shapes(local, len(pending), accelerator)
     n_ranks = accelerator.num_processes
     policy = replace(policy, max_rows=max(1, min(policy.max_rows, math.ceil(len(pending) / n_ranks))))
     if not model.pads:
         policy = replace(policy, max_padding=1.0)
-    batches = plan_batches(shapes, policy)
+    batches = _plan(model, [inputs[i] for i in pending], shapes, policy)
     mine = deal(batches, accelerator.process_index, n_ranks)
-    model.module.to(accelerator.device).eval()
+    if not getattr(model.module, "hf_device_map", None):  # else the weights are spread over the devices already
+        model.module.to(accelerator.device)
+    model.module.eval()
     started = time.perf_counter()
     problem: InputError | None = None
     try:
@@ -148,11 +158,11 @@ def compute(
             def finish(batch: list[int]) -> list[Finished]:
                 absent = [i for i in batch if i not in local]
                 local.update(zip(absent, model.prepare([inputs[pending[i]] for i in absent]), strict=True))
-                return list(_probabilities(model, [pending[i] for i in batch], [local.pop(i) for i in batch]))
+                return list(_results(model, [pending[i] for i in batch], [local.pop(i) for i in batch]))
 
             for parts in _in_turn(finish, mine, _n_workers(model, accelerator)):
-                for ids, probabilities in parts:
-                    _keep(ids, probabilities, shard)
+                for ids, results in parts:
+                    _keep(ids, results, shard)
                     bar.advance(len(ids) * n_ranks)
     except InputError as found:
         problem = found
@@ -165,6 +175,12 @@ def compute(
         seconds=time.perf_counter() - started,
         n_ranks=n_ranks,
     )
+
+
+def _plan(model: Classifier, inputs: Sequence[Choices], shapes: Sequence[Shape], policy: BatchPolicy) -> Plan:
+    from paraconsist.models.classifier import PlansBatches
+
+    return model.plan(inputs, shapes, policy) if isinstance(model, PlansBatches) else plan_batches(shapes, policy)
 
 
 def _raise_together(problem: InputError | None, accelerator: Accelerator) -> None:
@@ -228,22 +244,31 @@ def _in_turn(
         pool.shutdown(cancel_futures=True)
 
 
-def _keep(ids: Sequence[str], probabilities: Any, shard: ShardWriter) -> None:
-    finite = torch.isfinite(probabilities).all(dim=-1)
+def _keep(ids: Sequence[str], results: torch.Tensor | list[Written], shard: ShardWriter) -> None:
+    if isinstance(results, list):
+        shard.append(ids, results)
+        return
+    finite = torch.isfinite(results).all(dim=-1)
     if not bool(finite.all()):
         bad = ids[int((~finite).nonzero()[0])]
         raise InputError(
             f"run: the model returned numbers that are not finite for input {bad}. Its weights may be "
             "damaged, or its numbers pass the range of --dtype: try float32."
         )
-    shard.append(ids, probabilities.tolist())
+    shard.append(ids, results.tolist())
 
 
-def _probabilities(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]) -> Iterator[Finished]:
-    """Yield probabilities for a batch, in halves (and halves of halves) where memory does not suffice."""
+def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]) -> Iterator[Finished]:
+    """Yield the results of a batch, in halves (and halves of halves) where memory does not suffice."""
+    from paraconsist.models.classifier import WritesAnswers
+
+    results: torch.Tensor | list[Written]
     try:
         with torch.inference_mode():
-            probabilities = torch.softmax(model.logits(prepared).double(), dim=-1).cpu()
+            if isinstance(model, WritesAnswers):
+                results = model.write(prepared)
+            else:
+                results = torch.softmax(model.logits(prepared).double(), dim=-1).cpu()
     except (RuntimeError, MemoryError) as problem:
         if not (isinstance(problem, MemoryError) or should_reduce_batch_size(problem)):
             raise
@@ -254,8 +279,8 @@ def _probabilities(model: Classifier, ids: Sequence[str], prepared: Sequence[Pre
             ) from None
         clear_device_cache()
     else:
-        yield ids, probabilities
+        yield ids, results
         return
     half = len(ids) // 2
-    yield from _probabilities(model, ids[:half], prepared[:half])
-    yield from _probabilities(model, ids[half:], prepared[half:])
+    yield from _results(model, ids[:half], prepared[:half])
+    yield from _results(model, ids[half:], prepared[half:])

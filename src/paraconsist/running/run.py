@@ -13,16 +13,16 @@ from paraconsist.predictions import write_predictions
 from paraconsist.running.assemble import predictions_table, run_metadata, texts_table
 from paraconsist.running.batching import BatchPolicy
 from paraconsist.running.folder import RunFolder, content_identity
-from paraconsist.running.loop import LoopStatistics, compute, main_first, start_accelerator
 from paraconsist.running.multiprocess import end_with_launcher
 from paraconsist.running.sources import BucketSet
 from paraconsist.running.store import Store
 
 if TYPE_CHECKING:
-    from paraconsist.models import Classifier
-    from paraconsist.tasks import Task
+    from paraconsist.models import Classifier, LabelMap
+    from paraconsist.running.loop import LoopStatistics
+    from paraconsist.running.store import Result
 
-__all__ = ["RunOptions", "RunReport", "run"]
+__all__ = ["RunOptions", "RunReport", "group_sets", "label_map_of", "run", "write_set"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class RunOptions:
         Delete an earlier run in `output`.
     texts : bool
         Keep the texts of each set in the run folder, for reports; predictions files never hold them.
+    noise_floor : int
+        How often to ask the originals again in another batch composition.
     """
 
     output: Path
@@ -57,6 +59,7 @@ class RunOptions:
     seed: int = 0
     overwrite: bool = False
     texts: bool = True
+    noise_floor: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class RunReport:
 
 
 def run(
-    load_model: Callable[[str, Task], Classifier],
+    load_model: Callable[[str, Sequence[BucketSet]], Classifier],
     load_sets: Callable[[], Mapping[str, Sequence[BucketSet]]],
     options: RunOptions,
 ) -> RunReport:
@@ -79,7 +82,7 @@ def run(
     Parameters
     ----------
     load_model : callable
-        Model (a Hub id or a folder) and task -> the classifier that answers it.
+        Model (a Hub id or a folder) and the sets of one task -> the classifier that answers them.
     load_sets : callable
         Returns model -> its sets; called on the main process first, so that data are prepared once.
     options : RunOptions
@@ -95,13 +98,17 @@ def run(
     InputError
         For unusable models, sets, label names or folders; on every process alike.
     """
+    from paraconsist.running.loop import compute, main_first, start_accelerator
+
     end_with_launcher()
     accelerator = start_accelerator(device=options.device)
     started = time.time()
     policy = BatchPolicy.for_device(accelerator.device.type, options.batch_tokens)
-    groups = _group(main_first(accelerator, load_sets))
-    models = {name: load_model(model, group[0].task) for name, (model, group) in groups.items()}
-    label_maps = {s.name: _label_map(models[name], s, options) for name, (_, group) in groups.items() for s in group}
+    groups = group_sets(main_first(accelerator, load_sets))
+    models = {name: load_model(model, group) for name, (model, group) in groups.items()}
+    label_maps = {
+        s.name: label_map_of(models[name].label_names, s, options) for name, (_, group) in groups.items() for s in group
+    }
     folder = RunFolder(options.output)
     identities = {name: dict(model.identity) for name, model in models.items()}
     main_first(
@@ -115,28 +122,34 @@ def run(
         identity = {"model": content_identity(identities[name]), "task": task.name, "template_hash": task.template_hash}
         store = Store(folder.store, identity)
         statistics[name] = compute(models[name], group, store, accelerator, policy)
+        if options.noise_floor:
+            from paraconsist.running.noise import ask_again
+
+            ask_again(
+                models[name],
+                group,
+                folder,
+                identity,
+                label_maps,
+                accelerator,
+                policy,
+                n_repeats=options.noise_floor,
+            )
         if not accelerator.is_main_process:
             continue
         finished = store.finished()
         for bucket_set in group:
-            files[bucket_set.name] = folder.predictions_file(bucket_set.file_name)
-            metadata = run_metadata(
+            files[bucket_set.name] = write_set(
+                folder,
                 bucket_set,
-                identities[name],
+                finished,
                 label_maps[bucket_set.name],
+                identities[name],
+                options,
                 n_processes=accelerator.num_processes,
                 batch_policy=policy.describe(),
                 device=accelerator.device.type,
-                seed=options.seed,
-                measures=list(bucket_set.measures),
             )
-            table = predictions_table(bucket_set, finished, label_maps[bucket_set.name])
-            write_predictions(files[bucket_set.name], table, metadata)
-            if options.texts:
-                texts = folder.texts_file(bucket_set.file_name)
-                texts.parent.mkdir(exist_ok=True)
-                said = {"format": "paraconsist-texts-1", "set": bucket_set.name}
-                write_predictions(texts, texts_table(bucket_set), said)
     if accelerator.is_main_process:
         folder.update_run(_said(identities, statistics, files, started))
     accelerator.wait_for_everyone()
@@ -144,7 +157,28 @@ def run(
     return RunReport(folder, files, statistics, accelerator.is_main_process)
 
 
-def _group(sets: Mapping[str, Sequence[BucketSet]]) -> dict[str, tuple[str, list[BucketSet]]]:
+def write_set(
+    folder: RunFolder,
+    bucket_set: BucketSet,
+    finished: Mapping[str, Result],
+    label_map: LabelMap,
+    identity: Mapping[str, Any],
+    options: RunOptions,
+    **said: Any,
+) -> Path:
+    """Write a set's predictions file from what the store holds, and its texts beside it; `said` joins the metadata."""
+    path = folder.predictions_file(bucket_set.file_name)
+    said |= {"seed": options.seed, "measures": list(bucket_set.measures)}
+    metadata = run_metadata(bucket_set, identity, label_map, **said)
+    write_predictions(path, predictions_table(bucket_set, finished, label_map), metadata)
+    if options.texts:
+        texts = folder.texts_file(bucket_set.file_name)
+        texts.parent.mkdir(exist_ok=True)
+        write_predictions(texts, texts_table(bucket_set), {"format": "paraconsist-texts-1", "set": bucket_set.name})
+    return path
+
+
+def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> dict[str, tuple[str, list[BucketSet]]]:
     """Return name -> (model, sets of one task): what one pass of the loop computes.
 
     The name is the task's, and the model's before it where several models answer one task.
@@ -163,10 +197,11 @@ def _group(sets: Mapping[str, Sequence[BucketSet]]) -> dict[str, tuple[str, list
     }
 
 
-def _label_map(model: Classifier, bucket_set: BucketSet, options: RunOptions) -> Any:
+def label_map_of(label_names: Sequence[str], bucket_set: BucketSet, options: RunOptions) -> LabelMap:
+    """From a model's labels to a set's."""
     from paraconsist.models.labels import resolve_label_map
 
-    return resolve_label_map(model.label_names, bucket_set.label_names, options.label_map, rule=options.label_rule)
+    return resolve_label_map(label_names, bucket_set.label_names, options.label_map, rule=options.label_rule)
 
 
 def _said(

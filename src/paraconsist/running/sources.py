@@ -177,7 +177,9 @@ def _from_datasets(source: str, config: str | None, *, task: str | None, split: 
             remedy=f"The package's sets are {', '.join(sorted(BUILDERS))}, each with a config after a colon.",
         )
     try:
-        rows = load_dataset(source, config, split=split)
+        # the cache of datasets knows a folder by its name: one that was written anew would be served as it was
+        mode = "reuse_cache_if_exists" if Path(source).is_dir() else "reuse_dataset_if_exists"
+        rows = load_dataset(source, config, split=split, download_mode=mode)
     except (OSError, ValueError, DatasetsError) as problem:
         said = str(problem.__cause__ or problem).strip() or type(problem).__name__
         raise input_error(
@@ -193,7 +195,7 @@ def _from_datasets(source: str, config: str | None, *, task: str | None, split: 
         name=f"{Path(source).name}:{config}" if config else Path(source).name,
         task=task,
         label_names=tuple(label.names) if isinstance(label, ClassLabel) else None,
-        fingerprint=rows._fingerprint,
+        fingerprint=None if Path(source).is_dir() else rows._fingerprint,
     )
 
 

@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from paraconsist.errors import InputError, input_error
+from paraconsist.tasks.prompts_answers import Written
 
 try:
     import fcntl
@@ -29,7 +30,10 @@ except ImportError:  # Windows has no such locks: two runs into one folder go un
 else:
     _LOCKS = True
 
-__all__ = ["ShardWriter", "Store", "store_key"]
+__all__ = ["Result", "ShardWriter", "Store", "store_key"]
+
+#: Probabilities over the model's labels, or an answer that the model wrote.
+Result = list[float] | Written
 
 
 def store_key(identity: Mapping[str, Any]) -> str:
@@ -62,8 +66,8 @@ class Store:
             partial.write_text(json.dumps(self._identity, indent=2, sort_keys=True, default=str) + "\n")
             partial.replace(said)
 
-    def finished(self) -> dict[str, list[float]]:
-        """Read every shard: input id -> probabilities over the model's labels.
+    def finished(self) -> dict[str, Result]:
+        """Read every shard: input id -> probabilities over the model's labels, or what the model wrote.
 
         A last line without its newline is a write that a kill cut short: it is passed over here, and cut
         off when the shard is next opened for writing.
@@ -73,7 +77,7 @@ class Store:
         InputError
             If a whole line is damaged, or two shards hold different values for one input.
         """
-        found: dict[str, list[float]] = {}
+        found: dict[str, Result] = {}
         for shard in sorted(self.folder.glob("rank-*.jsonl")):
             _read_shard(shard, found)
         return found
@@ -96,11 +100,11 @@ class ShardWriter:
             os.close(self._descriptor)
             raise
 
-    def append(self, input_ids: Sequence[str], probabilities: Iterable[Sequence[float]]) -> None:
+    def append(self, input_ids: Sequence[str], results: Iterable[Sequence[float] | Written]) -> None:
         """Write a batch, in one call to the operating system, before returning."""
         lines = [
-            json.dumps({"input_id": input_id, "probabilities": list(row)}) + "\n"
-            for input_id, row in zip(input_ids, probabilities, strict=True)
+            json.dumps({"input_id": input_id, **_record(result)}) + "\n"
+            for input_id, result in zip(input_ids, results, strict=True)
         ]
         self._write("".join(lines).encode())
 
@@ -137,19 +141,25 @@ class ShardWriter:
         self.close()
 
 
-def _read_shard(shard: Path, found: dict[str, list[float]]) -> None:
+def _record(result: Sequence[float] | Written) -> dict[str, Any]:
+    return result._asdict() if isinstance(result, Written) else {"probabilities": list(result)}
+
+
+def _read_shard(shard: Path, found: dict[str, Result]) -> None:
     data = shard.read_bytes()
     whole = data[: data.rfind(b"\n") + 1]
     for number, line in enumerate(whole.splitlines(), start=1):
         try:
             record = json.loads(line)
-            input_id, probabilities = record["input_id"], record["probabilities"]
+            input_id = record["input_id"]
+            written = "raw_output" in record
+            result = Written(record["label"], record["raw_output"]) if written else record["probabilities"]
         except (ValueError, KeyError, TypeError):
             raise InputError(
                 f"run: shard {shard} is damaged at line {number}. Delete that line (its input is computed "
                 "again) or start a new run folder."
             ) from None
-        if found.setdefault(input_id, probabilities) != probabilities:
+        if found.setdefault(input_id, result) != result:
             raise InputError(
                 f"run: shard {shard} holds a second, different value for input {input_id} at line {number}. "
                 "Two runs may have written into one folder; start a new run folder."

@@ -26,7 +26,9 @@ from paraconsist.scoring.alignment import ROW_ID, Aligned, align
 from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
 from paraconsist.scoring.measures import MEASURES, default_measures
 from paraconsist.scoring.pairing import partners
+from paraconsist.scoring.score import data_of
 from paraconsist.scoring.unparsed import apply_policy
+from paraconsist.signatures import parse_signature
 
 __all__ = ["CompareOptions", "ModelPair", "SetComparison", "compare"]
 
@@ -173,6 +175,7 @@ def _common_sets(models: Mapping[str, Mapping[str, Predictions]]) -> list[str]:
     return common
 
 
+_Difference = ConsistencyDifferenceResult | InconsistencyDifferenceResult
 _Pair = tuple[tuple[str, str], str, ConsistencyDifferenceResult | InconsistencyDifferenceResult]
 
 
@@ -197,8 +200,9 @@ def _one_set(
         raise input_error("compare", "measure", f"be one of {', '.join(MEASURES)}", got=unknown[0])
     names = list(aligned.rows)
     chosen = [(names[0], other) for other in names[1:]] if options.against_first else list(combinations(names, 2))
+    data = data_of(next(iter(found.values())).metadata)
     pairs: list[_Pair] = [
-        (who, measure, _compare(measure, aligned.rows[who[0]], aligned.rows[who[1]], options))
+        (who, measure, _signed(_compare(measure, aligned.rows[who[0]], aligned.rows[who[1]], options), options, data))
         for measure in measures
         for who in chosen
     ]
@@ -218,9 +222,7 @@ def _columns(predictions: Predictions, options: CompareOptions) -> _Columns:
     return _Columns(replace(named, confidence=None, probabilities=()), predictions.table.column_names)
 
 
-def _compare(
-    measure: str, first: Rows, second: Rows, options: CompareOptions
-) -> ConsistencyDifferenceResult | InconsistencyDifferenceResult:
+def _compare(measure: str, first: Rows, second: Rows, options: CompareOptions) -> _Difference:
     settings: dict[str, Any] = {
         "confidence_level": options.confidence_level,
         "n_permutations": options.n_permutations,
@@ -247,6 +249,12 @@ def _compare(
         groups=None if first.groups is None else first.groups[targets[0]],
         **settings,
     )
+
+
+def _signed(result: _Difference, options: CompareOptions, data: str | None) -> _Difference:
+    """Return the result with the policy for unparsed answers and the set in its signature."""
+    more = {} if data is None else {"data": data}
+    return replace(result, signature=str(parse_signature(result.signature).but(unparsed=options.unparsed, **more)))
 
 
 def _violations(measure: str, rows: Rows) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_] | None]:

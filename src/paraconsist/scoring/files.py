@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from paraconsist.errors import input_error
 from paraconsist.predictions import Predictions, read_predictions
+from paraconsist.scoring.noise import noise_file_of, score_noise
 from paraconsist.scoring.score import ScoreOptions, score
 
 __all__ = ["score_folder"]
@@ -47,6 +48,9 @@ def score_folder(files: Sequence[Path], options: ScoreOptions, *, training: pa.T
                 got=[p.metadata.get("model", {}).get("model") for p in (predictions, test)],
             )
         results[name] = score(predictions, options, test=test, training=training)
+        again = noise_file_of(path)
+        if again is not None and "paraphrastic_consistency" in results[name]["measures"]:
+            results[name]["noise_floor"] = score_noise(predictions, again, options.columns, **options.intervals)
     if not results:
         raise input_error(
             "score",

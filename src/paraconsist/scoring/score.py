@@ -26,7 +26,7 @@ from paraconsist.scoring.training_overlap import training_overlap
 from paraconsist.scoring.unparsed import POLICIES, apply_policy
 from paraconsist.signatures import parse_signature
 
-__all__ = ["ScoreOptions", "majority_rate", "score"]
+__all__ = ["ScoreOptions", "data_of", "majority_rate", "score"]
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def score(
     names = _measures(options, said.get("measures"), rows)
     kept, n_dropped = apply_policy(rows, options.unparsed)
     test_kept = None if test_rows is None else apply_policy(test_rows, "wrong")[0]
-    data = _data(said)
+    data = data_of(said)
     measures = {name: _score(name, kept, options, test_kept, data) for name in names}
     warnings = row_alarms(
         rows,
@@ -171,7 +171,7 @@ def _score(name: str, rows: Rows, options: ScoreOptions, test: Rows | None, data
     return found
 
 
-def _data(said: Mapping[str, Any]) -> str | None:
+def data_of(said: Mapping[str, Any]) -> str | None:
     """Return the bucket set and its revision for the signature, where the file knows them."""
     name = said.get("set")
     if name is None:

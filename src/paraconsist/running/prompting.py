@@ -1,0 +1,276 @@
+"""From the options of a run to the prompt of a set: template by name or file, examples from sets or files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from paraconsist.errors import input_error
+from paraconsist.tasks import Task
+from paraconsist.tasks.prompts import Example, Prompt, PromptTemplate, template_from_mapping
+from paraconsist.tasks.prompts_catalogue import default_template, get_template
+from paraconsist.tasks.prompts_examples import draw_examples
+
+if TYPE_CHECKING:
+    from paraconsist.models.prompted import PromptSettings
+    from paraconsist.running.sources import BucketSet
+
+__all__ = [
+    "AskOptions",
+    "Pool",
+    "PromptOptions",
+    "load_pools",
+    "make_prompt",
+    "prompt_for",
+    "read_template",
+    "settings_for",
+]
+
+_TEMPLATE_ENDINGS = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True)
+class PromptOptions:
+    """What a command line says about prompts.
+
+    Attributes
+    ----------
+    template : str, optional
+        A template's name, or a YAML file; by default the one for the task and the set's labels.
+    shots : int, optional
+        Solved examples in the prompt; by default none.
+    examples : sequence of str
+        Sets or files to draw them from, evenly.
+    split : str
+        The split of `examples`; where a set has no such split, its only one.
+    seed : int
+        Of the draw.
+    data_dir : str, optional
+        Mirror in place of downloads.
+    """
+
+    template: str | None = None
+    shots: int | None = None
+    examples: Sequence[str] = ()
+    split: str = "train"
+    seed: int = 0
+    data_dir: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.examples and not self.shots:
+            raise input_error("run", "shots", "be 1 or more where --examples are given", got=self.shots)
+        if self.shots and not self.examples:
+            raise input_error(
+                "run",
+                "examples",
+                f"say where to draw {self.shots} examples from",
+                remedy="Give --examples SET or FILE; repeat it to draw evenly from several.",
+            )
+
+
+@dataclass(frozen=True)
+class AskOptions:
+    """What a command line says about how language models are asked; None where it says nothing.
+
+    Attributes
+    ----------
+    prompts : PromptOptions
+    scoring, normalize, chat, max_new_tokens, device_map
+        As in `paraconsist.models.prompted.PromptSettings`.
+    """
+
+    prompts: PromptOptions
+    scoring: str | None = None
+    normalize: str | None = None
+    chat: bool = False
+    max_new_tokens: int | None = None
+    device_map: str | None = None
+
+    def check_used(self, model: Any) -> None:
+        """Refuse options for prompts that the loaded model, a classifier, would pass over.
+
+        Raises
+        ------
+        InputError
+            Naming the first such option.
+        """
+        from paraconsist.models.prompted import PromptedModel
+
+        if isinstance(model, PromptedModel):
+            return
+        said = {"template": self.prompts.template, "shots": self.prompts.shots, **vars(self)}
+        for name, value in said.items():
+            if name != "prompts" and value not in (None, False, 0):
+                raise input_error(
+                    "run",
+                    name,
+                    "be given only with causal and sequence-to-sequence models",
+                    got=value,
+                    remedy="This model is a classifier with a trained head: it takes no prompt.",
+                )
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Rows to draw examples from."""
+
+    task: Task
+    label_names: tuple[str, ...]
+    examples: tuple[Example, ...]
+
+
+def load_pools(options: PromptOptions) -> list[Pool]:
+    """Read the sets and files that examples are drawn from."""
+    from paraconsist.running.sources import load_bucket_set
+
+    pools = []
+    for spec in options.examples:
+        path = Path(spec)
+        if path.is_file():
+            rows = _file_rows(path)
+        else:
+            rows = load_bucket_set(spec, data_dir=options.data_dir, split=_split_of(spec, options.split))
+        columns = {c: rows.table[c].to_pylist() for c in (*rows.task.columns, "label")}
+        examples = [
+            Example(dict(zip(rows.task.columns, texts, strict=True)), rows.label_names[label])
+            for *texts, label in zip(*columns.values(), strict=True)
+            if label >= 0
+        ]
+        pools.append(Pool(rows.task, rows.label_names, tuple(examples)))
+    return pools
+
+
+def _file_rows(path: Path) -> BucketSet:
+    """Rows of a file that need be no bucket set: columns and labels are checked as those of one."""
+    from paraconsist.predictions import read_table
+    from paraconsist.running.sources import bucket_set_from_table, declared_label_names
+
+    table = read_table(path, function="run", parameter="examples")
+    for column in ("bucket_id", "group_id", "role", "allowed_labels", "example_id"):
+        if column in table.column_names:
+            table = table.drop_columns(column)
+    table = table.append_column("bucket_id", pa.array([str(i) for i in range(table.num_rows)]))
+    return bucket_set_from_table(table, name=path.stem, label_names=declared_label_names(table))
+
+
+def _split_of(spec: str, wanted: str) -> str:
+    """The wanted split of a set, or the only one it has."""
+    from paraconsist.dataset_builders import BUILDERS, builder_class
+
+    name, _, config = spec.partition(":")
+    if name in BUILDERS:
+        for known in builder_class(name).BUILDER_CONFIGS:
+            if known.name == config and len(known.counts) == 1:
+                return str(next(iter(known.counts)))
+    return wanted
+
+
+def make_prompt(
+    options: PromptOptions, pools: Sequence[Pool], task: Task, label_names: Sequence[str], asked: Collection[str]
+) -> Prompt:
+    """Put together the prompt for sets of one task and one list of label names.
+
+    Parameters
+    ----------
+    options : PromptOptions
+    pools : sequence of Pool
+        From `load_pools`.
+    task : Task
+    label_names : sequence of str
+        The sets' labels.
+    asked : collection of str
+        Input ids that the model will be asked: they are never examples.
+
+    Raises
+    ------
+    InputError
+        If template, examples and labels do not fit each other.
+    """
+    template = read_template(options.template, task, label_names)
+    fitting = [pool for pool in pools if pool.task == task]
+    if options.shots and len(fitting) < len(pools):
+        other = next(pool.task.name for pool in pools if pool.task != task)
+        raise input_error("run", "examples", f"be of task {task.name}, as the sets are", got=other)
+    renamed = [_with_labels_of(template, pool) for pool in fitting]
+    return Prompt(template, draw_examples(task, renamed, options.shots or 0, seed=options.seed, exclude=asked))
+
+
+def settings_for(group: Sequence[BucketSet], options: AskOptions, pools: Sequence[Pool]) -> PromptSettings:
+    """How a language model is asked the sets of a group, which are of one task.
+
+    Raises
+    ------
+    InputError
+        If the sets have different labels, or the options do not fit them.
+    """
+    from paraconsist.models.prompted import PromptSettings
+
+    prompt = prompt_for(group, options.prompts, pools)
+    if options.scoring == "generate" and options.normalize is not None:
+        raise input_error("run", "normalize", "be given only with --scoring label", got=options.normalize)
+    if options.scoring != "generate" and options.max_new_tokens is not None:
+        raise input_error("run", "max_new_tokens", "be given only with --scoring generate", got=options.max_new_tokens)
+    given = {name: value for name, value in vars(options).items() if name != "prompts" and value is not None}
+    return PromptSettings(prompt, **given)
+
+
+def prompt_for(group: Sequence[BucketSet], options: PromptOptions, pools: Sequence[Pool]) -> Prompt:
+    """Put together the prompt for the sets of a group, which are of one task.
+
+    Raises
+    ------
+    InputError
+        If the sets have different labels, or the options do not fit them.
+    """
+    label_names = group[0].label_names
+    if options.template is None:
+        for other in group:
+            if len(other.label_names) != len(label_names):
+                raise input_error(
+                    "run",
+                    "template",
+                    f"be given where sets of one task have different labels, as {group[0].name} and {other.name}",
+                    remedy="Give --template and --label-map, or run the sets apart.",
+                )
+    asked = {input_id for bucket_set in group for input_id in bucket_set.table["input_id"].to_pylist()}
+    return make_prompt(options, pools, group[0].task, label_names, asked)
+
+
+def read_template(given: str | None, task: Task, label_names: Sequence[str]) -> PromptTemplate:
+    """Return the template that a name or a file stands for, or the default one."""
+    if given is None:
+        return default_template(task, label_names)
+    path = Path(given)
+    if path.suffix.lower() not in _TEMPLATE_ENDINGS and not path.is_file():
+        return get_template(given, task)
+    import yaml
+
+    try:
+        # every scalar as the text that stands there: `yes` and `1` are label words, not truth values and numbers
+        said: Any = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+    except (OSError, UnicodeDecodeError) as problem:
+        raise input_error("run", "template", "be a file that can be read", got=given, remedy=f"{problem}.") from None
+    except yaml.YAMLError as problem:
+        first = " ".join(str(problem).split())
+        raise input_error("run", "template", "be a readable YAML file", got=given, remedy=f"{first}.") from None
+    return template_from_mapping(said, name=path.stem, task=task)
+
+
+def _with_labels_of(template: PromptTemplate, pool: Pool) -> tuple[Example, ...]:
+    """A pool's examples under the template's own label names, which are matched as a model's are."""
+    from paraconsist.models.labels import resolve_label_map
+
+    mapped = resolve_label_map(pool.label_names, template.label_names, _two_way(pool.label_names, template.labels))
+    names = {name: template.label_names[to] for name, to in zip(pool.label_names, mapped.targets, strict=True)}
+    return tuple(Example(example.values, names[example.label]) for example in pool.examples)
+
+
+def _two_way(pool: Sequence[str], template: Mapping[str, str]) -> dict[str, str] | None:
+    """What is neither entailed is not entailed: the one many-to-one map that needs no asking."""
+    if set(template) == {"entailment", "not_entailment"} and "neutral" in pool:
+        return {name: "not_entailment" for name in pool if name != "entailment"}
+    return None
