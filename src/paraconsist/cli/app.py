@@ -16,18 +16,24 @@ import click
 import typer
 
 from paraconsist import __version__
+from paraconsist.cli.adversarial import adversarial
+from paraconsist.cli.artifacts import artifacts
 from paraconsist.cli.build import build
 from paraconsist.cli.compare import compare
 from paraconsist.cli.demo import demo
 from paraconsist.cli.gate import gate
 from paraconsist.cli.ie_test import ie_test
 from paraconsist.cli.listing import list_
+from paraconsist.cli.paraphrase import paraphrase
 from paraconsist.cli.perturb import perturb
 from paraconsist.cli.plan import plan
 from paraconsist.cli.push import push
 from paraconsist.cli.report import report
 from paraconsist.cli.run import run
 from paraconsist.cli.score import score
+from paraconsist.cli.select import select
+from paraconsist.cli.sensitivity import sensitivity
+from paraconsist.cli.sweep import sweep
 from paraconsist.cli.train import train
 from paraconsist.cli.transform import transform
 from paraconsist.errors import InputError, input_error
@@ -54,12 +60,18 @@ for _name, _command in (
     ("run", run),
     ("score", score),
     ("compare", compare),
-    ("report", report),
     ("plan", plan),
+    ("report", report),
     ("gate", gate),
-    ("ie-test", ie_test),
     ("perturb", perturb),
+    ("paraphrase", paraphrase),
+    ("sensitivity", sensitivity),
     ("transform", transform),
+    ("ie-test", ie_test),
+    ("select", select),
+    ("artifacts", artifacts),
+    ("sweep", sweep),
+    ("adversarial", adversarial),
     ("push", push),
     ("list", list_),
 ):
@@ -103,6 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except (KeyboardInterrupt, click.Abort, typer.Abort):
         _say("interrupted: what was finished is kept; the same command goes on from there.")
         sys.exit(INTERRUPTED)
+    if code == INTERRUPTED:  # newer typers turn Ctrl-C into an exit code of their own
+        _say("interrupted: what was finished is kept; the same command goes on from there.")
     sys.exit(code if isinstance(code, int) else 0)
 
 

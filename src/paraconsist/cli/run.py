@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paraconsist.cli import endpoint as over
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
+    from paraconsist.models import Classifier
+    from paraconsist.running.prompting import Pool
     from paraconsist.running.run import RunReport
     from paraconsist.running.sources import BucketSet
 
@@ -21,7 +24,9 @@ __all__ = ["quiet_libraries", "run"]
 def run(
     model: Annotated[
         list[str],
-        typer.Option(help="Hub id or folder of a classifier; PATTERN=MODEL, repeated, for a model for some sets."),
+        typer.Option(
+            help="Hub id or folder of a classifier or language model; PATTERN=MODEL, repeated, for one for some sets."
+        ),
     ],
     dataset: Annotated[
         list[str],
@@ -45,7 +50,53 @@ def run(
     batch_tokens: Annotated[int | None, typer.Option(min=1, help="Computed tokens a batch, padding included.")] = None,
     max_length: Annotated[int | None, typer.Option(min=1, help="Cut inputs at this many tokens.")] = None,
     trust_remote_code: Annotated[bool, typer.Option(help="Run code that comes with a Hub model.")] = False,
+    kind: Annotated[
+        str | None, typer.Option(help="classifier, causal or seq2seq; by default what the model's architecture says.")
+    ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option(help="Language models: a prompt template's name, or a YAML file; by default the task's."),
+    ] = None,
+    shots: Annotated[int | None, typer.Option(min=0, help="Language models: solved examples in the prompt.")] = None,
+    examples: Annotated[
+        list[str] | None,
+        typer.Option(help="Set or file to draw them from; repeat to draw evenly from several."),
+    ] = None,
+    example_split: Annotated[str, typer.Option(help="Split of the sets that examples are drawn from.")] = "train",
+    example_seed: Annotated[int, typer.Option(min=0, help="Of the draw of examples.")] = 0,
+    scoring: Annotated[
+        str | None,
+        typer.Option(help="Language models: 'label' (probabilities of the label words) or 'generate' (read answers)."),
+    ] = None,
+    normalize: Annotated[
+        str | None, typer.Option(help="Divide label log-probabilities by: 'none', 'tokens' or 'characters'.")
+    ] = None,
+    chat: Annotated[bool, typer.Option(help="Put the prompt through the tokenizer's chat template.")] = False,
+    max_new_tokens: Annotated[
+        int | None,
+        typer.Option("--max-new-tokens", "--max-tokens", min=1, help="Longest answer with --scoring generate."),
+    ] = None,
+    device_map: Annotated[
+        str | None, typer.Option(help="Language models: 'auto' spreads the weights over the devices there are.")
+    ] = None,
+    endpoint: over.Endpoint = None,
+    api: over.Api = None,
+    concurrency: over.Concurrency = None,
+    api_key_variable: over.KeyVariable = None,
+    timeout: over.Timeout = None,
+    tries: over.Tries = None,
+    request_field: over.RequestField = None,
+    price_input: over.PriceInput = None,
+    price_output: over.PriceOutput = None,
+    texts: Annotated[bool, typer.Option(help="Keep the texts in the run folder, for reports.")] = True,
+    noise_floor: Annotated[
+        int, typer.Option(min=0, help="Ask the originals N times more, in other batches: what flips anyway.")
+    ] = 0,
     split: Annotated[str, typer.Option(help="Split of the sets.")] = "test",
+    input_columns: Annotated[
+        str | None,
+        typer.Option(help="The task's columns that a classifier is shown, with commas; by default as it was trained."),
+    ] = None,
     limit: Annotated[
         list[str] | None, typer.Option(help="Whole buckets up to N rows of every set, or PATTERN=N for some.")
     ] = None,
@@ -62,58 +113,100 @@ def run(
     """Run a model over bucket sets and print its consistency."""
     mapping = _pairs(label_map)
     quiet_libraries()
-    from paraconsist.models import load_model
+    from paraconsist.running.prompting import AskOptions, PromptOptions, load_pools, settings_for
     from paraconsist.running.run import RunOptions
-    from paraconsist.running.run import run as run_sets
     from paraconsist.scoring.score import ScoreOptions
 
+    prompts = PromptOptions(template, shots, examples or (), example_split, example_seed, data_dir)
+    ask = AskOptions(prompts, scoring, normalize, chat, max_new_tokens, device_map)
+    pools: list[Pool] = []
+
     def load_sets() -> Mapping[str, Sequence[BucketSet]]:
+        from paraconsist.running.partial import shown_to
         from paraconsist.running.selection import assign_models, expand_specs, parse_limits
         from paraconsist.running.sources import load_bucket_set
 
         assigned = assign_models(model, expand_specs(dataset))
         if with_test:  # by the same model as the set: the corrected values put the two together
             assigned = {name: _with_test_sets(answered) for name, answered in assigned.items()}
+        pools[:] = load_pools(prompts)
         return {
             name: [
-                load_bucket_set(spec, task=task, data_dir=data_dir, split=split).limited(parse_limits(limit, spec))
+                shown_to(
+                    name,
+                    load_bucket_set(spec, task=task, data_dir=data_dir, split=split).limited(parse_limits(limit, spec)),
+                    input_columns,
+                )
                 for spec in answered
             ]
             for name, answered in assigned.items()
         }
 
-    report = run_sets(
-        lambda name, wanted: load_model(
+    options = RunOptions(
+        output=output,
+        label_map=mapping,
+        label_rule=label_rule,
+        device=device,
+        batch_tokens=batch_tokens,
+        seed=seed,
+        overwrite=overwrite,
+        texts=texts,
+        noise_floor=noise_floor,
+    )
+    scores = ScoreOptions(
+        confidence_level=confidence_level, n_resamples=n_resamples, seed=seed, renormalize=renormalize
+    )
+    remote = {
+        "api": api,
+        "concurrency": concurrency,
+        "api_key_variable": api_key_variable,
+        "timeout": timeout,
+        "tries": tries,
+        "request_field": request_field,
+        "price_input": price_input,
+        "price_output": price_output,
+    }
+    if endpoint is not None:
+        local = {
+            "kind": kind,
+            "revision": revision,
+            "dtype": dtype if dtype != "float32" else None,
+            "device": device,
+            "batch_tokens": batch_tokens,
+            "max_length": max_length,
+            "trust_remote_code": trust_remote_code,
+        }
+        if noise_floor:
+            raise input_error("run", "noise_floor", "not be given with --endpoint", got=noise_floor)
+        if input_columns is not None:
+            raise input_error("run", "input_columns", "not be given with --endpoint", remedy="Use a template.")
+        over.run_over_endpoint(load_sets, ask, pools, options, local=local, url=endpoint, **remote)
+        score_run(output, scores, figures=figures)
+        return
+    over.check_no_endpoint_options(model, **remote)
+    from paraconsist.models import load_model
+    from paraconsist.running.partial import check_partial
+    from paraconsist.running.run import run as run_sets
+
+    def load(name: str, group: Sequence[BucketSet]) -> Classifier:
+        loaded = load_model(
             name,
-            task=wanted,
+            task=group[0].task,
             revision=revision,
             dtype=dtype,
             max_length=max_length,
             trust_remote_code=trust_remote_code,
-        ),
-        load_sets,
-        RunOptions(
-            output=output,
-            label_map=mapping,
-            label_rule=label_rule,
-            device=device,
-            batch_tokens=batch_tokens,
-            seed=seed,
-            overwrite=overwrite,
-        ),
-    )
+            kind=kind,
+            ask=lambda: settings_for(group, ask, pools),
+        )
+        ask.check_used(loaded)
+        check_partial(loaded, input_columns)
+        return loaded
+
+    report = run_sets(load, load_sets, options)
     if report.is_main_process:
         _say_loop(report)
-        score_run(
-            report.folder.path,
-            ScoreOptions(
-                confidence_level=confidence_level,
-                n_resamples=n_resamples,
-                seed=seed,
-                renormalize=renormalize,
-            ),
-            figures=figures,
-        )
+        score_run(report.folder.path, scores, figures=figures)
 
 
 def score_run(folder: Path, options: Any, *, figures: bool = False) -> None:

@@ -263,6 +263,7 @@ def show_results(results: Mapping[str, Any], *, figures: bool = False, markdown:
 
     from paraconsist.reporting.figures import figure_tables
     from paraconsist.reporting.inconsistency import change_tables, inconsistency_tables
+    from paraconsist.reporting.noise import noise_tables
     from paraconsist.reporting.tables import result_tables
     from paraconsist.reporting.unparsed import policy_tables
 
@@ -274,6 +275,7 @@ def show_results(results: Mapping[str, Any], *, figures: bool = False, markdown:
             parts += change_tables(name, result)
     parts += inconsistency_tables(results)
     parts += policy_tables(results)
+    parts += noise_tables(results)
     if figures:
         for name, result in results.items():
             parts += figure_tables(name, result)

@@ -39,11 +39,20 @@ def train(
     label_names: Annotated[
         str | None, typer.Option(help="Labels in order, with commas, in place of the task's own.")
     ] = None,
+    input_columns: Annotated[
+        str | None,
+        typer.Option(help="The task's columns that the model is shown, with commas: a partial-input model."),
+    ] = None,
     drop_unlabelled: Annotated[
         bool, typer.Option(help="Leave out rows without a gold label (empty, '-', -1).")
     ] = False,
     limit: Annotated[int | None, typer.Option(help="Train on a random sample of this many rows.")] = None,
-    limit_seed: Annotated[int, typer.Option(help="Of that sample; --seed does not change it.")] = 0,
+    limit_seed: Annotated[int, typer.Option(help="Of --limit and --share; --seed does not change it.")] = 0,
+    share: Annotated[float | None, typer.Option(help="Train on this share of the rows (0.05), drawn by group.")] = None,
+    group_columns: Annotated[
+        str | None,
+        typer.Option(help="Columns whose rows stay together in --share; by default the task's context."),
+    ] = None,
     head: Annotated[str, typer.Option(help="auto, classification or multiple_choice.")] = "auto",
     batch_size: Annotated[int | None, typer.Option(help="Rows in a step, on each device.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Of AdamW, at its highest.")] = None,
@@ -104,10 +113,13 @@ def train(
         text_column=text_column,
         text_pair_column=text_pair_column,
         label_column=label_column,
-        label_names=None if label_names is None else tuple(n.strip() for n in label_names.split(",")),
+        label_names=_names(label_names),
+        input_columns=_names(input_columns),
         drop_unlabelled=drop_unlabelled,
         limit=limit,
         limit_seed=limit_seed,
+        share=share,
+        group_columns=_names(group_columns),
         head=head,
         batch_size=batch_size,
         learning_rate=learning_rate,
@@ -146,6 +158,11 @@ def train(
     for folder in folders:
         if folder.is_dir() and (folder / "training.json").is_file():
             _conclude(folder, TrainingFolder(folder).read())
+
+
+def _names(given: str | None) -> tuple[str, ...] | None:
+    """Read ``a,b``."""
+    return None if given is None else tuple(name.strip() for name in given.split(","))
 
 
 def _seeds(given: str) -> list[int]:

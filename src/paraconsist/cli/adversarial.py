@@ -1,0 +1,147 @@
+"""``paraconsist adversarial``: train on variants, and compare consistency before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from paraconsist.errors import input_error
+
+__all__ = ["adversarial"]
+
+
+def adversarial(
+    model: Annotated[str, typer.Option(help="bow, a Hub id, or a folder: what is trained.")],
+    train_file: Annotated[Path, typer.Option(help="Training rows: CSV, TSV, JSON Lines or Parquet.")],
+    dataset: Annotated[list[str], typer.Option(help="Set to run, as in `run`; repeat for several.")],
+    columns: Annotated[str, typer.Option(help="Columns of the training rows to change, with commas.")],
+    output: Annotated[Path, typer.Option(help="Folder. The same command goes on with an interrupted one.")],
+    transformation: Annotated[
+        str,
+        typer.Option(
+            help="wordnet_nouns, dictionary, suffix, module:function, paraphrase:rules, or textattack:RECIPE."
+        ),
+    ] = "wordnet_nouns",
+    option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE, of the transformation; repeat.")] = None,
+    dictionary: Annotated[Path | None, typer.Option(help="dictionary: the file of substitutions.")] = None,
+    seeds: Annotated[str, typer.Option(help="Seeds of training, with commas.")] = "0",
+    control: Annotated[
+        bool, typer.Option(help="Also train on as many rows without a new text: those with a variant, twice.")
+    ] = False,
+    task: Annotated[str | None, typer.Option(help="Task of the rows, where their columns do not say.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Named settings of training.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="OPTION=VALUE: an option of `train`; repeat.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="A trial: so many training rows, and rows of each set, at most.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="'cpu', or leave it out for the best there is.")] = None,
+    data_dir: Annotated[str | None, typer.Option(help="Mirror in place of downloads.")] = None,
+    n_resamples: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 1000,
+    n_permutations: Annotated[int, typer.Option(min=1, help="Of the paired permutation test.")] = 10_000,
+) -> None:
+    """Train with and without variants of the training rows, run both, and compare them on the same rows."""
+    from paraconsist.cli.run import quiet_libraries
+
+    quiet_libraries()
+    from paraconsist.running.selection import expand_specs
+    from paraconsist.studies.adversarial import AdversarialOptions
+    from paraconsist.studies.adversarial import adversarial as study
+
+    given = _read(option, "option") | ({} if dictionary is None else {"dictionary": str(dictionary)})
+    try:
+        numbers = [int(seed) for seed in seeds.split(",")]
+    except ValueError:
+        raise input_error("adversarial", "seeds", "be whole numbers with commas between", got=seeds) from None
+    options = AdversarialOptions(
+        output=output,
+        model=model,
+        train_file=train_file,
+        sets=expand_specs(dataset),
+        columns=[column.strip() for column in columns.split(",") if column.strip()],
+        transformation=transformation,
+        transformation_options=given,
+        seeds=numbers,
+        control=control,
+        training=_read(set_, "set") | ({} if task is None else {"task": task}),
+        preset=preset,
+        limit=limit,
+        device=device,
+        data_dir=data_dir,
+        n_resamples=n_resamples,
+        n_permutations=n_permutations,
+    )
+    _show(study(options, say=typer.echo), output)
+
+
+def _show(said: Mapping[str, Any], output: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    for name in dict.fromkeys(entry["set"] for entry in said["comparisons"]):
+        table = Table(title=f"{name}, per cent", title_justify="left", box=None, padding=(0, 2, 0, 0))
+        for label in ("measure", "against", "seed"):
+            table.add_column(label, no_wrap=True)
+        for label in ("other", "after", "difference", "interval", "p"):
+            table.add_column(label, justify="right", no_wrap=True)
+        for entry in said["comparisons"]:
+            if entry["set"] == name:
+                table.add_row(*_line(entry))
+        Console().print(table)
+        for entry in said["over_seeds"]:
+            if entry["set"] == name and entry["n_seeds"] > 1:
+                typer.echo(
+                    f"{_called(entry['measure'])} against {entry['against']}: {100 * entry['difference']:+.1f} over "
+                    f"{entry['n_seeds']} seeds, paired t p {entry['p_value']:.2g}"
+                )
+    typer.echo("p of each seed is of a paired permutation test on the same buckets. tau: lower is better.")
+    if not any(entry["against"] == "repeated" for entry in said["comparisons"]):
+        typer.echo("More rows are also more steps: --control trains as long without a new text.")
+    typer.echo(f"Everything in {output / 'adversarial.json'}.")
+
+
+def _line(entry: Mapping[str, Any]) -> list[str]:
+    after, before = _sides(entry)
+    low, high = entry["confidence_interval"]["difference"]
+    return [
+        _called(entry["measure"]),
+        entry["against"],
+        str(entry["seed"]),
+        f"{100 * before:.1f}",
+        f"{100 * after:.1f}",
+        f"{100 * entry['difference']:+.1f}",
+        f"{100 * low:+.1f} to {100 * high:+.1f}",
+        f"{entry['p_value']:.2g}",
+    ]
+
+
+def _called(measure: str) -> str:
+    """How the table calls a measure."""
+    if measure == "paraphrastic_consistency":
+        return "P_C unb."
+    return "change" if measure == "prediction_change" else f"tau {measure[:3]}."
+
+
+def _sides(entry: Mapping[str, Any]) -> tuple[float, float]:
+    """The two values, wherever the measure's comparison keeps them."""
+    if "value1" in entry:
+        return float(entry["value1"]), float(entry["value2"])
+    key = "paraphrastic_consistency_unbiased"
+    return float(entry["values1"][key]), float(entry["values2"][key])
+
+
+def _read(given: list[str] | None, option: str) -> dict[str, Any]:
+    import yaml
+
+    out: dict[str, Any] = {}
+    for item in given or ():
+        name, equals, value = item.partition("=")
+        if not equals or not name or not value:
+            raise input_error("adversarial", option, "be items of the form NAME=VALUE", got=item)
+        try:
+            out[name.strip().replace("-", "_")] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            out[name.strip().replace("-", "_")] = value
+    return out

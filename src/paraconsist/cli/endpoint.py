@@ -1,0 +1,163 @@
+"""The part of ``paraconsist run`` that asks an endpoint: its options, and what is said afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from paraconsist.errors import input_error
+
+if TYPE_CHECKING:
+    from paraconsist.running.endpoint import EndpointReport
+    from paraconsist.running.prompting import AskOptions, Pool
+    from paraconsist.running.run import RunOptions
+    from paraconsist.running.sources import BucketSet
+
+__all__ = [
+    "Api",
+    "Concurrency",
+    "Endpoint",
+    "KeyVariable",
+    "PriceInput",
+    "PriceOutput",
+    "RequestField",
+    "Timeout",
+    "Tries",
+    "check_no_endpoint_options",
+    "run_over_endpoint",
+]
+
+_PANEL = "Models behind an endpoint"
+
+
+def _option(help: str, **more: Any) -> Any:
+    return typer.Option(help=help, rich_help_panel=_PANEL, **more)
+
+
+Endpoint = Annotated[
+    str | None,
+    _option("Address of an OpenAI-compatible API, as http://localhost:8000/v1; --model is then its name there."),
+]
+Api = Annotated[str | None, _option("'completions' (a text to go on with; the default) or 'chat'.")]
+Concurrency = Annotated[int | None, _option("Most requests at a time; 16 by default.", min=1)]
+KeyVariable = Annotated[
+    str | None,
+    _option("Environment variable that holds the key; OPENAI_API_KEY for api.openai.com, no key for others."),
+]
+Timeout = Annotated[float | None, _option("Seconds a request may take; 120 by default.")]
+Tries = Annotated[int | None, _option("How often a request is sent before the run gives up; 8 by default.", min=1)]
+RequestField = Annotated[
+    list[str] | None,
+    _option("NAME=JSON: a further field of every request, repeated; NAME=null takes one out (temperature)."),
+]
+PriceInput = Annotated[float | None, _option("Price of a million tokens read, to print the cost.")]
+PriceOutput = Annotated[float | None, _option("Price of a million tokens written.")]
+
+
+def check_no_endpoint_options(models: Sequence[str], **given: Any) -> None:
+    """Refuse options, and models, that only an endpoint makes sense of.
+
+    Raises
+    ------
+    InputError
+        Naming the first of them.
+    """
+    for model in models:
+        if model.startswith(("http://", "https://")):
+            remedy = "Give the address as --endpoint and the model's name there as --model."
+            raise input_error("run", "model", "be a model, not an address", remedy=remedy)
+    for name, value in given.items():
+        if value not in (None, []):
+            raise input_error("run", name, "be given only with --endpoint", remedy="This run's model is a local one.")
+
+
+def run_over_endpoint(
+    load_sets: Callable[[], Mapping[str, Sequence[BucketSet]]],
+    ask: AskOptions,
+    pools: Sequence[Pool],
+    options: RunOptions,
+    *,
+    local: Mapping[str, Any],
+    **given: Any,
+) -> EndpointReport:
+    """Run over the endpoint that the options name.
+
+    Parameters
+    ----------
+    load_sets, options
+        As of `paraconsist.running.endpoint.run_endpoint`.
+    ask : AskOptions
+        What the command line says about prompts and answers.
+    pools : sequence of Pool
+        Filled when the sets are loaded.
+    local : mapping
+        Options that only models on this machine have; refused where given.
+    **given
+        The endpoint's options, None where not given.
+
+    Raises
+    ------
+    InputError
+        For options that do not go together, and all that `run_endpoint` refuses.
+    """
+    from paraconsist.models.endpoint.settings import Asking, EndpointSettings, read_request_fields
+    from paraconsist.running.endpoint import run_endpoint
+    from paraconsist.running.prompting import prompt_for
+
+    for name, value in {**local, "device_map": ask.device_map}.items():
+        if value:
+            must = "be given only without --endpoint"
+            raise input_error("run", name, must, got=value, remedy="The endpoint's server decides it.")
+    if ask.chat:
+        if given["api"] == "completions":
+            raise input_error("run", "api", "be 'chat' where --chat is given", got="completions")
+        given["api"] = "chat"
+    if ask.scoring == "generate" and ask.normalize is not None:
+        raise input_error("run", "normalize", "be given only with --scoring label", got=ask.normalize)
+    if ask.scoring == "label" and ask.max_new_tokens is not None:
+        raise input_error("run", "max_new_tokens", "be given only with --scoring generate", got=ask.max_new_tokens)
+    given["key_variable"] = given.pop("api_key_variable")
+    given["request_fields"] = read_request_fields(given.pop("request_field"))
+    settings = EndpointSettings(**{name: value for name, value in given.items() if value is not None})
+
+    def asking_for(name: str, group: Sequence[BucketSet]) -> Asking:
+        said: dict[str, Any] = {"normalize": ask.normalize, "max_tokens": ask.max_new_tokens}
+        said = {key: value for key, value in said.items() if value is not None}
+        return Asking(name, prompt_for(group, ask.prompts, pools), ask.scoring, **said)
+
+    report = run_endpoint(load_sets, asking_for, settings, options)
+    _say(report, asked_for=ask.scoring)
+    return report
+
+
+def _say(report: EndpointReport, *, asked_for: str | None) -> None:
+    for name, asked in report.asked.items():
+        method, usage = report.methods[name], report.usage[name]
+        if method.scoring == "label":
+            how = f"label log-probabilities ({method.describe()})"
+        else:
+            how = "written answers"
+            if asked_for is None:
+                how += " (the endpoint returns no log-probabilities)"
+        if asked.n_computed:
+            rate = asked.n_requests / max(asked.seconds, 1e-9)
+            before = asked.n_inputs - asked.n_computed
+            found = f" ({before:,} were there already)" if before else ""
+            retries = ", ".join(f"{n:,} for {kind}" for kind, n in asked.retries.items())
+            typer.echo(
+                f"{name}: {asked.n_computed:,} distinct inputs asked{found} in {asked.seconds:.1f} s by "
+                f"{asked.n_requests:,} requests, {rate:,.1f} requests/s"
+                + (f"; sent again: {retries}." if retries else ".")
+            )
+        else:
+            typer.echo(f"{name}: all {asked.n_inputs:,} distinct inputs were there already.")
+        counted = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
+        if usage.n_uncounted:
+            counted += f" ({usage.n_uncounted:,} of {usage.n_requests:,} answers did not say)"
+        cost = "" if usage.cost is None else f", cost {usage.cost:,.4f}"
+        typer.echo(f"{name}: {how}; {counted}{cost}.")
+        if len(usage.served) > 1:
+            served = ", ".join(f"{model} ({n:,})" for model, n in usage.served.items())
+            typer.echo(f"warning: {name}: several models answered: {served}.", err=True)

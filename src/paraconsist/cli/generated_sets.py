@@ -1,0 +1,127 @@
+"""What ``paraphrase`` and ``sensitivity`` share: originals, generators and judges by name, and what they say."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from paraconsist.errors import InputError, input_error
+
+if TYPE_CHECKING:
+    from paraconsist.generation.entailment import MutualEntailment
+    from paraconsist.generation.generators import Generator
+    from paraconsist.generation.refining import Refined
+    from paraconsist.generation.settings import GeneratorSettings
+    from paraconsist.transforms.perturbation import LabelledSet
+
+__all__ = ["column_of", "generator_of", "label_pairs", "load_judge", "load_originals", "say_refined", "settings_of"]
+
+
+def settings_of(name: str, **options: Any) -> GeneratorSettings:
+    """Return a preset's settings with other values where they are given."""
+    from paraconsist.generation.settings import preset
+
+    return preset(name).changed(**options)
+
+
+def generator_of(
+    name: str, settings: GeneratorSettings, *, kind: str | None, seed: int, examples: Path | None
+) -> Generator:
+    """Return the generator that a command line names."""
+    from paraconsist.generation.generators import EXAMPLES, load_generator, read_examples
+
+    try:
+        solved = EXAMPLES if examples is None else read_examples(examples)
+        return load_generator(name, settings, kind=kind, seed=seed, examples=solved)
+    except InputError as problem:
+        raise InputError(str(problem).replace("load_model: `model`", "paraphrase: `generator`", 1)) from None
+
+
+def load_originals(
+    data: str,
+    skipped: Counter[str],
+    task: str | None,
+    columns: Sequence[str] | None,
+    label_names: str | None,
+    split: str,
+    data_dir: Path | None,
+    *,
+    limit: int | None,
+    seed: int,
+) -> LabelledSet:
+    """Read labelled rows, of bucket sets the originals; draw `limit` of them at random."""
+    from paraconsist.cli.perturbed_files import load_labelled
+
+    try:
+        rows = load_labelled(
+            data,
+            skipped,
+            task=task,
+            columns=columns or (),
+            label_names=label_names,
+            split=split,
+            data_dir=None if data_dir is None else str(data_dir),
+        )
+    except InputError as problem:  # the reader speaks for `perturb`
+        raise InputError(str(problem).replace("perturb: ", "paraphrase: ", 1)) from None
+    if limit is None or limit >= len(rows.rows):
+        return rows
+    drawn = sorted(random.Random(seed).sample(range(len(rows.rows)), limit))
+    return replace(rows, rows=[rows.rows[i] for i in drawn])
+
+
+def column_of(rows: LabelledSet, column: str | None) -> str:
+    """Return which text is paraphrased."""
+    from paraconsist.generation.surface_form import COLUMNS
+
+    usual = COLUMNS.get(rows.task.name, ())
+    chosen = column or (usual[0] if len(usual) == 1 else None)
+    if chosen not in rows.task.columns:
+        raise input_error(
+            "paraphrase", "column", f"be one of {', '.join(rows.task.columns)}", got=chosen, remedy="Give --column."
+        )
+    return chosen
+
+
+def load_judge(model: str, label_map: dict[str, str] | None) -> MutualEntailment:
+    """Load an NLI model to judge pairs."""
+    from paraconsist.generation.entailment import MutualEntailment
+    from paraconsist.generation.predicting import Predictor
+    from paraconsist.models import load_model
+    from paraconsist.tasks import get_task
+
+    nli = get_task("nli")
+    try:
+        loaded = load_model(model, task=nli)
+    except InputError as problem:
+        raise InputError(str(problem).replace("load_model: `model`", "paraphrase: `nli_model`", 1)) from None
+    return MutualEntailment(Predictor(loaded, nli), label_map)
+
+
+def say_refined(refined: Refined, settings: GeneratorSettings, skipped: Counter[str], *, aside: bool = False) -> None:
+    """Print what was generated and kept, and why the rest was not; `aside`, to standard error."""
+    for reason, n in skipped.most_common():
+        typer.echo(f"rows left out {n:,}: {reason}", err=aside)
+    typer.echo(
+        f"{refined.n_accepted:,} of {refined.n_judged:,} candidates accepted ({100 * refined.acceptance_rate:.1f} %), "
+        f"for {len(refined.accepted):,} distinct originals, up to {settings.keep} each; {refined.n_calls} calls"
+        + (f", {refined.n_unused:,} candidates not needed" if refined.n_unused else ""),
+        err=aside,
+    )
+    for reason, n in refined.reasons.most_common():
+        typer.echo(f"  left out {n:,}: {reason}", err=aside)
+    sizes = Counter(len(texts) for texts in refined.accepted.values())
+    typer.echo("  originals by paraphrases: " + ", ".join(f"{k}: {sizes[k]:,}" for k in sorted(sizes)), err=aside)
+
+
+def label_pairs(items: Sequence[str] | None) -> dict[str, str] | None:
+    """Read MODEL_LABEL=TASK_LABEL items."""
+    from paraconsist.cli.run import _pairs
+
+    return _pairs(items)

@@ -1,0 +1,174 @@
+"""``paraconsist select``: choose items for a bucket set of one's own, and read the written paraphrases back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from paraconsist.errors import input_error
+
+if TYPE_CHECKING:
+    from paraconsist.studies.selection import Selection
+
+__all__ = ["select"]
+
+
+def select(
+    rows: Annotated[
+        Path | None, typer.Argument(help="Labelled rows: CSV, TSV, JSON Lines or Parquet.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder to write; with --written the bucket set, a .parquet file.")
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(help="Whose vectors are filtered: a bare encoder or a trained model, by folder or id."),
+    ] = None,
+    confidence_model: Annotated[
+        str | None, typer.Option(help="Draw items over the deciles of this model's confidence in the gold label.")
+    ] = None,
+    task: Annotated[str | None, typer.Option(help="Task of the rows, where their columns do not say.")] = None,
+    label_column: Annotated[str, typer.Option(help="Column of labels, by name or number.")] = "label",
+    label_names: Annotated[str | None, typer.Option(help="Labels in order, with commas.")] = None,
+    drop_unlabelled: Annotated[bool, typer.Option(help="Leave out rows without a gold label.")] = False,
+    group_columns: Annotated[
+        str | None, typer.Option(help="Columns that make a context, with commas; by default the task's.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=2, help="A random sample of this many rows.")] = None,
+    preset: Annotated[str, typer.Option(help="Named settings of the filter: s24.")] = "s24",
+    n_classifiers: Annotated[int | None, typer.Option(help="Random partitions an iteration (s24: 64).")] = None,
+    train_size: Annotated[int | None, typer.Option(help="Rows that a classifier is trained on (s24: 5000).")] = None,
+    cutoff: Annotated[int | None, typer.Option(help="Rows that go in an iteration at most (s24: 500).")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Share of right predictions from which a row may go (s24: 0.75).")
+    ] = None,
+    inverse_penalty: Annotated[float | None, typer.Option(help="C of the logistic regressions (1).")] = None,
+    pooling: Annotated[str, typer.Option(help="auto, first, mean or head.")] = "auto",
+    max_length: Annotated[int | None, typer.Option(help="Cut the encoder's inputs at this many tokens.")] = None,
+    pool: Annotated[
+        float, typer.Option(help="Share of the contexts to draw items from; the rest goes to train.csv.")
+    ] = 1.0,
+    n_easy: Annotated[int, typer.Option(min=0, help="Easy items to draw.")] = 125,
+    n_difficult: Annotated[int, typer.Option(min=0, help="Difficult items to draw.")] = 125,
+    rewrite: Annotated[
+        str | None, typer.Option(help="Columns to paraphrase, with commas; by default what is not the context.")
+    ] = None,
+    places: Annotated[int, typer.Option(min=1, help="Empty places for paraphrases of each item.")] = 10,
+    device: Annotated[str | None, typer.Option(help="'cpu', or leave it out for the best there is.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of partitions, pool and draw.")] = 0,
+    written: Annotated[Path | None, typer.Option(help="Read this filled-in sheet into a bucket set.")] = None,
+    originals: Annotated[
+        Path | None, typer.Option(help="The originals it was made for; by default those beside it.")
+    ] = None,
+) -> None:
+    """Filter rows adversarially, draw easy and difficult items, write a sheet for paraphrases; or read one back."""
+    if output is None:
+        raise input_error("select", "output", "be given")
+    if written is not None:
+        if rows is not None or encoder is not None:
+            raise input_error("select", "written", "be given without rows and --encoder", got=str(written))
+        _read_back(written, originals or written.parent / "originals.parquet", output)
+        return
+    if rows is None or encoder is None:
+        raise input_error(
+            "select", "rows", "be given with --encoder", remedy="Or give --written SHEET to read a sheet back."
+        )
+    from paraconsist.cli.run import quiet_libraries
+
+    quiet_libraries()
+    from paraconsist.studies.aflite import PRESETS, AfliteOptions
+    from paraconsist.studies.items import read_items
+    from paraconsist.studies.selection import SelectOptions
+    from paraconsist.studies.selection import select as select_items
+
+    if preset not in PRESETS:
+        raise input_error("select", "preset", f"be one of {', '.join(PRESETS)}", got=preset)
+    given: dict[str, Any] = {
+        "n_classifiers": n_classifiers,
+        "train_size": train_size,
+        "cutoff": cutoff,
+        "threshold": threshold,
+        "inverse_penalty": inverse_penalty,
+    }
+    filtering = AfliteOptions(
+        **{**PRESETS[preset].to_dict(), **{k: v for k, v in given.items() if v is not None}, "seed": seed}
+    )
+    options = SelectOptions(
+        encoder=encoder,
+        filtering=filtering,
+        pooling=pooling,
+        pool=pool,
+        confidence_model=confidence_model,
+        n_easy=n_easy,
+        n_difficult=n_difficult,
+        rewrite=_names(rewrite),
+        places=places,
+        max_length=max_length,
+        device=device,
+        seed=seed,
+        group_columns=_names(group_columns),
+    )
+    items = read_items(
+        rows,
+        task=task,
+        label_column=label_column,
+        label_names=_names(label_names),
+        group_columns=_names(group_columns),
+        drop_unlabelled=drop_unlabelled,
+        limit=limit,
+        seed=seed,
+        say=typer.echo,
+    )
+    typer.echo(f"{len(items):,} rows in {len(set(items.contexts)):,} contexts.")
+    _say(select_items(items, output, options, say=typer.echo))
+
+
+def _names(given: str | None) -> tuple[str, ...] | None:
+    return None if given is None else tuple(name.strip() for name in given.split(","))
+
+
+def _say(made: Selection) -> None:
+    from importlib.util import find_spec
+
+    result = made.result
+    typer.echo(
+        f"Easy: {100 * result.easy_share:.1f} % of the rows ({int(result.easy.sum()):,}); "
+        f"{int((result.removed_in >= 0).sum()):,} went in {len(result.curve)} iterations."
+    )
+    if find_spec("matplotlib") is not None:
+        from paraconsist.reporting.plots.canvas import write_plot
+        from paraconsist.studies.plots import aflite_plot
+
+        write_plot(aflite_plot(result.curve), made.folder)
+    typer.echo(f"Scores of all rows: {made.folder / 'rows.parquet'}")
+    if not made.in_pool.all():
+        typer.echo(f"Rows outside the pool, to train the model under study on: {made.folder / 'train.csv'}")
+    if not len(made.drawn):
+        typer.echo("No item was drawn: give --confidence-model, a model trained on other rows.")
+        return
+    n_easy = int(result.easy[made.drawn].sum())
+    typer.echo(f"Drawn: {n_easy} easy and {len(made.drawn) - n_easy} difficult items, {made.n_places:,} places.")
+    typer.echo(f"Next: write paraphrases into {made.folder / 'sheet.csv'}, then")
+    typer.echo(f"  paraconsist select --written {made.folder / 'sheet.csv'} --output SET.parquet")
+
+
+def _read_back(sheet: Path, originals: Path, output: Path) -> None:
+    import pyarrow.parquet as pq
+
+    from paraconsist.studies.paraphrase_sheet import long_table, read_written
+
+    if output.suffix != ".parquet" or output.exists():
+        raise input_error("select", "output", "be a new .parquet file, with --written", got=str(output))
+    found = read_written(sheet, originals)
+    pq.write_table(long_table(found.rows), output, compression="zstd")
+    buckets = len({row["bucket_id"] for row in found.rows})
+    typer.echo(f"{found.n_paraphrases:,} paraphrases of {buckets:,} items; {found.n_empty:,} places are empty.")
+    if found.unwritten:
+        typer.echo(
+            f"warning: {len(found.unwritten):,} items have no paraphrase and are left out, "
+            f"such as {found.unwritten[0]}.",
+            err=True,
+        )
+    typer.echo(f"Next: paraconsist run --model MODEL --dataset {output} --output FOLDER")
