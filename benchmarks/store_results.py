@@ -1,0 +1,82 @@
+"""Keep the predictions of runs for the tests of documented numbers, without any text or gold label.
+
+    python benchmarks/store_results.py runs/bow-snli-0 runs/parte --output tests/results
+
+Each run folder gives ``OUTPUT/<its name>/<set>.parquet``. tests/stored_results.py says what is in it and joins it with
+the set again, so that README's tables are recomputed from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paraconsist.predictions import read_predictions
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from stored_results import FORMAT, METADATA_KEY, digest_of_ids
+
+#: What a run says of itself that scoring reads or a reader may want; nothing about the machine.
+SAID = (
+    *("set", "task", "measures", "label_names", "label_map", "model", "template_hash", "set_fingerprint", "versions"),
+    "seed",
+)
+#: The measures that read probabilities: of the originals, and of all rows of the full test set.
+WITH_PROBABILITIES = "paraphrastic_consistency"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN_FOLDER")
+    parser.add_argument("--output", type=Path, required=True, help="a folder for each run is made in it")
+    options = parser.parse_args(argv)
+    for run in options.runs:
+        files = sorted((run / "predictions").glob("*.parquet"))
+        if not files:
+            parser.error(f"{run} holds no predictions/*.parquet: give the folder of a finished run")
+        corrected = any(WITH_PROBABILITIES in (read_predictions(path).metadata.get("measures") or ()) for path in files)
+        for path in files:
+            target = options.output / run.resolve().name / path.name
+            size = store(path, target, with_probabilities=corrected)
+            print(f"{target}: {size / 1024:,.1f} KiB")
+
+
+def store(source: Path, target: Path, *, with_probabilities: bool) -> int:
+    """Write one predictions file as a stored run; return its size in bytes."""
+    predictions = read_predictions(source)
+    table = predictions.table
+    columns: dict[str, Any] = {"prediction": table["prediction"].cast(pa.int8())}
+    if with_probabilities and "probabilities" in table.column_names:
+        probabilities = np.array(table["probabilities"].to_pylist())
+        columns |= {f"p{i}": column.astype(np.float32) for i, column in enumerate(probabilities.T[:-1])}
+        confident = probabilities.argmax(axis=1)
+        if (confident != table["prediction"].to_numpy()).any():
+            raise SystemExit(f"{source}: a prediction is not its most probable label; store it without probabilities")
+    said = {name: predictions.metadata[name] for name in SAID if name in predictions.metadata}
+    if "model" in said:  # where it was trained is nobody's business
+        said["model"] = {**said["model"], "model": Path(str(said["model"].get("model", ""))).name}
+    metadata = {
+        "format": FORMAT,
+        "n_rows": table.num_rows,
+        "example_ids_sha256": digest_of_ids(table["example_id"].to_pylist()),
+        "split": predictions.metadata.get("split"),
+        "run": said,
+    }
+    target.parent.mkdir(parents=True, exist_ok=True)
+    kept = pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(metadata, sort_keys=True).encode()})
+    partial = target.with_name(target.name + ".partial")
+    pq.write_table(kept, partial, compression="zstd", compression_level=19)
+    partial.replace(target)
+    return target.stat().st_size
+
+
+if __name__ == "__main__":
+    main()
