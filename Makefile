@@ -17,7 +17,7 @@ demo: $(INSTALLED)
 	HF_HUB_OFFLINE=1 $(BIN)/paraconsist demo
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -9,6 +9,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Tests run on shared, slow machines: how long drawing an example takes there says nothing about the code.
+settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared machine")
 
 # Nothing of the user's caches is read or written, and nothing asks the network. Set before any library is imported.
 _CACHES = tempfile.mkdtemp(prefix="paraconsist-tests-")

@@ -21,6 +21,7 @@ from paraconsist.logical import (
 )
 from paraconsist.paraphrastic import paraphrastic_consistency
 from paraconsist.sensitivity import distribution_shift, fooling_rate
+from paraconsist.surface import paraphrase_diversity
 
 Rows = dict[str, Any]
 SEEDS = range(12)
@@ -126,6 +127,20 @@ def probability_rows(rng: np.random.Generator, n: int) -> Rows:
     }
 
 
+def text_rows(rng: np.random.Generator, n: int) -> Rows:
+    words = ["a", "dog", "dogs", "sleeps", "slept", "here", "there", "The"]
+    texts = [[" ".join(rng.choice(words, rng.integers(1, 6))) for _ in range(n)] for _ in range(2)]
+    vectors = [rng.normal(size=(n, 3)).tolist() for _ in range(2)]
+    return {
+        "paraphrases": texts[0],
+        "originals": texts[1],
+        "embeddings": vectors[0],
+        "original_embeddings": vectors[1],
+        "entailed": rng.integers(0, 2, n).tolist(),
+        "groups": lopsided(rng, n),
+    }
+
+
 def test_rows(rng: np.random.Generator, n: int) -> Rows:
     gold = labels(rng, n)
     return {
@@ -159,6 +174,7 @@ MEASURES: dict[str, Measure] = {
     "fooling_rate": Measure(fooling_rate, variant_rows, QUICK),
     "ie_test": Measure(ie_test, test_rows, {}),
     "negational_inconsistency": Measure(negational_inconsistency, pair_rows, QUICK),
+    "paraphrase_diversity": Measure(paraphrase_diversity, text_rows, QUICK),
     "paraphrastic_consistency": Measure(paraphrastic_consistency, bucket_rows, QUICK),
     "prediction_change": Measure(prediction_change, change_rows, QUICK),
     "semantic_inconsistency": Measure(semantic_inconsistency, pair_rows, QUICK),

@@ -56,6 +56,7 @@ SWAP: dict[str, Any] = {
         [("predictions", "perturbed_predictions"), ("references", "perturbed_references")],
         {"accuracy": "perturbed_accuracy", "conditional_inconsistency": "", "n_conditional": ""},
     ),
+    "paraphrase_diversity": ([("paraphrases", "originals"), ("embeddings", "original_embeddings")], {}),
     "paraphrastic_consistency": "has no two sides: originals are apart, and order within a bucket is free",
     "prediction_change": (
         [("predictions", "original_predictions")],
@@ -97,6 +98,12 @@ RANGE: dict[str, Any] = {
     "fooling_rate": {"relaxed": (0, 1), "strict": (0, 1)},
     "ie_test": {"p_value": (0, 1), "accuracy": (0, 1), "transformed_accuracy": (0, 1)},
     "negational_inconsistency": {"inconsistency": (0, 1), "conditional_inconsistency": (0, 1)},
+    "paraphrase_diversity": {
+        "lexical_distance": (0, 1),
+        "jaccard": (0, 1),
+        "semantic_similarity": (-1, 1),
+        "mutual_entailment": (0, 1),
+    },
     "paraphrastic_consistency": {
         "paraphrastic_consistency": (0.5, 1),
         "paraphrastic_consistency_unbiased": (0, 1),
@@ -140,6 +147,7 @@ MONOTONE: dict[str, Any] = {
         "inconsistency",
         breaks("perturbed_predictions", lambda rows, i: rows["predictions"][i]),
     ),
+    "paraphrase_diversity": "has no answers: neither end is good by itself",
     "paraphrastic_consistency": "a wrong answer in a bucket of wrong ones raises consistency: no order",
     "prediction_change": ("change_rate", breaks("predictions", other_than("original_predictions"))),
     "semantic_inconsistency": ("inconsistency", breaks("perturbed_predictions", other_than("predictions"))),

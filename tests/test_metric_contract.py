@@ -33,6 +33,7 @@ from paraconsist.registry import metric_names, metric_script, register
 from paraconsist.results import to_strict_json
 from paraconsist.sensitivity import distribution_shift, fooling_rate
 from paraconsist.signatures import parse_signature
+from paraconsist.surface import paraphrase_diversity
 
 A, B, GOLD = [0, 1, 2, 0, 1, 2], [0, 2, 2, 1, 1, 0], [0, 1, 2, 1, 1, 0]
 GROUPS = [5, 5, 6, 6, 7, 8]
@@ -76,6 +77,22 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, Any]]] = {
         {"runs": ["r", "r", "r", "s", "s", "s"], "correction": "holm"},
     ),
     "negational_inconsistency": (negational_inconsistency, PAIR, {**PAIR_OPTIONS, **QUICK}),
+    "paraphrase_diversity": (
+        paraphrase_diversity,
+        {
+            "paraphrases": ["Rain falls.", "It is raining.", "He left.", "Dogs bark"],
+            "originals": ["It rains.", "It rains.", "He went away.", "Dogs bark."],
+        },
+        {
+            "embeddings": [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [1.0, 1.0]],
+            "original_embeddings": [[1.0, 1.0]] * 4,
+            "parses": ["(S (NP (NN x)) (VP (V x)))"] * 4,
+            "original_parses": ["(S (NP (PRP x)) (VP (V x) (PRT x)))"] * 4,
+            "entailed": [1, 1, 0, 1],
+            "groups": [5, 5, 6, 7],
+            **QUICK,
+        },
+    ),
     "paraphrastic_consistency": (
         paraphrastic_consistency,
         {"predictions": A, "references": [0, 0, 0, 1, 1, 1], "buckets": ["x"] * 3 + ["y"] * 3},
@@ -102,7 +119,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, Any]]] = {
     ),
 }
 EVERY = sorted(CASES)
-WITH_LABELS = [name for name in EVERY if name != "distribution_shift"]
+WITH_LABELS = [name for name in EVERY if name not in ("distribution_shift", "paraphrase_diversity")]
 LABEL_ENDINGS = ("predictions", "predictions1", "predictions2", "references")
 
 
@@ -232,6 +249,15 @@ def test_probabilities_are_checked_before_they_are_stored() -> None:
         metric.compute(probabilities=[[2.0, -1.0], [0.2, 0.8]], original_probabilities=rows)
     with pytest.raises(InputError, match="`predictions` must be an option that exists"):
         metric.compute(probabilities=rows, original_probabilities=rows, predictions=[0, 1])
+
+
+def test_texts_are_checked_before_they_are_stored() -> None:
+    measurement, texts = load_metric("paraphrase_diversity"), ["a", "b"]
+    for given, message in (([1, 2], "must hold texts; got 1 at row 0"), (["a", None], "must not hold missing values")):
+        with pytest.raises(InputError, match=f"`paraphrases` {message}"):
+            measurement.compute(paraphrases=given, originals=texts)
+    with pytest.raises(InputError, match="`predictions` must be an option that exists"):
+        measurement.compute(paraphrases=texts, originals=texts, predictions=[0, 1])
 
 
 # -------------------------------------------------------------------------------------- how it loads

