@@ -48,15 +48,25 @@ def test_killed_three_times_loses_nothing_and_sends_nothing_again(place, tmp_pat
     assert predictions(tmp_path / "run").table.equals(expected)
 
 
+def _hear_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_stopped_by_the_user_it_ends_at_once_and_keeps_what_was_answered(place, tmp_path):
     with FaultyServer(script=lambda number, tag: "hang" if number > 20 else None) as server:
         given = arguments(server.url, place / "set.jsonl", tmp_path, concurrency=CONCURRENCY)
         line = [sys.executable, "-m", "paraconsist", *given]
-        process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        while len(server.received) < 25:
-            time.sleep(0.005)
-        process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=60)[1]
+        # a shell starts what runs in its background deaf to Ctrl-C, and this process hands that on
+        process = subprocess.Popen(
+            line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=_hear_interrupts
+        )
+        try:
+            while len(server.received) < 25:
+                time.sleep(0.005)
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=60)[1]
+        finally:
+            process.kill()
         assert process.returncode == 130
         assert "Traceback" not in said
         kept = set(answered_tags(tmp_path))
