@@ -130,3 +130,12 @@ def test_a_file_outside_a_run_has_no_repeats(finished, tmp_path):
     table = pq.read_table(finished / "predictions" / "set.parquet")
     pq.write_table(table, tmp_path / "set.parquet")
     assert noise_file_of(tmp_path / "set.parquet") is None
+
+
+def test_a_run_that_goes_on_with_more_rows_is_scored_and_says_that_its_repeats_are_of_fewer(place, tmp_path):
+    options = ["--model", place / "model", "--dataset", place / "set.jsonl", "--device", "cpu", "--output", tmp_path]
+    assert run("run", *options, "--limit", 20, "--noise-floor", 1) == 0
+    assert run("run", *options) == 0
+    result = json.loads((tmp_path / "results.json").read_text())["set"]
+    assert "noise_floor" not in result
+    assert "set.parquet in noise/ is of other rows: Run with --noise-floor again." in result["warnings"]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from paraconsist.errors import input_error
 from paraconsist.predictions import Predictions, read_predictions
-from paraconsist.scoring.noise import noise_file_of, score_noise
+from paraconsist.scoring.noise import RUN_AGAIN, noise_file_of, same_run, score_noise
 from paraconsist.scoring.score import ScoreOptions, score
 
 __all__ = ["score_folder"]
@@ -50,7 +50,11 @@ def score_folder(files: Sequence[Path], options: ScoreOptions, *, training: pa.T
         results[name] = score(predictions, options, test=test, training=training)
         again = noise_file_of(path)
         if again is not None and "paraphrastic_consistency" in results[name]["measures"]:
-            results[name]["noise_floor"] = score_noise(predictions, again, options.columns, **options.intervals)
+            repeats = read_predictions(again)
+            if same_run(predictions, repeats):
+                results[name]["noise_floor"] = score_noise(predictions, repeats, options.columns, **options.intervals)
+            else:  # a run that went on with more rows keeps the repeats of fewer
+                results[name]["warnings"].append(f"{again.name} in {again.parent.name}/ is of other rows: {RUN_AGAIN}")
     if not results:
         raise input_error(
             "score",

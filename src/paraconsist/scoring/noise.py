@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
 from paraconsist.noise import noise_floor
-from paraconsist.predictions import Predictions, read_predictions
+from paraconsist.predictions import Predictions
 from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
 from paraconsist.signatures import parse_signature
 
-__all__ = ["NOISE_FOLDER", "noise_file_of", "score_noise"]
+__all__ = ["NOISE_FOLDER", "RUN_AGAIN", "noise_file_of", "same_run", "score_noise"]
 
 #: Where a run folder keeps the answers that were asked again: the same file names as in ``predictions/``.
 NOISE_FOLDER = "noise"
+RUN_AGAIN = "Run with --noise-floor again."
 _RUN, _KIND = "repeat", "kind"
 
 
@@ -31,7 +32,7 @@ def noise_file_of(predictions_file: Path) -> Path | None:
 
 
 def score_noise(
-    main: Predictions, again: Predictions | Path, columns: ColumnNames, *, example: str = "input_id", **intervals: Any
+    main: Predictions, again: Predictions, columns: ColumnNames, *, example: str = "input_id", **intervals: Any
 ) -> dict[str, Any]:
     """Return the noise floor of a set: flip rates at no change, inconsistency in excess of them, the variance split.
 
@@ -39,7 +40,7 @@ def score_noise(
     ----------
     main : Predictions
         The run.
-    again : Predictions or Path
+    again : Predictions
         Some of its rows asked again: the same columns, with ``repeat`` (which run, from 1) and ``kind``
         (``numeric``: another batch composition; ``decoding``: another sampling seed).
     columns : ColumnNames
@@ -59,17 +60,16 @@ def score_noise(
     InputError
         If a column is missing, or the rows are not of this run.
     """
-    again = read_predictions(again) if isinstance(again, Path) else again
     for name in (_RUN, _KIND, example):
         if name not in again.table.column_names:
             raise input_error("score", name, "be a column of the repeats", got=again.table.column_names)
-    if _identity(again) != _identity(main):
+    if not same_run(main, again):
         raise input_error(
             "score",
             "noise",
             "be of the same model and set as the run",
             got=[_identity(main), _identity(again)],
-            remedy="Run with --noise-floor again.",
+            remedy=RUN_AGAIN,
         )
     one, two = (read_rows(p, replace(columns, strata=())) for p in (main, again))
     kept, inputs = _once(one, main.table[example].to_pylist())
@@ -87,6 +87,11 @@ def score_noise(
     )
     made = parse_signature(result.signature).but(unparsed="own_class")
     return result.to_dict() | {"signature": str(made)}
+
+
+def same_run(main: Predictions, again: Predictions) -> bool:
+    """Say whether repeats are of the same model and the same rows as the run."""
+    return _identity(main) == _identity(again)
 
 
 def _identity(predictions: Predictions) -> tuple[Any, ...]:
