@@ -340,3 +340,26 @@ def test_the_published_predictions_give_the_published_numbers(data_folder, tmp_p
         assert number in text_of(page)
     assert len(data_of(page)["buckets"]) == 250
     assert read_predictions(files[0]).table.num_rows == sum(len(bucket["r"]) for bucket in data_of(page)["buckets"])
+
+
+def test_unparsed_answers_under_another_policy_than_the_run_s(tmp_path):
+    table = pa.table(
+        {
+            "bucket_id": ["a", "a", "b", "b"],
+            "role": ["original", "paraphrase"] * 2,
+            "label": [0, 0, 1, 1],
+            "prediction": pa.array([None, None, 1, 1], pa.int64()),
+        }
+    )
+    path = tmp_path / "mine.parquet"
+    pq.write_table(table, path)
+    said = {}
+    for policy in ("wrong", "own_class"):
+        page = tmp_path / f"{policy}.html"
+        with pytest.raises(SystemExit) as stop:
+            options = ["--measure", "semantic_inconsistency", "--unparsed", policy, "--output", str(page)]
+            main(["report", str(path), *options])
+        assert stop.value.code == 0
+        said[policy] = page.read_text()
+    assert "unparsed:wrong|" in said["wrong"]
+    assert "unparsed:own_class|" in said["own_class"]

@@ -71,7 +71,7 @@ def compare(
 ) -> None:
     """Compare models on the same buckets: paired differences with intervals and permutation p-values."""
     from paraconsist.comparison import CORRECTIONS
-    from paraconsist.logs.format import Asked
+    from paraconsist.logs.format import asked_of
     from paraconsist.results import to_strict_json
     from paraconsist.scoring.columns import ColumnNames
     from paraconsist.scoring.compare import CompareOptions
@@ -83,18 +83,10 @@ def compare(
     ):
         if given not in choices:
             raise input_error("compare", option, f"be one of {', '.join(choices)}", got=given)
-    columns_by_default = ColumnNames()
     columns = ColumnNames(bucket=bucket, prediction=prediction, label=label, role=role, original=original, group=group)
     _check_different(paths)
     names = _names(paths, name)
-    asked = Asked(
-        bucket=bucket,
-        role=role,
-        group=group,
-        original=original,
-        label=None if label == columns_by_default.label else label,
-        prediction=None if prediction == columns_by_default.prediction else prediction,
-    )
+    asked = asked_of(columns)
     models = {m: _read(path, asked, columns, label_names) for m, path in zip(names, paths, strict=True)}
     if groups_from is not None:
         from paraconsist.scoring.grouping import with_groups

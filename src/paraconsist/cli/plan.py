@@ -59,7 +59,7 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """Say how many buckets, and how many paraphrases each, a wanted precision takes."""
-    from paraconsist.logs.format import Asked
+    from paraconsist.logs.format import asked_of
     from paraconsist.planning import MEASURES
     from paraconsist.planning import plan as plan_rows
     from paraconsist.results import to_strict_json
@@ -74,14 +74,7 @@ def plan(
     columns = ColumnNames(
         bucket=bucket, prediction=prediction, label=label, role=role, original=original, group=group, probabilities=()
     )
-    asked = Asked(
-        bucket=bucket,
-        role=role,
-        group=group,
-        original=original,
-        label=None if label == "label" else label,
-        prediction=None if prediction == "prediction" else prediction,
-    )
+    asked = asked_of(columns)
     rows = {path: _rows(path, asked, columns, set_name) for path in (pilot, against) if path is not None}
     found, other = _pilot(rows[pilot], measure), None
     if against is not None:

@@ -53,6 +53,9 @@ def report(
         str, typer.Option(help="Column of lists of probabilities, or one column a label: P0,P1,...")
     ] = "probabilities",
     stratum: Annotated[list[str] | None, typer.Option(help="Column to break results down by; repeatable.")] = None,
+    unparsed: Annotated[
+        str, typer.Option(help="What unparsed answers count as: wrong, own_class or drop_bucket.")
+    ] = "wrong",
     confidence_level: Annotated[float, typer.Option(min=0, max=1, help="Of intervals that are made here.")] = 0.95,
     n_resamples: Annotated[int, typer.Option(min=1, help="Bootstrap replicates of intervals made here.")] = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 0,
@@ -62,46 +65,37 @@ def report(
     Run folders bring their results along; files are scored as `paraconsist score` does it. The page loads nothing from
     anywhere, so it can be mailed. It holds the texts that it shows: mind their licence before passing it on.
     """
-    from paraconsist.logs.format import Asked
+    from paraconsist.logs.format import asked_of
     from paraconsist.reporting.page.entries import FileOptions, load_entries
     from paraconsist.reporting.page.write import ReportOptions, write_report
     from paraconsist.scoring.columns import ColumnNames
     from paraconsist.scoring.score import ScoreOptions
 
+    columns = ColumnNames(
+        bucket=bucket,
+        prediction=prediction,
+        label=label,
+        role=role,
+        original=original,
+        group=group,
+        confidence=confidence,
+        probabilities=probabilities.split(","),
+        strata=stratum,
+    )
     scoring = ScoreOptions(
         measures=measure,
-        columns=ColumnNames(
-            bucket=bucket,
-            prediction=prediction,
-            label=label,
-            role=role,
-            original=original,
-            group=group,
-            confidence=confidence,
-            probabilities=tuple(probabilities.split(",")),
-            strata=stratum,
-        ),
+        columns=columns,
         confidence_level=confidence_level,
         n_resamples=n_resamples,
         seed=seed,
-    )
-    asked = Asked(
-        bucket=bucket,
-        role=role,
-        group=group,
-        original=original,
-        label=None if label == "label" else label,
-        prediction=None if prediction == "prediction" else prediction,
-        confidence=confidence,
-        probabilities=None if probabilities == "probabilities" else probabilities.split(","),
-        strata=tuple(stratum or ()),
+        unparsed=unparsed,
     )
     files = FileOptions(
         score=scoring,
-        asked=asked,
+        asked=asked_of(columns),
         label_names=None if label_names is None else label_names.split(","),
         original_prediction=original_prediction,
-        rescore=rescore,
+        rescore=rescore or unparsed != "wrong",  # what a run says of itself is under this policy
     )
     entries = load_entries(paths, files, name or ())
     options = ReportOptions(

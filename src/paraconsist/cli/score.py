@@ -100,7 +100,7 @@ def score(
     output_dir: Annotated[Path | None, typer.Option(help="Folder for --export.")] = None,
 ) -> None:
     """Score predictions made anywhere: accuracy, consistency, intervals, breakdowns."""
-    from paraconsist.logs.format import DEFAULT_FIELDS, Asked
+    from paraconsist.logs.format import DEFAULT_FIELDS, asked_of
     from paraconsist.predictions import read_predictions, read_table
     from paraconsist.results import to_strict_json
     from paraconsist.scoring.columns import ColumnNames
@@ -108,33 +108,21 @@ def score(
     from paraconsist.scoring.score import ScoreOptions
 
     _check_export(export, output_dir, shown=as_json + markdown)
-    asked = Asked(
+    columns = ColumnNames(
         bucket=bucket,
+        prediction=prediction,
+        label=label,
         role=role,
-        group=group,
         original=original,
-        label=None if label == "label" else label,
-        prediction=None if prediction == "prediction" else prediction,
+        group=group,
         confidence=confidence,
-        probabilities=None if probabilities == "probabilities" else _split(probabilities),
-        strata=tuple(stratum or ()),
-        metric=metric,
-        filter=filter_,
-        epoch=epoch,
+        probabilities=_split(probabilities),
+        strata=stratum,
     )
+    asked = asked_of(columns, metric=metric, filter=filter_, epoch=epoch)
     options = ScoreOptions(
         measures=measure,
-        columns=ColumnNames(
-            bucket=bucket,
-            prediction=prediction,
-            label=label,
-            role=role,
-            original=original,
-            group=group,
-            confidence=confidence,
-            probabilities=_split(probabilities),
-            strata=stratum,
-        ),
+        columns=columns,
         confidence_level=confidence_level,
         n_resamples=n_resamples,
         seed=seed,

@@ -12,8 +12,18 @@ import pyarrow as pa
 from paraconsist.errors import input_error
 from paraconsist.logs.fields import Fields, value_of
 from paraconsist.predictions import Predictions
+from paraconsist.scoring.columns import ColumnNames
 
-__all__ = ["DEFAULT_FIELDS", "GOLD_CONFIDENCE", "Asked", "Head", "LogFormat", "linked_columns", "unique_ids"]
+__all__ = [
+    "DEFAULT_FIELDS",
+    "GOLD_CONFIDENCE",
+    "Asked",
+    "Head",
+    "LogFormat",
+    "asked_of",
+    "linked_columns",
+    "unique_ids",
+]
 
 #: The column of the gold label's probability, where a log's choices differ from row to row.
 GOLD_CONFIDENCE = "gold_confidence"
@@ -60,6 +70,23 @@ class Asked:
 
 
 DEFAULT_FIELDS = Asked()
+
+
+def asked_of(columns: ColumnNames, **more: Any) -> Asked:
+    """Return what the columns of a table are called, as it is asked of a log: default names leave it to the format."""
+    usual = ColumnNames()
+    return Asked(
+        bucket=columns.bucket,
+        role=columns.role,
+        group=columns.group,
+        original=columns.original,
+        label=None if columns.label == usual.label else columns.label,
+        prediction=None if columns.prediction == usual.prediction else columns.prediction,
+        confidence=columns.confidence,
+        probabilities=None if tuple(columns.probabilities) in ((), usual.probabilities) else columns.probabilities,
+        strata=tuple(columns.strata or ()),
+        **more,
+    )
 
 
 @dataclass(frozen=True)
