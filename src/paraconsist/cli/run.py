@@ -210,17 +210,37 @@ def run(
 
 
 def score_run(folder: Path, options: Any, *, figures: bool = False) -> None:
-    """Score every predictions file of a run folder, print the tables and write ``results.json``."""
+    """Score every predictions file of a run folder, print the tables and write ``results.json``.
+
+    Sets without paraphrases get a line with their accuracy, which ``run.json`` keeps.
+    """
     from paraconsist.cli.score import show_results
     from paraconsist.results import to_strict_json
     from paraconsist.running.folder import RunFolder
-    from paraconsist.scoring.files import score_folder
+    from paraconsist.scoring.files import plain_accuracies, score_folder
 
     run_folder = RunFolder(folder)
-    results = to_strict_json(score_folder(run_folder.predictions_files(), options))
+    files = run_folder.predictions_files()
+    plain = plain_accuracies(files)
+    results = to_strict_json(score_folder(files, options)) if len(plain) < len(files) else {}
     show_results(results, figures=figures)
+    for name, found in plain.items():
+        if found["corrects"] is None:  # else it stands in that set's table
+            typer.echo(_accuracy_line(name, found))
+    run_folder.update_run({"accuracies": plain})
     run_folder.write_results(results)
-    typer.echo(f"Results in {run_folder.results_file}, predictions in {folder / 'predictions'}.")
+    where = "Accuracies" if plain and not results else "Results"
+    file = run_folder.run_file if plain and not results else run_folder.results_file
+    typer.echo(f"{where} in {file}, predictions in {folder / 'predictions'}.")
+
+
+def _accuracy_line(name: str, found: Mapping[str, Any]) -> str:
+    unparsed = f", {found['n_unparsed']:,} unparsed and wrong" if found["n_unparsed"] else ""
+    split = f" ({found['split']})" if found["split"] else ""
+    return (
+        f"{name}{split}: accuracy {found['accuracy']:.1%} on {found['n_rows']:,} rows{unparsed}, always the commonest "
+        f"label {found['majority_rate']:.1%}; no paraphrases, so no consistency."
+    )
 
 
 def quiet_libraries() -> None:

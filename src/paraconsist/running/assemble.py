@@ -98,6 +98,7 @@ def run_metadata(
         "format": "paraconsist-predictions-1",
         "set": bucket_set.name,
         "set_fingerprint": bucket_set.fingerprint,
+        "split": bucket_set.split,
         "n_rows": bucket_set.table.num_rows,
         "task": bucket_set.task.name,
         "template_hash": bucket_set.task.template_hash,

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ class BucketSet:
         Changes with any change of the rows.
     measures : tuple of str
         The measures that the set was made for; empty where only the rows' roles say.
+    split : str, optional
+        The split that the rows are of; None for a file.
     """
 
     name: str
@@ -48,6 +50,7 @@ class BucketSet:
     table: pa.Table
     fingerprint: str
     measures: tuple[str, ...] = ()
+    split: str | None = None
 
     @property
     def file_name(self) -> str:
@@ -77,14 +80,7 @@ class BucketSet:
             wanted.add(bucket)
             n_kept += size
         mask = pa.array([bucket in wanted for bucket in buckets])
-        return BucketSet(
-            self.name,
-            self.task,
-            self.label_names,
-            self.table.filter(mask),
-            f"{self.fingerprint}-limit{n_rows}",
-            self.measures,
-        )
+        return replace(self, table=self.table.filter(mask), fingerprint=f"{self.fingerprint}-limit{n_rows}")
 
 
 def load_bucket_set(
@@ -159,6 +155,7 @@ def _from_builder(name: str, config: str, *, task: str | None, data_dir: str | N
         label_names=tuple(rows.features["label"].names),
         fingerprint=f"{builder.config.version}-{builder.hash}",
         measures=tuple(builder.config.measures),
+        split=split,
     )
 
 
@@ -196,6 +193,7 @@ def _from_datasets(source: str, config: str | None, *, task: str | None, split: 
         task=task,
         label_names=tuple(label.names) if isinstance(label, ClassLabel) else None,
         fingerprint=None if Path(source).is_dir() else rows._fingerprint,
+        split=split,
     )
 
 
@@ -213,6 +211,7 @@ def bucket_set_from_table(
     label_names: tuple[str, ...] | None = None,
     fingerprint: str | None = None,
     measures: tuple[str, ...] = (),
+    split: str | None = None,
 ) -> BucketSet:
     """Check rows against the long format and fill in what can be filled in.
 
@@ -269,6 +268,7 @@ def bucket_set_from_table(
         table=pa.table({c: columns[c] for c in ordered}),
         fingerprint=fingerprint or _content_fingerprint(columns),
         measures=measures,
+        split=split,
     )
 
 

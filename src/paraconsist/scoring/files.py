@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from paraconsist.errors import input_error
 from paraconsist.predictions import Predictions, read_predictions
+from paraconsist.scoring.columns import ColumnNames, read_rows
 from paraconsist.scoring.noise import RUN_AGAIN, noise_file_of, same_run, score_noise
-from paraconsist.scoring.score import ScoreOptions, score
+from paraconsist.scoring.score import ScoreOptions, majority_rate, score
+from paraconsist.scoring.unparsed import apply_policy
 
-__all__ = ["score_folder"]
+__all__ = ["plain_accuracies", "score_folder"]
 
 _TEST = "_test"
 
@@ -24,22 +27,20 @@ def score_folder(files: Sequence[Path], options: ScoreOptions, *, training: pa.T
     Returns
     -------
     dict
-        Set name -> what `score` returns. A full test set is no bucket set: it gives the corrected values
-        of its sets, and is left out itself.
+        Set name -> what `score` returns. Sets of originals alone are no bucket sets and are left out
+        (`plain_accuracies` has them); a full test set gives the corrected values of its sets.
 
     Raises
     ------
     InputError
         If there is no bucket set among the files.
     """
-    found = {path: read_predictions(path) for path in files}
-    tests = {_name(path, p): p for path, p in found.items() if _is_test(_name(path, p), p)}
+    buckets, plain = _read(files)
+    tests = {_name(path, p): p for path, p in plain.items()}
     results = {}
-    for path, predictions in found.items():
+    for path, predictions in buckets.items():
         name = _name(path, predictions)
-        if name in tests:
-            continue
-        test = tests.get(f"{name.removesuffix('_automatic')}{_TEST}")
+        test = tests.get(_test_of(name))
         if test is not None and test.metadata.get("model") != predictions.metadata.get("model"):
             raise input_error(
                 "score",
@@ -61,15 +62,54 @@ def score_folder(files: Sequence[Path], options: ScoreOptions, *, training: pa.T
             "path",
             "hold the predictions of at least one bucket set",
             got=[str(path) for path in files],
-            remedy="A full test set alone has no buckets; its predictions are written all the same.",
+            remedy="Sets of originals alone have no paraphrases to be consistent with.",
         )
     return results
 
 
-def _is_test(name: str, predictions: Predictions) -> bool:
-    """Say whether a file is a full test set: by its name, and because it has originals only."""
+def plain_accuracies(files: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """Return the accuracy of every set among `files` that is no bucket set: full test sets, development rows.
+
+    Returns
+    -------
+    dict
+        Set name -> ``accuracy`` and ``majority_rate`` (both in [0, 1]; unparsed answers are wrong), ``n_rows``,
+        ``n_unparsed``, ``split`` (None where the run did not say it), ``corrects`` (the set whose result has this
+        accuracy as its own, None where there is none).
+    """
+    buckets, plain = _read(files)
+    corrected = {_test_of(_name(path, p)): _name(path, p) for path, p in buckets.items()}
+    found = {}
+    for path, predictions in plain.items():
+        rows = read_rows(predictions, ColumnNames(), need_buckets=False)
+        kept, _ = apply_policy(rows, "wrong")
+        name = _name(path, predictions)
+        found[name] = {
+            "accuracy": float(np.mean(kept.predictions == kept.labels)),
+            "majority_rate": majority_rate(rows.labels),
+            "n_rows": len(rows),
+            "n_unparsed": int(rows.unparsed.sum()),
+            "split": predictions.metadata.get("split"),
+            "corrects": corrected.get(name),
+        }
+    return found
+
+
+def _read(files: Sequence[Path]) -> tuple[dict[Path, Predictions], dict[Path, Predictions]]:
+    """Read predictions files: bucket sets, and plain sets beside them."""
+    found = {path: read_predictions(path) for path in files}
+    plain = {path: predictions for path, predictions in found.items() if _is_plain(predictions)}
+    return {path: predictions for path, predictions in found.items() if path not in plain}, plain
+
+
+def _is_plain(predictions: Predictions) -> bool:
+    """Say whether a file has originals only: there is nothing that they could be consistent with."""
     roles = predictions.table["role"].unique().to_pylist() if "role" in predictions.table.column_names else []
-    return name.endswith(_TEST) and roles == ["original"]
+    return roles == ["original"]
+
+
+def _test_of(name: str) -> str:
+    return f"{name.removesuffix('_automatic')}{_TEST}"
 
 
 def _name(path: Path, predictions: Predictions) -> str:
