@@ -85,6 +85,9 @@ class FaultyServer:
 
     script: Script | None = None
     brain: Any = field(default_factory=ToyBrain)
+    write: Callable[[str, dict[str, Any]], str] | None = (
+        None  # prompt and body -> what is written, in the brain's place
+    )
     key: str | None = None
     model: str = "toy"
     delay: float = 0.0
@@ -148,7 +151,10 @@ class FaultyServer:
         if asked > self.most_top:
             return 400, _error(f"logprobs must be at most {self.most_top}")
         text = self.brain.chat(body["messages"]) if chat else body["prompt"]
-        written = self.brain.write(text, body[self.length_field])
+        if self.write is not None:
+            written = self.write(text, body)
+        else:
+            written = self.brain.write(text, body[self.length_field])
         choice: dict[str, Any] = {"index": 0, "finish_reason": "length", "logprobs": None}
         if chat:
             choice["message"] = {"role": "assistant", "content": written}

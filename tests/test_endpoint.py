@@ -8,6 +8,7 @@ import pickle
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import datetime, timezone
 
 import pytest
@@ -15,6 +16,7 @@ from faulty_server import KEY, FaultyServer, ToyBrain, at_random, first
 
 from paraconsist.errors import InputError
 from paraconsist.models.endpoint.client import EndpointClient
+from paraconsist.models.endpoint.journal import Journal
 from paraconsist.models.endpoint.keys import Key, find_key
 from paraconsist.models.endpoint.reading import text_of
 from paraconsist.models.endpoint.retrying import backoff, retry_after
@@ -241,23 +243,22 @@ def test_asking_an_endpoint_needs_neither_torch_nor_transformers():
 # texts
 
 
-def test_texts_of_an_endpoint():
+def test_texts_of_an_endpoint(tmp_path):
     from paraconsist.models.endpoint.texts import write_texts
-    from paraconsist.models.generation import GenerationSettings
+    from paraconsist.models.generation_settings import GenerationSettings
 
-    kept = []
-    with FaultyServer(script=first("500", "cut")) as server:
+    sampling = GenerationSettings(n=2, temperature=0.7, max_new_tokens=2, seed=5)
+    prompts = ["Rephrase: it rains.", "Rephrase: it snows."]
+    with FaultyServer(script=first("500", "cut")) as server, Journal(tmp_path) as journal:
         settings = settings_of(server)
-        found = write_texts(
-            settings,
-            "toy",
-            ["Rephrase: it rains.", "Rephrase: it snows."],
-            GenerationSettings(n=2, temperature=0.7, max_new_tokens=2, seed=5),
-            keep=lambda *written: kept.append(written),
-        )
+        found = write_texts(settings, "toy", prompts, sampling, journal=journal)
         bodies = {r.tag: r.body for r in server.received}
+        assert sorted(a.value for a in journal.answers.values()) == sorted(text for texts in found for text in texts)
+        n_sent = len(server.received)
+        further = write_texts(settings, "toy", prompts[1:], replace(sampling, n=3), journal=journal)
+        assert [r.body["seed"] for r in server.received[n_sent:]] == [7]  # the others were answered
+        assert further[0][:2] == found[1]
     assert found == [[ToyBrain().write(f"Rephrase: it {what}.", 2)] * 2 for what in ("rains", "snows")]
-    assert sorted(kept) == [(place, number, found[place][number]) for place in (0, 1) for number in (0, 1)]
     assert {tag: body["seed"] for tag, body in bodies.items()} == {"0:0": 5, "0:1": 6, "1:0": 5, "1:1": 6}
     assert bodies["0:0"]["temperature"] == 0.7
     with pytest.raises(InputError, match="`num_beams` must be 1 for an endpoint"):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["InputError", "input_error"]
+__all__ = ["InputError", "input_error", "speaking_for"]
 
 _ABSENT = object()
 _MAX_SHOWN = 120
@@ -40,3 +43,33 @@ def input_error(
         sentence += f" at row {row}"
     sentence += "."
     return InputError(f"{sentence} {remedy}".rstrip())
+
+
+_SPEAKER = re.compile(r"([a-z_]+): (?:`(\w+)`)?")
+
+
+@contextmanager
+def speaking_for(function: str, /, **called: str) -> Iterator[None]:
+    """Let errors from inside name the function that was called, and its parameters; also a decorator.
+
+    Parameters
+    ----------
+    function : str
+        What errors begin with.
+    **called : str
+        Parameter of the function that raises -> what the caller calls it.
+
+    >>> with speaking_for("paraphrase", model="generator"):
+    ...     raise input_error("load_model", "model", "be there")
+    Traceback (most recent call last):
+    paraconsist.errors.InputError: paraphrase: `generator` must be there.
+    """
+    try:
+        yield
+    except InputError as problem:
+        said = str(problem)
+        found = _SPEAKER.match(said)
+        if found is None:
+            raise
+        named = "" if found[2] is None else f"`{called.get(found[2], found[2])}`"
+        raise InputError(f"{function}: {named}{said[found.end() :]}") from None

@@ -10,6 +10,8 @@ import typer
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
+    from paraconsist.models.endpoint.accounting import Usage
+    from paraconsist.models.endpoint.settings import EndpointSettings
     from paraconsist.running.endpoint import EndpointReport
     from paraconsist.running.prompting import AskOptions, Pool
     from paraconsist.running.run import RunOptions
@@ -19,14 +21,17 @@ __all__ = [
     "Api",
     "Concurrency",
     "Endpoint",
+    "GeneratorEndpoint",
     "KeyVariable",
     "PriceInput",
     "PriceOutput",
     "RequestField",
     "Timeout",
     "Tries",
-    "check_no_endpoint_options",
+    "check_no_address",
+    "endpoint_settings",
     "run_over_endpoint",
+    "say_usage",
 ]
 
 _PANEL = "Models behind an endpoint"
@@ -39,6 +44,10 @@ def _option(help: str, **more: Any) -> Any:
 Endpoint = Annotated[
     str | None,
     _option("Address of an OpenAI-compatible API, as http://localhost:8000/v1; --model is then its name there."),
+]
+GeneratorEndpoint = Annotated[
+    str | None,
+    _option("Address of an OpenAI-compatible API, as http://localhost:8000/v1; --generator is then its name there."),
 ]
 Api = Annotated[str | None, _option("'completions' (a text to go on with; the default) or 'chat'.")]
 Concurrency = Annotated[int | None, _option("Most requests at a time; 16 by default.", min=1)]
@@ -56,21 +65,46 @@ PriceInput = Annotated[float | None, _option("Price of a million tokens read, to
 PriceOutput = Annotated[float | None, _option("Price of a million tokens written.")]
 
 
-def check_no_endpoint_options(models: Sequence[str], **given: Any) -> None:
-    """Refuse options, and models, that only an endpoint makes sense of.
+def check_no_address(models: Sequence[str]) -> None:
+    """Refuse an address in place of a model.
 
     Raises
     ------
     InputError
-        Naming the first of them.
     """
     for model in models:
         if model.startswith(("http://", "https://")):
             remedy = "Give the address as --endpoint and the model's name there as --model."
             raise input_error("run", "model", "be a model, not an address", remedy=remedy)
-    for name, value in given.items():
-        if value not in (None, []):
-            raise input_error("run", name, "be given only with --endpoint", remedy="This run's model is a local one.")
+
+
+def endpoint_settings(url: str | None, **given: Any) -> EndpointSettings | None:
+    """Return what the options say of an endpoint; None where there is none.
+
+    Parameters
+    ----------
+    url : str or None
+        ``--endpoint``.
+    **given
+        The other options, None where not given.
+
+    Raises
+    ------
+    InputError
+        For options without an endpoint, and settings that cannot be.
+    """
+    if url is None:
+        for name, value in given.items():
+            if value not in (None, []):
+                must = "be given only with --endpoint"
+                raise input_error("run", name, must, remedy="This command's model is a local one.")
+        return None
+    from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
+
+    said = {**given, "key_variable": given["api_key_variable"]}
+    said["request_fields"] = read_request_fields(given["request_field"])
+    del said["api_key_variable"], said["request_field"]
+    return EndpointSettings(url, **{name: value for name, value in said.items() if value is not None})
 
 
 def run_over_endpoint(
@@ -80,6 +114,7 @@ def run_over_endpoint(
     options: RunOptions,
     *,
     local: Mapping[str, Any],
+    url: str,
     **given: Any,
 ) -> EndpointReport:
     """Run over the endpoint that the options name.
@@ -94,15 +129,15 @@ def run_over_endpoint(
         Filled when the sets are loaded.
     local : mapping
         Options that only models on this machine have; refused where given.
-    **given
-        The endpoint's options, None where not given.
+    url, **given
+        The endpoint's options, as of `endpoint_settings`.
 
     Raises
     ------
     InputError
         For options that do not go together, and all that `run_endpoint` refuses.
     """
-    from paraconsist.models.endpoint.settings import Asking, EndpointSettings, read_request_fields
+    from paraconsist.models.endpoint.settings import Asking
     from paraconsist.running.endpoint import run_endpoint
     from paraconsist.running.prompting import prompt_for
 
@@ -118,9 +153,8 @@ def run_over_endpoint(
         raise input_error("run", "normalize", "be given only with --scoring label", got=ask.normalize)
     if ask.scoring == "label" and ask.max_new_tokens is not None:
         raise input_error("run", "max_new_tokens", "be given only with --scoring generate", got=ask.max_new_tokens)
-    given["key_variable"] = given.pop("api_key_variable")
-    given["request_fields"] = read_request_fields(given.pop("request_field"))
-    settings = EndpointSettings(**{name: value for name, value in given.items() if value is not None})
+    settings = endpoint_settings(url, **given)
+    assert settings is not None
 
     def asking_for(name: str, group: Sequence[BucketSet]) -> Asking:
         said: dict[str, Any] = {"normalize": ask.normalize, "max_tokens": ask.max_new_tokens}
@@ -153,11 +187,16 @@ def _say(report: EndpointReport, *, asked_for: str | None) -> None:
             )
         else:
             typer.echo(f"{name}: all {asked.n_inputs:,} distinct inputs were there already.")
-        counted = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
-        if usage.n_uncounted:
-            counted += f" ({usage.n_uncounted:,} of {usage.n_requests:,} answers did not say)"
-        cost = "" if usage.cost is None else f", cost {usage.cost:,.4f}"
-        typer.echo(f"{name}: {how}; {counted}{cost}.")
-        if len(usage.served) > 1:
-            served = ", ".join(f"{model} ({n:,})" for model, n in usage.served.items())
-            typer.echo(f"warning: {name}: several models answered: {served}.", err=True)
+        say_usage(usage, f"{name}: {how}")
+
+
+def say_usage(usage: Usage, about: str, *, aside: bool = False) -> None:
+    """Print what an endpoint's answers came to, behind what they were; `aside`, to standard error."""
+    counted = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
+    if usage.n_uncounted:
+        counted += f" ({usage.n_uncounted:,} of {usage.n_requests:,} answers did not say)"
+    cost = "" if usage.cost is None else f", cost {usage.cost:,.4f}"
+    typer.echo(f"{about}; {counted}{cost}.", err=aside)
+    if len(usage.served) > 1:
+        served = ", ".join(f"{model} ({n:,})" for model, n in usage.served.items())
+        typer.echo(f"warning: {about.partition(':')[0]}: several models answered: {served}.", err=True)

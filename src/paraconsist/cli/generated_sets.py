@@ -11,36 +11,84 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import input_error, speaking_for
 
 if TYPE_CHECKING:
     from paraconsist.generation.entailment import MutualEntailment
     from paraconsist.generation.generators import Generator
     from paraconsist.generation.refining import Refined
     from paraconsist.generation.settings import GeneratorSettings
+    from paraconsist.models.endpoint.settings import EndpointSettings
     from paraconsist.transforms.perturbation import LabelledSet
 
-__all__ = ["column_of", "generator_of", "label_pairs", "load_judge", "load_originals", "say_refined", "settings_of"]
+__all__ = [
+    "column_of",
+    "facts_of",
+    "generator_of",
+    "label_pairs",
+    "load_judge",
+    "load_originals",
+    "say_generator",
+    "say_refined",
+    "settings_of",
+]
 
 
-def settings_of(name: str, **options: Any) -> GeneratorSettings:
-    """Return a preset's settings with other values where they are given."""
+def settings_of(name: str, endpoint: EndpointSettings | None = None, **options: Any) -> GeneratorSettings:
+    """Return a preset's settings with other values where they are given; behind an endpoint, without its beams."""
+    from paraconsist.generation.remote import without_beams
     from paraconsist.generation.settings import preset
 
-    return preset(name).changed(**options)
+    chosen = preset(name)
+    if endpoint is not None and (chosen.diversity is not None or chosen.num_beams > 1):
+        chosen = without_beams(chosen)
+        said = f"preset {name} has beams, an endpoint has none: candidates are sampled, temperature"
+        typer.echo(f"{said} {options.get('temperature') or chosen.temperature:g}.", err=True)
+    with speaking_for("paraphrase", n="candidates", num_beams="beams"):
+        return chosen.changed(**options)
 
 
 def generator_of(
-    name: str, settings: GeneratorSettings, *, kind: str | None, seed: int, examples: Path | None
+    name: str,
+    settings: GeneratorSettings,
+    *,
+    kind: str | None,
+    seed: int,
+    examples: Path | None,
+    endpoint: EndpointSettings | None = None,
+    answers: Path,
 ) -> Generator:
-    """Return the generator that a command line names."""
-    from paraconsist.generation.generators import EXAMPLES, load_generator, read_examples
+    """Return the generator that a command line names; behind an endpoint, what it writes is kept in `answers`."""
+    from paraconsist.generation.generators import load_generator
+    from paraconsist.generation.prompts import EXAMPLES, read_examples
+    from paraconsist.generation.remote import EndpointGenerator
 
-    try:
+    with speaking_for("paraphrase", model="generator", num_beams="beams"):
         solved = EXAMPLES if examples is None else read_examples(examples)
-        return load_generator(name, settings, kind=kind, seed=seed, examples=solved)
-    except InputError as problem:
-        raise InputError(str(problem).replace("load_model: `model`", "paraphrase: `generator`", 1)) from None
+        if endpoint is None:
+            return load_generator(name, settings, kind=kind, seed=seed, examples=solved)
+        if kind is not None:
+            raise input_error("paraphrase", "kind", "be given only without --endpoint", got=kind)
+        return EndpointGenerator(endpoint, name, settings, answers, seed, solved)
+
+
+def facts_of(made: Generator) -> dict[str, Any]:
+    """Return what a set's metadata say of a generator behind an endpoint; nothing of others."""
+    from paraconsist.generation.remote import EndpointGenerator
+
+    if not isinstance(made, EndpointGenerator):
+        return {}
+    return {"endpoint": {"url": made.endpoint.url, "api": made.endpoint.api, **made.usage().to_dict()}}
+
+
+def say_generator(made: Generator, *, aside: bool = False) -> None:
+    """Print what a generator behind an endpoint came to; `aside`, to standard error."""
+    from paraconsist.cli.endpoint import say_usage
+    from paraconsist.generation.remote import EndpointGenerator
+
+    if isinstance(made, EndpointGenerator):
+        usage = made.usage()
+        say_usage(usage, f"{made.model}: {usage.n_requests:,} requests answered in all", aside=aside)
 
 
 def load_originals(
@@ -58,7 +106,7 @@ def load_originals(
     """Read labelled rows, of bucket sets the originals; draw `limit` of them at random."""
     from paraconsist.cli.perturbed_files import load_labelled
 
-    try:
+    with speaking_for("paraphrase"):
         rows = load_labelled(
             data,
             skipped,
@@ -68,8 +116,6 @@ def load_originals(
             split=split,
             data_dir=None if data_dir is None else str(data_dir),
         )
-    except InputError as problem:  # the reader speaks for `perturb`
-        raise InputError(str(problem).replace("perturb: ", "paraphrase: ", 1)) from None
     if limit is None or limit >= len(rows.rows):
         return rows
     drawn = sorted(random.Random(seed).sample(range(len(rows.rows)), limit))
@@ -97,10 +143,8 @@ def load_judge(model: str, label_map: dict[str, str] | None) -> MutualEntailment
     from paraconsist.tasks import get_task
 
     nli = get_task("nli")
-    try:
+    with speaking_for("paraphrase", model="nli_model"):
         loaded = load_model(model, task=nli)
-    except InputError as problem:
-        raise InputError(str(problem).replace("load_model: `model`", "paraphrase: `nli_model`", 1)) from None
     return MutualEntailment(Predictor(loaded, nli), label_map)
 
 

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paraconsist.cli import endpoint as over
 from paraconsist.cli.generated_sets import (
     column_of,
+    facts_of,
     generator_of,
     label_pairs,
     load_judge,
     load_originals,
+    say_generator,
     say_refined,
     settings_of,
 )
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import input_error, speaking_for
 
 if TYPE_CHECKING:
     from paraconsist.surface import ParaphraseDiversityResult
@@ -71,6 +74,15 @@ def paraphrase(
         Path | None, typer.Option(help="CSV with columns original, paraphrase, for {examples}.")
     ] = None,
     kind: Annotated[str | None, typer.Option(help="causal or seq2seq; by default what the architecture says.")] = None,
+    endpoint: over.GeneratorEndpoint = None,
+    api: over.Api = None,
+    concurrency: over.Concurrency = None,
+    api_key_variable: over.KeyVariable = None,
+    timeout: over.Timeout = None,
+    request_tries: over.Tries = None,
+    request_field: over.RequestField = None,
+    price_input: over.PriceInput = None,
+    price_output: over.PriceOutput = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Draw this many originals at random.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the draw and of sampling.")] = 0,
     task: Annotated[str | None, typer.Option(help="Task of the rows, where their columns do not say.")] = None,
@@ -119,9 +131,22 @@ def paraphrase(
     to_check = sheet if sheet is not None else output.with_name(f"{output.stem}.check.csv")
     if to_check.exists() and not overwrite:
         raise input_error("paraphrase", "sheet", "not be there already", got=str(to_check), remedy="Give --overwrite.")
+    with speaking_for("paraphrase", tries="request_tries"):
+        remote = over.endpoint_settings(
+            endpoint,
+            api=api,
+            concurrency=concurrency,
+            api_key_variable=api_key_variable,
+            timeout=timeout,
+            tries=request_tries,
+            request_field=request_field,
+            price_input=price_input,
+            price_output=price_output,
+        )
     filtering = nli_model is not None if entailment is None and nli_model is not None else entailment
     settings = settings_of(
         preset,
+        remote,
         prompt=prompt,
         n=candidates,
         keep=keep,
@@ -145,7 +170,15 @@ def paraphrase(
     skipped: Counter[str] = Counter()
     rows = load_originals(data, skipped, task, columns, label_names, split, data_dir, limit=limit, seed=seed)
     chosen = column_of(rows, column)
-    made = generator_of(generator, settings, kind=kind, seed=seed, examples=examples)
+    made = generator_of(
+        generator,
+        settings,
+        kind=kind,
+        seed=seed,
+        examples=examples,
+        endpoint=remote,
+        answers=output.with_name(f"{output.stem}.answers"),
+    )
     judge = None if nli_model is None or not settings.mutual_entailment else load_judge(nli_model, mapping)
     place = rows.column(chosen)
     refined = refine([row.texts[place] for row in rows.rows], made, settings, judge)
@@ -160,7 +193,9 @@ def paraphrase(
         "nli_model": nli_model if settings.mutual_entailment else None,
         "settings": settings.to_dict(),
         "counts": {**refined.to_dict(), "n_kept_originals": len(generated.kept()), "least": least},
+        **facts_of(made),
     }
+    say_generator(made, aside=as_json)
     say_refined(refined, settings, skipped, aside=as_json)
     write_generated(written, rows, output, facts)
     write_sheet(to_check, generated.sheet_rows(), annotators=annotators, scores=scores)
@@ -212,10 +247,8 @@ def _measure(
     from paraconsist.generation.surface_form import COLUMNS, measure_pairs, pairs_of
     from paraconsist.running.sources import load_bucket_set
 
-    try:
+    with speaking_for("paraphrase"):
         found = load_bucket_set(data, task=task, split=split, data_dir=None if data_dir is None else str(data_dir))
-    except InputError as problem:
-        raise InputError(str(problem).replace("run: ", "paraphrase: ", 1)) from None
     columns = COLUMNS.get(found.task.name, ()) if column is None else (column,)
     if not columns or not set(columns) <= set(found.task.columns):
         raise input_error("paraphrase", "column", f"be one of {', '.join(found.task.columns)}", got=column)

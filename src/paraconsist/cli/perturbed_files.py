@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import input_error, speaking_for
 from paraconsist.predictions import read_table
 from paraconsist.running.sources import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
 from paraconsist.tasks import infer_task, input_id
@@ -82,15 +82,13 @@ def load_labelled(
         If the rows cannot be had, lack a column, or hold labels that do not fit.
     """
     names = None if label_names is None else tuple(name.strip() for name in label_names.split(","))
-    try:
+    with speaking_for("perturb"):
         if spec.endswith(_FILE_ENDINGS):
             found = _from_file(Path(spec), skipped, task, columns, names)
         elif columns or names:
             raise input_error("perturb", "column", "be given with a file only", got=[*columns, *(names or ())])
         else:
             found = load_bucket_set(spec, task=task, data_dir=data_dir, split=split)
-    except InputError as problem:  # these readers speak for `run`
-        raise InputError(str(problem).replace("run: ", "perturb: ", 1)) from None
     return _labelled(found, skipped)
 
 

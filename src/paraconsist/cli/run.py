@@ -183,7 +183,8 @@ def run(
         over.run_over_endpoint(load_sets, ask, pools, options, local=local, url=endpoint, **remote)
         score_run(output, scores, figures=figures)
         return
-    over.check_no_endpoint_options(model, **remote)
+    over.check_no_address(model)
+    over.endpoint_settings(None, **remote)
     from paraconsist.models import load_model
     from paraconsist.running.partial import check_partial
     from paraconsist.running.run import run as run_sets

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paraconsist.cli import endpoint as over
 from paraconsist.cli.generated_sets import (
+    facts_of,
     generator_of,
     label_pairs,
     load_originals,
+    say_generator,
     say_refined,
     settings_of,
 )
-from paraconsist.errors import InputError
+from paraconsist.errors import speaking_for
 
 if TYPE_CHECKING:
     from paraconsist.generation.predicting import Predictor
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["sensitivity"]
 
 
+@speaking_for("sensitivity")
 def sensitivity(
     data: Annotated[
         str,
@@ -58,6 +62,15 @@ def sensitivity(
         Path | None, typer.Option(help="CSV with columns original, paraphrase, for {examples}.")
     ] = None,
     kind: Annotated[str | None, typer.Option(help="Of the generator: causal or seq2seq.")] = None,
+    endpoint: over.GeneratorEndpoint = None,
+    api: over.Api = None,
+    concurrency: over.Concurrency = None,
+    api_key_variable: over.KeyVariable = None,
+    timeout: over.Timeout = None,
+    request_tries: over.Tries = None,
+    request_field: over.RequestField = None,
+    price_input: over.PriceInput = None,
+    price_output: over.PriceOutput = None,
     embedding_model: Annotated[
         str | None, typer.Option(help="Encoder for embedding distances; by default the model's own, where it has one.")
     ] = None,
@@ -83,27 +96,44 @@ def sensitivity(
     from paraconsist.results import to_strict_json
     from paraconsist.running.folder import RunFolder
 
-    settings = generator_settings(
-        preset,
-        settings_of(
+    with speaking_for("sensitivity", tries="request_tries"):
+        remote = over.endpoint_settings(
+            endpoint,
+            api=api,
+            concurrency=concurrency,
+            api_key_variable=api_key_variable,
+            timeout=timeout,
+            tries=request_tries,
+            request_field=request_field,
+            price_input=price_input,
+            price_output=price_output,
+        )
+    with speaking_for("sensitivity", preset="generation"):
+        asked = settings_of(
             generation,
+            remote,
             n=candidates,
             keep=keep,
             tries=tries,
             temperature=temperature,
             most_jaccard=most_jaccard,
             prompt=prompt,
-        ),
-    )
+        )
+    settings = generator_settings(preset, asked)
     skipped: Counter[str] = Counter()
-    try:
-        found = load_originals(data, skipped, "nli", columns, label_names, split, data_dir, limit=rows, seed=seed)
-    except InputError as problem:
-        raise InputError(str(problem).replace("paraphrase: ", "sensitivity: ", 1)) from None
-    made = generator_of(generator, settings, kind=kind, seed=seed, examples=examples)
+    found = load_originals(data, skipped, "nli", columns, label_names, split, data_dir, limit=rows, seed=seed)
     classifier = load_model(model, task=found.task)
     folder = RunFolder(output)
     folder.open({"nli": dict(classifier.identity)}, overwrite=overwrite)
+    made = generator_of(
+        generator,
+        settings,
+        kind=kind,
+        seed=seed,
+        examples=examples,
+        endpoint=remote,
+        answers=folder.path / "answers",
+    )
     predictor = Predictor(classifier, found.task, store=folder.store, device=device)
     report = measure_sensitivity(
         predictor,
@@ -126,12 +156,14 @@ def sensitivity(
         "generator": generator,
         "settings": settings.to_dict(),
         "seed": seed,
+        **facts_of(made),
     }
     results = to_strict_json({**facts, **report.to_dict()})
     _write(folder, report, predictor, facts, results)
     if as_json:
         typer.echo(json.dumps(results, indent=2, default=str))
         return
+    say_generator(made)
     _say(report, skipped, settings, preset)
     typer.echo(f"Results in {output / 'sensitivity.json'}, variants in {output / 'variants.parquet'} (a bucket set).")
     typer.echo(f"Next: paraconsist score {folder.predictions_file('variants')}; paraconsist report {output}")

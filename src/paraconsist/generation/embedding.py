@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import input_error, speaking_for
 
 __all__ = ["SentenceEncoder", "cosines", "encoder_of", "load_encoder"]
 
@@ -67,11 +67,9 @@ def load_encoder(model: str) -> SentenceEncoder:
     from paraconsist.models.heads import longest_input
     from paraconsist.models.loading import load_head, open_configuration
 
-    try:
+    with speaking_for("paraphrase", model="embedding_model"):
         config = open_configuration(model)
         loaded = load_head(model, transformers.AutoModel)
-    except InputError as problem:
-        raise InputError(str(problem).replace("load_model: `model`", "paraphrase: `embedding_model`", 1)) from None
     if getattr(config, "is_encoder_decoder", False):
         raise input_error("paraphrase", "embedding_model", "be an encoder", got=model)
     return SentenceEncoder(loaded.module.eval(), loaded.tokenizer, longest_input(loaded.module, loaded.tokenizer))

@@ -6,36 +6,21 @@ others (the refining loop does so); it need not.
 
 from __future__ import annotations
 
-import csv
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, input_error, speaking_for
+from paraconsist.generation.prompts import EXAMPLES, check_examples, prompt_of, tidy
 from paraconsist.generation.settings import GeneratorSettings
 
 if TYPE_CHECKING:
     from paraconsist.models.language import LanguageModel
 
-__all__ = ["EXAMPLES", "Generator", "LanguageGenerator", "call", "load_generator", "read_examples"]
+__all__ = ["Generator", "LanguageGenerator", "call", "load_generator"]
 
 Generator: TypeAlias = Callable[[Sequence[str]], Sequence[Sequence[str]]]
-
-#: Solved examples for prompts: our own sentences.
-EXAMPLES = (
-    ("The boy put his shoes by the door.", "By the door stood the shoes that the boy had taken off."),
-    ("She has no time to cook tonight.", "This evening she is too busy to make dinner."),
-    ("A man is waiting for the bus.", "Someone stands at the stop until his bus comes."),
-    ("The shop was closed when they came.", "By the time they got to the store, it had shut."),
-    ("He plays the piano very well.", "He is an excellent pianist."),
-    ("Two children are throwing snowballs.", "A pair of kids are having a snowball fight."),
-    ("Her brother lent her the money.", "She borrowed the money from her brother."),
-    ("The dog is afraid of thunder.", "Thunder frightens the dog."),
-    ("They moved here ten years ago.", "They have lived here for a decade."),
-    ("Nobody answered the phone.", "The telephone rang, but no one picked it up."),
-)
 
 
 def load_generator(
@@ -128,13 +113,7 @@ class LanguageGenerator:
     _calls: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        if self.settings.n_examples > len(self.examples):
-            raise input_error(
-                "paraphrase",
-                "examples",
-                f"be at least {self.settings.n_examples} for this prompt",
-                got=len(self.examples),
-            )
+        check_examples(self.settings, self.examples)
 
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
         """Return `settings.n` candidates for each text."""
@@ -142,7 +121,7 @@ class LanguageGenerator:
 
         s = self.settings
         calls, self._calls = self._calls, self._calls + 1
-        prompts = [self._prompt(text) for text in texts]
+        prompts = [prompt_of(s, self.examples, text) for text in texts]
         if s.diversity is not None and s.num_beams == 1:
             from paraconsist.generation.diverse import diverse_groups
 
@@ -169,50 +148,15 @@ class LanguageGenerator:
                 batch_rows=self.batch_rows,
             )
             found = generate(self.language, prompts, options)
-        return [[_tidy(text) for text in candidates] for candidates in found]
-
-    def _prompt(self, sentence: str) -> str:
-        solved = "".join(f"Sentence: {a}\nParaphrase: {b}\n\n" for a, b in self.examples[: self.settings.n_examples])
-        return self.settings.prompt.replace("{examples}", solved).replace("{sentence}", sentence)
-
-
-def _tidy(written: str) -> str:
-    """Take the first line that says something, out of its quotation marks."""
-    line = next((line.strip() for line in written.splitlines() if line.strip()), "")
-    for mark in ('""', "''", "“”"):
-        if len(line) > 1 and line[0] == mark[0] and line[-1] == mark[1] and not set(mark) & set(line[1:-1]):
-            line = line[1:-1].strip()
-    return " ".join(line.split())
+        return [[tidy(text) for text in candidates] for candidates in found]
 
 
 def _own_function(name: str) -> Generator:
     from paraconsist.transforms.callables import load_function
 
     try:
-        made: Generator = load_function(name)
-    except InputError as problem:  # the reader speaks for transformations
-        said = str(problem).replace("transformation: `function`", "paraphrase: `generator`", 1)
-        raise InputError(said.replace("text to text", "texts to lists of candidates")) from None
+        with speaking_for("paraphrase", function="generator"):
+            made: Generator = load_function(name)
+    except InputError as problem:  # the reader speaks of transformations
+        raise InputError(str(problem).replace("text to text", "texts to lists of candidates")) from None
     return made
-
-
-def read_examples(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
-    """Read solved examples from a CSV with the columns original and paraphrase.
-
-    Raises
-    ------
-    InputError
-    """
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            rows = list(csv.DictReader(stream))
-    except (OSError, UnicodeDecodeError) as problem:
-        raise input_error(
-            "paraphrase", "examples", "name a CSV that can be read", got=str(path), remedy=f"{problem}."
-        ) from None
-    for number, row in enumerate(rows):
-        if not (row.get("original") or "").strip() or not (row.get("paraphrase") or "").strip():
-            raise input_error(
-                "paraphrase", "examples", "have texts in the columns original and paraphrase", got=row, row=number
-            )
-    return [(row["original"], row["paraphrase"]) for row in rows]

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, input_error, speaking_for
 
 __all__ = ["Parser", "load_bleurt", "load_parser"]
 
@@ -25,10 +25,8 @@ def load_parser(name: str) -> Parser:
     if ":" in name:
         from paraconsist.transforms.callables import load_function
 
-        try:
+        with speaking_for("paraphrase", function="parser"):
             made: Parser = load_function(name)
-        except InputError as problem:
-            raise InputError(str(problem).replace("transformation: `function`", "paraphrase: `parser`", 1)) from None
         return made
     if name != "stanza":
         raise input_error("paraphrase", "parser", "be stanza, or module:function of your own", got=name)

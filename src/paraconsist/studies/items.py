@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import input_error, speaking_for
 from paraconsist.predictions import read_table
 from paraconsist.tasks import Task
 from paraconsist.training.contexts import context_texts
@@ -104,13 +104,11 @@ def read_items(
         drop_unlabelled=drop_unlabelled,
     )
     source = Source(str(file), columns)
-    try:
+    with speaking_for(_FUNCTION):
         found = find_task(source, options)
         names = label_names or found.label_names
         multiple = bool(found.choices) and set(found.columns) <= set(columns)
         examples = encode_examples(source, found, options, names, multiple_choice=multiple, say=say)
-    except InputError as problem:
-        raise InputError(str(problem).replace("train: ", f"{_FUNCTION}: ", 1)) from None
     if examples.n_dropped:
         labelled = _labelled(columns[label_column])
         columns = {name: [values[i] for i in labelled] for name, values in columns.items()}

@@ -14,7 +14,7 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import input_error, speaking_for
 from paraconsist.transforms.sheet import SheetWriter, read_sheet, render
 
 __all__ = ["SAMPLE_SIZE", "Soundness", "read_soundness", "write_soundness_sheet"]
@@ -122,11 +122,8 @@ def read_soundness(path: str | os.PathLike[str], *, confidence_level: float = 0.
     """
     from paraconsist.uncertainty import proportion_interval
 
-    try:
+    with speaking_for("transform", checked="sheet_read"):
         marks = list(read_sheet(path).valid.values())
-    except InputError as problem:  # the reader speaks for `perturb`
-        said = str(problem).replace("perturb: `checked`", "transform: `sheet_read`", 1)
-        raise InputError(said.replace("perturb: ", "transform: ", 1)) from None
     n_marked = sum(mark is not None for mark in marks)
     n_sound = sum(mark is True for mark in marks)
     low, high = proportion_interval(n_sound, n_marked, confidence_level) if n_marked else (nan, nan)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import hashlib
+import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.asking import run_to_end
 from paraconsist.models.endpoint.client import EndpointClient, Stopped
+from paraconsist.models.endpoint.journal import Answered, Journal
 from paraconsist.models.endpoint.keys import find_key
 from paraconsist.models.endpoint.problems import Refused, refusal
-from paraconsist.models.endpoint.reading import text_of
+from paraconsist.models.endpoint.reading import served_model, text_of, tokens_used
 from paraconsist.models.endpoint.settings import EndpointSettings
 
 if TYPE_CHECKING:
-    from paraconsist.models.generation import GenerationSettings
+    from paraconsist.models.generation_settings import GenerationSettings
 
 __all__ = ["write_texts"]
 
@@ -26,7 +29,7 @@ def write_texts(
     texts: Sequence[str],
     generation: GenerationSettings,
     *,
-    keep: Callable[[int, int, str], None] | None = None,
+    journal: Journal | None = None,
 ) -> list[list[str]]:
     """Let a model behind an endpoint go on with texts (completions) or answer them (chat).
 
@@ -43,9 +46,8 @@ def write_texts(
     generation : GenerationSettings
         `n`, `max_new_tokens`, `temperature`, `top_p`, `seed` as for local models; `top_k` is sent where it is given
         (vLLM and llama.cpp know it); beams are not to be had.
-    keep : callable, optional
-        Told the text's position, the number of the writing and what was written, as it comes: write it down there,
-        a kill loses the rest.
+    journal : Journal, optional
+        Written as answers come: what stands in it, from this call or an earlier one, is not asked for again.
 
     Returns
     -------
@@ -68,17 +70,24 @@ def write_texts(
 
             async def one(place: int, number: int) -> str:
                 body = _body(settings, model, texts[place], generation, generation.seed + number)
-                about = f"text {place}"
+                about, name = f"text {place}", _name(settings, body)
+                known = journal.get(*name) if journal is not None else None
+                if known is not None:
+                    return str(known.value)
+
+                def read(said: dict[str, Any]) -> Answered:
+                    return Answered(*name, text_of(said), tokens_used(said), served_model(said))
+
                 try:
-                    text = await client.post(settings.path, body, text_of, about=about, tag=f"{place}:{number}")
+                    answered = await client.post(settings.path, body, read, about=about, tag=f"{place}:{number}")
                 except (Refused, InputError) as problem:
                     client.stopped.set()
                     raise (
                         refusal(settings, problem, model, about) if isinstance(problem, Refused) else problem
                     ) from None
-                if keep is not None:
-                    keep(place, number, text)
-                return text
+                if journal is not None:
+                    journal.add(answered)
+                return str(answered.value)
 
             wanted = [(place, number) for place in range(len(texts)) for number in range(generation.n)]
             found = await asyncio.gather(*(one(*pair) for pair in wanted), return_exceptions=True)
@@ -106,3 +115,11 @@ def _body(
     for name, value in settings.request_fields.items():
         body[name] = value
     return {name: value for name, value in body.items() if value is not None}
+
+
+def _name(settings: EndpointSettings, body: dict[str, Any]) -> tuple[str, str]:
+    """What the journal calls a request: a hash of whom it asks and for what, and which writing of it."""
+    asked = {"url": settings.url, **body}
+    asked.pop("seed", None)
+    digest = hashlib.sha256(json.dumps(asked, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest(), f"seed {body.get('seed')}"
