@@ -538,7 +538,7 @@ def blank(texts):
         ([], "`output` must be given"),
         (["--output", "OUT", "--nli-model", "OTHER"], "`nli_model` must have one label called entailment"),
         (["--output", "OUT", "--nli-model", "NOWHERE"], "`nli_model` must"),
-        (["--output", "OUT", "--no-entailment", "--beams", "4"], "`candidates` must not be above the number of beams (4)"),
+        (["--output", "OUT", "--no-entailment", "--beams", "4"], "`candidates` must not be above the number of beams"),
         (["--output", "OUT", "--no-entailment", "--generator", "test_paraphrase:blank", "--tries", "3"], "write texts"),
         (["--output", "OUT", "--no-entailment", "--generator", "NLI"], "`generator` must be rules, module:function"),
         (["--output", "OUT", "--no-entailment", "--generator", "NOWHERE"], "`generator` must"),

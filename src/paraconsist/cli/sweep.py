@@ -46,9 +46,9 @@ def sweep(
     from paraconsist.cli.run import quiet_libraries
 
     quiet_libraries()
+    from paraconsist.running.multiprocess import is_main
     from paraconsist.running.selection import expand_specs
     from paraconsist.studies.grid import SweepOptions
-    from paraconsist.studies.pool import is_main
     from paraconsist.studies.sweep import sweep as do_sweep
 
     given = {name: _values(value, "set")[0] for name, value in _pairs(set_, "set").items()}

@@ -17,7 +17,8 @@ from paraconsist.ietest.rows import SPLITS, Rows, load_rows
 from paraconsist.ietest.store import ExperimentFolder, UnitResult
 from paraconsist.ietest.training import Work
 from paraconsist.ietest.vectors import Matched, write_matched
-from paraconsist.ietest.workers import do_all, is_main, launched, pin_threads
+from paraconsist.ietest.workers import do_all, pin_threads
+from paraconsist.running.multiprocess import is_main, launched
 
 __all__ = ["Plan", "Prepared", "plan", "prepare", "run_experiment"]
 

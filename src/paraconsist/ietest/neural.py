@@ -9,8 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import current_process
 from pathlib import Path
@@ -23,6 +22,7 @@ from paraconsist.errors import InputError, input_error
 from paraconsist.ietest.learners import Answers, Sample, SearchSpace, refuse_unknown
 from paraconsist.ietest.options import FUNCTION, ExperimentOptions
 from paraconsist.ietest.rows import SPLITS, Rows
+from paraconsist.running.multiprocess import LAUNCHER, variables
 from paraconsist.tasks import ModelInput, Task
 from paraconsist.training import TrainingOptions, options_from_preset
 
@@ -44,7 +44,6 @@ _SPACES: Mapping[str, SearchSpace] = {
 }
 #: The values that the authors of BERT recommend for fine-tuning.
 _ENCODER_SPACE: SearchSpace = {"learning_rate": [2e-5, 3e-5, 5e-5], "epochs": [2, 3, 4], "batch_size": [16, 32]}
-_LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 _BATCH = 64
 
 
@@ -111,7 +110,7 @@ class NeuralLearner:
         settings = self._options(parameters, seed=seed)
         torch.set_num_threads(self.threads)
         _own_accelerator()
-        with _alone(), quiet(), tempfile.TemporaryDirectory() as folder:
+        with variables(dict.fromkeys(LAUNCHER)), quiet(), tempfile.TemporaryDirectory() as folder:
             transformers.set_seed(seed)
             given = [(one,) for one in self.inputs["train"]]
             classifier = starting_model(
@@ -167,16 +166,6 @@ def _own_accelerator() -> None:
     number = int(os.environ.get("LOCAL_RANK", worker)) % n
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(n)))).split(",")
     os.environ["CUDA_VISIBLE_DEVICES"] = visible[number]
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Hide the launcher from the libraries: a training is one process's own."""
-    hidden = {name: os.environ.pop(name) for name in _LAUNCHER if name in os.environ}
-    try:
-        yield
-    finally:
-        os.environ.update(hidden)
 
 
 def _arguments(options: TrainingOptions, folder: Path) -> Any:

@@ -7,8 +7,6 @@ that were being computed, and the results do not depend on how many processes th
 from __future__ import annotations
 
 import os
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -18,23 +16,13 @@ from multiprocessing import get_context
 from paraconsist.errors import InputError
 from paraconsist.ietest.options import FUNCTION, Unit
 from paraconsist.ietest.training import Work
+from paraconsist.running.multiprocess import end_with_parent, launched, variables, wait_for_all
 
-__all__ = ["do_all", "is_main", "launched", "pin_threads"]
+__all__ = ["do_all", "pin_threads"]
 
 Piece = Unit | int
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_POLL = 0.2
 _work: Work | None = None
-
-
-def launched() -> tuple[int, int]:
-    """This process's number and how many a launcher such as torchrun started; (0, 1) without one."""
-    return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def is_main() -> bool:
-    """Whether this process is the one that reads results and talks."""
-    return launched()[0] == 0
 
 
 def do_all(work: Work, pieces: Sequence[Piece], *, progress: Callable[[int], None]) -> None:
@@ -57,15 +45,13 @@ def do_all(work: Work, pieces: Sequence[Piece], *, progress: Callable[[int], Non
                 progress(1)
     else:
         _in_pool(work, mine, progress)
-    waiting = list(pieces) if n_ranks > 1 else []
-    while waiting:  # for the launcher's other processes; if one of them dies the launcher ends us all
-        waiting = [piece for piece in waiting if not work.is_done(piece)]
-        time.sleep(_POLL if waiting else 0)
+    if n_ranks > 1:
+        wait_for_all(pieces, work.is_done)
 
 
 def _in_pool(work: Work, pieces: Sequence[Piece], progress: Callable[[int], None]) -> None:
     with (
-        _thread_variables(work.options.threads),
+        variables(dict.fromkeys(_THREAD_VARIABLES, str(work.options.threads))),  # for libraries that workers load later
         ProcessPoolExecutor(
             max_workers=min(work.options.jobs, len(pieces)),
             mp_context=get_context("spawn"),
@@ -91,13 +77,7 @@ def _begin(work: Work, parent: int) -> None:
     """Prepare a worker: what to do, and an end when the parent is gone, which a killed parent cannot tell it."""
     global _work
     _work = work
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+    end_with_parent(parent)
 
 
 def _do(piece: Piece) -> None:
@@ -116,18 +96,3 @@ def pin_threads(n: int) -> Iterator[None]:
     else:
         with threadpool_limits(n):
             yield
-
-
-@contextmanager
-def _thread_variables(n: int) -> Iterator[None]:
-    """Say the same in the environment, for libraries that workers load later."""
-    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(n)))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

@@ -6,11 +6,22 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
-__all__ = ["end_with_launcher"]
+__all__ = ["LAUNCHER", "end_with_launcher", "end_with_parent", "is_main", "launched", "variables", "wait_for_all"]
 
-_THREAD = "paraconsist-launcher-watch"
+T = TypeVar("T")
+
+#: What a launcher tells its processes of one another; hidden from work that is one process's own.
+LAUNCHER = (
+    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "ROLE_RANK"),
+    *("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE"),
+)
+_THREAD = "paraconsist-parent-watch"
+_POLL = 0.2
 
 
 def end_with_launcher(seconds: float = 1.0) -> None:
@@ -20,12 +31,16 @@ def end_with_launcher(seconds: float = 1.0) -> None:
     shards and the accelerators. A daemon thread sees the parent change and ends the worker. Called as early as
     possible: a launcher may be killed while its workers still import torch.
     """
-    alone = int(os.environ.get("WORLD_SIZE", "1")) == 1
-    if alone or any(thread.name == _THREAD for thread in threading.enumerate()):
+    if launched()[1] == 1 or any(thread.name == _THREAD for thread in threading.enumerate()):
         return
     parent = os.getppid()
     if parent == 1 and not _is_launcher(parent):
         _end()
+    end_with_parent(parent, seconds)
+
+
+def end_with_parent(parent: int, seconds: float = 1.0) -> None:
+    """End this process when its parent is gone, which a killed parent cannot tell it."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -46,3 +61,40 @@ def _is_launcher(pid: int) -> bool:
 
 def _end() -> None:
     os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def launched() -> tuple[int, int]:
+    """This process's number and how many a launcher such as torchrun started; (0, 1) without one."""
+    return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def is_main() -> bool:
+    """Whether this process is the one that reads results and talks."""
+    return launched()[0] == 0
+
+
+def wait_for_all(pieces: Sequence[T], is_done: Callable[[T], bool]) -> None:
+    """Wait for the launcher's other processes; if one of them dies the launcher ends us all."""
+    waiting = list(pieces)
+    while waiting:
+        waiting = [piece for piece in waiting if not is_done(piece)]
+        time.sleep(_POLL if waiting else 0)
+
+
+@contextmanager
+def variables(given: Mapping[str, str | None]) -> Iterator[None]:
+    """Set (or, for None, take out) variables of the environment for a while."""
+    before = {name: os.environ.get(name) for name in given}
+
+    def put(values: Mapping[str, str | None]) -> None:
+        for name, value in values.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+    put(given)
+    try:
+        yield
+    finally:
+        put(before)

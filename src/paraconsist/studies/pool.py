@@ -7,7 +7,6 @@ that were being computed, and the results do not depend on how many processes th
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -17,14 +16,10 @@ from multiprocessing import get_context
 from typing import Any, Protocol
 
 from paraconsist.errors import InputError
+from paraconsist.running.multiprocess import LAUNCHER, end_with_parent, launched, variables, wait_for_all
 
-__all__ = ["Work", "alone", "do_all", "is_main", "launched"]
+__all__ = ["Work", "alone", "do_all"]
 
-#: What a launcher tells its processes of one another; hidden from a piece, which is one process's own.
-_LAUNCHER = (
-    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "ROLE_RANK"),
-    *("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE"),
-)
 _DEVICES = "CUDA_VISIBLE_DEVICES"
 _POLL = 0.2
 _work: Any = None
@@ -38,16 +33,6 @@ class Work(Protocol):
 
     def do(self, piece: int) -> None:
         """Compute a piece and write its results, whole or not at all."""
-
-
-def launched() -> tuple[int, int]:
-    """This process's number and how many a launcher such as torchrun started; (0, 1) without one."""
-    return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def is_main() -> bool:
-    """Whether this process is the one that reads results and talks."""
-    return launched()[0] == 0
 
 
 def do_all(
@@ -88,10 +73,8 @@ def do_all(
                 progress(piece)
     else:
         _in_pool(work, mine, min(jobs, len(mine)), devices, function, progress)
-    waiting = list(range(n_pieces)) if n_ranks > 1 else []
-    while waiting:  # for the launcher's other processes; if one of them dies the launcher ends us all
-        waiting = [piece for piece in waiting if not work.is_done(piece)]
-        time.sleep(_POLL if waiting else 0)
+    if n_ranks > 1:
+        wait_for_all(range(n_pieces), work.is_done)
 
 
 def _in_pool(
@@ -114,7 +97,7 @@ def _in_pool(
             n_told += 1
 
     with (
-        _set({"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}),
+        variables({"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}),
         ProcessPoolExecutor(
             jobs - joins, context, _begin, (work, os.getpid(), numbers, tuple(devices), next_one, done)
         ) as pool,
@@ -162,13 +145,7 @@ def _begin(work: Work, parent: int, numbers: Any, devices: Sequence[str], next_o
     number = numbers.get()
     if devices:
         os.environ[_DEVICES] = devices[number % len(devices)]
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+    end_with_parent(parent)
 
 
 def _work_off(pieces: Sequence[int]) -> None:
@@ -186,27 +163,8 @@ def _work_off(pieces: Sequence[int]) -> None:
 def alone(devices: Sequence[str] = ()) -> Iterator[None]:
     """Hide the launcher, so that libraries below take this process for the only one; give it a device of its own."""
     rank, n_ranks = launched()
-    given: dict[str, str | None] = dict.fromkeys(_LAUNCHER) if n_ranks > 1 else {}
+    given: dict[str, str | None] = dict.fromkeys(LAUNCHER) if n_ranks > 1 else {}
     if devices and n_ranks > 1:
         given[_DEVICES] = devices[int(os.environ.get("LOCAL_RANK", rank)) % len(devices)]
-    with _set(given):
+    with variables(given):
         yield
-
-
-@contextmanager
-def _set(given: Any) -> Iterator[None]:
-    """Set (or, for None, take out) variables of the environment for a while."""
-    before = {name: os.environ.get(name) for name in given}
-
-    def put(values: Any) -> None:
-        for name, value in values.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-    put(given)
-    try:
-        yield
-    finally:
-        put(before)

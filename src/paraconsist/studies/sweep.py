@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.errors import input_error
+from paraconsist.running.multiprocess import is_main
 from paraconsist.studies.cell import SweepWork, write_json
 from paraconsist.studies.grid import Cell, SweepOptions, cells_of, hashes_of, training_options
-from paraconsist.studies.pool import alone, do_all, is_main
+from paraconsist.studies.pool import alone, do_all
 from paraconsist.studies.summary import summarise
 
 __all__ = ["sweep"]
