@@ -50,6 +50,14 @@ def columns_of(text: str) -> dict[str, list[str]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
+def to_csv(columns: dict[str, list]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
 def by_command(command: list[str], file: Path, *, apart: bool = False) -> dict[str, Any]:
     """Run a command that a page shows on a file, in a process of its own if `apart`; return the measure's keys."""
     words = [str(file) if word == "FILE" else word for word in [*command[1:], "--json"]]

@@ -103,9 +103,9 @@ def test_padded_and_flat_bags_give_the_same_scores():
     batch = classifier.prepare(INPUTS)
     with torch.inference_mode():
         padded = classifier.module(**classifier.collate(batch)).logits
-    torch.testing.assert_close(classifier.logits(batch), padded, rtol=0, atol=1e-6)
+    torch.testing.assert_close(classifier.logits(batch), padded, rtol=0, atol=1e-5)
     alone = torch.cat([classifier.logits([row]) for row in batch])
-    torch.testing.assert_close(alone, padded, rtol=0, atol=1e-6)
+    torch.testing.assert_close(alone, padded, rtol=0, atol=1e-5)
 
 
 def test_text_and_pair_have_separate_name_spaces():
@@ -129,7 +129,7 @@ def test_multiple_choice_scores_each_choice():
     torch.testing.assert_close(scores[0], scores[1].flip(0))
     assert scores[2, 0] == scores[2, 1]
     with torch.inference_mode():
-        torch.testing.assert_close(classifier.module(**classifier.collate(batch)).logits, scores, rtol=0, atol=1e-6)
+        torch.testing.assert_close(classifier.module(**classifier.collate(batch)).logits, scores, rtol=0, atol=1e-5)
 
 
 def test_saved_and_loaded_it_gives_the_same_scores(tmp_path):

@@ -18,7 +18,7 @@ def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "home")}
     command = [sys.executable, "-m", "paraconsist", "demo", "--output", str(folder / "out")]
-    runs = [subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120) for _ in range(2)]
+    runs = [subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300) for _ in range(2)]
     return folder / "out", runs
 
 

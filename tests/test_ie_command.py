@@ -123,7 +123,7 @@ def test_processes_of_a_launcher_give_the_table_of_one(folder, undisturbed, tmp_
         )
         for rank in (0, 1)
     ]
-    said = [process.communicate(timeout=120) for process in started]
+    said = [process.communicate(timeout=300) for process in started]
     assert [process.returncode for process in started] == [0, 0], said
     assert "6 trainings" in said[0][0]
     assert said[1] == ("", "")
@@ -152,7 +152,7 @@ def test_killed_at_random_and_resumed_the_table_is_the_same(folder, undisturbed,
         if process.poll() is None and killed < 2:
             os.killpg(process.pid, signal.SIGKILL)
             killed += 1
-        process.wait(timeout=100)
+        process.wait(timeout=300)
         if process.returncode == 0:
             break
     assert process.returncode == 0

@@ -184,6 +184,6 @@ def test_loads_by_bare_name_in_a_fresh_process_from_anywhere(tmp_path: Path, is_
         check=True,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert done.stdout == "0.5\n"

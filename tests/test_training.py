@@ -172,7 +172,7 @@ def test_a_decoder_without_pad_token_is_trained_and_run(files, tmp_path):
     classifier = load_model(folder, task=DEFEASIBLE)
     batch = classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in easy_rows(8, seed=1)])
     alone = torch.cat([classifier.logits([row]) for row in batch])
-    torch.testing.assert_close(classifier.logits(batch), alone, rtol=0, atol=1e-6)
+    torch.testing.assert_close(classifier.logits(batch), alone, rtol=0, atol=1e-5)
 
 
 KILLED = """
@@ -218,7 +218,7 @@ def test_a_killed_training_resumes_to_the_same_weights(files, tmp_path):
     assert "Going on from checkpoint-7." in said
     expected, found = (load_file(f / "model.safetensors") for f in (whole, killed))
     for key, tensor in expected.items():
-        torch.testing.assert_close(found[key], tensor, rtol=0, atol=1e-7)
+        torch.testing.assert_close(found[key], tensor, rtol=0, atol=1e-6)
     assert [e["accuracy"] for e in _record(killed)["metrics"]["epochs"]] == [
         e["accuracy"] for e in _record(whole)["metrics"]["epochs"]
     ]

@@ -161,6 +161,7 @@ def _read(path: Path, asked: Any, columns: Any, label_names: str | None) -> dict
     """Return a model's predictions by set; None is a set that the file does not name."""
     from paraconsist.logs.reading import read_logs
     from paraconsist.predictions import read_predictions
+    from paraconsist.scoring.files import is_plain
     from paraconsist.scoring.wide import named_labels
 
     of_run = sorted((path / "predictions").glob("*.parquet")) if path.is_dir() else []
@@ -168,20 +169,12 @@ def _read(path: Path, asked: Any, columns: Any, label_names: str | None) -> dict
     found: dict[str | None, Predictions] = {}
     for predictions in read:
         said = predictions.metadata.get("set")
-        if not of_run or not _is_full_test_set(str(said), predictions):
+        if not of_run or not is_plain(predictions):
             found[None if said is None else str(said)] = predictions
     if label_names is not None:
         split = label_names.split(",")
         found = {name: named_labels(predictions, columns.label, split) for name, predictions in found.items()}
     return found
-
-
-def _is_full_test_set(name: str, predictions: Predictions) -> bool:
-    """Say whether a run's file is a full test set, which has no buckets."""
-    table = predictions.table
-    return (
-        name.endswith("_test") and "role" in table.column_names and table["role"].unique().to_pylist() == ["original"]
-    )
 
 
 def _one_name_for_one_set(models: dict[str, dict[str | None, Predictions]]) -> dict[str, dict[str, Predictions]]:

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from paraconsist.errors import input_error
+from paraconsist.errors import input_error, speaking_for
 
 __all__ = ["report"]
 
 
+@speaking_for("report")
 def report(
     paths: Annotated[
         list[Path], typer.Argument(help="Run folders and predictions files; several models share the page.")

@@ -123,12 +123,12 @@ def run(
 
     def load_sets() -> Mapping[str, Sequence[BucketSet]]:
         from paraconsist.running.partial import shown_to
-        from paraconsist.running.selection import assign_models, expand_specs, parse_limits
+        from paraconsist.running.selection import assign_models, expand_specs, parse_limits, with_test_sets
         from paraconsist.running.sources import load_bucket_set
 
         assigned = assign_models(model, expand_specs(dataset))
         if with_test:  # by the same model as the set: the corrected values put the two together
-            assigned = {name: _with_test_sets(answered) for name, answered in assigned.items()}
+            assigned = {name: with_test_sets(answered) for name, answered in assigned.items()}
         pools[:] = load_pools(prompts)
         return {
             name: [
@@ -250,33 +250,6 @@ def quiet_libraries() -> None:
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-
-
-def _with_test_sets(specs: Sequence[str]) -> list[str]:
-    """Add to each set the full test set of its original items."""
-    from paraconsist.dataset_builders import builder_class
-
-    wanted: dict[str, None] = dict.fromkeys(specs)
-    for spec in specs:
-        name, _, config = spec.partition(":")
-        from paraconsist.dataset_builders import BUILDERS
-
-        test = _test_config(config)
-        known = name in BUILDERS and test in {c.name for c in builder_class(name).BUILDER_CONFIGS}
-        if not known:
-            raise input_error(
-                "run",
-                "with_test",
-                "be given only with sets that have a full test set",
-                got=spec,
-                remedy="Run the test set's file as another --dataset and give it to `score --test-predictions`.",
-            )
-        wanted[f"{name}:{test}"] = None
-    return list(wanted)
-
-
-def _test_config(config: str) -> str:
-    return f"{config.removesuffix('_automatic')}_test"
 
 
 def _pairs(items: Sequence[str] | None) -> dict[str, str] | None:

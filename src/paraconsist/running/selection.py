@@ -9,7 +9,7 @@ from pathlib import Path
 
 from paraconsist.errors import input_error
 
-__all__ = ["assign_models", "expand_specs", "matches", "parse_limits"]
+__all__ = ["assign_models", "expand_specs", "matches", "parse_limits", "with_test_sets"]
 
 
 def expand_specs(specs: Sequence[str]) -> list[str]:
@@ -124,3 +124,30 @@ def parse_limits(limits: Sequence[str] | None, spec: str) -> int | None:
         if not equals or matches(pattern, spec):
             return int(number)
     return None
+
+
+def with_test_sets(specs: Sequence[str]) -> list[str]:
+    """Add to each set the full test set of its original items.
+
+    Raises
+    ------
+    InputError
+        If a set has none.
+    """
+    from paraconsist.dataset_builders import BUILDERS, builder_class
+
+    wanted: dict[str, None] = dict.fromkeys(specs)
+    for spec in specs:
+        name, _, config = spec.partition(":")
+        test = f"{config.removesuffix('_automatic')}_test"
+        known = name in BUILDERS and test in {c.name for c in builder_class(name).BUILDER_CONFIGS}
+        if not known:
+            raise input_error(
+                "run",
+                "with_test",
+                "be given only with sets that have a full test set",
+                got=spec,
+                remedy="Run the test set's file as another --dataset and give it to `score --test-predictions`.",
+            )
+        wanted[f"{name}:{test}"] = None
+    return list(wanted)

@@ -16,7 +16,7 @@ from paraconsist.scoring.noise import RUN_AGAIN, noise_file_of, same_run, score_
 from paraconsist.scoring.score import ScoreOptions, majority_rate, score
 from paraconsist.scoring.unparsed import apply_policy
 
-__all__ = ["plain_accuracies", "score_folder"]
+__all__ = ["is_plain", "plain_accuracies", "score_folder"]
 
 _TEST = "_test"
 
@@ -98,11 +98,11 @@ def plain_accuracies(files: Sequence[Path]) -> dict[str, dict[str, Any]]:
 def _read(files: Sequence[Path]) -> tuple[dict[Path, Predictions], dict[Path, Predictions]]:
     """Read predictions files: bucket sets, and plain sets beside them."""
     found = {path: read_predictions(path) for path in files}
-    plain = {path: predictions for path, predictions in found.items() if _is_plain(predictions)}
+    plain = {path: predictions for path, predictions in found.items() if is_plain(predictions)}
     return {path: predictions for path, predictions in found.items() if path not in plain}, plain
 
 
-def _is_plain(predictions: Predictions) -> bool:
+def is_plain(predictions: Predictions) -> bool:
     """Say whether a file has originals only: there is nothing that they could be consistent with."""
     roles = predictions.table["role"].unique().to_pylist() if "role" in predictions.table.column_names else []
     return roles == ["original"]

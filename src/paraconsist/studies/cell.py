@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paraconsist.errors import input_error
+from paraconsist.errors import speaking_for
 from paraconsist.results import to_strict_json
 from paraconsist.running.store import store_key
 from paraconsist.studies.grid import Cell, SweepOptions, identity_of, training_options
@@ -117,11 +117,13 @@ def run_and_score(
     from paraconsist.models import load_model
     from paraconsist.running.partial import shown_to
     from paraconsist.running.run import RunOptions, run
+    from paraconsist.running.selection import with_test_sets
     from paraconsist.running.sources import load_bucket_set
     from paraconsist.scoring.files import score_folder
     from paraconsist.scoring.score import ScoreOptions
 
-    specs = _with_tests(sets) if with_test else list(sets)
+    with speaking_for("sweep"):
+        specs = with_test_sets(sets) if with_test else list(sets)
     report = run(
         lambda name, group: load_model(name, task=group[0].task),
         lambda: {
@@ -153,20 +155,6 @@ def _taus(files: Sequence[Path], scored: Mapping[str, Any], n_resamples: int) ->
         if name in scored and {"original", "paraphrase"} == set(predictions.table["role"].unique().to_pylist()):
             out[name] = score(predictions, ScoreOptions(measures=[_TAU], n_resamples=n_resamples))["measures"]
     return out
-
-
-def _with_tests(sets: Sequence[str]) -> list[str]:
-    """Add the full test set of each set of this package's builders."""
-    from paraconsist.dataset_builders import BUILDERS, builder_class
-
-    wanted: dict[str, None] = dict.fromkeys(sets)
-    for spec in sets:
-        name, _, config = spec.partition(":")
-        test = f"{config.removesuffix('_automatic')}_test"
-        if name not in BUILDERS or test not in {c.name for c in builder_class(name).BUILDER_CONFIGS}:
-            raise input_error("sweep", "with_test", "be given only with sets that have a full test set", got=spec)
-        wanted[f"{name}:{test}"] = None
-    return list(wanted)
 
 
 def _n_parameters(folder: Path) -> int:

@@ -14,7 +14,7 @@ from paraconsist.logs.reading import read_logs
 from paraconsist.predictions import Predictions, read_predictions
 from paraconsist.results import to_strict_json
 from paraconsist.scoring.columns import ColumnNames
-from paraconsist.scoring.files import score_folder
+from paraconsist.scoring.files import is_plain, score_folder
 from paraconsist.scoring.score import ScoreOptions, score
 from paraconsist.scoring.wide import long_format, named_labels
 
@@ -160,8 +160,8 @@ def _folder(path: Path, options: FileOptions) -> Entry:
 
 
 def _fits(kept: Mapping[str, Any], found: Mapping[str, tuple[Path, Predictions]]) -> bool:
-    """Say whether saved results are of these predictions: the same sets (but for full test sets) and row numbers."""
-    missing = [name for name in found if name not in kept and not name.endswith("_test")]
+    """Say whether saved results are of these predictions: the same bucket sets and row numbers."""
+    missing = [name for name, (_, predictions) in found.items() if name not in kept and not is_plain(predictions)]
     rows = [name in found and kept[name].get("n_rows") == found[name][1].table.num_rows for name in kept]
     return bool(kept) and not missing and all(rows)
 
