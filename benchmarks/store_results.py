@@ -1,9 +1,10 @@
 """Keep the predictions of runs for the tests of documented numbers, without any text or gold label.
 
-    python benchmarks/store_results.py runs/bow-snli-0 runs/parte --output tests/results
+    python benchmarks/store_results.py runs/bow-snli-0 runs/parte sweeps/bow --output tests/results
 
-Each run folder gives ``OUTPUT/<its name>/<set>.parquet``. tests/stored_results.py says what is in it and joins it with
-the set again, so that README's tables are recomputed from it.
+Each run folder gives ``OUTPUT/<its name>/<set>.parquet``, and a sweep's folder gives one for each of its cells,
+``OUTPUT/sweep-<sweep's name>-<share>-<seed>/<set>.parquet``. tests/stored_results.py says what is in it and joins it
+with the set again, so that README's tables are recomputed from it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +39,28 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN_FOLDER")
     parser.add_argument("--output", type=Path, required=True, help="a folder for each run is made in it")
     options = parser.parse_args(argv)
-    for run in options.runs:
-        files = sorted((run / "predictions").glob("*.parquet"))
-        if not files:
-            parser.error(f"{run} holds no predictions/*.parquet: give the folder of a finished run")
-        corrected = any(WITH_PROBABILITIES in (read_predictions(path).metadata.get("measures") or ()) for path in files)
-        for path in files:
-            target = options.output / run.resolve().name / path.name
-            size = store(path, target, with_probabilities=corrected)
-            print(f"{target}: {size / 1024:,.1f} KiB")
+    for folder in options.runs:
+        for name, run, more in cells(folder) if (folder / "cells").is_dir() else [(folder.resolve().name, folder, {})]:
+            files = sorted((run / "predictions").glob("*.parquet"))
+            if not files:
+                parser.error(f"{run} holds no predictions/*.parquet: give the folder of a finished run")
+            measures = [measure for path in files for measure in read_predictions(path).metadata.get("measures") or ()]
+            for path in files:
+                target = options.output / name / path.name
+                size = store(path, target, with_probabilities=WITH_PROBABILITIES in measures, **more)
+                print(f"{target}: {size / 1024:,.1f} KiB")
 
 
-def store(source: Path, target: Path, *, with_probabilities: bool) -> int:
-    """Write one predictions file as a stored run; return its size in bytes."""
+def cells(sweep: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
+    """Yield name, run folder and further facts of a sweep's finished cells."""
+    for path in sorted(sweep.glob("cells/*/cell.json")):
+        cell = json.loads(path.read_text(encoding="utf-8"))
+        name = f"sweep-{sweep.resolve().name}-{cell['share']:g}-{cell['seed']}"
+        yield name, path.parent / "run", {"training_rows": cell["n_rows"]}
+
+
+def store(source: Path, target: Path, *, with_probabilities: bool, **more: Any) -> int:
+    """Write one predictions file as a stored run, `more` in its metadata; return its size in bytes."""
     predictions = read_predictions(source)
     table = predictions.table
     columns: dict[str, Any] = {"prediction": table["prediction"].cast(pa.int8())}
@@ -69,6 +79,7 @@ def store(source: Path, target: Path, *, with_probabilities: bool) -> int:
         "example_ids_sha256": digest_of_ids(table["example_id"].to_pylist()),
         "split": predictions.metadata.get("split"),
         "run": said,
+        **more,
     }
     target.parent.mkdir(parents=True, exist_ok=True)
     kept = pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(metadata, sort_keys=True).encode()})
