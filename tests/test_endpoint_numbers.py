@@ -178,7 +178,7 @@ def transformers_serve(folder: Path) -> Iterator[str]:
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen(line, env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}, **quiet)
     try:
-        until = time.monotonic() + 120
+        until = time.monotonic() + 300
         while time.monotonic() < until:
             if process.poll() is not None:
                 pytest.fail(f"transformers serve ended: {process.communicate()[1][-800:]}")
@@ -187,13 +187,18 @@ def transformers_serve(folder: Path) -> Iterator[str]:
                     break
             except OSError:
                 time.sleep(0.1)
+        else:
+            pytest.fail("transformers serve did not begin to answer")
         yield f"http://127.0.0.1:{port}/v1"
     finally:
-        process.terminate()
-        process.communicate(timeout=30)
+        process.kill()
+        process.communicate()
 
 
 def test_transformers_serve_answers_as_the_model_does(place, tmp_path, language_model):
+    from paraconsist.generation.remote import EndpointGenerator
+    from paraconsist.generation.settings import GeneratorSettings
+    from paraconsist.models.endpoint.settings import EndpointSettings
     from paraconsist.models.language import load_language_model, prompted
     from paraconsist.models.prompted import PromptSettings
     from paraconsist.running.prompting import PromptOptions, make_prompt
@@ -204,6 +209,12 @@ def test_transformers_serve_answers_as_the_model_does(place, tmp_path, language_
     rows = load_bucket_set(str(data))
     prompt = make_prompt(PromptOptions(str(place / "written.yaml")), [], rows.task, rows.label_names, ())
     language = load_language_model(str(language_model), "causal")
+
+    def rephrase(url: str, api: str) -> list[list[str]]:
+        settings = GeneratorSettings(prompt="Rephrase: {sentence}", n=2, max_new_tokens=5, temperature=0.8)
+        made = EndpointGenerator(EndpointSettings(url, api=api), str(language_model), settings, tmp_path / "answers")
+        return made(["It rains.", "It snows."])
+
     with transformers_serve(language_model) as url:
         refused, _, why = command(arguments(url, data, tmp_path / "label", model=language_model, scoring="label"))
         for api in ("completions", "chat"):
@@ -217,7 +228,10 @@ def test_transformers_serve_answers_as_the_model_does(place, tmp_path, language_
             assert table["raw_output"].to_pylist() == [written.raw_output for written in expected]
             assert table["prediction"].to_pylist() == [written.label for written in expected]
             assert predictions(output).metadata["endpoint"]["completion_tokens"] > 0
+        rephrased = rephrase(url, "completions"), rephrase(url, "chat")
         unknown, _, missing = command(arguments(url, data, tmp_path / "none", model="no-such-model"))
+    assert [len(texts) for written in rephrased for texts in written] == [2] * 4
+    assert (rephrase(url, "completions"), rephrase(url, "chat")) == rephrased  # kept: the server is gone
     assert (refused, unknown) == (2, 2)
     assert "`scoring` must be 'generate' for an endpoint that returns no log-probabilities" in why
     assert missing.startswith("error: run: `model` must be a model that the endpoint serves; got 'no-such-model'")
