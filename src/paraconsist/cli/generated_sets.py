@@ -69,6 +69,9 @@ def generator_of(
             return load_generator(name, settings, kind=kind, seed=seed, examples=solved)
         if kind is not None:
             raise input_error("paraphrase", "kind", "be given only without --endpoint", got=kind)
+        if name == "rules":
+            must = "be given with --endpoint: the model's name there"
+            raise input_error("paraphrase", "generator", must, got=name)
         return EndpointGenerator(endpoint, name, settings, answers, seed, solved)
 
 
@@ -89,6 +92,7 @@ def say_generator(made: Generator, *, aside: bool = False) -> None:
     if isinstance(made, EndpointGenerator):
         usage = made.usage()
         say_usage(usage, f"{made.model}: {usage.n_requests:,} requests answered in all", aside=aside)
+        typer.echo(f"What it wrote is kept in {made.answers}; the same command does not ask for it again.", err=aside)
 
 
 def load_originals(
