@@ -8,6 +8,7 @@ import documented_ie
 import documented_metrics
 import documented_readme
 import documented_sets
+import documented_sweep
 
 _PARTS = (documented_metrics, documented_sets, documented_becel)
 CLAIMS = [
@@ -15,5 +16,6 @@ CLAIMS = [
     *documented_readme.CLAIMS,
     *documented_comparisons.CLAIMS,
     *documented_ie.CLAIMS,
+    *documented_sweep.CLAIMS,
 ]
 QUOTES = [quote for part in _PARTS for quote in part.QUOTES]

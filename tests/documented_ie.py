@@ -51,6 +51,22 @@ def both(rho: float) -> dict[str, Any]:
     return {f"{key}_{name}": value for name in SETS for key, value in at(name, rho).items()}
 
 
+@cache
+def cost(name: str) -> dict[str, float]:
+    """What an experiment trained on and took, in minutes."""
+    with (ROOT / "tests" / "ie_runs" / "experiments.csv").open(encoding="utf-8", newline="") as lines:
+        (row,) = [row for row in csv.DictReader(lines) if row["name"] == name]
+    said = {key: float(value) for key, value in row.items() if key != "name"}
+    assert said["n_trainings"] == len(runs(name)["rho"])
+    assert said["n_test"] == runs(name)["n"][0]
+    return {**said, "minutes": said["seconds"] / 60}
+
+
+def encoder(sources: Any) -> dict[str, Any]:
+    found = runs("snli_minilm")
+    return {**cost("snli_minilm"), "runs": int(np.count_nonzero(found["rho"] == 0))}
+
+
 def rows_of_splits(sources: Sources) -> dict[str, int]:
     """Count the rows with a gold label, as `--drop-unlabelled` keeps them."""
     train = sources.delimited("nli/snli_train_10k.csv")
@@ -73,4 +89,22 @@ CLAIMS = [
     Claim(README, "and {n:,} test rows; MNLI", lambda sources: {"n": int(runs("snli")["n"][0])}),
     Claim(README, "MNLI: {n:,} test rows", lambda sources: {"n": int(runs("mnli")["n"][0])}),
     *(Claim(README, f"| `rho {rho:g}` | {CELLS} |", lambda sources, rho=rho: both(rho)) for rho in RHOS),
+    Claim(
+        README,
+        "{runs:word} runs at each rho, two epochs on {n_train:,.0f} SNLI rows, {n_test:,.0f} test rows",
+        encoder,
+    ),
+    *(
+        Claim(
+            README,
+            f"| MiniLM, `rho {rho:g}` | {{before:.1f}} | {{after:.1f}} | {{p:.1e}} | {{rejected}} of {{runs}} |",
+            lambda sources, rho=rho: at("snli_minilm", rho),
+        )
+        for rho in (0.0, 0.5, 1.0)
+    ),
+    Claim(
+        README,
+        "SNLI's {n_trainings:.0f} trainings took {minutes:.1f} minutes",
+        lambda sources: cost("snli"),
+    ),
 ]

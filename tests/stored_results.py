@@ -2,7 +2,8 @@
 
 `benchmarks/store_results.py` writes them. A file has one row for each row of the set that was run, in the set's
 order: ``prediction`` (int8, null where unparsed) and, where a measure reads them, ``p0``, ``p1`` ... (float32), the
-probabilities of all labels but the last. Its metadata name the set, its split, and the sha256 of its example ids.
+probabilities of all labels but the last. Its metadata name the set, its split, and the sha256 of its example ids;
+those of a sweep's cell also how many rows it was trained on.
 """
 
 from __future__ import annotations
