@@ -216,19 +216,21 @@ def score_run(folder: Path, options: Any, *, figures: bool = False) -> None:
     Sets without paraphrases get a line with their accuracy, which ``run.json`` keeps.
     """
     from paraconsist.cli.score import show_results
+    from paraconsist.predictions import read_predictions
     from paraconsist.results import to_strict_json
     from paraconsist.running.folder import RunFolder
     from paraconsist.scoring.files import plain_accuracies, score_folder
 
     run_folder = RunFolder(folder)
-    files = run_folder.predictions_files()
+    files = {path: read_predictions(path) for path in run_folder.predictions_files()}
     plain = plain_accuracies(files)
     results = to_strict_json(score_folder(files, options)) if len(plain) < len(files) else {}
     show_results(results, figures=figures)
     for name, found in plain.items():
         if found["corrects"] is None:  # else it stands in that set's table
             typer.echo(_accuracy_line(name, found))
-    run_folder.update_run({"accuracies": plain})
+    if plain:
+        run_folder.update_run({"accuracies": plain})
     run_folder.write_results(results)
     where = "Accuracies" if plain and not results else "Results"
     file = run_folder.run_file if plain and not results else run_folder.results_file

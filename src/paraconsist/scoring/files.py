@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,10 @@ __all__ = ["is_plain", "plain_accuracies", "score_folder"]
 _TEST = "_test"
 
 
-def score_folder(files: Sequence[Path], options: ScoreOptions, *, training: pa.Table | None = None) -> dict[str, Any]:
-    """Score every bucket set among `files`.
+def score_folder(
+    files: Sequence[Path] | Mapping[Path, Predictions], options: ScoreOptions, *, training: pa.Table | None = None
+) -> dict[str, Any]:
+    """Score every bucket set among `files`, or of a mapping of files to what was read of them.
 
     Returns
     -------
@@ -35,7 +37,7 @@ def score_folder(files: Sequence[Path], options: ScoreOptions, *, training: pa.T
     InputError
         If there is no bucket set among the files.
     """
-    buckets, plain = _read(files)
+    buckets, plain = _parted(files)
     tests = {_name(path, p): p for path, p in plain.items()}
     results = {}
     for path, predictions in buckets.items():
@@ -67,7 +69,7 @@ def score_folder(files: Sequence[Path], options: ScoreOptions, *, training: pa.T
     return results
 
 
-def plain_accuracies(files: Sequence[Path]) -> dict[str, dict[str, Any]]:
+def plain_accuracies(files: Sequence[Path] | Mapping[Path, Predictions]) -> dict[str, dict[str, Any]]:
     """Return the accuracy of every set among `files` that is no bucket set: full test sets, development rows.
 
     Returns
@@ -77,7 +79,7 @@ def plain_accuracies(files: Sequence[Path]) -> dict[str, dict[str, Any]]:
         ``n_unparsed``, ``split`` (None where the run did not say it), ``corrects`` (the set whose result has this
         accuracy as its own, None where there is none).
     """
-    buckets, plain = _read(files)
+    buckets, plain = _parted(files)
     corrected = {_test_of(_name(path, p)): _name(path, p) for path, p in buckets.items()}
     found = {}
     for path, predictions in plain.items():
@@ -95,9 +97,11 @@ def plain_accuracies(files: Sequence[Path]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _read(files: Sequence[Path]) -> tuple[dict[Path, Predictions], dict[Path, Predictions]]:
-    """Read predictions files: bucket sets, and plain sets beside them."""
-    found = {path: read_predictions(path) for path in files}
+def _parted(
+    files: Sequence[Path] | Mapping[Path, Predictions],
+) -> tuple[dict[Path, Predictions], dict[Path, Predictions]]:
+    """Return the bucket sets, and the plain sets beside them; files are read where they were not."""
+    found = files if isinstance(files, Mapping) else {path: read_predictions(path) for path in files}
     plain = {path: predictions for path, predictions in found.items() if is_plain(predictions)}
     return {path: predictions for path, predictions in found.items() if path not in plain}, plain
 
