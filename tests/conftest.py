@@ -6,6 +6,8 @@ import atexit
 import os
 import shutil
 import tempfile
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,3 +35,19 @@ def data_folder() -> Path:
     if not (folder / "upstream").is_dir():
         pytest.skip(f"real data not found at {folder}: set PARACONSIST_TEST_DATA to run this test")
     return folder
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+    """A function: arguments of `paraconsist`, run in this process -> its exit code and what it said on both streams."""
+    from paraconsist.cli.app import main
+
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main puts its own there
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return int(str(ended.value.code)), said.out, said.err
+
+    return run

@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
-import warnings
 
 import pytest
 from paraphrase_for_tests import fill, write_places
 
-from paraconsist.cli.app import main
 from paraconsist.running.sources import load_bucket_set
 
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory):
     return write_places(tmp_path_factory.mktemp("paraphrase"))
-
-
-@pytest.fixture
-def command(capsys, monkeypatch):
-    """Run the command in this process; return its exit code and what it said."""
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main puts its own there
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return ended.value.code, said.out, said.err
-
-    return run
 
 
 def test_the_command_by_rules_and_back_from_the_sheet(tmp_path, places, command):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 
 import numpy as np
 import pytest
 from models_for_tests import tiny_encoder
 from perturb_for_tests import labelled, write_csv
 
-from paraconsist.cli.app import main
 from paraconsist.errors import InputError
 from paraconsist.generation.comparing import compare_sides
 from paraconsist.generation.embedding import encoder_of, load_encoder
@@ -186,20 +184,6 @@ def place(tmp_path_factory):
     write_csv(folder / "rows.csv", ("premise", "hypothesis", "label"), [*rows, ("x", "y", "-")])
     write_csv(folder / "yes.csv", ("premise", "hypothesis", "label"), rows)
     return folder
-
-
-@pytest.fixture
-def command(capsys, monkeypatch):
-    """Run the command in this process; return its exit code and what it said."""
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main puts its own there
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return ended.value.code, said.out, said.err
-
-    return run
 
 
 def test_the_command_writes_a_run_that_score_reads(tmp_path, place, command):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import warnings
 
 import pytest
 from perturb_for_tests import wordnet_or_skip, write_csv
 from test_running import launch
 
-from paraconsist.cli.app import main
 from paraconsist.errors import InputError
 from paraconsist.transforms.soundness import read_soundness, write_soundness_sheet
 from paraconsist.transforms.word_files import read_dictionary
@@ -79,20 +77,6 @@ def test_bad_sheets(tmp_path):
 def rows(tmp_path):
     texts = [("A man rides, fast.", "Two kids play.", 0), ("The dog's bed", "It is a dog", 2), ("None", "here", "")]
     return write_csv(tmp_path / "rows.csv", ("premise", "hypothesis", "label"), texts)
-
-
-@pytest.fixture
-def command(capsys, monkeypatch):
-    """Run the command in this process; return its exit code and what it said."""
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main puts its own there
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return ended.value.code, said.out, said.err
-
-    return run
 
 
 def test_the_command_transforms_a_file(tmp_path, rows, command):
