@@ -27,10 +27,10 @@ import numpy as np
 from scipy import stats
 from scipy.special import ndtr
 
-from paraconsist.comparison import consistency_difference
-from paraconsist.logical import semantic_inconsistency
-from paraconsist.paraphrastic import paraphrastic_consistency
-from paraconsist.sensitivity import fooling_rate
+from paraconsist.measures.consistency_difference import consistency_difference
+from paraconsist.measures.fooling_rate import fooling_rate
+from paraconsist.measures.pairs import semantic_inconsistency
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
 
 Floats = np.ndarray
 

@@ -12,8 +12,8 @@ import timeit
 
 import numpy as np
 
-from paraconsist.invariance.paired_resampling import resampled_p_value
-from paraconsist.invariance.paired_tests import exact_p_value
+from paraconsist.measures.paired_resampling import resampled_p_value
+from paraconsist.measures.paired_tests import exact_p_value
 
 N_RESAMPLES = 100_000
 

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.buckets import BucketCounts
-from paraconsist.paraphrastic import paraphrastic_consistency
-from paraconsist.paraphrastic.bucket_statistics import MEASURES, bucket_sums, measures_of_sums
-from paraconsist.uncertainty import Units, bootstrap, distinct
+from paraconsist.measures._paraphrastic_counts import MEASURES, bucket_sums, measures_of_sums
+from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.resampling import Units, bootstrap, distinct
 
 Ints = npt.NDArray[np.int64]
 

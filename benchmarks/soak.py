@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from models_for_tests import tiny_encoder
 from test_running import write_set
 
-from paraconsist.predictions import read_predictions
+from paraconsist.data.predictions import read_predictions
 
 ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 

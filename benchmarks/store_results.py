@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paraconsist.predictions import read_predictions
+from paraconsist.data.predictions import read_predictions
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from stored_results import FORMAT, METADATA_KEY, digest_of_ids

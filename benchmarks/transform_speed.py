@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 
 from paraconsist.transforms import lexicon_cache
-from paraconsist.transforms.registry import apply_to_columns, transformation
+from paraconsist.transforms.interface import apply_to_columns
+from paraconsist.transforms.registry import transformation
 
 PATTERNS = (
     ("The {0} with the {1} stands beside a {2}, near the old {3}.", "A {0} is close to a {2}."),

@@ -72,7 +72,7 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     """Base of all builders. A subclass gives `NAME`, `BUILDER_CONFIGS`, `STRATA` and `rows`.
 
     A builder can be used as it is (``ParanluBuilder(config_name="delta_snli").download_and_prepare()``, or
-    ``.as_streaming_dataset()``); `paraconsist.building` adds the folder form.
+    ``.as_streaming_dataset()``); `paraconsist.data.building` adds the folder form.
 
     Parameters
     ----------

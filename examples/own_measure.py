@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from paraconsist.buckets import partition
-from paraconsist.predictions import read_predictions
-from paraconsist.uncertainty import Units, intervals
+from paraconsist.data.predictions import read_predictions
+from paraconsist.measures import intervals
+from paraconsist.measures.buckets import partition
+from paraconsist.measures.resampling import Units
 
 
 def worst_case_accuracy(predictions: np.ndarray, labels: np.ndarray, buckets: list[str]) -> tuple[float, float, float]:

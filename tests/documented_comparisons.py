@@ -8,7 +8,7 @@ from documented_metrics import SETS
 from documented_numbers import Claim
 from documented_sources import Sources
 
-from paraconsist.predictions import read_predictions
+from paraconsist.data.predictions import read_predictions
 from paraconsist.scoring.columns import ColumnNames
 from paraconsist.scoring.compare import CompareOptions, compare
 from paraconsist.scoring.grouping import with_groups

@@ -10,7 +10,7 @@ import numpy as np
 from documented_numbers import ROOT, Claim
 from documented_sources import BECEL, Sources
 
-from paraconsist.invariance.paired_tests import exact_p_value
+from paraconsist.measures.paired_tests import exact_p_value
 
 README = "README.md"
 SETS = ("snli", "mnli")

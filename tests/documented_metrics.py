@@ -11,11 +11,12 @@ from documented_numbers import Claim, Quote
 from documented_sources import BECEL, Sources
 from measure_examples import MEASURES
 
-from paraconsist.comparison import consistency_difference
-from paraconsist.invariance import ie_test, ie_test_from_counts
-from paraconsist.logical import prediction_change, transitive_inconsistency
-from paraconsist.sensitivity.fooling import PRESETS
-from paraconsist.surface import paraphrase_diversity
+from paraconsist.measures.antecedents import transitive_inconsistency
+from paraconsist.measures.consistency_difference import consistency_difference
+from paraconsist.measures.diversity import paraphrase_diversity
+from paraconsist.measures.fooling_rate import PRESETS
+from paraconsist.measures.ie_test import ie_test, ie_test_from_counts
+from paraconsist.measures.prediction_change import prediction_change
 
 
 def card(name: str) -> str:

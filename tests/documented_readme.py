@@ -17,7 +17,7 @@ from documented_sources import Sources
 from metric_loading import load_metric
 
 from paraconsist.dataset_builders.becel.configs import TEST_CASES
-from paraconsist.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
 
 README = "README.md"
 BOTH = "data results"

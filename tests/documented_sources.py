@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from stored_results import StoredRun, predictions_of, read_stored
 
-from paraconsist.paraphrastic import paraphrastic_consistency
-from paraconsist.predictions import Predictions
+from paraconsist.data.predictions import Predictions
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.scoring.score import ScoreOptions, score
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from faulty_server import FaultyServer
 
-from paraconsist.predictions import read_predictions
+from paraconsist.data.predictions import read_predictions
 
 CONCURRENCY = 4
 SEVERAL_TOKENS = (

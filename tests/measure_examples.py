@@ -9,19 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paraconsist.comparison import consistency_difference
-from paraconsist.invariance import ie_test
-from paraconsist.logical import (
-    additive_inconsistency,
-    negational_inconsistency,
-    prediction_change,
-    semantic_inconsistency,
-    symmetric_inconsistency,
-    transitive_inconsistency,
-)
-from paraconsist.paraphrastic import paraphrastic_consistency
-from paraconsist.sensitivity import distribution_shift, fooling_rate
-from paraconsist.surface import paraphrase_diversity
+from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
+from paraconsist.measures.consistency_difference import consistency_difference
+from paraconsist.measures.distribution_shift import distribution_shift
+from paraconsist.measures.diversity import paraphrase_diversity
+from paraconsist.measures.fooling_rate import fooling_rate
+from paraconsist.measures.ie_test import ie_test
+from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.prediction_change import prediction_change
 
 Rows = dict[str, Any]
 SEEDS = range(12)

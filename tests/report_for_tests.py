@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paraconsist.predictions import write_predictions
-from paraconsist.results import to_strict_json
+from paraconsist.data.predictions import write_predictions
+from paraconsist.files import to_strict_json
 from paraconsist.scoring.files import score_folder
 from paraconsist.scoring.score import ScoreOptions
 

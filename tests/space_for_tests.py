@@ -13,20 +13,17 @@ from typing import Any
 from typer.testing import CliRunner
 
 from paraconsist.cli.app import app
-from paraconsist.comparison import consistency_difference
-from paraconsist.invariance import ie_test
-from paraconsist.logical import (
-    additive_inconsistency,
-    negational_inconsistency,
-    symmetric_inconsistency,
-    transitive_inconsistency,
-)
-from paraconsist.sensitivity import distribution_shift, fooling_rate
+from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
+from paraconsist.measures.consistency_difference import consistency_difference
+from paraconsist.measures.distribution_shift import distribution_shift
+from paraconsist.measures.diversity import paraphrase_diversity
+from paraconsist.measures.fooling_rate import fooling_rate
+from paraconsist.measures.ie_test import ie_test
+from paraconsist.measures.pairs import negational_inconsistency, symmetric_inconsistency
 from paraconsist.space.catalogue import MODULES, module
 from paraconsist.space.columns import guess_columns, guess_layout
 from paraconsist.space.modules import Chosen, Found
 from paraconsist.space.reading import read_text
-from paraconsist.surface import paraphrase_diversity
 
 
 def as_chosen(name: str, text: str | None = None, layout: str | None = None, **more: Any) -> Chosen:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paraconsist.predictions import KEY_COLUMNS, Predictions
+from paraconsist.data.predictions import KEY_COLUMNS, Predictions
 
 __all__ = ["FORMAT", "METADATA_KEY", "StoredRun", "digest_of_ids", "predictions_of", "read_stored"]
 

@@ -12,9 +12,9 @@ import pytest
 from rows_for_tests import easy_rows, write_csv
 from test_artifacts import bucket_rows, call, refused
 
-from paraconsist.comparison import consistency_difference
+from paraconsist.data.predictions import read_predictions
 from paraconsist.errors import InputError
-from paraconsist.predictions import read_predictions
+from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.studies.augment import augment
 
 

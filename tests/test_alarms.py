@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paraconsist.alarms import constant_predictions, permuted_labels
 from paraconsist.errors import InputError
+from paraconsist.measures.alarms import constant_predictions, permuted_labels
 
 
 def noisy(rng: np.random.Generator, gold: np.ndarray, accuracy: float, n_labels: int) -> np.ndarray:

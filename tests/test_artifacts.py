@@ -11,8 +11,8 @@ import pytest
 from rows_for_tests import easy_rows, write_csv
 
 from paraconsist.cli.app import main
+from paraconsist.data.predictions import Predictions, read_predictions, write_predictions
 from paraconsist.errors import InputError
-from paraconsist.predictions import Predictions, read_predictions, write_predictions
 from paraconsist.scoring.columns import ColumnNames, read_rows
 from paraconsist.scoring.score import ScoreOptions
 from paraconsist.studies.artifacts import artifact_table, buckets_by_artifact

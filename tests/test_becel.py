@@ -85,7 +85,7 @@ LABELS = {
 @pytest.fixture(scope="session")
 def prepared(data_folder: Path, tmp_path_factory: pytest.TempPathFactory):
     """A function: config -> its splits, prepared from the mirror in a cache of its own."""
-    from paraconsist.building import prepare
+    from paraconsist.data.building import prepare
 
     cache = tmp_path_factory.mktemp("becel-cache")
     found = {}
@@ -328,7 +328,7 @@ def test_normalized_twins_differ_in_text_only(prepared):
 
 @real_data
 def test_a_join_that_fails_stops_the_build(data_folder, tmp_path, monkeypatch):
-    from paraconsist.building import prepare
+    from paraconsist.data.building import prepare
     from paraconsist.dataset_builders.becel import builder, joining
 
     monkeypatch.setattr(joining, "MENDED", {"snli_negational": {56: 6250}})

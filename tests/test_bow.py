@@ -15,12 +15,7 @@ from hypothesis import strategies as st
 
 from paraconsist.errors import InputError
 from paraconsist.models import load_model, resolve_label_map
-from paraconsist.models.bow import (
-    BowClassifier,
-    BowConfig,
-    BowForMultipleChoice,
-    BowForSequenceClassification,
-)
+from paraconsist.models.bow import BowClassifier, BowConfig, BowForMultipleChoice, BowForSequenceClassification
 from paraconsist.models.classifier import Classifier
 from paraconsist.models.hashing import hash_ngrams, split_words
 from paraconsist.tasks import ModelInput, get_task

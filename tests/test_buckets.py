@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paraconsist.buckets import BucketCounts, count_buckets, partition
 from paraconsist.errors import InputError
+from paraconsist.measures.buckets import BucketCounts, count_buckets, partition
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
-from paraconsist.building import config_named, is_prepared, prepare, write_folder
+from paraconsist.data.building import config_named, is_prepared, prepare, write_folder
 from paraconsist.errors import InputError
 
 SAMPLE = {

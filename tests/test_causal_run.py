@@ -17,7 +17,7 @@ from models_for_tests import tiny_encoder
 from test_running import HERE, launch, shards, write_set
 
 from paraconsist.cli import main
-from paraconsist.predictions import read_predictions
+from paraconsist.data.predictions import read_predictions
 from paraconsist.tasks.prompts_answers import parse_answer
 
 

@@ -17,7 +17,8 @@ from tokenizers import normalizers
 from paraconsist.errors import InputError
 from paraconsist.models.causal_pack import Pack, plan_packs
 from paraconsist.models.causal_prefix import compute_prefix
-from paraconsist.models.generation import CausalWriter, GenerationSettings, Seq2SeqWriter, generate
+from paraconsist.models.generation import CausalWriter, Seq2SeqWriter, generate
+from paraconsist.models.generation_settings import GenerationSettings
 from paraconsist.models.language import LanguageModel, prompted
 from paraconsist.models.prompted import PromptSettings
 from paraconsist.tasks import get_task

@@ -7,7 +7,7 @@ import json
 import pytest
 from test_running import launch
 
-from paraconsist.predictions import read_predictions
+from paraconsist.data.predictions import read_predictions
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from paraconsist.cli.app import main
-from paraconsist.comparison import consistency_difference
 from paraconsist.errors import InputError
+from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.scoring.alignment import align
 from paraconsist.scoring.columns import Rows
 
@@ -123,7 +123,7 @@ def test_bad_files(capsys, tmp_path: Path) -> None:
 def test_run_folders_of_different_sets(capsys, tmp_path: Path) -> None:
     import pyarrow as pa
 
-    from paraconsist.predictions import write_predictions
+    from paraconsist.data.predictions import write_predictions
 
     for model, sets in (("a", ("one", "two")), ("b", ("two", "three")), ("c", ("three",))):
         (tmp_path / model / "predictions").mkdir(parents=True)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.errors import InputError
-from paraconsist.logical.cues import cue_design_ratio
+from paraconsist.measures.cue_ratio import cue_design_ratio
 
 POINTS = st.integers(0, 64).map(lambda n: n / 64)  # binary fractions: identities hold to the last bit
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from paraconsist.predictions import read_predictions
+from paraconsist.data.predictions import read_predictions
 
 
 @pytest.fixture(scope="module")

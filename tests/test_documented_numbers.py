@@ -19,7 +19,7 @@ from documented_numbers import DOCUMENTS, EXEMPT, NUMBER, Claim, Quote, differen
 from documented_sources import RESULTS, Sources, usual_data_folder
 from stored_results import predictions_of, read_stored
 
-from paraconsist.predictions import write_predictions
+from paraconsist.data.predictions import write_predictions
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -17,8 +17,8 @@ from metric_loading import load_metric
 from models_for_tests import tiny_encoder
 from rows_for_tests import write_csv
 
-from paraconsist.paraphrastic import paraphrastic_consistency
-from paraconsist.predictions import read_predictions
+from paraconsist.data.predictions import read_predictions
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -154,7 +154,7 @@ def test_many_gpus_in_two_processes(predictions: Path, model: Path, tmp_path: Pa
 def test_unseen_boolq(data_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import pandas as pd
 
-    from paraconsist.building import prepare
+    from paraconsist.data.building import prepare
 
     sets = {
         name: prepare("becel", f"boolq_{name}", data_dir=data_folder).as_dataset()

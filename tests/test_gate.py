@@ -8,8 +8,8 @@ import os
 import pytest
 
 from paraconsist.cli.app import main
+from paraconsist.data.predictions import read_predictions
 from paraconsist.errors import InputError
-from paraconsist.predictions import read_predictions
 from paraconsist.scoring.gate import check, parse_conditions
 
 PC = {

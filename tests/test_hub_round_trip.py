@@ -14,7 +14,7 @@ import pytest
 from local_hub import TOKEN, Blob, LocalHub, local_hub
 from measure_examples import MEASURES, assert_same, examples
 
-from paraconsist.building import prepare
+from paraconsist.data.building import prepare
 from paraconsist.dataset_builders import builder_class
 from paraconsist.registry import metric_names, metric_script
 

@@ -21,7 +21,7 @@ from paraconsist.ietest.reading import read_families
 from paraconsist.ietest.sampling import sample_rows, unit_seed
 from paraconsist.ietest.training import majority_vote
 from paraconsist.ietest.vectors import Matched
-from paraconsist.invariance import ie_test_from_counts
+from paraconsist.measures.ie_test import ie_test_from_counts
 
 pytest.importorskip("sklearn")
 

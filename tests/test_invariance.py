@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from invariance_for_tests import MANY, answers, counts, naive_tails, size_of_t
 
-from paraconsist.invariance import ie_test
-from paraconsist.invariance.paired_resampling import mcnemar_replayed_p_value, replayed_p_value
-from paraconsist.invariance.paired_tests import compare_squares, exact_p_value, mcnemar_p_value, paired_statistic
+from paraconsist.measures.ie_test import ie_test
+from paraconsist.measures.paired_resampling import mcnemar_replayed_p_value, replayed_p_value
+from paraconsist.measures.paired_tests import compare_squares, exact_p_value, mcnemar_p_value, paired_statistic
 
 
 @MANY

@@ -14,13 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paraconsist.invariance import ie_test, ie_test_from_counts
-from paraconsist.invariance.multiple_testing import signal_to_noise
-from paraconsist.invariance.paired_resampling import (
-    mcnemar_replayed_p_value,
-    replayed_p_value,
-)
-from paraconsist.invariance.paired_tests import (
+from paraconsist.measures.ie_test import ie_test, ie_test_from_counts
+from paraconsist.measures.multiple_testing import signal_to_noise
+from paraconsist.measures.paired_resampling import mcnemar_replayed_p_value, replayed_p_value
+from paraconsist.measures.paired_tests import (
     exact_p_value,
     mcnemar_p_value,
     mcnemar_statistic,

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from invariance_for_tests import REPLAYS, answers, counts, naive_tails
 from scipy import stats
 
-from paraconsist.invariance import ie_test, paired_tests
-from paraconsist.invariance.paired_resampling import mcnemar_resampled_p_value, resampled_p_value
-from paraconsist.invariance.paired_tests import (
+from paraconsist.measures import paired_tests
+from paraconsist.measures.ie_test import METHODS, ie_test
+from paraconsist.measures.paired_resampling import mcnemar_resampled_p_value, resampled_p_value
+from paraconsist.measures.paired_tests import (
     TRUNCATION_ERROR,
     exact_p_value,
     mcnemar_p_value,
     paired_difference_interval,
     paired_statistic,
 )
-from paraconsist.invariance.result import METHODS
 
 # ----------------------------------------------------------------------------- invariances
 

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from invariance_for_tests import MANY, REPLAYS
 
 from paraconsist.errors import InputError
-from paraconsist.invariance import ie_test, ie_test_from_counts
-from paraconsist.invariance.multiple_testing import correct_p_values, signal_to_noise, too_few_resamples
-from paraconsist.invariance.paired_resampling import replayed_p_value, resampled_p_value
-from paraconsist.invariance.paired_tests import exact_p_value, paired_statistic
-from paraconsist.invariance.result import METHODS
-from paraconsist.results import to_strict_json
+from paraconsist.files import to_strict_json
+from paraconsist.measures.ie_test import METHODS, ie_test, ie_test_from_counts
+from paraconsist.measures.multiple_testing import correct_p_values, signal_to_noise, too_few_resamples
+from paraconsist.measures.paired_resampling import replayed_p_value, resampled_p_value
+from paraconsist.measures.paired_tests import exact_p_value, paired_statistic
 
 # ------------------------------------------------------------------------------ many runs
 

@@ -10,14 +10,9 @@ import pytest
 from scipy import stats
 
 from paraconsist.errors import InputError
-from paraconsist.logical import (
-    additive_inconsistency,
-    negational_inconsistency,
-    prediction_change,
-    semantic_inconsistency,
-    symmetric_inconsistency,
-    transitive_inconsistency,
-)
+from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
+from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
+from paraconsist.measures.prediction_change import prediction_change
 
 PAIRS = (semantic_inconsistency, symmetric_inconsistency, negational_inconsistency)
 

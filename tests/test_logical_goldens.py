@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from metric_loading import load_metric
 
-from paraconsist.logical import prediction_change, transitive_inconsistency
-from paraconsist.results import to_strict_json
+from paraconsist.files import to_strict_json
+from paraconsist.measures.antecedents import transitive_inconsistency
+from paraconsist.measures.prediction_change import prediction_change
 
 pytestmark = pytest.mark.real_data
 

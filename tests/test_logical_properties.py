@@ -9,14 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paraconsist.logical import (
-    additive_inconsistency,
-    negational_inconsistency,
-    prediction_change,
-    semantic_inconsistency,
-    symmetric_inconsistency,
-    transitive_inconsistency,
-)
+from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
+from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
+from paraconsist.measures.prediction_change import prediction_change
 
 MANY = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 PAIRS = (semantic_inconsistency, symmetric_inconsistency, negational_inconsistency)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from measure_examples import MEASURES, N_LABELS, SEEDS, Rows, assert_same, examples, flat, per_row, points
 
+from paraconsist.measures.fooling_rate import fooling_rate
 from paraconsist.registry import metric_names
-from paraconsist.sensitivity import fooling_rate
 
 # ---------------------------------------------------------------------------------------- the tables
 

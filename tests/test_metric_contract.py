@@ -17,23 +17,19 @@ import numpy as np
 import pytest
 from metric_loading import load_metric
 
-from paraconsist.comparison import consistency_difference
 from paraconsist.errors import InputError
-from paraconsist.invariance import ie_test
-from paraconsist.logical import (
-    additive_inconsistency,
-    negational_inconsistency,
-    prediction_change,
-    semantic_inconsistency,
-    symmetric_inconsistency,
-    transitive_inconsistency,
-)
-from paraconsist.paraphrastic import paraphrastic_consistency
+from paraconsist.files import to_strict_json
+from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
+from paraconsist.measures.consistency_difference import consistency_difference
+from paraconsist.measures.distribution_shift import distribution_shift
+from paraconsist.measures.diversity import paraphrase_diversity
+from paraconsist.measures.fooling_rate import fooling_rate
+from paraconsist.measures.ie_test import ie_test
+from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.prediction_change import prediction_change
+from paraconsist.measures.signatures import parse_signature
 from paraconsist.registry import metric_names, metric_script, register
-from paraconsist.results import to_strict_json
-from paraconsist.sensitivity import distribution_shift, fooling_rate
-from paraconsist.signatures import parse_signature
-from paraconsist.surface import paraphrase_diversity
 
 A, B, GOLD = [0, 1, 2, 0, 1, 2], [0, 2, 2, 1, 1, 0], [0, 1, 2, 1, 1, 0]
 GROUPS = [5, 5, 6, 6, 7, 8]

@@ -16,9 +16,9 @@ import yaml
 from metric_loading import load_metric
 
 from paraconsist.errors import InputError
-from paraconsist.paraphrastic import paraphrastic_consistency
+from paraconsist.files import to_strict_json
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.registry import metric_kind, metric_names, metric_script, register
-from paraconsist.results import to_strict_json
 
 ROWS: dict[str, Any] = {
     "predictions": [1, 1, 0, 0, 0, 1],

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from paraconsist.errors import InputError
-from paraconsist.noise import noise_floor
+from paraconsist.measures.noise_floor import noise_floor
 
 QUICK: dict[str, Any] = {"n_resamples": 50}
 

@@ -31,7 +31,7 @@ RENAMED = {"obs1": "observation_1", "obs2": "observation_2", "hyp1": "hypothesis
 @pytest.fixture(scope="session")
 def sets(data_folder: Path, tmp_path_factory: pytest.TempPathFactory):
     """All configs, prepared from the mirror in a cache of their own: name -> (builder, rows)."""
-    from paraconsist.building import prepare
+    from paraconsist.data.building import prepare
 
     cache = tmp_path_factory.mktemp("paranlu-cache")
     builders = {name: prepare("paranlu", name, data_dir=data_folder, cache_dir=cache) for name in CONFIGS}

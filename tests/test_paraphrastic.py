@@ -12,14 +12,11 @@ import numpy as np
 import pytest
 
 from paraconsist.errors import InputError
-from paraconsist.paraphrastic import (
-    BucketCounts,
-    measures_of_counts,
-    minimum_consistency,
-    paraphrastic_consistency,
-)
-from paraconsist.paraphrastic.corrected import correct_for_sampling, decile_weights, deciles
-from paraconsist.results import to_strict_json
+from paraconsist.files import to_strict_json
+from paraconsist.measures._paraphrastic_counts import measures_of_counts, minimum_consistency
+from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.sampling_correction import correct_for_sampling, decile_weights, deciles
 
 KEYS = [
     "paraphrastic_consistency",
@@ -329,7 +326,7 @@ def test_the_error_about_gold_labels_names_the_bucket_and_both_rows() -> None:
 
 def test_the_measure_imports_numpy_and_scipy_only() -> None:
     script = (
-        "import sys, paraconsist.paraphrastic, paraconsist.alarms\n"
+        "import sys, paraconsist.measures, paraconsist.measures.alarms\n"
         "heavy = {'datasets', 'evaluate', 'torch', 'transformers', 'pandas', 'pyarrow'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)"
     )

@@ -18,10 +18,12 @@ import pyarrow.parquet as parquet
 import pytest
 from metric_loading import load_metric
 
-from paraconsist.alarms import permuted_labels
-from paraconsist.paraphrastic import BucketCounts, measures_of_counts, paraphrastic_consistency
-from paraconsist.paraphrastic.corrected import correct_for_sampling
-from paraconsist.results import to_strict_json
+from paraconsist.files import to_strict_json
+from paraconsist.measures._paraphrastic_counts import measures_of_counts
+from paraconsist.measures.alarms import permuted_labels
+from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.sampling_correction import correct_for_sampling
 
 pytestmark = pytest.mark.real_data
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from paraconsist.errors import InputError
-from paraconsist.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
 
 N_EXAMPLES = 1000
 quick = settings(max_examples=N_EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from paraconsist.building import prepare
+from paraconsist.data.building import prepare
 from paraconsist.dataset_builders.parte.released import COLUMNS, check_pairs, find_file, read_pairs
 from paraconsist.errors import InputError
 

@@ -11,7 +11,7 @@ from models_for_tests import tiny_encoder
 from test_running import write_set
 from test_score_command import run_command
 
-from paraconsist.predictions import read_predictions
+from paraconsist.data.predictions import read_predictions
 from paraconsist.scoring.files import plain_accuracies
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paraconsist.buckets import BucketCounts
 from paraconsist.cli.app import main
 from paraconsist.errors import InputError
-from paraconsist.paraphrastic.bucket_statistics import MEASURES, bucket_sums, measures_of_sums
-from paraconsist.planning import buckets_for_difference, half_width, pilot_of, plan
-from paraconsist.uncertainty import Units, distinct, standard_errors
+from paraconsist.measures._paraphrastic_counts import MEASURES, bucket_sums, measures_of_sums
+from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.planning import buckets_for_difference, half_width, pilot_of, plan
+from paraconsist.measures.resampling import Units, distinct, standard_errors
 
 P_C = "paraphrastic_consistency_unbiased"
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from paraconsist.data.tables import read_table
 from paraconsist.errors import InputError
-from paraconsist.predictions import read_table
 
 
 def read(path):

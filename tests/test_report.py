@@ -22,20 +22,20 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
 from paraconsist.cli.app import main
-from paraconsist.comparison import consistency_difference
+from paraconsist.data.predictions import read_predictions
 from paraconsist.errors import InputError
-from paraconsist.invariance import ie_test
-from paraconsist.paraphrastic import paraphrastic_consistency
-from paraconsist.predictions import read_predictions
+from paraconsist.files import to_strict_json
+from paraconsist.measures.consistency_difference import consistency_difference
+from paraconsist.measures.fooling_rate import fooling_rate
+from paraconsist.measures.ie_test import ie_test
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.reporting.page import ReportOptions, load_entries, write, write_report
 from paraconsist.reporting.page.browser import script_json
 from paraconsist.reporting.page.entries import FileOptions
-from paraconsist.results import to_strict_json
 from paraconsist.running.assemble import texts_table
 from paraconsist.running.sources import bucket_set_from_table
 from paraconsist.scoring.columns import ColumnNames
 from paraconsist.scoring.score import ScoreOptions
-from paraconsist.sensitivity import fooling_rate
 
 QUICK = ScoreOptions(n_resamples=200)
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from models_for_tests import WORDS, tiny_encoder
 
-from paraconsist.predictions import KEY_COLUMNS, read_predictions
+from paraconsist.data.predictions import KEY_COLUMNS, read_predictions
 
 HERE = Path(__file__).parent
 N_ROWS = 103

@@ -17,7 +17,7 @@ import pytest
 from test_paraphrastic_goldens import FIGURE_4, KEYS, PRINTED_DIGIT, TABLE_4, TABLE_7
 
 from paraconsist.cli.app import main
-from paraconsist.predictions import write_predictions
+from paraconsist.data.predictions import write_predictions
 
 COLUMNS = ["--label", "gold", "--prediction", "pred", "--original", "is_original"]
 

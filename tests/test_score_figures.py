@@ -12,7 +12,7 @@ from test_score_command import run_command, write
 from test_score_roles import GOOD, scored
 
 from paraconsist.cli.run import score_run
-from paraconsist.predictions import Predictions, write_predictions
+from paraconsist.data.predictions import Predictions, write_predictions
 from paraconsist.scoring.columns import ColumnNames, read_rows
 from paraconsist.scoring.figures import PAIR_MEASURES, pair_figures
 from paraconsist.scoring.score import ScoreOptions, score

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from test_score_command import run_command, write
 
-from paraconsist.predictions import write_predictions
+from paraconsist.data.predictions import write_predictions
 
 
 def scored(capsys, *args: object) -> dict[str, Any]:

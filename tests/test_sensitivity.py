@@ -11,7 +11,8 @@ from scipy import stats
 from scipy.spatial.distance import jensenshannon
 
 from paraconsist.errors import InputError
-from paraconsist.sensitivity import PRESETS, distribution_shift, fooling_rate
+from paraconsist.measures.distribution_shift import distribution_shift
+from paraconsist.measures.fooling_rate import PRESETS, fooling_rate
 
 E, N, C = "entailment", "neutral", "contradiction"
 

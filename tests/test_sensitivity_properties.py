@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paraconsist.sensitivity import distribution_shift, fooling_rate
-from paraconsist.sensitivity.shift import SHIFTS
+from paraconsist.measures.distribution_shift import SHIFTS, distribution_shift
+from paraconsist.measures.fooling_rate import fooling_rate
 
 MANY = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 E, N, C = "entailment", "neutral", "contradiction"

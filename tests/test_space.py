@@ -188,7 +188,7 @@ def test_bars_say_how_many():
 
 def test_the_null_distribution_agrees_with_the_exact_p():
     n, n10, n01 = 400, 40, 25
-    from paraconsist.invariance import ie_test_from_counts
+    from paraconsist.measures.ie_test import ie_test_from_counts
 
     found = ie_test_from_counts(n, n10, n01, n_correct=300)
     assert f"p = {found.p_value:.3g}" in figures.null_distribution(n, n10, n01, found.statistic, found.p_value)

@@ -9,7 +9,7 @@ import pytest
 from space_for_tests import by_command, by_function, columns_of, measured, to_csv
 
 from paraconsist.errors import InputError
-from paraconsist.results import to_strict_json
+from paraconsist.files import to_strict_json
 from paraconsist.space.catalogue import MODULES
 from paraconsist.space.columns import guess_columns, guess_layout
 from paraconsist.space.page import results_page

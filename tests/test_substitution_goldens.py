@@ -8,7 +8,8 @@ import warnings
 import pytest
 from perturb_for_tests import wordnet_or_skip
 
-from paraconsist.transforms.registry import apply_to_columns, transformation
+from paraconsist.transforms.interface import apply_to_columns
+from paraconsist.transforms.registry import transformation
 
 COLUMNS = ("premise", "hypothesis")
 

@@ -12,17 +12,17 @@ import pytest
 from paraconsist.errors import InputError
 from paraconsist.generation.scorers import load_bleurt, load_parser
 from paraconsist.generation.surface_form import measure_pairs, pairs_of
-from paraconsist.surface import (
+from paraconsist.measures.diversity import paraphrase_diversity
+from paraconsist.measures.text_distances import (
     Tree,
     jaccard,
     lexical_distance,
-    paraphrase_diversity,
     parse_tree,
+    plain_word_distance,
     set_ratio,
     syntactic_distance,
+    words_of,
 )
-from paraconsist.surface.lexical import plain_word_distance
-from paraconsist.surface.words import words_of
 
 TREE = "(ROOT (S (NP (DT A) (NN dog)) (VP (VBZ sleeps)) (. .)))"
 

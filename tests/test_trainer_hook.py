@@ -10,7 +10,7 @@ from transformers import EvalPrediction, Trainer, TrainingArguments
 
 from paraconsist.errors import InputError
 from paraconsist.hooks import BucketEvaluation
-from paraconsist.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
 
 
 class Linear(torch.nn.Module):

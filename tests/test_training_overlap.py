@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from paraconsist.cli.app import main
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import InputError
-from paraconsist.predictions import Predictions
 from paraconsist.scoring.score import ScoreOptions, score
 from paraconsist.scoring.training_overlap import training_overlap
 from paraconsist.tasks import input_id

@@ -9,22 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from paraconsist.buckets import BucketCounts
-from paraconsist.logical import semantic_inconsistency
-from paraconsist.paraphrastic import paraphrastic_consistency
-from paraconsist.paraphrastic.bucket_statistics import MEASURES, NOT_MEANS, RANGES, bucket_sums, measures_of_sums
-from paraconsist.uncertainty import (
-    Units,
-    bootstrap,
-    boundary_interval,
-    design_effects,
-    distinct,
-    group_units,
-    intervals,
-    korn_graubard_interval,
-    proportion_interval,
-    standard_errors,
-)
+from paraconsist.measures import intervals
+from paraconsist.measures._paraphrastic_counts import MEASURES, NOT_MEANS, RANGES, bucket_sums, measures_of_sums
+from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.intervals import boundary_interval, korn_graubard_interval, proportion_interval
+from paraconsist.measures.pairs import semantic_inconsistency
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.resampling import Units, bootstrap, design_effects, distinct, group_units, standard_errors
 
 ARE_MEANS = [name not in NOT_MEANS for name in MEASURES]
 BUCKET_ACCURACY = MEASURES.index("bucket_accuracy")

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import InputError
-from paraconsist.predictions import Predictions
 from paraconsist.scoring.score import ScoreOptions, score
 from paraconsist.scoring.unparsed import POLICIES
 

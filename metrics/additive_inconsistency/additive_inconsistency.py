@@ -5,9 +5,11 @@ from typing import Any, Optional
 import datasets
 import evaluate
 
-from paraconsist.logical import additive_inconsistency  # From: paraconsist
-from paraconsist.metric_input import check_call  # From: paraconsist
-from paraconsist.metric_labels import label_batch  # From: paraconsist
+from paraconsist.evaluate_module import (
+    check_call,  # From: paraconsist
+    label_batch,  # From: paraconsist
+)
+from paraconsist.measures.antecedents import additive_inconsistency  # From: paraconsist
 
 _DESCRIPTION = """
 Additive inconsistency is the share of merged texts that lose the label which a model gives, correctly, to
@@ -21,7 +23,7 @@ Args:
     part_1_predictions, part_2_predictions: predicted labels of the parts.
     groups (option): what intervals resample.
     interval_method, confidence_level, n_resamples, seed (options): see
-        paraconsist.logical.additive_inconsistency.
+        paraconsist.measures.antecedents.additive_inconsistency.
 Returns:
     inconsistency, n_satisfied, n_rows, confidence_interval, standard_error, n_clusters,
     design_effect, signature, warnings.

@@ -5,9 +5,11 @@ from typing import Any, Optional
 import datasets
 import evaluate
 
-from paraconsist.comparison import consistency_difference  # From: paraconsist
-from paraconsist.metric_input import check_call  # From: paraconsist
-from paraconsist.metric_labels import label_batch  # From: paraconsist
+from paraconsist.evaluate_module import (
+    check_call,  # From: paraconsist
+    label_batch,  # From: paraconsist
+)
+from paraconsist.measures.consistency_difference import consistency_difference  # From: paraconsist
 
 _DESCRIPTION = """
 Difference of two models' paraphrastic consistency on the same buckets of paraphrases: paired, with an interval over
@@ -24,7 +26,7 @@ Args:
     groups (option): what stays together in resampling and permutation where buckets are not independent.
     estimator (option): 'unbiased' or 'plugin', the P_C that difference and p_value are of.
     interval_method, confidence_level, n_resamples, n_permutations, seed (options): see
-        paraconsist.comparison.consistency_difference.
+        paraconsist.measures.consistency_difference.consistency_difference.
 Returns:
     difference, p_value, n_buckets, n_examples, values1, values2, differences, p_values, p_value_error,
     confidence_interval, standard_error, n_clusters, design_effect, signature, warnings.

@@ -5,9 +5,11 @@ from typing import Any, Optional
 import datasets
 import evaluate
 
-from paraconsist.metric_input import check_call  # From: paraconsist
-from paraconsist.metric_labels import probability_batch  # From: paraconsist
-from paraconsist.sensitivity import distribution_shift  # From: paraconsist
+from paraconsist.evaluate_module import (
+    check_call,  # From: paraconsist
+    probability_batch,  # From: paraconsist
+)
+from paraconsist.measures.distribution_shift import distribution_shift  # From: paraconsist
 
 _DESCRIPTION = """
 Distribution shift is how far a model's class probabilities move between an original and its variant, for
@@ -20,7 +22,7 @@ Args:
     original_probabilities: the same for its original.
     groups (option): the original of every pair, or a shared context: what intervals resample.
     interval_method, confidence_level, n_resamples, seed (options): see
-        paraconsist.sensitivity.distribution_shift.
+        paraconsist.measures.distribution_shift.distribution_shift.
 Returns:
     jensen_shannon_distance, jensen_shannon_divergence, max_difference, standard_deviation (each a
     mapping with the keys changed and unchanged), n_changed, n_unchanged, confidence_interval,

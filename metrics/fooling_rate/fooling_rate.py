@@ -5,9 +5,11 @@ from typing import Any, Optional
 import datasets
 import evaluate
 
-from paraconsist.metric_input import check_call  # From: paraconsist
-from paraconsist.metric_labels import label_batch  # From: paraconsist
-from paraconsist.sensitivity import fooling_rate  # From: paraconsist
+from paraconsist.evaluate_module import (
+    check_call,  # From: paraconsist
+    label_batch,  # From: paraconsist
+)
+from paraconsist.measures.fooling_rate import fooling_rate  # From: paraconsist
 
 _DESCRIPTION = """
 The fooling rate is the share of items, answered right, whose prediction at least one meaning-preserving
@@ -26,7 +28,7 @@ Args:
     preset (option): 'paper' (all variants, every original) or 'code' (the first 5, fewer are dropped).
     groups (option): what intervals resample where items are not independent.
     interval_method, confidence_level, n_resamples, seed (options): see
-        paraconsist.sensitivity.fooling_rate.
+        paraconsist.measures.fooling_rate.fooling_rate.
 Returns:
     relaxed, strict, n_items, by_label, confidence_interval, standard_error, n_clusters,
     design_effect, signature, warnings.

@@ -5,14 +5,8 @@ from typing import Any, Optional
 import datasets
 import evaluate
 
-from paraconsist.invariance import (
-    check_labels,  # From: paraconsist
-    ie_test,  # From: paraconsist
-)
-from paraconsist.metric_input import (
-    check_call,  # From: paraconsist
-    checked_batch,  # From: paraconsist
-)
+from paraconsist.evaluate_module import check_call, checked_batch
+from paraconsist.measures.ie_test import check_labels, ie_test
 
 _DESCRIPTION = """
 The IE test (invariance under equivalence) asks whether a model is as accurate on a test set as on the same
@@ -30,7 +24,7 @@ Args:
     method (option): 'exact' (default), 'paper', 'replay', 'mcnemar', 'mcnemar_mid_p', 'mcnemar_resampled' or
         'mcnemar_replay'.
     ties (option): 'mid' (default) or 'lower' (as published), for method 'exact'.
-    n_resamples, seed, alpha, correction, confidence_level (options): see paraconsist.invariance.ie_test.
+    n_resamples, seed, alpha, correction, confidence_level (options): see paraconsist.measures.ie_test.ie_test.
 Returns:
     statistic, p_value, reject, accuracy, transformed_accuracy, accuracy_difference, n10, n01, n, n_runs,
     p_values, statistics, rejected, accuracies, transformed_accuracies, intervals, n_collapsed,

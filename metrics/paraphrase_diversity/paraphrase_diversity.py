@@ -5,9 +5,11 @@ from typing import Any, Optional
 import datasets
 import evaluate
 
-from paraconsist.metric_input import check_call  # From: paraconsist
-from paraconsist.metric_texts import text_batch  # From: paraconsist
-from paraconsist.surface import paraphrase_diversity  # From: paraconsist
+from paraconsist.evaluate_module import (
+    check_call,  # From: paraconsist
+    text_batch,  # From: paraconsist
+)
+from paraconsist.measures.diversity import paraphrase_diversity  # From: paraconsist
 
 _DESCRIPTION = """
 Paraphrase diversity is how far paraphrases are from their originals in words, structure and meaning (Srikanth,
@@ -23,7 +25,7 @@ Args:
     parses, original_parses (options): constituency trees in brackets, for syntactic_distance.
     entailed (option): whether the texts of each pair entail each other, for mutual_entailment.
     groups (option): the original of every pair: what intervals resample.
-    interval_method, confidence_level, n_resamples, seed (options): see paraconsist.surface.paraphrase_diversity.
+    interval_method, confidence_level, n_resamples, seed (options): see paraconsist.measures.diversity.paraphrase_diversity.
 Returns:
     lexical_distance, jaccard, semantic_similarity, syntactic_distance, mutual_entailment (nan, with a
     warning, for what was not given), n_pairs, confidence_interval, standard_error, n_clusters, signature,

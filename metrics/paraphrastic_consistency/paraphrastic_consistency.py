@@ -5,9 +5,11 @@ from typing import Any, Optional
 import datasets
 import evaluate
 
-from paraconsist.metric_input import check_call  # From: paraconsist
-from paraconsist.metric_labels import label_batch  # From: paraconsist
-from paraconsist.paraphrastic import paraphrastic_consistency  # From: paraconsist
+from paraconsist.evaluate_module import (
+    check_call,  # From: paraconsist
+    label_batch,  # From: paraconsist
+)
+from paraconsist.measures.paraphrastic import paraphrastic_consistency  # From: paraconsist
 
 _DESCRIPTION = """
 Paraphrastic consistency P_C is the probability that a model's predictions for two paraphrases of the same
@@ -27,7 +29,7 @@ Args:
         corrected values. renormalize (option): divide them by covered_mass.
     test_predictions, test_references (options): give test_accuracy.
     estimator, interval_method, confidence_level, n_resamples, seed (options): see
-        paraconsist.paraphrastic.paraphrastic_consistency.
+        paraconsist.measures.paraphrastic.paraphrastic_consistency.
 Returns:
     paraphrastic_consistency, paraphrastic_consistency_unbiased, accuracy, bucket_accuracy, vap,
     vap_unbiased, between_variance, pvap, pvap_pooled, min_paraphrastic_consistency, agreement,

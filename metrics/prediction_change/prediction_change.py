@@ -5,9 +5,11 @@ from typing import Any, Optional
 import datasets
 import evaluate
 
-from paraconsist.logical import prediction_change  # From: paraconsist
-from paraconsist.metric_input import check_call  # From: paraconsist
-from paraconsist.metric_labels import label_batch  # From: paraconsist
+from paraconsist.evaluate_module import (
+    check_call,  # From: paraconsist
+    label_batch,  # From: paraconsist
+)
+from paraconsist.measures.prediction_change import prediction_change  # From: paraconsist
 
 _DESCRIPTION = """
 Prediction change is the share of pairs of an original and a paraphrase for which a model changes its
@@ -23,7 +25,7 @@ Args:
     strata (option): a column, or a mapping of names to columns, to break results down by.
     groups (option): the original of every pair, or a shared context: what intervals resample.
     interval_method, confidence_level, n_resamples, seed (options): see
-        paraconsist.logical.prediction_change.
+        paraconsist.measures.prediction_change.prediction_change.
 Returns:
     change_rate, n_changed, correct_to_incorrect, incorrect_to_correct, n_pairs,
     change_rate_given_correct, change_rate_given_incorrect, confidence_interval, standard_error,

@@ -5,9 +5,11 @@ from typing import Any, Optional
 import datasets
 import evaluate
 
-from paraconsist.logical import semantic_inconsistency  # From: paraconsist
-from paraconsist.metric_input import check_call  # From: paraconsist
-from paraconsist.metric_labels import label_batch  # From: paraconsist
+from paraconsist.evaluate_module import (
+    check_call,  # From: paraconsist
+    label_batch,  # From: paraconsist
+)
+from paraconsist.measures.pairs import semantic_inconsistency  # From: paraconsist
 
 _DESCRIPTION = """
 Semantic inconsistency is the share of texts and their paraphrases that a model gives different labels
@@ -22,7 +24,7 @@ Args:
     references, perturbed_references (options): gold labels of the two sides; give the accuracies.
     groups (option): the original of every pair, or a shared context: what intervals resample.
     interval_method, confidence_level, n_resamples, seed (options): see
-        paraconsist.logical.semantic_inconsistency.
+        paraconsist.measures.pairs.semantic_inconsistency.
 Returns:
     inconsistency, n_pairs, confidence_interval, standard_error, n_clusters, design_effect,
     signature, warnings; with condition also conditional_inconsistency and n_conditional; with

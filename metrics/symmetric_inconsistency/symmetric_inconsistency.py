@@ -5,9 +5,11 @@ from typing import Any, Optional
 import datasets
 import evaluate
 
-from paraconsist.logical import symmetric_inconsistency  # From: paraconsist
-from paraconsist.metric_input import check_call  # From: paraconsist
-from paraconsist.metric_labels import label_batch  # From: paraconsist
+from paraconsist.evaluate_module import (
+    check_call,  # From: paraconsist
+    label_batch,  # From: paraconsist
+)
+from paraconsist.measures.pairs import symmetric_inconsistency  # From: paraconsist
 
 _DESCRIPTION = """
 Symmetric inconsistency is the share of pairs of texts that a model labels differently when the two texts
@@ -22,7 +24,7 @@ Args:
     references, perturbed_references (options): gold labels of the two sides; give the accuracies.
     groups (option): the original of every pair, or a shared context: what intervals resample.
     interval_method, confidence_level, n_resamples, seed (options): see
-        paraconsist.logical.symmetric_inconsistency.
+        paraconsist.measures.pairs.symmetric_inconsistency.
 Returns:
     inconsistency, n_pairs, confidence_interval, standard_error, n_clusters, design_effect,
     signature, warnings; with condition also conditional_inconsistency and n_conditional; with

@@ -5,9 +5,11 @@ from typing import Any, Optional
 import datasets
 import evaluate
 
-from paraconsist.logical import transitive_inconsistency  # From: paraconsist
-from paraconsist.metric_input import check_call  # From: paraconsist
-from paraconsist.metric_labels import allowed_batch  # From: paraconsist
+from paraconsist.evaluate_module import (
+    allowed_batch,  # From: paraconsist
+    check_call,  # From: paraconsist
+)
+from paraconsist.measures.antecedents import transitive_inconsistency  # From: paraconsist
 
 _DESCRIPTION = """
 Transitive inconsistency is the share of rows whose conclusion a model denies although it gets both
@@ -23,7 +25,7 @@ Args:
     antecedent_2_predictions, antecedent_2_references: the same for the second antecedents.
     groups (option): what intervals resample where rows share an antecedent.
     interval_method, confidence_level, n_resamples, seed (options): see
-        paraconsist.logical.transitive_inconsistency.
+        paraconsist.measures.antecedents.transitive_inconsistency.
 Returns:
     inconsistency, n_satisfied, n_rows, by_rule, confidence_interval, standard_error, n_clusters,
     design_effect, signature, warnings.

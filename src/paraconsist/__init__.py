@@ -6,6 +6,7 @@ from importlib.metadata import version as _version
 
 __all__ = ["__version__", "register"]
 
+
 __version__: str = _version("paraconsist")
 
 

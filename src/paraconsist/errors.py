@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["InputError", "input_error", "speaking_for"]
-
 _ABSENT = object()
 _MAX_SHOWN = 120
 

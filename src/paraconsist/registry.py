@@ -10,7 +10,6 @@ from pathlib import Path
 
 from paraconsist.errors import input_error
 
-__all__ = ["metric_kind", "metric_names", "metric_script", "register"]
 _KINDS = ("metric", "comparison", "measurement")
 
 

@@ -10,8 +10,6 @@ import typer
 
 from paraconsist.errors import input_error
 
-__all__ = ["adversarial"]
-
 
 def adversarial(
     model: Annotated[str, typer.Option(help="bow, a Hub id, or a folder: what is trained.")],

@@ -38,8 +38,6 @@ from paraconsist.cli.train import train
 from paraconsist.cli.transform import transform
 from paraconsist.errors import InputError, input_error
 
-__all__ = ["app", "main"]
-
 #: Exit codes: what was asked cannot be done as asked; and: stopped by the user.
 BAD_INPUT, INTERRUPTED = 2, 130
 

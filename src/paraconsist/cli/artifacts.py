@@ -11,10 +11,8 @@ import typer
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
-    from paraconsist.predictions import Predictions
+    from paraconsist.data.predictions import Predictions
     from paraconsist.studies.artifacts import ArtifactRow
-
-__all__ = ["artifacts"]
 
 
 def artifacts(
@@ -46,7 +44,7 @@ def artifacts(
     output: Annotated[Path | None, typer.Option(help="Also write the results to this JSON file.")] = None,
 ) -> None:
     """Split buckets by whether a partial-input model gets the original right, and score each part."""
-    from paraconsist.results import to_strict_json
+    from paraconsist.files import to_strict_json
     from paraconsist.scoring.columns import ColumnNames
     from paraconsist.scoring.score import ScoreOptions
     from paraconsist.studies.artifacts import artifact_table
@@ -87,7 +85,7 @@ def _name(path: Path, n: int) -> str:
 
 def _open(path: Path, test: Path | None, wanted: str | None, option: str) -> tuple[Predictions, Predictions | None]:
     """Read a predictions file, or the one set (and its full test set) of a run folder."""
-    from paraconsist.predictions import read_predictions
+    from paraconsist.data.predictions import read_predictions
 
     if not path.is_dir():
         return read_predictions(path), None if test is None else read_predictions(test)

@@ -13,8 +13,6 @@ from paraconsist.errors import input_error
 if TYPE_CHECKING:
     from paraconsist.dataset_builders.bucket_set import BucketSetBuilder
 
-__all__ = ["build"]
-
 
 def build(
     names: Annotated[list[str], typer.Argument(help="Bucket sets, such as paranlu (see `paraconsist list`).")],
@@ -32,7 +30,7 @@ def build(
     cache_dir: Annotated[Path | None, typer.Option(help="A datasets cache other than the default one.")] = None,
 ) -> None:
     """Download bucket sets (or take them from a mirror), verify and prepare them."""
-    from paraconsist.building import config_named, prepare, write_folder
+    from paraconsist.data.building import config_named, prepare, write_folder
     from paraconsist.dataset_builders import builder_class
 
     wanted = {

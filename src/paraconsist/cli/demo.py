@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["demo"]
-
 
 def demo(
     output: Annotated[Path, typer.Option(help="Where the model and the run go.")] = Path("runs/demo"),

@@ -17,22 +17,6 @@ if TYPE_CHECKING:
     from paraconsist.running.run import RunOptions
     from paraconsist.running.sources import BucketSet
 
-__all__ = [
-    "Api",
-    "Concurrency",
-    "Endpoint",
-    "GeneratorEndpoint",
-    "KeyVariable",
-    "PriceInput",
-    "PriceOutput",
-    "RequestField",
-    "Timeout",
-    "Tries",
-    "check_no_address",
-    "endpoint_settings",
-    "run_over_endpoint",
-    "say_usage",
-]
 
 _PANEL = "Models behind an endpoint"
 

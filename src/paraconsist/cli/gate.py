@@ -15,7 +15,6 @@ from paraconsist.errors import InputError, input_error, speaking_for
 if TYPE_CHECKING:
     from paraconsist.scoring.gate import Check
 
-__all__ = ["gate"]
 
 #: Exit code of a condition that does not hold; 2 is bad input, as everywhere.
 FAILED = 1
@@ -60,7 +59,7 @@ def _line(checks: Sequence[Check]) -> str:
 
 def _results(path: Path) -> dict[str, Any]:
     """Return results by set: as written where they are newer than the predictions, else scored anew."""
-    from paraconsist.predictions import read_predictions
+    from paraconsist.data.predictions import read_predictions
     from paraconsist.scoring.files import score_folder
     from paraconsist.scoring.score import ScoreOptions, score
 

@@ -21,18 +21,6 @@ if TYPE_CHECKING:
     from paraconsist.models.endpoint.settings import EndpointSettings
     from paraconsist.transforms.perturbation import LabelledSet
 
-__all__ = [
-    "column_of",
-    "facts_of",
-    "generator_of",
-    "label_pairs",
-    "load_judge",
-    "load_originals",
-    "say_generator",
-    "say_refined",
-    "settings_of",
-]
-
 
 def settings_of(name: str, endpoint: EndpointSettings | None = None, **options: Any) -> GeneratorSettings:
     """Return a preset's settings with other values where they are given; behind an endpoint, without its beams."""

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from paraconsist.ietest.deciding import DecisionOptions
     from paraconsist.ietest.options import ExperimentOptions
 
-__all__ = ["ie_test"]
 
 _NAME = "ie-test"
 
@@ -221,12 +220,12 @@ def _decide(
     from rich.console import Console
     from rich.text import Text
 
+    from paraconsist.files import to_strict_json
     from paraconsist.ietest.deciding import decide
     from paraconsist.ietest.families import distinct
     from paraconsist.ietest.reading import read_families
     from paraconsist.ietest.store import write_json
     from paraconsist.ietest.tables import decision_tables
-    from paraconsist.results import to_strict_json
 
     families = distinct([(path, family) for path in paths for family in read_families(path)])
     if rhos is not None:

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["list_"]
-
 
 def list_() -> None:
     """Show metrics, bucket sets, tasks and training presets."""
@@ -38,8 +36,8 @@ def _metrics() -> Table:
 
 
 def _bucket_sets() -> Table:
-    from paraconsist.building import is_prepared
     from paraconsist.cli.build import describe_counts
+    from paraconsist.data.building import is_prepared
     from paraconsist.dataset_builders import BUILDERS, builder_class
 
     table = _table("Bucket sets", "--dataset", "task", "measures", "rows", "prepared")

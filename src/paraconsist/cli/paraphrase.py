@@ -25,9 +25,7 @@ from paraconsist.cli.generated_sets import (
 from paraconsist.errors import input_error, speaking_for
 
 if TYPE_CHECKING:
-    from paraconsist.surface import ParaphraseDiversityResult
-
-__all__ = ["paraphrase"]
+    from paraconsist.measures.diversity import ParaphraseDiversityResult
 
 
 def paraphrase(
@@ -118,11 +116,11 @@ def paraphrase(
         return
     if output is None:
         raise input_error("paraphrase", "output", "be given", remedy="NAME.parquet, or a folder; or --measure.")
+    from paraconsist.files import to_strict_json
     from paraconsist.generation.bucket_set import GeneratedSet, check_place, write_generated
     from paraconsist.generation.refining import refine
     from paraconsist.generation.surface_form import measure_pairs, pairs_of
     from paraconsist.generation.validation import write_sheet
-    from paraconsist.results import to_strict_json
 
     check_place(output, overwrite=overwrite)
     if checked:
@@ -265,7 +263,7 @@ def _measure(
 
 def _say_form(form: ParaphraseDiversityResult, *, as_json: bool) -> None:
     if as_json:
-        from paraconsist.results import to_strict_json
+        from paraconsist.files import to_strict_json
 
         typer.echo(json.dumps(to_strict_json(form.to_dict()), indent=2))
         return

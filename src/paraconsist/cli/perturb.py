@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from paraconsist.transforms.negation import VerbLexicon
     from paraconsist.transforms.perturbation import LabelledSet, Perturbation
 
-__all__ = ["perturb"]
-
 
 def perturb(
     data: Annotated[

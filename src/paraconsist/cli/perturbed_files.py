@@ -14,14 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from paraconsist.data.tables import read_table
 from paraconsist.errors import input_error, speaking_for
-from paraconsist.predictions import read_table
 from paraconsist.running.sources import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
 from paraconsist.tasks import infer_task, input_id
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, Perturbation
 from paraconsist.transforms.sheet import SheetWriter, even_space, read_sheet, render
-
-__all__ = ["check_output", "keep_checked", "load_labelled", "write_set"]
 
 _FILE_ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
 _OUTPUT_ENDINGS = (".parquet", ".jsonl")

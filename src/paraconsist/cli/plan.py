@@ -12,10 +12,8 @@ import typer
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
-    from paraconsist.planning import Pilot, PlanRow
+    from paraconsist.measures.planning import Pilot, PlanRow
     from paraconsist.scoring.columns import Rows
-
-__all__ = ["plan"]
 
 
 def plan(
@@ -59,10 +57,10 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """Say how many buckets, and how many paraphrases each, a wanted precision takes."""
+    from paraconsist.files import to_strict_json
     from paraconsist.logs.format import asked_of
-    from paraconsist.planning import MEASURES
-    from paraconsist.planning import plan as plan_rows
-    from paraconsist.results import to_strict_json
+    from paraconsist.measures.planning import MEASURES
+    from paraconsist.measures.planning import plan as plan_rows
     from paraconsist.scoring.columns import ColumnNames
 
     if measure not in MEASURES:
@@ -109,8 +107,8 @@ def _rows(path: Path, asked: Any, columns: Any, set_name: str | None) -> Rows:
     """Return the pilot's rows."""
     from dataclasses import replace
 
+    from paraconsist.data.predictions import read_predictions
     from paraconsist.logs.reading import read_logs
-    from paraconsist.predictions import read_predictions
     from paraconsist.scoring.columns import read_rows
     from paraconsist.scoring.unparsed import apply_policy
 
@@ -147,7 +145,7 @@ def _counts(rows: Rows, measure: str) -> tuple[Any, Any, Any]:
     """Return the bucket ids with their sizes and counts, and the groups."""
     import numpy as np
 
-    from paraconsist.buckets import BucketCounts
+    from paraconsist.measures.buckets import BucketCounts
 
     targets, hits = _hits(rows, measure)
     assert rows.buckets is not None
@@ -158,7 +156,7 @@ def _counts(rows: Rows, measure: str) -> tuple[Any, Any, Any]:
 
 
 def _pilot(rows: Rows, measure: str) -> Pilot:
-    from paraconsist.planning import pilot_of
+    from paraconsist.measures.planning import pilot_of
 
     _, counts, groups = _counts(rows, measure)
     return pilot_of(counts, measure, groups=groups)

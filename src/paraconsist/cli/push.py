@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from paraconsist.hub.plan import Push
     from paraconsist.hub.remote import Remote
 
-__all__ = ["push"]
 
 _METRICS, _DATASETS, _RUNS = "push metric", "push dataset", "push run"
 

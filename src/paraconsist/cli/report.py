@@ -9,8 +9,6 @@ import typer
 
 from paraconsist.errors import input_error, speaking_for
 
-__all__ = ["report"]
-
 
 @speaking_for("report")
 def report(

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from paraconsist.running.run import RunReport
     from paraconsist.running.sources import BucketSet
 
-__all__ = ["quiet_libraries", "run"]
-
 
 def run(
     model: Annotated[
@@ -216,8 +214,8 @@ def score_run(folder: Path, options: Any, *, figures: bool = False) -> None:
     Sets without paraphrases get a line with their accuracy, which ``run.json`` keeps.
     """
     from paraconsist.cli.score import show_results
-    from paraconsist.predictions import read_predictions
-    from paraconsist.results import to_strict_json
+    from paraconsist.data.predictions import read_predictions
+    from paraconsist.files import to_strict_json
     from paraconsist.running.folder import RunFolder
     from paraconsist.scoring.files import plain_accuracies, score_folder
 

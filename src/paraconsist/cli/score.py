@@ -14,10 +14,8 @@ from paraconsist.errors import input_error
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from paraconsist.predictions import Predictions
+    from paraconsist.data.predictions import Predictions
     from paraconsist.scoring.score import ScoreOptions
-
-__all__ = ["score", "show_results"]
 
 
 def score(
@@ -100,9 +98,10 @@ def score(
     output_dir: Annotated[Path | None, typer.Option(help="Folder for --export.")] = None,
 ) -> None:
     """Score predictions made anywhere: accuracy, consistency, intervals, breakdowns."""
+    from paraconsist.data.predictions import read_predictions
+    from paraconsist.data.tables import read_table
+    from paraconsist.files import to_strict_json
     from paraconsist.logs.format import DEFAULT_FIELDS, asked_of
-    from paraconsist.predictions import read_predictions, read_table
-    from paraconsist.results import to_strict_json
     from paraconsist.scoring.columns import ColumnNames
     from paraconsist.scoring.files import score_folder
     from paraconsist.scoring.score import ScoreOptions

@@ -12,8 +12,6 @@ from paraconsist.errors import input_error
 if TYPE_CHECKING:
     from paraconsist.studies.selection import Selection
 
-__all__ = ["select"]
-
 
 def select(
     rows: Annotated[

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from paraconsist.generation.sensitivity import SensitivityReport
     from paraconsist.running.folder import RunFolder
 
-__all__ = ["sensitivity"]
-
 
 @speaking_for("sensitivity")
 def sensitivity(
@@ -89,11 +87,11 @@ def sensitivity(
 
     quiet_libraries()
     mapping = label_pairs(label_map)
+    from paraconsist.files import to_strict_json
     from paraconsist.generation.embedding import encoder_of, load_encoder
     from paraconsist.generation.predicting import Predictor
     from paraconsist.generation.sensitivity import generator_settings, measure_sensitivity
     from paraconsist.models import load_model
-    from paraconsist.results import to_strict_json
     from paraconsist.running.folder import RunFolder
 
     with speaking_for("sensitivity", tries="request_tries"):
@@ -175,8 +173,8 @@ def _write(
     """Write the variants as a bucket set, the predictions as a run has them, and the results."""
     import pyarrow.parquet as pq
 
+    from paraconsist.data.predictions import write_predictions
     from paraconsist.generation.bucket_set import write_generated
-    from paraconsist.predictions import write_predictions
     from paraconsist.running.assemble import predictions_table, run_metadata, texts_table
     from paraconsist.running.sources import load_bucket_set
 

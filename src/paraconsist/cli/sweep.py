@@ -11,8 +11,6 @@ import typer
 
 from paraconsist.errors import input_error
 
-__all__ = ["sweep"]
-
 
 def sweep(
     model: Annotated[list[str], typer.Option(help="Checkpoint: Hub id, folder, bow, ...; repeat for several.")],

@@ -12,8 +12,6 @@ import typer
 
 from paraconsist.errors import input_error
 
-__all__ = ["train"]
-
 
 def train(
     output: Annotated[Path, typer.Option(help="Folder to write: new, or an interrupted training with --resume.")],

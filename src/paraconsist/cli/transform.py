@@ -14,8 +14,6 @@ from paraconsist.errors import input_error
 if TYPE_CHECKING:
     from paraconsist.transforms.soundness import Soundness
 
-__all__ = ["transform"]
-
 
 def transform(
     file: Annotated[
@@ -115,7 +113,8 @@ def _transform(
     from paraconsist.cli.transformed_files import labels_of, read_rows, texts_of, write_rows
     from paraconsist.transforms.change_statistics import lengths_by_label
     from paraconsist.transforms.dictionary import FittedDictionary
-    from paraconsist.transforms.registry import apply_to_columns, transformation
+    from paraconsist.transforms.interface import apply_to_columns
+    from paraconsist.transforms.registry import transformation
     from paraconsist.transforms.soundness import write_soundness_sheet
     from paraconsist.transforms.word_files import write_dictionary
 

@@ -10,10 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paraconsist.data.tables import read_table
 from paraconsist.errors import input_error
-from paraconsist.predictions import read_table
-
-__all__ = ["check_files", "labels_of", "read_rows", "texts_of", "write_rows"]
 
 _ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 

@@ -7,8 +7,6 @@ from collections.abc import Hashable, Sequence
 
 from paraconsist.errors import input_error
 
-__all__ = ["cohen_kappa", "fleiss_kappa"]
-
 
 def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
     r"""Return Cohen's kappa of two annotators, :math:`(p_o - p_e) / (1 - p_e)`.

@@ -21,8 +21,6 @@ from paraconsist.tasks import Task, input_id
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
 from paraconsist.transforms.sheet import even_space, render
 
-__all__ = ["GeneratedSet", "check_place", "keep_valid", "read_generated", "write_generated"]
-
 #: The Parquet file in a folder that `load_dataset` reads. Its name changes with its content: datasets' cache goes by
 #: the folder's name and the names of files in it, and would serve an earlier set.
 _INSIDE = "data/test-*.parquet"
@@ -214,7 +212,7 @@ def read_generated(place: Path) -> tuple[pa.Table, dict[str, Any]]:
     InputError
         If it is no such set.
     """
-    from paraconsist.predictions import read_table
+    from paraconsist.data.tables import read_table
 
     file = (_inside(place) or place / "data") if place.is_dir() else place
     table = read_table(file, function="paraphrase", parameter="data")

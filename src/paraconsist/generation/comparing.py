@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.buckets import partition
-from paraconsist.surface import jaccard, lexical_distance
-from paraconsist.uncertainty import Units, intervals
+from paraconsist.measures import intervals
+from paraconsist.measures.buckets import partition
+from paraconsist.measures.resampling import Units
+from paraconsist.measures.text_distances import jaccard, lexical_distance
 
 if TYPE_CHECKING:
     from paraconsist.generation.embedding import SentenceEncoder
 
-__all__ = ["compare_sides"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -108,6 +108,6 @@ def _ratio(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _as_column(groups: Sequence[str]) -> Any:
-    from paraconsist._validation import as_column
+    from paraconsist.measures._validation import as_column
 
     return as_column(list(groups), function="sensitivity", parameter="groups")

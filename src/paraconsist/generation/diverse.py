@@ -14,8 +14,6 @@ from transformers import LogitsProcessor, LogitsProcessorList
 if TYPE_CHECKING:
     from paraconsist.models.language import LanguageModel
 
-__all__ = ["DiverseGroups", "diverse_groups"]
-
 
 class DiverseGroups(LogitsProcessor):  # type: ignore[misc]
     """Makes greedy search choose, in each row of a group of `n_groups` rows, what diverse beam search would.

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from paraconsist.errors import input_error, speaking_for
 
-__all__ = ["SentenceEncoder", "cosines", "encoder_of", "load_encoder"]
-
 Floats = npt.NDArray[np.float64]
 
 

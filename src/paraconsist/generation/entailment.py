@@ -12,8 +12,6 @@ from paraconsist.generation.predicting import Predictor
 from paraconsist.models.labels import normalise_label
 from paraconsist.tasks import get_task
 
-__all__ = ["MutualEntailment", "entailment_label"]
-
 
 def entailment_label(label_names: Sequence[str], label_map: dict[str, str] | None = None) -> int:
     """Return which of a model's labels is entailment.

@@ -7,10 +7,7 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 from paraconsist.generation.settings import GeneratorSettings
-from paraconsist.surface.lexical import jaccard
-from paraconsist.surface.words import words_of
-
-__all__ = ["REASONS", "reason_against"]
+from paraconsist.measures.text_distances import jaccard, words_of
 
 #: What a candidate can be left out for, in the order in which it is looked at.
 REASONS = ("empty", "copy of the original", "duplicate", "too short", "too long", "another language", "words overlap")

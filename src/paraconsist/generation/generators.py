@@ -18,7 +18,6 @@ from paraconsist.generation.settings import GeneratorSettings
 if TYPE_CHECKING:
     from paraconsist.models.language import LanguageModel
 
-__all__ = ["Generator", "LanguageGenerator", "call", "load_generator"]
 
 Generator: TypeAlias = Callable[[Sequence[str]], Sequence[Sequence[str]]]
 
@@ -117,7 +116,8 @@ class LanguageGenerator:
 
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
         """Return `settings.n` candidates for each text."""
-        from paraconsist.models.generation import GenerationSettings, generate
+        from paraconsist.models.generation import generate
+        from paraconsist.models.generation_settings import GenerationSettings
 
         s = self.settings
         calls, self._calls = self._calls, self._calls + 1

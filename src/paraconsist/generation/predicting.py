@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from paraconsist.running.sources import BucketSet
     from paraconsist.running.store import Result
 
-__all__ = ["Predictor"]
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from paraconsist.errors import input_error
 from paraconsist.generation.settings import GeneratorSettings
 
-__all__ = ["EXAMPLES", "check_examples", "prompt_of", "read_examples", "tidy"]
-
 #: Solved examples for prompts: our own sentences.
 EXAMPLES = (
     ("The boy put his shoes by the door.", "By the door stood the shoes that the boy had taken off."),

@@ -15,8 +15,6 @@ from paraconsist.generation.filters import reason_against
 from paraconsist.generation.generators import Generator, call
 from paraconsist.generation.settings import GeneratorSettings
 
-__all__ = ["Judge", "Refined", "refine"]
-
 #: (originals, candidates) -> whether each pair means the same.
 Judge: TypeAlias = Callable[[Sequence[str], Sequence[str]], npt.NDArray[np.bool_]]
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from paraconsist.models.endpoint.accounting import Usage
     from paraconsist.models.endpoint.settings import EndpointSettings
 
-__all__ = ["EndpointGenerator", "without_beams"]
-
 
 def without_beams(settings: GeneratorSettings) -> GeneratorSettings:
     """Return settings that sample at the same temperature: endpoints have no beams, diverse or plain."""

@@ -13,8 +13,6 @@ from paraconsist.errors import input_error
 from paraconsist.generation.rules_structure import structures
 from paraconsist.generation.rules_words import contractions, exchanges, wordnet_nouns
 
-__all__ = ["RuleGenerator", "rewordings"]
-
 _MOST = 60  # of one text: what two rules at once can give grows with the square
 
 

@@ -20,8 +20,6 @@ from paraconsist.transforms.verb_forms import (
     word_set,
 )
 
-__all__ = ["structures"]
-
 _BE = ("is", "are", "was", "were")
 _INDEFINITE = word_set("a an some two three four five several many")
 _PLACES = word_set("in on near outside inside under behind beside along across by through during")

@@ -11,8 +11,6 @@ from paraconsist.transforms.lexicon import Lexicon, load_lexicon
 from paraconsist.transforms.synonyms import reinflect
 from paraconsist.transforms.verb_forms import NUMBERS, word_set
 
-__all__ = ["article_for", "contractions", "exchanges", "known_lexicon", "wordnet_nouns"]
-
 #: Words and phrases that mean nearly the same in everyday descriptions; both directions.
 _BOTH_WAYS = """
     kids: children; kid: child; street: road; outside: outdoors; inside: indoors; photo: picture; bike: bicycle;

@@ -8,8 +8,6 @@ from typing import Any, TypeAlias
 
 from paraconsist.errors import InputError, input_error, speaking_for
 
-__all__ = ["Parser", "load_bleurt", "load_parser"]
-
 #: Texts -> a bracketed constituency tree for each.
 Parser: TypeAlias = Callable[[Sequence[str]], list[str]]
 

@@ -18,20 +18,14 @@ from paraconsist.generation.generators import Generator
 from paraconsist.generation.predicting import Predictor
 from paraconsist.generation.refining import Refined, refine
 from paraconsist.generation.settings import GeneratorSettings
+from paraconsist.measures.distribution_shift import DistributionShiftResult, distribution_shift
+from paraconsist.measures.fooling_rate import PRESETS, FoolingRateResult, fooling_rate
 from paraconsist.models.labels import LabelMap, resolve_label_map
-from paraconsist.sensitivity import (
-    PRESETS,
-    DistributionShiftResult,
-    FoolingRateResult,
-    distribution_shift,
-    fooling_rate,
-)
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
 
 if TYPE_CHECKING:
     from paraconsist.generation.embedding import SentenceEncoder
 
-__all__ = ["SensitivityReport", "generator_settings", "measure_sensitivity"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -132,7 +126,7 @@ def measure_sensitivity(
     settings : GeneratorSettings
         Of `generator_settings`.
     preset : {"paper", "code"}
-        Of `paraconsist.sensitivity.fooling_rate`: all variants and every right original, or the first 5 and only
+        Of `paraconsist.measures.fooling_rate.fooling_rate`: all variants and every right original, or the first 5 and only
         originals that have 5.
     label_map, label_rule
         As for ``paraconsist run``.

@@ -8,8 +8,6 @@ from typing import Any
 
 from paraconsist.errors import input_error
 
-__all__ = ["PRESETS", "GeneratorSettings", "preset"]
-
 
 @dataclass(frozen=True)
 class GeneratorSettings:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 from paraconsist.errors import input_error
 from paraconsist.generation.refining import Judge
 from paraconsist.generation.scorers import Parser
-from paraconsist.surface import ParaphraseDiversityResult, paraphrase_diversity
+from paraconsist.measures.diversity import ParaphraseDiversityResult, paraphrase_diversity
 
 if TYPE_CHECKING:
     from paraconsist.generation.embedding import SentenceEncoder
 
-__all__ = ["COLUMNS", "measure_pairs", "pairs_of"]
 
 #: Task -> the columns that its papers paraphrase.
 COLUMNS = {
@@ -74,7 +73,7 @@ def measure_pairs(
     encoder, bleurt, parser, judge
         For similarity (either), syntactic distance, and mutual entailment.
     options
-        Of `paraconsist.surface.paraphrase_diversity`.
+        Of `paraconsist.measures.diversity.paraphrase_diversity`.
     """
     new, old = [p for p, _, _ in pairs], [o for _, o, _ in pairs]
     if encoder is not None:

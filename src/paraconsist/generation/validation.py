@@ -16,8 +16,6 @@ from paraconsist.errors import input_error
 from paraconsist.generation.agreement import cohen_kappa, fleiss_kappa
 from paraconsist.transforms.sheet import even_space
 
-__all__ = ["LEAST_SIMILARITY", "Judgements", "read_judgements", "shown", "write_sheet"]
-
 #: Verma et al. 2023, appendix B: similarity above 75 of 100, and grammatical.
 LEAST_SIMILARITY = 75.0
 

@@ -1,5 +1,7 @@
 """Measures inside other people's loops."""
 
+from __future__ import annotations
+
 from paraconsist.hooks.trainer import BucketEvaluation
 
 __all__ = ["BucketEvaluation"]

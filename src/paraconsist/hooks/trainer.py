@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paraconsist.errors import input_error
-from paraconsist.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
 
 if TYPE_CHECKING:
     from transformers import EvalPrediction, TrainerCallback, TrainingArguments
 
-__all__ = ["BucketEvaluation"]
 
 _KEYS = (
     *("paraphrastic_consistency", "paraphrastic_consistency_unbiased"),

@@ -11,8 +11,6 @@ from paraconsist.errors import input_error
 from paraconsist.hub.cards import read_card, section, with_metadata
 from paraconsist.hub.plan import HubFile, Push, hub_files
 
-__all__ = ["bucket_set_dataset", "check_rights"]
-
 _COMMAND = "push dataset"
 _TAG = "paraconsist"
 #: What cards and the Hub write where no licence was stated.
@@ -77,7 +75,7 @@ def bucket_set_dataset(
     configs : iterable of str, optional
         Which configs; all by default. Others that the repository has already stay in it and in its card.
     data_dir, cache_dir : Path, optional
-        As for `paraconsist.building.prepare`.
+        As for `paraconsist.data.building.prepare`.
     reason : str, optional
         Why the person may publish a set without a stated licence; recorded in the commit.
     remote_card : mapping, optional
@@ -90,7 +88,7 @@ def bucket_set_dataset(
     InputError
         If the set cannot be built, there is no reason where one is needed, or the repository holds something else.
     """
-    from paraconsist.building import config_named, write_folder
+    from paraconsist.data.building import config_named, write_folder
     from paraconsist.dataset_builders import builder_class
 
     check_rights(name, reason)

@@ -10,8 +10,6 @@ import yaml
 
 from paraconsist.errors import input_error
 
-__all__ = ["read_card", "section", "with_metadata"]
-
 _FENCE = "---\n"
 
 

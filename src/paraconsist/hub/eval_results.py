@@ -11,8 +11,6 @@ from paraconsist.scoring.measures import MEASURES
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
 
-__all__ = ["benchmark_of", "eval_result_entries", "eval_results_yaml"]
-
 
 def eval_result_entries(
     results: Mapping[str, Mapping[str, Any]],

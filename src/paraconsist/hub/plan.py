@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["Change", "HubFile", "Push", "RemoteFile", "changes", "hub_files"]
-
 RepoType = Literal["dataset", "space"]
 State = Literal["new", "changed", "same", "gone"]
 _BLOCK = 1 << 20

@@ -8,8 +8,6 @@ from typing import Any
 
 from paraconsist.errors import InputError, input_error
 
-__all__ = ["check_repo_id", "hub_errors", "no_token"]
-
 _LOG_IN = "Make a token with write access at {endpoint}/settings/tokens and run `hf auth login`, or set HF_TOKEN."
 _WHOLE = "What arrives, arrives whole or not at all; run the same command again."
 

@@ -10,8 +10,6 @@ from paraconsist.errors import input_error
 from paraconsist.hub.plan import Change, Push, RemoteFile, RepoType
 from paraconsist.hub.problems import check_repo_id, hub_errors, no_token
 
-__all__ = ["Remote", "Sent", "look", "send"]
-
 _KINDS = {"dataset": "a dataset", "space": "a Space", "model": "a model"}
 
 

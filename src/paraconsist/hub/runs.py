@@ -14,8 +14,6 @@ from paraconsist.hub.eval_results import eval_result_entries, eval_results_yaml
 from paraconsist.hub.plan import HubFile, Push, hub_files
 from paraconsist.scoring.measures import MEASURES
 
-__all__ = ["run_dataset"]
-
 _COMMAND = "push run"
 _TAG = "paraconsist-run"
 _ENTRIES = ".eval_results"

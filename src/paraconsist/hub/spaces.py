@@ -12,8 +12,6 @@ from paraconsist.hub.cards import read_card, with_metadata
 from paraconsist.hub.plan import HubFile, Push, hub_files
 from paraconsist.registry import metric_kind, metric_script
 
-__all__ = ["SDK_VERSION", "check_space", "metric_space"]
-
 #: The gradio that a Space gets where its card does not say: the one the tests are run with.
 SDK_VERSION = "6.31.0"
 _OLDEST_SDK = 6

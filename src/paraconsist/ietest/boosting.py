@@ -17,8 +17,6 @@ from paraconsist.ietest.learners import Answers, Sample, SearchSpace, refuse_unk
 from paraconsist.ietest.options import FUNCTION
 from paraconsist.ietest.rows import SPLITS, Rows
 
-__all__ = ["WEIGHTINGS", "BoostingLearner", "weigh"]
-
 #: What to type after ``--model`` -> how words are weighed.
 WEIGHTINGS = {"gradient_boosting": "counts", "gradient_boosting_tfidf": "tfidf"}
 _SPACE: SearchSpace = {

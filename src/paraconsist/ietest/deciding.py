@@ -13,19 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist._validation import check_choice, check_fraction, check_whole
 from paraconsist.errors import input_error
 from paraconsist.ietest.families import Family
 from paraconsist.ietest.hard_cases import hard_cases
 from paraconsist.ietest.options import FUNCTION
-from paraconsist.invariance.multiple_testing import Correction, correct_p_values, signal_to_noise, too_few_resamples
-from paraconsist.invariance.paired_resampling import (
+from paraconsist.measures._validation import check_choice, check_fraction, check_whole
+from paraconsist.measures.ie_test import METHODS, Method
+from paraconsist.measures.multiple_testing import Correction, correct_p_values, signal_to_noise, too_few_resamples
+from paraconsist.measures.paired_resampling import (
     mcnemar_replayed_p_value,
     mcnemar_resampled_p_value,
     replayed_p_value,
     resampled_p_value,
 )
-from paraconsist.invariance.paired_tests import (
+from paraconsist.measures.paired_tests import (
     Ties,
     exact_p_value,
     mcnemar_p_value,
@@ -33,10 +34,7 @@ from paraconsist.invariance.paired_tests import (
     paired_difference_interval,
     paired_statistic,
 )
-from paraconsist.invariance.result import METHODS, Method
-from paraconsist.signatures import signature
-
-__all__ = ["DecisionOptions", "decide"]
+from paraconsist.measures.signatures import signature
 
 _RESAMPLED = {"paper": 2, "replay": 2, "mcnemar_resampled": 1, "mcnemar_replay": 1}
 _REPLAYS = ("replay", "mcnemar_replay")
@@ -44,7 +42,7 @@ _REPLAYS = ("replay", "mcnemar_replay")
 
 @dataclass(frozen=True)
 class DecisionOptions:
-    """How to decide; as in `paraconsist.invariance.ie_test`, whose exact test with mid ties is the default.
+    """How to decide; as in `paraconsist.measures.ie_test.ie_test`, whose exact test with mid ties is the default.
 
     Attributes
     ----------

@@ -20,8 +20,6 @@ from paraconsist.ietest.vectors import Matched, write_matched
 from paraconsist.ietest.workers import do_all, pin_threads
 from paraconsist.running.multiprocess import is_main, launched
 
-__all__ = ["Plan", "Prepared", "plan", "prepare", "run_experiment"]
-
 _PLAN_ROWS, _PLAN_SECONDS = 200, 2.0
 
 

@@ -14,8 +14,6 @@ from paraconsist.errors import input_error
 from paraconsist.ietest.options import FUNCTION
 from paraconsist.ietest.vectors import Matched
 
-__all__ = ["Family", "distinct", "family_of_counts", "family_of_vectors"]
-
 IntArray = NDArray[np.int64]
 
 

@@ -12,8 +12,6 @@ from paraconsist.ietest.options import FUNCTION, ExperimentOptions
 from paraconsist.ietest.splits import Split
 from paraconsist.models.labels import normalise_label
 
-__all__ = ["check_labels", "label_names", "label_rows"]
-
 _NO_LABEL = ("", "-", "-1", "nan", "none")
 
 

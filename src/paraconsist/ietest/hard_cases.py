@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from paraconsist.ietest.families import Family
 from paraconsist.ietest.vectors import Matched
 
-__all__ = ["hard_cases"]
-
 
 def hard_cases(families: Sequence[Family]) -> dict[str, Any] | None:
     """Find the rows that every family loses, at some rho and at every rho.

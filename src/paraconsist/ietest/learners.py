@@ -13,8 +13,6 @@ from paraconsist.errors import input_error
 from paraconsist.ietest.options import FUNCTION, ExperimentOptions
 from paraconsist.ietest.rows import Rows
 
-__all__ = ["Answers", "Learner", "Sample", "SearchSpace", "draw_parameters", "make_learner"]
-
 #: Hyperparameter -> what a random search draws from: a list of values, or the ends of a log-uniform range.
 SearchSpace = Mapping[str, "list[Any] | tuple[float, float]"]
 

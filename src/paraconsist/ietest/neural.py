@@ -26,8 +26,6 @@ from paraconsist.running.multiprocess import LAUNCHER, variables
 from paraconsist.tasks import ModelInput, Task
 from paraconsist.training import TrainingOptions, options_from_preset
 
-__all__ = ["NeuralLearner"]
-
 _OWN = ("bow", "glove_bow", "bilstm")
 _LEARNING = ("learning_rate", "epochs", "batch_size", "weight_decay", "warmup", "scheduler", "gradient_accumulation")
 _ENCODER = (*_LEARNING, "max_grad_norm", "max_length", "group_by_length", "bf16", "preset")

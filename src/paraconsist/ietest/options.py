@@ -10,8 +10,6 @@ from typing import Any
 
 from paraconsist.errors import input_error
 
-__all__ = ["FUNCTION", "ExperimentOptions", "Unit", "parse_rhos"]
-
 #: How errors name the command.
 FUNCTION = "ie-test"
 _SEARCHES = ("once", "sample")

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PLOTS", "has_matplotlib", "write_plots"]
-
 _COLOURS = ("#1b5e9b", "#c8501e", "#2c7a4b", "#7a3e8f", "#8a6d1d", "#3c3c3c")
 _GREY, _RED = "#8c8c8c", "#b00020"
 #: p-values below this are drawn here.

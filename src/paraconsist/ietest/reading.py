@@ -14,13 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from paraconsist.data.tables import read_table
 from paraconsist.errors import input_error
 from paraconsist.ietest.families import Family, family_of_counts, family_of_vectors
 from paraconsist.ietest.options import FUNCTION
 from paraconsist.ietest.vectors import METADATA_KEY, Matched, read_row_groups
-from paraconsist.predictions import read_table
-
-__all__ = ["read_families"]
 
 _CORRECT = (("original_correct", "transformed_correct"), ("A", "B"))
 _COUNTS = ("n10", "n01")

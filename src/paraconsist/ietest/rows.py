@@ -18,8 +18,6 @@ from paraconsist.ietest.splits import Split, read_splits
 from paraconsist.tasks import ModelInput, Task, get_task, infer_task
 from paraconsist.tasks.template import Template
 
-__all__ = ["SPLITS", "Rows", "load_rows"]
-
 SPLITS = ("train", "validation", "test")
 #: Parts of the seed, one for each thing that is drawn before any sample.
 _LIMIT, _VALIDATION = 101, 102
@@ -81,7 +79,8 @@ def load_rows(options: ExperimentOptions, *, say: Callable[[str], None] = lambda
         For missing columns, labels or texts, too few validation rows, and a transformation that changes nothing; rows
         are counted from 0.
     """
-    from paraconsist.transforms.registry import apply_to_columns, transformation
+    from paraconsist.transforms.interface import apply_to_columns
+    from paraconsist.transforms.registry import transformation
 
     phi = transformation(options.transformation, **dict(options.transformation_options))  # refused before reading
     found = read_splits(options)

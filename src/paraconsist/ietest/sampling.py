@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
 
-__all__ = ["sample_rows", "unit_seed"]
-
 
 def sample_rows(n: int, rho: float, rng: np.random.Generator, *, exact_count: bool = False) -> NDArray[np.int64]:
     """Draw a sample of a split.

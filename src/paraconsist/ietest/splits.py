@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from paraconsist.data.tables import read_table
 from paraconsist.errors import input_error
 from paraconsist.ietest.options import FUNCTION, ExperimentOptions
-from paraconsist.predictions import read_table
-
-__all__ = ["Split", "read_splits"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def _from_dataset(name: str) -> dict[str, Split]:
 
     first, _, config = name.partition(":")
     if first in BUILDERS and not Path(first).is_dir():
-        from paraconsist.building import prepare
+        from paraconsist.data.building import prepare
 
         configs = [c.name for c in builder_class(first).BUILDER_CONFIGS]
         if config not in configs:

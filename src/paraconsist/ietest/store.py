@@ -19,11 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
+from paraconsist.files import to_strict_json
 from paraconsist.ietest.options import FUNCTION, Unit
-from paraconsist.results import to_strict_json
 from paraconsist.running.store import store_key
-
-__all__ = ["ExperimentFolder", "UnitResult", "write_json"]
 
 
 @dataclass(frozen=True)

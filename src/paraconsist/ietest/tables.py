@@ -12,8 +12,6 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["decision_tables"]
-
 
 def decision_tables(decided: Mapping[str, Any], *, alpha: float) -> Iterator[RenderableType]:
     """Yield what `paraconsist ie-test` prints: a table for each family, then hard cases.

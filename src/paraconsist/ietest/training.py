@@ -15,8 +15,6 @@ from paraconsist.ietest.options import ExperimentOptions, Unit
 from paraconsist.ietest.sampling import sample_rows, unit_seed
 from paraconsist.ietest.store import ExperimentFolder, UnitResult, write_json
 
-__all__ = ["Work", "majority_vote"]
-
 _SAMPLE, _SEARCH, _TRAIN, _TRIAL = 1, 2, 3, 4
 _LARGEST_SEED = 2**31
 

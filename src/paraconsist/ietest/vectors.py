@@ -16,9 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from paraconsist.results import to_strict_json
-
-__all__ = ["METADATA_KEY", "Matched", "write_matched"]
+from paraconsist.files import to_strict_json
 
 METADATA_KEY = b"paraconsist"
 

@@ -12,13 +12,15 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
+from typing import TYPE_CHECKING
 
 from paraconsist.errors import InputError
 from paraconsist.ietest.options import FUNCTION, Unit
-from paraconsist.ietest.training import Work
 from paraconsist.running.multiprocess import end_with_parent, launched, variables, wait_for_all
 
-__all__ = ["do_all", "pin_threads"]
+if TYPE_CHECKING:
+    from paraconsist.ietest.training import Work
+
 
 Piece = Unit | int
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -18,8 +18,6 @@ from paraconsist.errors import input_error
 from paraconsist.logs.fields import Fields, value_of
 from paraconsist.logs.format import GOLD_CONFIDENCE, Asked
 
-__all__ = ["Judged", "chosen_columns", "text_columns", "verdicts"]
-
 _LONGEST = 80
 
 

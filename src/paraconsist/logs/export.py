@@ -15,12 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist import __version__
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
-from paraconsist.predictions import Predictions
-from paraconsist.results import to_strict_json
+from paraconsist.files import to_strict_json
 from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
-
-__all__ = ["export_lm_eval"]
 
 _UNPARSED = "[invalid]"
 #: Measures of which less is better; the others of `paraconsist` are better when larger.

@@ -23,8 +23,6 @@ import pyarrow.compute as pc
 
 from paraconsist.errors import input_error
 
-__all__ = ["Fields", "Records", "Table", "is_expression", "value_of"]
-
 _WITH_TEXT = re.compile(r"""\s*(?P<path>[^\s~=!{}]+)\s*(?P<sign>~|==|!=)\s*(?P<quote>["'])(?P<text>.*)(?P=quote)\s*""")
 _IN_TEMPLATE = re.compile(r"\{([^{}]*)\}")
 

@@ -9,21 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
 from paraconsist.logs.fields import Fields, value_of
-from paraconsist.predictions import Predictions
 from paraconsist.scoring.columns import ColumnNames
-
-__all__ = [
-    "DEFAULT_FIELDS",
-    "GOLD_CONFIDENCE",
-    "Asked",
-    "Head",
-    "LogFormat",
-    "asked_of",
-    "linked_columns",
-    "unique_ids",
-]
 
 #: The column of the gold label's probability, where a log's choices differ from row to row.
 GOLD_CONFIDENCE = "gold_confidence"

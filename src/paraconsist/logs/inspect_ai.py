@@ -15,13 +15,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
 from paraconsist.logs.answers import Judged, verdicts
 from paraconsist.logs.fields import Records
 from paraconsist.logs.format import Asked, Head, LogFormat, linked_columns, unique_ids
-from paraconsist.predictions import Predictions
-
-__all__ = ["INSPECT"]
 
 _ZSTD = 93
 _ATTACHMENT = "attachment://"

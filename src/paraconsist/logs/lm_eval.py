@@ -15,17 +15,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json
 from numpy.typing import NDArray
 
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
 from paraconsist.logs.answers import Judged, verdicts
 from paraconsist.logs.fields import Fields, Records, Table
 from paraconsist.logs.format import Asked, Head, LogFormat, linked_columns, unique_ids
 from paraconsist.logs.lm_eval_choices import multiple_choice
-from paraconsist.predictions import Predictions
-
-__all__ = ["LM_EVAL"]
 
 _KEYS = {"doc_id", "doc", "target", "filtered_resps"}
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[^_]*)")

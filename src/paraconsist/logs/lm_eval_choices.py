@@ -16,8 +16,6 @@ from paraconsist.errors import input_error
 from paraconsist.logs.answers import Judged
 from paraconsist.logs.fields import Fields
 
-__all__ = ["multiple_choice"]
-
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 

@@ -8,12 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.errors import input_error
 from paraconsist.logs.fields import Table, is_expression, value_of
 from paraconsist.logs.format import DEFAULT_FIELDS, Asked, Head, LogFormat, unique_ids
-from paraconsist.predictions import Predictions, read_predictions
-
-__all__ = ["PLAIN"]
 
 _ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl", ".json")
 _MODEL_COLUMNS = ("model", "model_name")

@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import InputError, input_error
 from paraconsist.logs.format import DEFAULT_FIELDS, Asked, Head, LogFormat
 from paraconsist.logs.inspect_ai import INSPECT
 from paraconsist.logs.lm_eval import LM_EVAL
 from paraconsist.logs.plain import PLAIN
-from paraconsist.predictions import Predictions
-
-__all__ = ["FORMATS", "detect", "read_logs"]
 
 #: In the order in which they are asked whether a file is theirs.
 FORMATS: tuple[LogFormat, ...] = (INSPECT, LM_EVAL, PLAIN)

@@ -21,14 +21,6 @@ from paraconsist.models.classifier import Prepared, encode_row, pad_sequences, r
 from paraconsist.models.hashing import hash_ngrams
 from paraconsist.tasks import ModelInput, Task
 
-__all__ = [
-    "MODEL_TYPE",
-    "BowClassifier",
-    "BowConfig",
-    "BowForMultipleChoice",
-    "BowForSequenceClassification",
-]
-
 MODEL_TYPE = "paraconsist_bow"
 
 

@@ -10,8 +10,6 @@ from transformers.cache_utils import Cache
 
 from paraconsist.models.causal_prefix import FrozenLayer, Prefix
 
-__all__ = ["decode_greedily"]
-
 
 class _GrowingLayer(FrozenLayer):
     """One layer of a prefix, shared by all rows, and behind it the keys that each row has added."""

@@ -21,8 +21,6 @@ from accelerate.utils.memory import should_reduce_batch_size
 from paraconsist.models.causal_pack import Pack
 from paraconsist.models.causal_prefix import Prefix, compute_prefix
 
-__all__ = ["CausalEngine", "PromptTokens", "tolerance_of"]
-
 #: Largest difference of log-probabilities that passes as rounding.
 _TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6}
 _HALF_TOLERANCE = 0.25

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Pack", "plan_packs"]
-
 Integers = NDArray[np.int64]
 
 

@@ -8,8 +8,6 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin, DynamicCache
 
-__all__ = ["FrozenLayer", "Prefix", "compute_prefix"]
-
 _CHUNK = 1024
 
 

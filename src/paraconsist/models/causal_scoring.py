@@ -17,7 +17,6 @@ from paraconsist.tasks import ModelInput
 if TYPE_CHECKING:
     from paraconsist.running.batching import BatchPolicy, Shape
 
-__all__ = ["CausalScorer"]
 
 _CHUNK = 256
 _N_BOUNDARIES = 8

@@ -17,7 +17,6 @@ from paraconsist.tasks.prompts_answers import Written
 if TYPE_CHECKING:
     from paraconsist.running.batching import BatchPolicy, Shape
 
-__all__ = ["Classifier", "PlansBatches", "Prepared", "WritesAnswers", "encode_row", "pad_sequences"]
 
 TokenArray = NDArray[np.int64]
 

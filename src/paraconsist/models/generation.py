@@ -26,8 +26,6 @@ from paraconsist.tasks.prompts_answers import Written, parse_answer
 if TYPE_CHECKING:
     from paraconsist.models.language import LanguageModel
 
-__all__ = ["CausalWriter", "GenerationSettings", "Seq2SeqWriter", "generate"]
-
 
 def generate(language: LanguageModel, texts: Sequence[str], settings: GenerationSettings) -> list[list[str]]:
     """Let a language model continue texts (causal) or answer them (sequence-to-sequence).

@@ -13,8 +13,6 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["hash_ngrams", "split_words"]
-
 _PUNCTUATION = str.maketrans({mark: f" {mark} " for mark in string.punctuation if mark not in "'_"})
 _MULTIPLY = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)

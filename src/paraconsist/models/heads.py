@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from paraconsist.models.classifier import Prepared, encode_row, pad_sequences, require_rows
 from paraconsist.tasks import ModelInput, Task
 
-__all__ = ["HeadClassifier", "longest_input"]
-
 #: Tokenizers call "no limit" a number above this.
 _NO_LIMIT = 1_000_000
 #: Models whose classification head reads the last place of the row; all others are padded on the right.

@@ -6,8 +6,6 @@ from typing import Any, Literal
 
 from paraconsist.errors import input_error
 
-__all__ = ["KINDS", "Kind", "kind_of"]
-
 Kind = Literal["classifier", "causal", "seq2seq"]
 KINDS = ("classifier", "causal", "seq2seq")
 _ENDINGS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")

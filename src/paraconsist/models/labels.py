@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from paraconsist.errors import InputError, input_error
 
-__all__ = ["ALIASES", "LabelMap", "Rule", "normalise_label", "resolve_label_map"]
-
 Rule = Literal["argmax", "sum"]
 _RULES = ("argmax", "sum")
 

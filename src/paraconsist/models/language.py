@@ -15,8 +15,6 @@ from paraconsist.models.generation import CausalWriter, Seq2SeqWriter
 from paraconsist.models.prompted import PromptedModel, PromptSettings, window_of
 from paraconsist.models.seq2seq_scoring import Seq2SeqScorer
 
-__all__ = ["LanguageModel", "load_language_model", "prompted"]
-
 
 @dataclass(frozen=True)
 class LanguageModel:

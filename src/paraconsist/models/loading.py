@@ -26,7 +26,6 @@ from paraconsist.tasks import Task
 if TYPE_CHECKING:
     from paraconsist.models.prompted import PromptSettings
 
-__all__ = ["DTYPES", "LoadedModule", "load_head", "load_model", "open_configuration", "quiet", "weights_hash"]
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _HEADS = {

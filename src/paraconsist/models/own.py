@@ -17,8 +17,6 @@ from paraconsist.models.word_models import (
     GloveBowForSequenceClassification,
 )
 
-__all__ = ["OWN_MODELS", "OwnModel", "find_own_model"]
-
 
 @dataclass(frozen=True)
 class OwnModel:

@@ -14,8 +14,6 @@ from paraconsist.models.classifier import Prepared, TokenArray, pad_sequences
 from paraconsist.tasks import ModelInput, Task
 from paraconsist.tasks.prompts import Prompt
 
-__all__ = ["NORMALIZE", "SCORING", "PreparedPrompt", "PromptSettings", "PromptedModel", "check_labels", "window_of"]
-
 #: What a label's log-probability is divided by: nothing, its tokens, or its characters.
 NORMALIZE = ("none", "tokens", "characters")
 SCORING = ("label", "generate")

@@ -18,8 +18,6 @@ from paraconsist.models.classifier import Prepared
 from paraconsist.models.prompted import PreparedPrompt, PromptedModel, PromptSettings, check_labels
 from paraconsist.tasks import ModelInput
 
-__all__ = ["Seq2SeqScorer"]
-
 
 class Seq2SeqScorer(PromptedModel):
     """A sequence-to-sequence model behind the `Classifier` protocol; `logits` as in `CausalScorer`."""

@@ -1,6 +1,6 @@
-"""Word-level models of the papers: a bag of word vectors, and a bidirectional LSTM.
+r"""Word-level models of the papers: a bag of word vectors, and a bidirectional LSTM.
 
-Both turn each text into one vector, combine the vectors u and v of a pair four ways, (u, v, \\|u - v\\|, u * v),
+Both turn each text into one vector, combine the vectors u and v of a pair four ways, (u, v, \|u - v\|, u * v),
 and answer with a few fully connected layers. They are ordinary `transformers` models (``save_pretrained``,
 ``from_pretrained``, safetensors); the vocabulary stands beside the weights.
 """
@@ -23,18 +23,6 @@ from paraconsist.errors import input_error
 from paraconsist.models.classifier import Prepared, encode_row, pad_sequences, require_rows
 from paraconsist.models.words import Vocabulary
 from paraconsist.tasks import ModelInput, Task
-
-__all__ = [
-    "POOLINGS",
-    "BilstmConfig",
-    "BilstmForMultipleChoice",
-    "BilstmForSequenceClassification",
-    "GloveBowConfig",
-    "GloveBowForMultipleChoice",
-    "GloveBowForSequenceClassification",
-    "WordClassifier",
-    "WordConfig",
-]
 
 POOLINGS = ("max", "mean", "last")
 

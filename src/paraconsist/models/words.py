@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from paraconsist.errors import input_error
 from paraconsist.models.hashing import split_words
 
-__all__ = ["VOCABULARY_FILE", "Vocabulary", "WordVectors", "count_words", "read_vectors", "split_text"]
-
 VOCABULARY_FILE = "words.json"
 _TYPOGRAPHY = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-"})
 _CLITIC = r"n't|'(?:s|re|ve|ll|d|m)"

@@ -12,8 +12,6 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["comparison_tables"]
-
 #: Key, how a reader calls it, and whether it is shown in per cent.
 _ROWS: tuple[tuple[str, str, bool], ...] = (
     ("paraphrastic_consistency_unbiased", "P_C, unbiased", True),

@@ -11,8 +11,6 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-__all__ = ["figure_tables"]
-
 #: More lines than three labels can make; of longer tables the commonest are shown.
 _MOST_LINES = 30
 

@@ -12,8 +12,6 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["change_tables", "inconsistency_tables"]
-
 _CONDITIONAL = ("transitive_inconsistency", "additive_inconsistency")
 
 

@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterable
 
 from rich.console import RenderableType
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
-
-__all__ = ["as_markdown"]
 
 #: What Markdown or HTML would read as more than text.
 _SPECIAL = str.maketrans(
@@ -29,7 +27,7 @@ def as_markdown(parts: Iterable[RenderableType]) -> str:
 
     Examples
     --------
-    >>> table = Table(title="snli")
+    >>> table = RichTable(title="snli")
     >>> table.add_column("measure")
     >>> table.add_column("value", justify="right")
     >>> table.add_row("P_C", "74.8 %")
@@ -40,10 +38,10 @@ def as_markdown(parts: Iterable[RenderableType]) -> str:
     | --- | ---: |
     | P_C | 74.8 % |
     """
-    return "\n\n".join(_table(part) if isinstance(part, Table) else _line(part) for part in parts)
+    return "\n\n".join(_table(part) if isinstance(part, RichTable) else _line(part) for part in parts)
 
 
-def _table(table: Table) -> str:
+def _table(table: RichTable) -> str:
     heads = [_text(column.header) for column in table.columns]
     rules = [_RULES.get(column.justify, "---") for column in table.columns]
     rows = zip(*(column.cells for column in table.columns), strict=True)

@@ -11,8 +11,6 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["noise_tables"]
-
 _SHARES = ("problem", "paraphrase", "decoding", "numeric")
 
 
@@ -22,7 +20,7 @@ def noise_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[Renderabl
     Parameters
     ----------
     results : mapping
-        Set name -> its results; ``noise_floor`` is what `paraconsist.noise.noise_floor` returns.
+        Set name -> its results; ``noise_floor`` is what `paraconsist.measures.noise_floor.noise_floor` returns.
     """
     for name, result in results.items():
         found = result.get("noise_floor")

@@ -12,8 +12,6 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["result_tables"]
-
 #: Key, how a reader calls it, and whether it is shown in per cent.
 _ROWS: tuple[tuple[str, str, bool], ...] = (
     ("accuracy", "A, accuracy on paraphrases", True),

@@ -10,9 +10,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from paraconsist.signatures import MEASURE_NAMES
-
-__all__ = ["policy_tables"]
+from paraconsist.measures.signatures import MEASURE_NAMES
 
 _SHORT = {name: short for short, name in MEASURE_NAMES.items()}
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from paraconsist.data.predictions import KEY_COLUMNS
 from paraconsist.errors import InputError
-from paraconsist.predictions import KEY_COLUMNS
 from paraconsist.running.sources import BucketSet
 from paraconsist.running.store import Result
 from paraconsist.tasks.prompts_answers import Written
@@ -19,7 +19,6 @@ from paraconsist.tasks.prompts_answers import Written
 if TYPE_CHECKING:
     from paraconsist.models.labels import LabelMap
 
-__all__ = ["predictions_table", "run_metadata", "texts_table"]
 
 _PACKAGES = ("paraconsist", "torch", "transformers", "accelerate", "datasets", "numpy")
 

@@ -11,8 +11,6 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-__all__ = ["BatchPolicy", "Shape", "deal", "padding_share", "plan_batches"]
-
 
 @dataclass(frozen=True)
 class Shape:

@@ -29,8 +29,6 @@ from paraconsist.running.store import Store
 if TYPE_CHECKING:
     from paraconsist.tasks import Task
 
-__all__ = ["EndpointReport", "run_endpoint"]
-
 
 @dataclass(frozen=True)
 class EndpointReport:

@@ -12,8 +12,6 @@ from typing import Any
 
 from paraconsist.errors import InputError, input_error
 
-__all__ = ["RunFolder", "content_identity"]
-
 
 def content_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a model's identity decides its predictions: not the path of a folder whose weights are hashed."""

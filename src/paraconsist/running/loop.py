@@ -26,7 +26,6 @@ from paraconsist.tasks.prompts_answers import Written
 if TYPE_CHECKING:
     from paraconsist.models import Classifier, Prepared
 
-__all__ = ["LoopStatistics", "compute", "main_first", "start_accelerator"]
 
 T = TypeVar("T")
 Choices = tuple[ModelInput, ...]

@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-__all__ = ["LAUNCHER", "end_with_launcher", "end_with_parent", "is_main", "launched", "variables", "wait_for_all"]
-
 T = TypeVar("T")
 
 #: What a launcher tells its processes of one another; hidden from work that is one process's own.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paraconsist.predictions import write_predictions
+from paraconsist.data.predictions import write_predictions
 from paraconsist.running.assemble import predictions_table, run_metadata
 from paraconsist.running.batching import BatchPolicy
 from paraconsist.running.folder import RunFolder
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
     from paraconsist.models import Classifier, LabelMap
-
-__all__ = ["ask_again", "originals_of"]
 
 
 def ask_again(

@@ -11,8 +11,6 @@ from paraconsist.errors import input_error
 from paraconsist.running.sources import BucketSet
 from paraconsist.tasks.partial import partial_task
 
-__all__ = ["check_partial", "shown_to", "trained_columns"]
-
 
 def trained_columns(model: str) -> list[str] | None:
     """Return the columns that the model in a folder was trained on, None where all or where nothing says."""

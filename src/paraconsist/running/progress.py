@@ -17,8 +17,6 @@ from rich.progress import (
 )
 from rich.text import Text
 
-__all__ = ["ProgressBar"]
-
 
 class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:

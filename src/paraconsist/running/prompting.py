@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from paraconsist.models.prompted import PromptSettings
     from paraconsist.running.sources import BucketSet
 
-__all__ = [
-    "AskOptions",
-    "Pool",
-    "PromptOptions",
-    "load_pools",
-    "make_prompt",
-    "prompt_for",
-    "read_template",
-    "settings_for",
-]
 
 _TEMPLATE_ENDINGS = (".yaml", ".yml", ".json")
 
@@ -146,7 +136,7 @@ def load_pools(options: PromptOptions) -> list[Pool]:
 
 def _file_rows(path: Path) -> BucketSet:
     """Rows of a file that need be no bucket set: columns and labels are checked as those of one."""
-    from paraconsist.predictions import read_table
+    from paraconsist.data.tables import read_table
     from paraconsist.running.sources import bucket_set_from_table, declared_label_names
 
     table = read_table(path, function="run", parameter="examples")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paraconsist.data.predictions import write_predictions
 from paraconsist.errors import input_error
-from paraconsist.predictions import write_predictions
 from paraconsist.running.assemble import predictions_table, run_metadata, texts_table
 from paraconsist.running.batching import BatchPolicy
 from paraconsist.running.folder import RunFolder, content_identity
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from paraconsist.models import Classifier, LabelMap
     from paraconsist.running.loop import LoopStatistics
     from paraconsist.running.store import Result
-
-__all__ = ["RunOptions", "RunReport", "group_sets", "label_map_of", "run", "write_set"]
 
 
 @dataclass(frozen=True)

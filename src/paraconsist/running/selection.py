@@ -9,8 +9,6 @@ from pathlib import Path
 
 from paraconsist.errors import input_error
 
-__all__ = ["assign_models", "expand_specs", "matches", "parse_limits", "with_test_sets"]
-
 
 def expand_specs(specs: Sequence[str]) -> list[str]:
     """Write ``becel:all`` and ``becel:snli`` out as the configs they stand for; other names stay.

@@ -12,11 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from paraconsist.data.predictions import KEY_COLUMNS
+from paraconsist.data.tables import read_table
 from paraconsist.errors import input_error
-from paraconsist.predictions import KEY_COLUMNS, read_table
 from paraconsist.tasks import Task, get_task, infer_task, input_id
-
-__all__ = ["BucketSet", "bucket_set_from_table", "declared_label_names", "load_bucket_set"]
 
 _FILE_ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
 _ROLES_DEFAULT = "paraphrase"
@@ -129,7 +128,7 @@ def _empty_text(table: pa.Table) -> pa.Table:
 
 
 def _from_builder(name: str, config: str, *, task: str | None, data_dir: str | None, split: str) -> BucketSet:
-    from paraconsist.building import prepare
+    from paraconsist.data.building import prepare
     from paraconsist.dataset_builders import builder_class
 
     configs = [c.name for c in builder_class(name).BUILDER_CONFIGS]

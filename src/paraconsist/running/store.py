@@ -30,8 +30,6 @@ except ImportError:  # Windows has no such locks: two runs into one folder go un
 else:
     _LOCKS = True
 
-__all__ = ["Result", "ShardWriter", "Store", "store_key"]
-
 #: Probabilities over the model's labels, or an answer that the model wrote.
 Result = list[float] | Written
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from paraconsist.alarms import permuted_labels
+from paraconsist.measures.alarms import permuted_labels
 from paraconsist.scoring.columns import Rows
-
-__all__ = ["row_alarms"]
 
 _UNPARSED = {
     "wrong": "count as wrong answers that equal no other",

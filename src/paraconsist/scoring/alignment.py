@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from paraconsist.errors import input_error
 from paraconsist.scoring.columns import Rows
 
-__all__ = ["ROW_ID", "Aligned", "align"]
-
 #: The stratum that holds a row's own id, where the files have one.
 ROW_ID = "\x00row"
 

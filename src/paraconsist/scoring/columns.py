@@ -11,11 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from paraconsist.data.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions
 from paraconsist.errors import input_error
-from paraconsist.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions
 from paraconsist.scoring.confidence import gold_confidences, predicted_confidences
-
-__all__ = ["ROLES", "UNPARSED", "ColumnNames", "Rows", "read_rows"]
 
 #: A row's place in its bucket.
 ROLES = (

@@ -10,27 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist.comparison import (
-    ConsistencyDifferenceResult,
-    InconsistencyDifferenceResult,
-    ParetoRow,
-    consistency_difference,
-    corrected_p_values,
-    inconsistency_difference,
-    pareto_table,
-)
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
-from paraconsist.predictions import Predictions
-from paraconsist.results import Result
+from paraconsist.measures.consistency_difference import ConsistencyDifferenceResult, consistency_difference
+from paraconsist.measures.inconsistency_difference import InconsistencyDifferenceResult, inconsistency_difference
+from paraconsist.measures.pareto import ParetoRow, corrected_p_values, pareto_table
+from paraconsist.measures.results import Result
+from paraconsist.measures.signatures import parse_signature
 from paraconsist.scoring.alignment import ROW_ID, Aligned, align
 from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
 from paraconsist.scoring.measures import MEASURES, default_measures
 from paraconsist.scoring.pairing import partners
 from paraconsist.scoring.score import data_of
 from paraconsist.scoring.unparsed import apply_policy
-from paraconsist.signatures import parse_signature
-
-__all__ = ["CompareOptions", "ModelPair", "SetComparison", "compare"]
 
 _PARAPHRASTIC = "paraphrastic_consistency"
 
@@ -46,7 +38,7 @@ class CompareOptions:
     estimator : {"unbiased", "plugin"}
         Which P_C is the headline.
     correction : str
-        Over all pairs of models in all sets: see `paraconsist.comparison.CORRECTIONS`.
+        Over all pairs of models in all sets: see `paraconsist.measures.pareto.CORRECTIONS`.
     against_first : bool
         Compare every model with the first only.
     """
@@ -73,7 +65,7 @@ class ModelPair(Result):
     first, second : str
     measure : str
     result : dict
-        What `paraconsist.comparison.consistency_difference` or `inconsistency_difference` returns.
+        What `paraconsist.measures.consistency_difference.consistency_difference` or `inconsistency_difference` returns.
     corrected_p_value : float
         Of the headline difference, over all pairs, sets and measures that were compared.
     """
@@ -99,7 +91,7 @@ class SetComparison(Result):
         Unparsed answers of each model, before the policy.
     pairs : list of ModelPair
     pareto : list of dict
-        `paraconsist.comparison.ParetoRow` as mappings; empty where the set has no paraphrastic consistency.
+        `paraconsist.measures.pareto.ParetoRow` as mappings; empty where the set has no paraphrastic consistency.
     correction : str
     n_comparisons : int
         What the correction runs over.

@@ -10,10 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
-from paraconsist.predictions import Predictions
-
-__all__ = ["gold_confidences", "predicted_confidences"]
 
 _PROBABILITY_TOLERANCE = 1e-3
 

@@ -17,8 +17,6 @@ from paraconsist.scoring.columns import Rows
 from paraconsist.scoring.measures import MEASURES
 from paraconsist.scoring.pairing import partners
 
-__all__ = ["PAIR_MEASURES", "pair_figures"]
-
 #: The measures on pairs of an original and a perturbed text, and whether the two answers must differ.
 PAIR_MEASURES = {
     "semantic_inconsistency": False,

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.errors import input_error
-from paraconsist.predictions import Predictions, read_predictions
 from paraconsist.scoring.columns import ColumnNames, read_rows
 from paraconsist.scoring.noise import RUN_AGAIN, noise_file_of, same_run, score_noise
 from paraconsist.scoring.score import ScoreOptions, majority_rate, score
 from paraconsist.scoring.unparsed import apply_policy
-
-__all__ = ["is_plain", "plain_accuracies", "score_folder"]
 
 _TEST = "_test"
 

@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from paraconsist.errors import input_error
+from paraconsist.measures.signatures import MEASURE_NAMES
 from paraconsist.scoring.measures import MEASURES
-from paraconsist.signatures import MEASURE_NAMES
-
-__all__ = ["Check", "Condition", "check", "parse_conditions"]
 
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from paraconsist.data.predictions import Predictions
+from paraconsist.data.tables import read_table
 from paraconsist.errors import input_error
-from paraconsist.predictions import Predictions, read_table
-
-__all__ = ["with_groups"]
 
 _MOST_NAMES = 3
 

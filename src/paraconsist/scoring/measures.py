@@ -9,20 +9,13 @@ from typing import Any
 import numpy as np
 
 from paraconsist.errors import input_error
-from paraconsist.logical import (
-    additive_inconsistency,
-    negational_inconsistency,
-    prediction_change,
-    semantic_inconsistency,
-    symmetric_inconsistency,
-    transitive_inconsistency,
-)
-from paraconsist.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
+from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.prediction_change import prediction_change
 from paraconsist.scoring.columns import Rows
 from paraconsist.scoring.pairing import partners
 from paraconsist.scoring.unparsed import never_the_same
-
-__all__ = ["MEASURES", "Measure", "default_measures"]
 
 #: confidence_level, n_resamples, seed: the same for every measure.
 Intervals = Mapping[str, Any]

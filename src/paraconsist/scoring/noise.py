@@ -11,13 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
-from paraconsist.noise import noise_floor
-from paraconsist.predictions import Predictions
+from paraconsist.measures.noise_floor import noise_floor
+from paraconsist.measures.signatures import parse_signature
 from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
-from paraconsist.signatures import parse_signature
-
-__all__ = ["NOISE_FOLDER", "RUN_AGAIN", "noise_file_of", "same_run", "score_noise"]
 
 #: Where a run folder keeps the answers that were asked again: the same file names as in ``predictions/``.
 NOISE_FOLDER = "noise"
@@ -53,7 +51,7 @@ def score_noise(
     Returns
     -------
     dict
-        What `paraconsist.noise.noise_floor` returns. Two answers that could not be read are the same answer here.
+        What `paraconsist.measures.noise_floor.noise_floor` returns. Two answers that could not be read are the same answer here.
 
     Raises
     ------

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from paraconsist.errors import input_error
 from paraconsist.scoring.columns import Rows
 
-__all__ = ["partners"]
-
 Positions = NDArray[np.intp]
 
 

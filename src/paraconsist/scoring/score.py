@@ -10,23 +10,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import InputError, input_error
-from paraconsist.predictions import Predictions
+from paraconsist.measures.signatures import parse_signature
 from paraconsist.scoring.alarms import row_alarms
 from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
 from paraconsist.scoring.figures import PAIR_MEASURES, pair_figures
-from paraconsist.scoring.measures import (
-    MAX_STRATUM_VALUES,
-    MEASURES,
-    Measure,
-    default_measures,
-    score_paraphrastic,
-)
+from paraconsist.scoring.measures import MAX_STRATUM_VALUES, MEASURES, Measure, default_measures, score_paraphrastic
 from paraconsist.scoring.training_overlap import training_overlap
 from paraconsist.scoring.unparsed import POLICIES, apply_policy
-from paraconsist.signatures import parse_signature
-
-__all__ = ["ScoreOptions", "data_of", "majority_rate", "score"]
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paraconsist.data.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions
 from paraconsist.errors import InputError, input_error
-from paraconsist.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions
 from paraconsist.tasks import get_task, input_id
-
-__all__ = ["Overlap", "training_overlap"]
 
 _FUNCTION, _PARAMETER = "score", "training_file"
 

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from paraconsist.errors import input_error
 from paraconsist.scoring.columns import UNPARSED, Rows
 
-__all__ = ["POLICIES", "apply_policy", "never_the_same"]
-
 POLICIES = ("wrong", "own_class", "drop_bucket")
 
 

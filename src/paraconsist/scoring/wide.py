@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
-from paraconsist.predictions import Predictions
 from paraconsist.scoring.columns import ColumnNames
-
-__all__ = ["long_format", "named_labels"]
 
 
 def long_format(

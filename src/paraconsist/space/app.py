@@ -10,14 +10,12 @@ from typing import Any
 import gradio as gr
 import pyarrow as pa
 
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import InputError
-from paraconsist.predictions import Predictions
 from paraconsist.space.columns import guess_columns, guess_layout
 from paraconsist.space.modules import Chosen, Layout, Module
 from paraconsist.space.page import empty_page, header, preview, results_page
 from paraconsist.space.reading import FORMATS, MAX_BYTES, MAX_ROWS, read_text, read_upload
-
-__all__ = ["answer", "build", "looks"]
 
 _NOTHING = "(none)"
 _MOST_RESAMPLES = 20_000

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from paraconsist.errors import input_error
+from paraconsist.measures.diversity import paraphrase_diversity
 from paraconsist.space import examples
-from paraconsist.space.functions import by_function, measure_difference, measure_fooling, measure_ie_test, measure_shift
+from paraconsist.space.functions import (
+    by_function,
+    measure_difference,
+    measure_fooling,
+    measure_ie_test,
+    measure_shift,
+)
 from paraconsist.space.measuring import as_the_command
 from paraconsist.space.modules import Headline, Layout, Module, Option
 from paraconsist.space.questions import (
@@ -27,9 +34,6 @@ from paraconsist.space.questions import (
     role_field,
     texts_layout,
 )
-from paraconsist.surface import paraphrase_diversity
-
-__all__ = ["MODULES", "module"]
 
 
 def _inconsistency(

@@ -13,13 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
-from paraconsist.predictions import Predictions
 from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
 from paraconsist.scoring.wide import named_labels
 from paraconsist.space.modules import Chosen, Field, Layout
-
-__all__ = ["Long", "check_chosen", "guess_columns", "guess_layout", "long_rows", "probability_matrix"]
 
 #: No measure reads these stand-ins; they fill the columns that a module does not ask for.
 _STAND_INS = ("prediction", "label")

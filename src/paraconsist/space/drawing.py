@@ -7,8 +7,6 @@ import threading
 from io import StringIO
 from typing import Any
 
-__all__ = ["BAD", "GOOD", "GRID", "INK", "MUTED", "PAPER", "axes", "to_svg"]
-
 # Stand-ins, replaced by the page's variables: matplotlib knows no CSS.
 INK, MUTED, GRID = "#010101", "#020202", "#030303"
 GOOD, BAD, PAPER = "#040404", "#050505", "#060606"

@@ -7,18 +7,6 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = [
-    "additive_example",
-    "changed_pairs_example",
-    "negated_pairs_example",
-    "pairs_example",
-    "probabilities_example",
-    "swapped_pairs_example",
-    "texts_example",
-    "transitive_example",
-    "two_models_example",
-]
-
 _NAMES = {"E": "entailment", "N": "neutral", "C": "contradiction"}
 
 #: Premise, gold label, its hypothesis with three rewordings, and a model's answers to the four.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from paraconsist.space.drawing import BAD, GOOD, GRID, INK, MUTED, axes, to_svg
 
-__all__ = ["bars", "bucket_histogram", "null_distribution", "p_values", "rates", "shift_histogram", "transitions"]
-
 _MOST_LABELS = 8
 
 

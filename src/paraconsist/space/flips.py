@@ -13,8 +13,6 @@ from paraconsist.scoring.columns import Rows
 from paraconsist.space.columns import Long
 from paraconsist.space.modules import Flips
 
-__all__ = ["MOST", "broken_rows", "bucket_flips", "item_flips", "pair_flips", "share_right"]
-
 #: Lines that are shown.
 MOST = 30
 _UNPARSED = "(unparsed)"

@@ -7,20 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from paraconsist.comparison import consistency_difference
-from paraconsist.invariance import ie_test
-from paraconsist.predictions import Predictions
+from paraconsist.data.predictions import Predictions
+from paraconsist.measures.consistency_difference import consistency_difference
+from paraconsist.measures.distribution_shift import distribution_shift, shifts
+from paraconsist.measures.fooling_rate import fooling_rate
+from paraconsist.measures.ie_test import ie_test
 from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
 from paraconsist.scoring.pairing import partners
-from paraconsist.sensitivity import distribution_shift, fooling_rate
-from paraconsist.sensitivity.shift import shifts
 from paraconsist.space import figures
 from paraconsist.space.columns import Long, check_chosen, long_rows, probability_matrix
 from paraconsist.space.drawing import BAD, GOOD
 from paraconsist.space.flips import item_flips, pair_flips
 from paraconsist.space.modules import Chosen, Found
-
-__all__ = ["by_function", "measure_difference", "measure_fooling", "measure_ie_test", "measure_shift"]
 
 
 def by_function(

@@ -7,8 +7,6 @@ import os
 import shutil
 import tempfile
 
-__all__ = ["launch"]
-
 
 def launch(name: str) -> None:
     """Start the page of a metric and serve it until the process ends.

@@ -19,8 +19,6 @@ from paraconsist.space.drawing import BAD, GOOD, GRID
 from paraconsist.space.flips import broken_rows, bucket_flips, pair_flips, share_right
 from paraconsist.space.modules import Chosen, Found
 
-__all__ = ["as_the_command"]
-
 _NEEDS_LABELS = ("accuracy", "perturbed_accuracy")
 
 

@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from paraconsist.predictions import Predictions
-
-__all__ = ["Chosen", "Field", "Flips", "Found", "Headline", "Layout", "Module", "Option"]
+from paraconsist.data.predictions import Predictions
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from paraconsist.predictions import Predictions
+from paraconsist.data.predictions import Predictions
 from paraconsist.space.modules import Flips, Found, Headline, Module
-
-__all__ = ["empty_page", "header", "preview", "results_page"]
 
 _MOST_LETTERS = 220
 _MOST_KEYS = 60

@@ -4,25 +4,6 @@ from __future__ import annotations
 
 from paraconsist.space.modules import Field, Layout
 
-__all__ = [
-    "ADDITIVE_FIELDS",
-    "ADDITIVE_SIDES",
-    "BUCKET",
-    "DIVERSITY_FIELDS",
-    "FOOLING_FIELDS",
-    "IE_FIELDS",
-    "SHIFT_FIELDS",
-    "TRANSITIVE_FIELDS",
-    "TRANSITIVE_SIDES",
-    "TWO_MODELS_FIELDS",
-    "group_field",
-    "label_field",
-    "pairs_layouts",
-    "prediction_field",
-    "role_field",
-    "texts_layout",
-]
-
 _GUESSED = ("prediction", "predictions", "pred", "predicted", "predicted_label", "answer", "model_answer", "output")
 _GOLD = ("label", "labels", "gold", "gold_label", "reference", "references", "target", "correct_answer")
 _BUCKETS = ("bucket_id", "bucket", "buckets", "item_id", "question_id", "original_id", "id")

@@ -11,10 +11,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.errors import InputError, input_error
-from paraconsist.predictions import Predictions, read_predictions
-
-__all__ = ["FORMATS", "MAX_BYTES", "MAX_COLUMNS", "MAX_ROWS", "read_text", "read_upload", "scratch_folder"]
 
 #: Larger files are for the command line.
 MAX_BYTES = 20 * 2**20

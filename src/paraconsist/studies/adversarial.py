@@ -14,8 +14,6 @@ from paraconsist.studies.augment import Augmented, augment
 from paraconsist.studies.cell import run_and_score, write_json
 from paraconsist.training.presets import options_from_preset
 
-__all__ = ["KINDS", "AdversarialOptions", "adversarial"]
-
 _FUNCTION = "adversarial"
 KINDS = ("before", "after", "repeated")
 
@@ -155,7 +153,7 @@ def _train_and_run(options: AdversarialOptions, made: Augmented, kind: str, seed
 
 def _compare(options: AdversarialOptions, seed: int, other: str) -> list[dict[str, Any]]:
     """The paired comparison of `after` with another kind, for each set and measure (tau of paraphrases too)."""
-    from paraconsist.predictions import read_predictions
+    from paraconsist.data.predictions import read_predictions
     from paraconsist.scoring.compare import CompareOptions, compare
 
     found: dict[str, dict[str, Any]] = {}

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from paraconsist.errors import input_error
 from paraconsist.studies.logistic import fit_logistic
 
-__all__ = ["PRESETS", "AfliteOptions", "AfliteResult", "aflite"]
-
 _FUNCTION = "select"
 Progress = Callable[[Mapping[str, Any]], None]
 

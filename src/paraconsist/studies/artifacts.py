@@ -10,13 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
-from paraconsist.predictions import Predictions
-from paraconsist.results import Result
+from paraconsist.measures.results import Result
 from paraconsist.scoring.columns import Rows, read_rows
 from paraconsist.scoring.score import ScoreOptions, score
-
-__all__ = ["KINDS", "ArtifactRow", "artifact_table", "buckets_by_artifact"]
 
 _FUNCTION = "artifacts"
 #: Artefacts are likely where the label can be told without the context.

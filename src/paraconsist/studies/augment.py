@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from paraconsist.data.tables import read_table
 from paraconsist.errors import input_error
-from paraconsist.predictions import read_table
 from paraconsist.transforms.interface import apply_to_columns
 from paraconsist.transforms.registry import transformation
-
-__all__ = ["Augmented", "FirstParaphrase", "TextAttackAugmenter", "augment"]
 
 _FUNCTION = "adversarial"
 _TEXTATTACK = "textattack:"

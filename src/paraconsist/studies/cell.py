@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.errors import speaking_for
-from paraconsist.results import to_strict_json
+from paraconsist.files import to_strict_json
 from paraconsist.running.store import store_key
 from paraconsist.studies.grid import Cell, SweepOptions, identity_of, training_options
-
-__all__ = ["SweepWork", "run_and_score", "write_json"]
 
 #: What is kept of each measure, besides its headline.
 _KEPT = (
@@ -145,7 +143,7 @@ def run_and_score(
 
 
 def _taus(files: Sequence[Path], scored: Mapping[str, Any], n_resamples: int) -> dict[str, dict[str, Any]]:
-    from paraconsist.predictions import read_predictions
+    from paraconsist.data.predictions import read_predictions
     from paraconsist.scoring.score import ScoreOptions, score
 
     out = {}

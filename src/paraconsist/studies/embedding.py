@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from paraconsist.models import Classifier
     from paraconsist.tasks import ModelInput, Task
 
-__all__ = ["POOLINGS", "Encoder", "embed", "load_encoder"]
 
 POOLINGS = ("auto", "first", "mean", "head")
 _FUNCTION = "select"

@@ -15,8 +15,6 @@ from paraconsist.errors import input_error
 from paraconsist.training.options import TrainingOptions
 from paraconsist.training.presets import options_from_preset
 
-__all__ = ["SHARES", "Cell", "SweepOptions", "cells_of", "identity_of", "training_options"]
-
 _FUNCTION = "sweep"
 #: Of Srikanth et al. 2024, Figure 6.
 SHARES = (0.01, 0.05, 0.1, 0.5, 1.0)

@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.data.tables import read_table
 from paraconsist.errors import input_error, speaking_for
-from paraconsist.predictions import read_table
 from paraconsist.tasks import Task
 from paraconsist.training.contexts import context_texts
 from paraconsist.training.data import Source, encode_examples, find_task
 from paraconsist.training.options import TrainingOptions
 from paraconsist.training.sampling import sample
-
-__all__ = ["Items", "check_unseen", "read_items"]
 
 _FUNCTION = "select"
 

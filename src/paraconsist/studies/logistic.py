@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["fit_logistic"]
-
 Matrix = NDArray[np.float64]
 _LINE_STEPS = 4
 

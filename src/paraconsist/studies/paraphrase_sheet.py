@@ -10,13 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from paraconsist.data.tables import read_table
 from paraconsist.errors import InputError, input_error
-from paraconsist.predictions import read_table
 from paraconsist.tasks import Task, get_task
 from paraconsist.training.contexts import CONTEXT_COLUMNS
 from paraconsist.transforms.sheet import even_space, render
-
-__all__ = ["Written", "read_written", "rewritten_columns", "write_sheet"]
 
 _FUNCTION = "select"
 _NEW = "new_"

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from paraconsist.reporting.plots.canvas import COLOURS, MARKERS, Plot, axes_of, figure, series_colour, shown
+from paraconsist.reporting.plots.canvas import MARKERS, Plot, axes_of, figure, series_colour, shown
+from paraconsist.reporting.plots.theming import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["aflite_plot", "curve_plot"]
 
 
 def aflite_plot(curve: Sequence[Mapping[str, Any]]) -> Plot:

@@ -18,8 +18,6 @@ from typing import Any, Protocol
 from paraconsist.errors import InputError
 from paraconsist.running.multiprocess import LAUNCHER, end_with_parent, launched, variables, wait_for_all
 
-__all__ = ["Work", "alone", "do_all"]
-
 _DEVICES = "CUDA_VISIBLE_DEVICES"
 _POLL = 0.2
 _work: Any = None

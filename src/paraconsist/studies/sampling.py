@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
-from paraconsist.paraphrastic.corrected import deciles
-
-__all__ = ["round_robin", "sample_by_difficulty"]
+from paraconsist.measures.sampling_correction import deciles
 
 _N_DECILES = 10
 

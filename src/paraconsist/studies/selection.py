@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
-from paraconsist.paraphrastic.corrected import deciles
+from paraconsist.measures.sampling_correction import deciles
 from paraconsist.studies.aflite import AfliteOptions, AfliteResult, aflite
 from paraconsist.studies.paraphrase_sheet import rewritten_columns, write_sheet
 from paraconsist.studies.sampling import sample_by_difficulty
@@ -23,7 +23,6 @@ from paraconsist.studies.sampling import sample_by_difficulty
 if TYPE_CHECKING:
     from paraconsist.studies.items import Items
 
-__all__ = ["SelectOptions", "Selection", "select"]
 
 _FUNCTION = "select"
 

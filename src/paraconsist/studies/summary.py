@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FIGURES", "configuration_name", "difference_over_seeds", "summarise", "trend"]
-
 #: Measure, its key, how a reader calls it; what is summarised of each set.
 FIGURES: tuple[tuple[str, str, str], ...] = (
     ("paraphrastic_consistency", "accuracy", "A"),
@@ -99,7 +97,7 @@ def _summary(name: str, configuration: str, members: Sequence[Mapping[str, Any]]
 def _tests(
     name: str, label: str, values: Mapping[str, Sequence[float]], groups: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> list[dict[str, Any]]:
-    from paraconsist.comparison import corrected_p_values
+    from paraconsist.measures.pareto import corrected_p_values
 
     out: list[dict[str, Any]] = []
     for one, two in combinations(values, 2):

@@ -14,8 +14,6 @@ from paraconsist.studies.grid import Cell, SweepOptions, cells_of, hashes_of, tr
 from paraconsist.studies.pool import alone, do_all
 from paraconsist.studies.summary import summarise
 
-__all__ = ["sweep"]
-
 _FUNCTION = "sweep"
 
 

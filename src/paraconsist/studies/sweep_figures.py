@@ -11,8 +11,6 @@ from paraconsist.reporting.plots.canvas import Plot, write_plot
 from paraconsist.studies.plots import curve_plot
 from paraconsist.studies.summary import FIGURES, configuration_name
 
-__all__ = ["markdown_table", "sweep_plots", "write_sweep_plots"]
-
 _P_C = "paraphrastic_consistency"
 _AXES = (("n_rows", "rows", "training rows"), ("n_parameters", "size", "parameters"))
 

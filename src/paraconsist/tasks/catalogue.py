@@ -9,8 +9,6 @@ from paraconsist.errors import input_error
 from paraconsist.tasks.task import Task
 from paraconsist.tasks.template import Template
 
-__all__ = ["TASKS", "get_task", "infer_task"]
-
 _DEFEASIBLE_NLI = Task(
     name="defeasible_nli",
     description="Does an update weaken or strengthen a hypothesis, given a premise?",

@@ -9,8 +9,6 @@ from typing import Any
 from paraconsist.tasks.catalogue import get_task
 from paraconsist.tasks.task import Task
 
-__all__ = ["input_id"]
-
 
 def input_id(task: Task | str, row: Mapping[str, Any]) -> str:
     """Return 32 hex digits that name the task and the input texts of `row`, and nothing else.

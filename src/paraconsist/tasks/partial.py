@@ -10,8 +10,6 @@ from paraconsist.errors import input_error
 from paraconsist.tasks.task import Task
 from paraconsist.tasks.template import Template
 
-__all__ = ["partial_task", "partial_template"]
-
 
 def partial_task(task: Task, input_columns: Sequence[str] | None, *, function: str = "partial_task") -> Task:
     """Return the task as seen by a model that reads only `input_columns`.

@@ -17,8 +17,6 @@ from paraconsist.tasks.catalogue import get_task
 from paraconsist.tasks.task import Task
 from paraconsist.tasks.template import Template
 
-__all__ = ["Example", "Prompt", "PromptTemplate", "template_from_mapping"]
-
 
 @dataclass(frozen=True)
 class Example:

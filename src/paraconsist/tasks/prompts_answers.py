@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["Written", "parse_answer"]
-
 
 class Written(NamedTuple):
     """An answer that a model wrote, and the position of the label read from it; None where none could be."""

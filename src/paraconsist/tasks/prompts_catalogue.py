@@ -9,8 +9,6 @@ from paraconsist.errors import input_error
 from paraconsist.tasks.prompts import PromptTemplate, shown_labels
 from paraconsist.tasks.task import Task
 
-__all__ = ["TEMPLATES", "default_template", "get_template"]
-
 _S24 = "Srikanth et al. 2024, Table 5 (restated): meant for 36 examples"
 _V23 = "Verma et al. 2023, appendix A.5: zero-shot, one token"
 

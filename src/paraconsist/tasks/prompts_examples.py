@@ -10,8 +10,6 @@ from paraconsist.tasks.identity import input_id
 from paraconsist.tasks.prompts import Example
 from paraconsist.tasks.task import Task
 
-__all__ = ["draw_examples"]
-
 
 def draw_examples(
     task: Task,

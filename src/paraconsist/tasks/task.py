@@ -10,8 +10,6 @@ from typing import Any
 from paraconsist.errors import input_error
 from paraconsist.tasks.template import ModelInput, Template
 
-__all__ = ["Task"]
-
 
 @dataclass(frozen=True)
 class Task:

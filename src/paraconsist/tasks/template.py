@@ -8,8 +8,6 @@ from functools import cache
 from string import Formatter
 from typing import NamedTuple
 
-__all__ = ["ModelInput", "Template"]
-
 
 class ModelInput(NamedTuple):
     """What a model reads for one row (or for one choice of a row): a text, or a text pair."""

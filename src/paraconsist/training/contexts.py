@@ -9,8 +9,6 @@ from typing import Any
 from paraconsist.errors import input_error
 from paraconsist.tasks import Task
 
-__all__ = ["CONTEXT_COLUMNS", "context_keys", "context_texts"]
-
 #: Task -> the columns that several of its items share; of the other tasks only equal items belong together.
 CONTEXT_COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from paraconsist.data.tables import read_table
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.labels import normalise_label
-from paraconsist.predictions import read_table
 from paraconsist.tasks import ModelInput, Task, get_task, infer_task
 from paraconsist.tasks.partial import partial_task
 from paraconsist.tasks.template import Template
 from paraconsist.training.contexts import context_keys
 from paraconsist.training.options import TrainingOptions
-
-__all__ = ["Examples", "Source", "encode_examples", "find_task", "open_sources"]
 
 _READY_MADE = ("sentence1", "sentence2")
 _UNLABELLED = ("", "-", "-1")
@@ -115,7 +113,7 @@ def _read_file(file: Path, parameter: str) -> Source:
 
 def _build(dataset: str, parameter: str, data_dir: str | None) -> tuple[Source, Source | None]:
     """The training split (else the first) of ``builder:config``, and its validation split if there is one."""
-    from paraconsist.building import prepare
+    from paraconsist.data.building import prepare
     from paraconsist.dataset_builders import BUILDERS, builder_class
 
     name, _, config = dataset.partition(":")

@@ -12,8 +12,6 @@ from typing import Any, Literal
 from paraconsist.errors import input_error
 from paraconsist.training.options import TrainingOptions
 
-__all__ = ["TrainingFolder"]
-
 _PACKAGES = ("paraconsist", "torch", "transformers", "accelerate", "numpy")
 
 

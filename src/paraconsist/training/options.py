@@ -9,8 +9,6 @@ from typing import Any
 
 from paraconsist.errors import input_error
 
-__all__ = ["WORD_MODELS", "TrainingOptions"]
-
 #: Models that read words: what to type after ``--model`` for a new one.
 WORD_MODELS = ("glove_bow", "bilstm")
 _POOLINGS = ("max", "mean", "last")

@@ -11,8 +11,6 @@ from typing import Any
 from paraconsist.errors import input_error
 from paraconsist.training.options import WORD_MODELS, TrainingOptions
 
-__all__ = ["PRESETS", "Preset", "options_from_preset"]
-
 
 @dataclass(frozen=True)
 class Preset:

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from paraconsist.errors import input_error
 from paraconsist.training.data import Examples
 
-__all__ = ["sample", "sample_share"]
-
 
 def sample(examples: Examples, limit: int | None, seed: int) -> Examples:
     """A random sample without replacement, in the order of the rows; everything where `limit` is None."""

@@ -10,8 +10,6 @@ from pathlib import Path
 from paraconsist.errors import input_error
 from paraconsist.training.options import TrainingOptions
 
-__all__ = ["train_seeds"]
-
 
 def train_seeds(
     options: TrainingOptions, seeds: Sequence[int], *, say: Callable[[str], None] | None = None

@@ -19,8 +19,6 @@ from paraconsist.tasks import ModelInput, Task
 from paraconsist.training.options import TrainingOptions
 from paraconsist.training.word_start import new_word_model
 
-__all__ = ["starting_model"]
-
 
 def starting_model(
     options: TrainingOptions,

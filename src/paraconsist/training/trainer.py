@@ -28,8 +28,6 @@ from paraconsist.training.options import TrainingOptions
 from paraconsist.training.sampling import sample, sample_share
 from paraconsist.training.start import checkpoint_to_resume, starting_model
 
-__all__ = ["train"]
-
 
 def _warn_only(line: str) -> None:
     if line.startswith("warning: "):

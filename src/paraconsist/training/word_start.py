@@ -10,8 +10,6 @@ from paraconsist.models.words import Vocabulary, WordVectors, count_words, read_
 from paraconsist.tasks import ModelInput
 from paraconsist.training.options import TrainingOptions
 
-__all__ = ["new_word_model"]
-
 
 def new_word_model(
     options: TrainingOptions,

@@ -9,3 +9,5 @@ Changes that must keep a text's meaning (Salvatore et al. 2023, the IE test) are
 `registry`: WordNet's synonyms for the nouns of a corpus (`substitution`), a dictionary, suffixes, any function.
 `change_statistics` says what they did, `soundness` samples them for a person to judge.
 """
+
+from __future__ import annotations

@@ -12,8 +12,6 @@ from paraconsist.errors import input_error
 from paraconsist.transforms.conditions import check_task
 from paraconsist.transforms.perturbation import LabelledSet, Perturbation, Place
 
-__all__ = ["AdditivePairs"]
-
 
 class AdditivePairs:
     """All ordered pairs of two rows with one label whose texts, joined by a space, stay within a limit.

@@ -16,8 +16,6 @@ from paraconsist.transforms.perturbation import LabelledSet, Perturbation, Place
 from paraconsist.transforms.verb_forms import word_set
 from paraconsist.transforms.wordnet import WordNet
 
-__all__ = ["antonym", "antonyms_from_list", "antonyms_from_wordnet", "replace_word"]
-
 #: Words that WordNet lists as adjectives or adverbs with an antonym, and that do another job in most sentences.
 _NOT_REPLACED = word_set(
     """

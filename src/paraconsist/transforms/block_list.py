@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from paraconsist.transforms.closed_class import CLOSED_CLASS
 
-__all__ = ["STANDARD_BLOCK_LIST"]
-
 #: The first synset has another meaning, or another number: men -> hands, table -> tabular array.
 _ANOTHER_MEANING = (
     "men women feet front table hat guy hand hands band lot class arms police way car family end time years view place "

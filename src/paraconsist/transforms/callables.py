@@ -11,8 +11,6 @@ from paraconsist.errors import input_error
 from paraconsist.transforms.change_statistics import change_statistics
 from paraconsist.transforms.interface import Items, each_text
 
-__all__ = ["FunctionTransformation", "load_function"]
-
 
 def load_function(path: str) -> Any:
     """Return what ``module:name`` names, the working folder among the places to look.

@@ -15,8 +15,6 @@ from paraconsist.errors import input_error
 from paraconsist.transforms.interface import Items, Substitution
 from paraconsist.transforms.replacing import plain_text
 
-__all__ = ["change_statistics", "differences", "lengths_by_label"]
-
 _MOST_FREQUENT = 20
 
 

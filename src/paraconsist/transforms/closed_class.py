@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["BEFORE_NOUNS", "CLOSED_CLASS"]
-
 _DETERMINERS = (
     "a an the this that these those some any no every each either neither both all another such what which whose "
     "my your his its our their one two three four five six seven eight nine ten"

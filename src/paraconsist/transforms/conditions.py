@@ -33,17 +33,6 @@ from dataclasses import dataclass
 from paraconsist.errors import InputError, input_error
 from paraconsist.transforms.perturbation import LabelledSet
 
-__all__ = [
-    "PROPERTIES",
-    "NegationTarget",
-    "check_task",
-    "class_index",
-    "is_two_way",
-    "negation_target",
-    "refuse",
-    "symmetric_labels",
-]
-
 #: Property -> the tasks it is published for.
 PROPERTIES: dict[str, tuple[str, ...]] = {
     "symmetric": ("nli", "paraphrase_identification", "word_in_context"),

@@ -11,8 +11,6 @@ from paraconsist.transforms.interface import Items
 from paraconsist.transforms.replacing import Replacer, check_surface, plain_text
 from paraconsist.transforms.word_files import check_dictionary, read_dictionary, read_words
 
-__all__ = ["DictionaryTransformation", "FittedDictionary"]
-
 
 class FittedDictionary:
     """Replaces the words of a dictionary.

@@ -8,17 +8,6 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from paraconsist.errors import input_error
 
-__all__ = [
-    "Fitted",
-    "HasSurface",
-    "Substitution",
-    "Transformation",
-    "apply_to_columns",
-    "checked_text",
-    "checked_texts",
-]
-
-
 #: A text an item, or the texts of each item (premise and hypothesis).
 Items: TypeAlias = Sequence[str] | Sequence[Sequence[str]]
 

@@ -16,8 +16,6 @@ from typing import Any
 
 from paraconsist.errors import input_error
 
-__all__ = ["PARTS", "Lexicon", "load_lexicon", "scan"]
-
 #: Parts of speech in the order in which nltk lists a word's synsets.
 PARTS = ("n", "v", "a", "r")
 

@@ -21,8 +21,6 @@ from paraconsist.errors import input_error
 from paraconsist.transforms.lexicon import PARTS, Lexicon, scan
 from paraconsist.transforms.wordnet import find_wordnet, load_wordnet
 
-__all__ = ["cache_folder", "read_or_make"]
-
 #: Changes whenever the table's content or form does.
 _FORM = "1"
 

@@ -30,8 +30,6 @@ from paraconsist.transforms.verb_forms import (
     tokens_of,
 )
 
-__all__ = ["Negated", "VerbLexicon", "is_negated", "negate", "negation"]
-
 
 class VerbLexicon(Protocol):
     """What lexical verbs need; `paraconsist.transforms.wordnet.WordNet` has it."""

@@ -15,8 +15,6 @@ from paraconsist.transforms.closed_class import BEFORE_NOUNS, CLOSED_CLASS
 from paraconsist.transforms.lexicon import Lexicon
 from paraconsist.transforms.replacing import words_of, words_with_places
 
-__all__ = ["TAG_RULES", "ListTagger", "NounTagger", "SpacyTagger", "WordNetTagger", "find_tagger", "tagger_name"]
-
 #: A word counts as a noun if it is tagged so anywhere (as the published code has it), or mostly.
 TAG_RULES = ("any", "majority")
 

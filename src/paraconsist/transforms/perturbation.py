@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from paraconsist.tasks import Task
 
-__all__ = ["LabelledRow", "LabelledSet", "Perturbation", "Place"]
-
 
 class LabelledRow(NamedTuple):
     """One row of a labelled set.

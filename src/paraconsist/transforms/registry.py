@@ -9,11 +9,9 @@ from typing import Any
 from paraconsist.errors import input_error
 from paraconsist.transforms.callables import FunctionTransformation
 from paraconsist.transforms.dictionary import DictionaryTransformation
-from paraconsist.transforms.interface import Fitted, Transformation, apply_to_columns
+from paraconsist.transforms.interface import Transformation
 from paraconsist.transforms.substitution import WordNetNouns
 from paraconsist.transforms.suffix import SuffixTransformation
-
-__all__ = ["TRANSFORMATIONS", "Fitted", "Transformation", "apply_to_columns", "transformation"]
 
 #: Name -> what makes it from its options.
 TRANSFORMATIONS: dict[str, Callable[..., Transformation]] = {

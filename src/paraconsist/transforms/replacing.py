@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from paraconsist.errors import input_error
 from paraconsist.transforms.interface import Substitution, each_text
 
-__all__ = ["SURFACES", "Replacer", "article_for", "check_surface", "plain_text", "words_of", "words_with_places"]
-
 #: What becomes of case and punctuation.
 SURFACES = ("kept", "plain")
 

@@ -11,8 +11,6 @@ from typing import IO, Any
 
 from paraconsist.errors import input_error
 
-__all__ = ["COLUMNS", "Checked", "SheetWriter", "read_sheet", "render"]
-
 COLUMNS = ("bucket_id", "property", "original", "perturbed", "label", "valid")
 
 _YES = frozenset({"yes", "y", "true", "t", "1", "1.0", "x", "valid", "ok"})

@@ -17,8 +17,6 @@ from typing import Any
 from paraconsist.errors import input_error, speaking_for
 from paraconsist.transforms.sheet import SheetWriter, read_sheet, render
 
-__all__ = ["SAMPLE_SIZE", "Soundness", "read_soundness", "write_soundness_sheet"]
-
 #: S23's.
 SAMPLE_SIZE = 400
 
@@ -120,7 +118,7 @@ def read_soundness(path: str | os.PathLike[str], *, confidence_level: float = 0.
     InputError
         If it is no such sheet, or a mark is neither yes nor no.
     """
-    from paraconsist.uncertainty import proportion_interval
+    from paraconsist.measures.intervals import proportion_interval
 
     with speaking_for("transform", checked="sheet_read"):
         marks = list(read_sheet(path).valid.values())

@@ -16,8 +16,6 @@ from paraconsist.transforms.replacing import check_surface, plain_text
 from paraconsist.transforms.synonyms import SYNSETS, synonyms
 from paraconsist.transforms.word_files import read_words
 
-__all__ = ["LEVELS", "WordNetNouns"]
-
 #: A noun's word is replaced wherever it stands (published), or only where it is tagged as a noun.
 LEVELS = ("type", "token")
 

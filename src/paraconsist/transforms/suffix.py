@@ -13,8 +13,6 @@ from paraconsist.errors import input_error
 from paraconsist.transforms.change_statistics import change_statistics
 from paraconsist.transforms.interface import Items, each_text
 
-__all__ = ["SUFFIXES", "SuffixTransformation"]
-
 #: Short names: word overlap, negation and length mismatch of the stress tests.
 SUFFIXES: Mapping[str, tuple[str, int]] = {
     "tautology": ("and true is true", 1),

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from paraconsist.transforms.conditions import symmetric_labels
 from paraconsist.transforms.perturbation import LabelledSet, Perturbation, Place
 
-__all__ = ["symmetric"]
-
 
 def symmetric(data: LabelledSet, skipped: Counter[str]) -> Iterator[Perturbation]:
     """Yield each row whose label survives it with its first two texts swapped (BECEL, section 3.2).

@@ -13,8 +13,6 @@ from typing import Any
 
 from paraconsist.transforms.lexicon import PARTS, Lexicon
 
-__all__ = ["SYNSETS", "reinflect", "synonyms"]
-
 #: Whose words are candidates: the first synset over all parts of speech (published), or the first noun's.
 SYNSETS = ("first", "first_noun")
 

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from paraconsist.transforms.conditions import check_task, class_index, is_two_way, refuse
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, Perturbation, Place
 
-__all__ = ["transitive"]
-
 
 def transitive(data: LabelledSet, skipped: Counter[str]) -> Iterator[Perturbation]:
     """Yield triples by the rules of BECEL's two published sets.

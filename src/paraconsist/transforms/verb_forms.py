@@ -4,28 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = [
-    "AUXILIARIES",
-    "CLAUSE_WORDS",
-    "DETERMINERS",
-    "DO_FORMS",
-    "HAVE_FORMS",
-    "MODALS",
-    "NEGATIVES",
-    "NUMBERS",
-    "OBJECT_PRONOUNS",
-    "PARTICIPLES",
-    "PAST_OF",
-    "PLURAL_NOUNS",
-    "PREPOSITIONS",
-    "SAME_IN_PAST",
-    "SCOPE_WORDS",
-    "SUBJECT_PRONOUNS",
-    "Token",
-    "tokens_of",
-    "word_set",
-]
-
 
 def word_set(text: str) -> frozenset[str]:
     """Return the words of a text."""

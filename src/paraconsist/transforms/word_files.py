@@ -12,8 +12,6 @@ from typing import Any
 
 from paraconsist.errors import input_error
 
-__all__ = ["check_dictionary", "read_dictionary", "read_words", "write_dictionary"]
-
 _ENDINGS = {".csv": ",", ".tsv": "\t"}
 
 

@@ -13,8 +13,6 @@ from typing import Any
 
 from paraconsist.errors import input_error
 
-__all__ = ["WordNet", "find_wordnet", "load_wordnet"]
-
 #: Where systems put WordNet's own files; Debian and its kin use the first.
 SYSTEM_FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet", "/usr/local/WordNet-3.0/dict")
 

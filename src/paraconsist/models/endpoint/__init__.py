@@ -3,3 +3,5 @@
 Nothing here needs torch; httpx is imported where a connection is opened. `paraconsist.running.endpoint` runs bucket
 sets through this room.
 """
+
+from __future__ import annotations

@@ -10,8 +10,6 @@ from typing import Any
 from paraconsist.models.endpoint.journal import Answered
 from paraconsist.models.endpoint.settings import EndpointSettings
 
-__all__ = ["Usage", "add_up"]
-
 _MILLION = 1_000_000
 
 

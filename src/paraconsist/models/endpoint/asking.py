@@ -21,8 +21,6 @@ from paraconsist.models.endpoint.settings import Asking
 from paraconsist.running.store import ShardWriter
 from paraconsist.tasks.prompts_answers import Written
 
-__all__ = ["Asked", "Asker", "run_to_end"]
-
 T = TypeVar("T")
 
 #: After so many inputs without any label among the first tokens, the label words are wrong for this model.

@@ -28,7 +28,6 @@ from paraconsist.models.endpoint.settings import EndpointSettings
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["EndpointClient", "Stopped"]
 
 T = TypeVar("T")
 

@@ -14,8 +14,6 @@ from paraconsist.errors import InputError
 from paraconsist.models.endpoint.reading import TokenUse
 from paraconsist.running.store import ShardWriter
 
-__all__ = ["JOURNAL", "Answered", "Journal"]
-
 JOURNAL = "answers.jsonl"
 
 

@@ -8,8 +8,6 @@ import warnings
 from paraconsist.errors import input_error
 from paraconsist.models.endpoint.settings import EndpointSettings
 
-__all__ = ["Key", "find_key"]
-
 _DEFAULT_VARIABLE = "OPENAI_API_KEY"
 _DEFAULT_HOST = "api.openai.com"
 _MASK = "***"

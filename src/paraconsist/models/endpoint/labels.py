@@ -14,8 +14,6 @@ from paraconsist.models.endpoint.requests import Question, request_body
 from paraconsist.models.endpoint.settings import Asking, EndpointSettings
 from paraconsist.tasks.prompts_answers import Written, parse_answer
 
-__all__ = ["FIRST", "TEXT", "Part", "is_bounded", "part_request", "result_of", "wanted_parts"]
-
 #: The parts of an input that are asked for: the written answer, the first token, each label behind the prompt.
 TEXT, FIRST = "text", "first"
 

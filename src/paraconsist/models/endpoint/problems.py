@@ -10,19 +10,6 @@ from typing import Any
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.settings import EndpointSettings
 
-__all__ = [
-    "GaveUp",
-    "Malformed",
-    "Refused",
-    "gave_up",
-    "is_html",
-    "key_refused",
-    "not_json",
-    "refusal",
-    "said_by",
-    "unreachable",
-]
-
 _MOST_SHOWN = 240
 _TOO_LONG = re.compile(
     r"context[ _-]?(length|window|size)|maximum (model )?length|max_model_len|n_ctx|too (long|many (input )?tokens)"

@@ -12,17 +12,6 @@ from typing import Any, NamedTuple
 
 from paraconsist.models.endpoint.problems import Malformed
 
-__all__ = [
-    "LabelScore",
-    "TokenUse",
-    "as_label",
-    "echoed_label",
-    "first_token",
-    "served_model",
-    "text_of",
-    "tokens_used",
-]
-
 #: Values at and below which servers mean "impossible" (JSON has no infinity).
 _IMPOSSIBLE = -9000.0
 

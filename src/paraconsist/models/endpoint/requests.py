@@ -9,8 +9,6 @@ from typing import Any
 from paraconsist.models.endpoint.settings import Asking, EndpointSettings
 from paraconsist.tasks import Task
 
-__all__ = ["Question", "Wishes", "question_of", "request_body"]
-
 
 @dataclass(frozen=True, slots=True)
 class Question:

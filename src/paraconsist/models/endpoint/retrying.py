@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 
-__all__ = ["RETRIED", "backoff", "retry_after"]
-
 #: Statuses that may be otherwise the next time, besides 429: time-outs, conflicts and faults of the server's.
 RETRIED = frozenset({408, 409, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _FIRST, _LONGEST = 0.5, 60.0

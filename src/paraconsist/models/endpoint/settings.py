@@ -12,8 +12,6 @@ from urllib.parse import urlsplit
 from paraconsist.errors import input_error
 from paraconsist.tasks.prompts import Prompt
 
-__all__ = ["APIS", "Asking", "EndpointSettings", "read_request_fields"]
-
 #: The two ways of asking: a text to go on with, or the turns of a chat.
 APIS = ("completions", "chat")
 _SCORING = ("label", "generate")

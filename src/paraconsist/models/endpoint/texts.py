@@ -20,8 +20,6 @@ from paraconsist.models.endpoint.settings import EndpointSettings
 if TYPE_CHECKING:
     from paraconsist.models.generation_settings import GenerationSettings
 
-__all__ = ["write_texts"]
-
 
 def write_texts(
     settings: EndpointSettings,

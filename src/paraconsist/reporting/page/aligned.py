@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import InputError
-from paraconsist.predictions import Predictions
 from paraconsist.reporting.page.entries import ScoredSet
 from paraconsist.scoring.columns import Rows, read_rows
 from paraconsist.scoring.figures import PAIR_MEASURES
 from paraconsist.scoring.measures import MEASURES
 from paraconsist.scoring.pairing import partners
-
-__all__ = ["AlignedSet", "align"]
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]

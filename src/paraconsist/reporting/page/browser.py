@@ -14,8 +14,6 @@ from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.texts import SetTexts
 from paraconsist.scoring.measures import MAX_STRATUM_VALUES
 
-__all__ = ["BrowserData", "browser_data", "script_json"]
-
 #: Bounds that keep the page small, whatever the files: rows of a bucket, letters of a text, labels with all
 #: probabilities.
 _MOST_ROWS, _MOST_LETTERS, _MOST_PROBABILITIES = 100, 4000, 5

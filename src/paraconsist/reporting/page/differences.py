@@ -10,8 +10,6 @@ from paraconsist.reporting.page.numbers import Cell, Column, Table, bounds, coun
 from paraconsist.scoring.compare import CompareOptions, SetComparison, compare
 from paraconsist.scoring.score import ScoreOptions
 
-__all__ = ["compare_entries", "comparison_signatures", "comparison_tables"]
-
 _MEASURES = (
     ("paraphrastic_consistency", "P_C"),
     ("paraphrastic_consistency_unbiased", "P_C unbiased"),

@@ -19,8 +19,6 @@ from paraconsist.reporting.plots.bucket_accuracy import bucket_accuracy_plot
 from paraconsist.reporting.plots.forest import Line, forest_plot
 from paraconsist.reporting.plots.ie_runs import ie_runs_plot
 
-__all__ = ["Placed", "report_plots"]
-
 _MOST_MODELS = 8
 
 
@@ -44,7 +42,7 @@ def report_plots(
     ----------
     entries : sequence of Entry
     aligned : sequence of AlignedSet
-    changes : mapping of (set, model) to what `paraconsist.logical.prediction_change` found
+    changes : mapping of (set, model) to what `paraconsist.measures.prediction_change.prediction_change` found
     """
     numbers = {item.name: number for number, item in enumerate(aligned)}
     return [

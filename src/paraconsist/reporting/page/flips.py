@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from paraconsist.errors import InputError
+from paraconsist.files import to_strict_json
 from paraconsist.reporting.page.entries import Entry
 from paraconsist.reporting.page.numbers import Cell, Column, Table, bounds, count, interval, number, percent
 from paraconsist.reporting.page.tables import results_of
-from paraconsist.results import to_strict_json
 from paraconsist.scoring.columns import Rows
 from paraconsist.scoring.measures import MEASURES
-
-__all__ = ["change_of", "change_tables", "fooling_tables", "ie_tables", "transition_tables"]
 
 _MOST_LINES = 40
 
@@ -33,7 +31,7 @@ def change_tables(changes: Mapping[tuple[str, str], Mapping[str, Any]], several:
 
     Parameters
     ----------
-    changes : mapping of (set, model) to what `paraconsist.logical.prediction_change` found
+    changes : mapping of (set, model) to what `paraconsist.measures.prediction_change.prediction_change` found
     several : bool
         Whether the page has several models.
     """

@@ -10,8 +10,6 @@ from paraconsist.reporting.page.entries import Entry
 from paraconsist.reporting.page.numbers import bounds, interval, known, percent
 from paraconsist.reporting.page.tables import results_of
 
-__all__ = ["Headline", "headlines"]
-
 _MOST = 12
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from paraconsist.reporting.page.entries import Entry
 from paraconsist.reporting.page.numbers import Cell, Column, Table
 
-__all__ = ["alarms", "identity_tables", "signatures"]
-
 _SHOWN = (
     ("set", "set"),
     ("set_fingerprint", "fingerprint of the set"),

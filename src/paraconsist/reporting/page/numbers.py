@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Cell", "Column", "Table", "bounds", "count", "interval", "known", "number", "percent"]
-
 
 @dataclass(frozen=True)
 class Cell:

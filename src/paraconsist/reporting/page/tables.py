@@ -8,8 +8,6 @@ from typing import Any
 from paraconsist.reporting.page.entries import Entry
 from paraconsist.reporting.page.numbers import Cell, Column, Table, bounds, count, interval, known, number, percent
 
-__all__ = ["breakdowns", "every_number", "headline_table", "inconsistency_table", "results_of"]
-
 _MEASURES = (
     ("accuracy", "A", "accuracy on paraphrases"),
     ("original_accuracy", "A_O", "accuracy on originals"),

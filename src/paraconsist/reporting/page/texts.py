@@ -9,13 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from paraconsist.data.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions
+from paraconsist.data.tables import read_table
 from paraconsist.errors import input_error
-from paraconsist.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions, read_table
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.scoring.columns import ColumnNames
 from paraconsist.tasks import TASKS
-
-__all__ = ["SetTexts", "read_texts_files", "set_texts"]
 
 _JOINS = ("example_id", "input_id")
 _TASK_COLUMNS = frozenset(column for task in TASKS.values() for column in task.columns)

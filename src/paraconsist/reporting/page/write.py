@@ -26,8 +26,6 @@ from paraconsist.reporting.page.texts import SetTexts, read_texts_files, set_tex
 from paraconsist.scoring.compare import SetComparison
 from paraconsist.scoring.score import ScoreOptions
 
-__all__ = ["ReportOptions", "ReportWritten", "write_report"]
-
 _SCRIPTS = ("theme.js", "words.js", "buckets.js", "browser.js")
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paraconsist.reporting.plots.canvas import COLOURS, MARKERS, Plot, axes_of, figure, series_colour, shown
+from paraconsist.reporting.plots.canvas import MARKERS, Plot, axes_of, figure, series_colour, shown
+from paraconsist.reporting.plots.theming import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Point", "accuracy_consistency_plot"]
 
 _SHARES = (0.25, 0.5, 0.75)
 _MOST_IN_LEGEND = 14

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist.reporting.plots.canvas import COLOURS, Plot, axes_of, figure, series_colour, shown
+from paraconsist.reporting.plots.canvas import Plot, axes_of, figure, series_colour, shown
+from paraconsist.reporting.plots.theming import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["bucket_accuracy_plot", "bucket_accuracy_shares"]
 
 _EDGES = (0.2, 0.4, 0.6, 0.8)
 _LABELS = ("all\nwrong", "0–20", "20–40", "40–60", "60–80", "80–100", "all\nright")

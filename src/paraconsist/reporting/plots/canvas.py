@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "MARKERS", "Plot", "axes_of", "figure", "inline_svg", "series_colour", "shown", "write_plot"]
 
 #: Width of every figure in inches; at this width its letters are readable on a phone.
 WIDTH = 5.0

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from paraconsist.reporting.plots.canvas import COLOURS, MARKERS, Plot, axes_of, figure, series_colour, shown
+from paraconsist.reporting.plots.canvas import MARKERS, Plot, axes_of, figure, series_colour, shown
+from paraconsist.reporting.plots.theming import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Line", "forest_plot"]
 
 _ROW, _HEADING = 0.2, 0.23
 _MOST_LINES = 90

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from paraconsist.reporting.plots.canvas import COLOURS, Plot, axes_of, figure, series_colour, shown
+from paraconsist.reporting.plots.canvas import Plot, axes_of, figure, series_colour, shown
+from paraconsist.reporting.plots.theming import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ie_runs_plot"]
 
 _SMALLEST = 1e-6
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 
-__all__ = ["COLOURS", "themed"]
-
 #: The light theme; the page's style sheet has the dark one under the same names. Series: after Okabe and Ito, whose
 #: colours stay apart for colour-blind readers.
 COLOURS = {

@@ -1,0 +1,247 @@
+"""Preparing bucket sets: in the datasets cache under their bare name, and as a folder in the public form."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paraconsist.dataset_builders import builder_class
+from paraconsist.errors import InputError, input_error
+
+if TYPE_CHECKING:
+    from paraconsist.dataset_builders.bucket_set import BucketSetBuilder, BucketSetConfig
+
+
+_TAG = "paraconsist"  # a tag that every card has: only folders with such a card are overwritten
+
+
+def config_named(name: str, config: str | None = None) -> BucketSetConfig:
+    """Return a builder's config; its default one if `config` is None.
+
+    Raises
+    ------
+    InputError
+        If there is no such builder or config.
+    """
+    cls = builder_class(name)
+    wanted = cls.DEFAULT_CONFIG_NAME if config is None else config
+    configs: dict[str, BucketSetConfig] = {c.name: c for c in cls.BUILDER_CONFIGS}
+    if wanted not in configs:
+        raise input_error("build", "config", f"be a config of {name}: {', '.join(configs)}", got=config)
+    return configs[wanted]
+
+
+def is_prepared(name: str, config: str, *, cache_dir: str | Path | None = None) -> bool:
+    """Whether the datasets cache holds this config as the installed code builds it. Writes nothing."""
+    import datasets
+
+    from paraconsist.dataset_builders.bucket_set import is_whole
+
+    cls, found = builder_class(name), config_named(name, config)
+    root = Path(cache_dir or datasets.config.HF_DATASETS_CACHE).expanduser()
+    folder = root / name / config / str(found.version) / cls.content_hash()
+    whole: bool = is_whole(folder, name, found.counts)
+    return whole
+
+
+def prepare(
+    name: str,
+    config: str | None = None,
+    *,
+    data_dir: str | Path | None = None,
+    cache_dir: str | Path | None = None,
+) -> BucketSetBuilder:
+    """Prepare one config in the datasets cache, so that ``load_dataset(name, config)`` finds it.
+
+    A set that is there already is not built again. A build that is killed leaves nothing that is served.
+
+    Parameters
+    ----------
+    name
+        A builder's name, such as ``"paranlu"``.
+    config
+        One of its configs; the default one if None.
+    data_dir
+        A folder with the upstream files, used instead of the network and held to the same checksums.
+    cache_dir
+        A datasets cache other than the default one (``HF_DATASETS_CACHE``).
+
+    Returns
+    -------
+    BucketSetBuilder
+        The prepared builder: ``.as_dataset(split=...)`` gives the rows, ``.config`` task and measures.
+
+    Raises
+    ------
+    InputError
+        If name or config is unknown, the files cannot be had or are not the pinned ones, their content is
+        not what the builder declares, or the cache cannot be written.
+
+    Examples
+    --------
+    >>> rows = prepare("paranlu", "delta_snli").as_dataset(split="test")  # doctest: +SKIP
+    """
+    cls, found = builder_class(name), config_named(name, config)
+    root = None if cache_dir is None else str(Path(cache_dir).expanduser().absolute())
+    try:
+        builder = cls(cache_dir=root, config_name=found.name, data_dir=data_dir)
+    except OSError as error:
+        raise input_error(
+            "build",
+            "cache_dir",
+            "be a folder that can be written",
+            got=root,
+            remedy=f"The system says: {error}. Name another with --cache-dir or HF_DATASETS_CACHE.",
+        ) from error
+    builder.download_and_prepare()
+    return builder
+
+
+def write_folder(
+    name: str,
+    folder: str | Path,
+    *,
+    configs: Iterable[str] | None = None,
+    data_dir: str | Path | None = None,
+    cache_dir: str | Path | None = None,
+) -> Path:
+    """Write a set in its public form: Parquet files and a card whose YAML lets ``load_dataset`` read them.
+
+    ``load_dataset(folder, config)`` then gives the same rows and features as ``load_dataset(name, config)``.
+    A new folder appears whole or not at all. In a folder of an earlier call each config is replaced whole,
+    and configs that are not asked for stay.
+
+    Parameters
+    ----------
+    name
+        A builder's name.
+    folder
+        Where to write: a folder that does not exist, is empty, or was written by this function for this set.
+    configs
+        Which configs; all if None.
+    data_dir, cache_dir
+        As for `prepare`.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    InputError
+        If the folder holds something else or cannot be written, or for the reasons of `prepare`.
+    """
+    cls = builder_class(name)
+    names = [c.name for c in cls.BUILDER_CONFIGS] if configs is None else list(configs)
+    names = [config_named(name, config).name for config in dict.fromkeys(names)]
+    target = Path(folder).expanduser().absolute()
+    _check_target(target, {c.name for c in cls.BUILDER_CONFIGS})
+    builders = [prepare(name, config, data_dir=data_dir, cache_dir=cache_dir) for config in names]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = target if target.exists() else target.parent  # on the same file system, so renames are atomic
+        staging = Path(tempfile.mkdtemp(dir=beside, prefix=f".{target.name}.staging-"))
+        try:
+            _write_into(staging, target, cls, builders)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    return target
+
+
+def _write_into(staging: Path, target: Path, cls: type[BucketSetBuilder], builders: list[BucketSetBuilder]) -> None:
+    """Write everything into `staging`, then rename it into place."""
+    infos: dict[str, Any] = {}
+    new = staging / "new"
+    for builder in builders:
+        infos[builder.config.name] = info = builder.info.copy()
+        info.download_size = 0
+        (new / "data" / builder.config.name).mkdir(parents=True)
+        for split, rows in builder.as_dataset().items():
+            path = new / _parquet_path(builder.config.name, split)
+            rows.to_parquet(path)
+            info.download_size += path.stat().st_size
+    (new / "README.md").write_text(_card(target, cls, infos), encoding="utf-8")
+    if not target.exists():
+        new.rename(target)
+        return
+    (target / "data").mkdir(exist_ok=True)
+    for config in infos:
+        old = target / "data" / config
+        if old.exists():
+            old.rename(staging / f"old-{config}")
+        (new / "data" / config).rename(old)
+    (new / "README.md").replace(target / "README.md")
+
+
+def _parquet_path(config: str, split: str) -> str:
+    return f"data/{config}/{split}-00000-of-00001.parquet"
+
+
+def _card(target: Path, cls: type[BucketSetBuilder], infos: Mapping[str, Any]) -> str:
+    """The builder's card with `configs` and `dataset_info` for all configs that the folder then has."""
+    from datasets.info import DatasetInfosDict
+    from datasets.utils.metadata import MetadataConfigs
+    from huggingface_hub import DatasetCard
+
+    card = DatasetCard((cls.source_folder() / "README.md").read_text(encoding="utf-8"))
+    kept = DatasetInfosDict.from_directory(str(target)) if (target / "README.md").is_file() else {}
+    merged: dict[str, Any] = {}
+    for config in (c.name for c in cls.BUILDER_CONFIGS):
+        if config in infos:
+            merged[config] = infos[config]
+        elif config in kept and (target / "data" / config).is_dir():
+            merged[config] = kept[config]
+    default = cls.DEFAULT_CONFIG_NAME if cls.DEFAULT_CONFIG_NAME in merged else next(iter(merged))
+    metadata = MetadataConfigs()
+    for config, info in merged.items():
+        files = [{"split": split, "path": _parquet_path(config, split)} for split in info.splits]
+        metadata[config] = {"data_files": files} | ({"default": True} if config == default else {})
+    DatasetInfosDict(merged).to_dataset_card_data(card.data)
+    metadata.to_dataset_card_data(card.data)
+    return str(card)
+
+
+def _check_target(target: Path, known_configs: set[str]) -> None:
+    from datasets.info import DatasetInfosDict
+    from huggingface_hub import DatasetCard
+
+    if not target.exists():
+        return
+    try:
+        if target.is_dir() and not any(target.iterdir()):
+            return
+        card = target / "README.md"
+        if card.is_file():
+            data = DatasetCard(card.read_text(encoding="utf-8")).data
+            if (
+                _TAG in (data.get("tags") or [])
+                and known_configs & DatasetInfosDict.from_dataset_card_data(data).keys()
+            ):
+                return
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    except ValueError:
+        pass  # a card that is not one
+    raise input_error(
+        "build",
+        "folder",
+        "be new, empty, or a folder that this command wrote before for the same set",
+        got=str(target),
+        remedy="Name another folder; nothing was written.",
+    )
+
+
+def _unwritable(target: Path, error: OSError) -> InputError:
+    return input_error(
+        "build",
+        "folder",
+        "be a folder that can be written",
+        got=str(target),
+        remedy=f"The system says: {error}.",
+    )

@@ -1,0 +1,131 @@
+"""TODO describe."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paraconsist.errors import InputError, input_error
+
+
+def read_table(path: str | os.PathLike[str], *, function: str, parameter: str = "path") -> pa.Table:
+    """Read a table of rows from Parquet, JSON Lines, CSV or TSV, by the file's ending.
+
+    Raises
+    ------
+    InputError
+        If the file is absent, cut short, empty or of an unknown format; the message names the file.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise input_error(function, parameter, "name a file that exists", got=str(file))
+    readers = {
+        ".parquet": lambda: pq.read_table(file),
+        ".csv": lambda: _read_delimited(file, ","),
+        ".tsv": lambda: _read_delimited(file, "\t"),
+        ".jsonl": lambda: _read_json_lines(file),
+        ".json": lambda: _read_json_lines(file),
+    }
+    reader = readers.get(file.suffix.lower())
+    if reader is None:
+        raise input_error(
+            function,
+            parameter,
+            f"end in one of {', '.join(readers)}",
+            got=str(file),
+            remedy="Convert the file to CSV, JSON Lines or Parquet.",
+        )
+    try:
+        table = reader()
+    except InputError:
+        raise
+    except (pa.ArrowInvalid, OSError, UnicodeDecodeError, ValueError) as problem:
+        raise input_error(
+            function,
+            parameter,
+            "be a readable, whole file",
+            got=str(file),
+            remedy=f"It could not be read ({_first_line(problem)}): it may be cut short; mend it or copy it again.",
+        ) from None
+    twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
+    if twice:
+        raise input_error(function, parameter, "name each of its columns once", got=twice, remedy=f"Mend {file}.")
+    if table.num_rows == 0:
+        raise input_error(function, parameter, "have at least one row", got=str(file), remedy="The file holds none.")
+    return table
+
+
+def _read_delimited(file: Path, delimiter: str) -> pa.Table:
+    """Read cells as whole numbers, decimals, true/false or text; what would change on the way stays text."""
+
+    def parse(types: Mapping[str, pa.DataType]) -> pa.Table:
+        # An empty string stays an empty string (a premise may be empty); only an unquoted empty cell of a
+        # numeric column is a missing value.
+        return pa.csv.read_csv(
+            file,
+            parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=pa.csv.ConvertOptions(
+                strings_can_be_null=False, column_types=types, include_columns=list(types)
+            ),
+        )
+
+    table = parse({})
+    if len(set(table.column_names)) < table.num_columns:
+        return table  # the caller says so
+    kept = (pa.types.is_string, pa.types.is_boolean)
+    doubtful = [c.name for c in table.schema if not any(is_kept(c.type) for is_kept in kept)]
+    texts = parse(dict.fromkeys(doubtful, pa.string())) if doubtful else table
+    for name in doubtful:
+        if not _means_its_text(table[name].type, texts[name]):
+            table = table.set_column(table.column_names.index(name), name, texts[name])
+    return table
+
+
+def _means_its_text(kind: pa.DataType, texts: pa.ChunkedArray) -> bool:
+    """Say whether cells read as `kind` are what they were: 007 is no number, nor are ids too long for one."""
+    if pa.types.is_null(kind):
+        return bool(pc.all(pc.equal(texts, "")).as_py())  # else words such as NA
+    if pa.types.is_integer(kind):
+        changed = r"^[-+]?0\d"
+    elif pa.types.is_floating(kind):
+        changed = r"^[-+]?(0\d|\d{16,}$)"
+    else:  # dates and times
+        return False
+    return not pc.any(pc.match_substring_regex(texts, changed)).as_py()
+
+
+def _read_json_lines(file: Path) -> pa.Table:
+    with file.open("rb") as stream:
+        head = stream.read(1)
+    if head == b"[":
+        rows = json.loads(file.read_text(encoding="utf-8"))
+        if not all(isinstance(row, dict) for row in rows):
+            raise ValueError("a JSON array of objects was expected")
+        return pa.Table.from_pylist(rows)
+    table = _parse_json_lines(file, {})
+    dates = {c.name: pa.string() for c in table.schema if pa.types.is_temporal(c.type)}  # they stay the text they are
+    table = _parse_json_lines(file, dates) if dates else table
+    for column in table.schema:
+        if pa.types.is_floating(column.type) and _exceeds(table[column.name], 2.0**53):
+            raise ValueError(f"column {column.name} has whole numbers too large to be told apart; write them as text")
+    return table
+
+
+def _parse_json_lines(file: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
+    schema = pa.schema(list(types.items()))
+    return pa.json.read_json(file, parse_options=pa.json.ParseOptions(newlines_in_values=False, explicit_schema=schema))
+
+
+def _exceeds(values: pa.ChunkedArray, limit: float) -> bool:
+    return bool(pc.any(pc.greater_equal(pc.abs(values), limit)).as_py())
+
+
+def _first_line(problem: BaseException) -> str:
+    lines: Sequence[str] = str(problem).splitlines()
+    return lines[0] if lines else type(problem).__name__

@@ -1,0 +1,289 @@
+"""The measures of paraphrastic consistency as pure functions of counts per bucket.
+
+From the rows of a predictions file to checked counts per bucket, for `paraconsist.measures`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paraconsist.errors import input_error
+from paraconsist.measures._validation import (
+    Integers,
+    as_column,
+    as_probabilities,
+    check_comparable,
+    check_same_length,
+    code_jointly,
+)
+from paraconsist.measures.buckets import BucketCounts, count_buckets, one_per_bucket, partition
+from paraconsist.measures.resampling import distinct
+from paraconsist.measures.sampling_correction import decile_weights, deciles
+
+RANGES: dict[str, tuple[float, float]] = {
+    "paraphrastic_consistency": (0.5, 1.0),
+    "paraphrastic_consistency_unbiased": (0.0, 1.0),
+    "accuracy": (0.0, 1.0),
+    "bucket_accuracy": (0.0, 1.0),
+    "vap": (0.0, 0.25),
+    "vap_unbiased": (0.0, 0.5),
+    "between_variance": (0.0, 0.25),
+    "pvap": (0.0, 1.0),
+    "pvap_pooled": (0.0, np.inf),  # rows weigh the denominator, buckets the numerator: 1 is no bound
+    "agreement": (0.0, 1.0),
+    "agreement_unbiased": (0.0, 1.0),
+}
+MEASURES = tuple(RANGES)
+"""The order of the measures in `measures_of_sums`."""
+
+NOT_MEANS = ("between_variance", "pvap", "pvap_pooled")
+
+UNBIASED = {
+    "paraphrastic_consistency": "paraphrastic_consistency_unbiased",
+    "vap": "vap_unbiased",
+    "agreement": "agreement_unbiased",
+}
+"""Plug-in measure to its unbiased one; these are over buckets with two paraphrases."""
+
+PAIRS = 6
+"""The column of `bucket_sums` that counts buckets with two paraphrases."""
+
+
+def bucket_sums(counts: BucketCounts) -> npt.NDArray[np.float64]:
+    """Return what each bucket adds to the sums that every measure is a function of, shape (n_buckets, 10).
+
+    With k paraphrases of which c are right, theta = c/k, and s ordered pairs with the same label: 1, k, c,
+    theta, theta^2, theta (1 - theta), [k >= 2], 2c(k-c)/(k(k-1)), s/k^2, (k^2-s)/(k(k-1)). The two with
+    k(k-1), which are the chances that two different paraphrases differ in correctness and in label, are 0 for
+    k = 1.
+    """
+    k, c, s = (column.astype(np.float64) for column in (counts.size, counts.correct, counts.same_label))
+    theta = c / k
+    pairs = k * (k - 1.0)
+    has_pair = pairs > 0.0
+    pairs[~has_pair] = 1.0
+    return np.stack(
+        [
+            np.ones_like(k),
+            k,
+            c,
+            theta,
+            theta**2,
+            c * (k - c) / k**2,
+            has_pair,
+            2.0 * c * (k - c) / pairs,
+            s / k**2,
+            np.where(has_pair, (k**2 - s) / pairs, 0.0),
+        ],
+        axis=1,
+    )
+
+
+def measures_of_sums(sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the measures named in `MEASURES`, shape (..., 11), from sums over buckets, shape (..., 10)."""
+    n, k, c, theta, theta_squared, within, with_pair, differ, same, differ_in_label = np.moveaxis(sums, -1, 0)
+    bucket_accuracy, accuracy, vap = theta / n, c / k, within / n
+    between = theta_squared / n - bucket_accuracy**2
+    p_differ = differ / with_pair
+    return np.stack(
+        [
+            1.0 - 2.0 * vap,
+            1.0 - p_differ,
+            accuracy,
+            bucket_accuracy,
+            vap,
+            p_differ / 2.0,
+            between,
+            vap / (vap + between),
+            vap / (accuracy * (1.0 - accuracy)),
+            same / n,
+            1.0 - differ_in_label / with_pair,
+        ],
+        axis=-1,
+    )
+
+
+def minimum_consistency(bucket_accuracy: float) -> float:
+    """Return the least plug-in P_C of a model with this *bucket* accuracy a: 1 - 2a(1-a) [S24].
+
+    >>> minimum_consistency(0.5), minimum_consistency(1.0)
+    (0.5, 1.0)
+    """
+    return 1.0 - 2.0 * bucket_accuracy * (1.0 - bucket_accuracy)
+
+
+def point_measures(total: npt.NDArray[np.float64]) -> dict[str, float]:
+    """Return the measures by name from the sums over all buckets; nan where undefined."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = measures_of_sums(total)
+    bounds = np.array(list(RANGES.values())).T
+    return dict(zip(MEASURES, np.clip(values, *bounds).tolist(), strict=True))
+
+
+def measures_of_counts(counts: BucketCounts) -> dict[str, float]:
+    """Return every measure of `MEASURES` and the minimum P_C from counts alone, without intervals.
+
+    >>> values = measures_of_counts(BucketCounts.from_counts(size=[4, 2], correct=[3, 2]))
+    >>> values["paraphrastic_consistency"], values["paraphrastic_consistency_unbiased"]
+    (0.8125, 0.75)
+    """
+    first, _, multiplicity = distinct(counts.size, counts.correct, counts.same_label)
+    return point_measures(multiplicity @ bucket_sums(counts.take(first)))
+
+
+_ROLES = ("original", "paraphrase")
+
+
+@dataclass(frozen=True)
+class Originals:
+    """The rows with role ``original``: whether each was right, and its group."""
+
+    correct: npt.NDArray[np.int64]
+    groups: Integers | None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What is left of the rows: counts for every bucket that holds a paraphrase.
+
+    `groups` are codes, one per bucket; `only_label` is the one label predicted for every paraphrase, if it is
+    one.
+    """
+
+    counts: BucketCounts
+    bucket_ids: list[Any]
+    groups: Integers | None
+    n_groups: int
+    originals: Originals | None
+    n_without_paraphrase: int
+    only_label: list[Any]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Each bucket's decile, and the share of the test set in each decile."""
+
+    bucket_deciles: npt.NDArray[np.int64]
+    test_weights: npt.NDArray[np.float64]
+
+
+def check_input(function: str, predictions: Any, references: Any, buckets: Any, roles: Any, groups: Any) -> Checked:
+    """Check the columns and count; `paraconsist.measures` says what they mean."""
+    given = {"predictions": predictions, "references": references, "buckets": buckets}
+    given.update({k: v for k, v in {"roles": roles, "groups": groups}.items() if v is not None})
+    columns = {name: as_column(values, function=function, parameter=name) for name, values in given.items()}
+    check_same_length(function, columns)
+    check_comparable(function, {name: columns[name] for name in ("predictions", "references")})
+
+    divided = partition(columns["buckets"])
+    codes = divided.codes
+    (predicted, gold), labels = code_jointly(columns["predictions"], columns["references"])
+    bucket_gold = one_per_bucket(function, divided, gold, "references", "gold label", columns["references"].tolist)
+    bucket_groups, n_groups = None, 0
+    if "groups" in columns:
+        grouped = partition(columns["groups"])
+        bucket_groups, n_groups = (
+            one_per_bucket(function, divided, grouped.codes, "groups", "group", columns["groups"].tolist),
+            len(grouped),
+        )
+
+    originals, keep = None, None
+    if "roles" in columns:
+        is_original = _is_original(function, columns["roles"].tolist())
+        n_originals = np.bincount(codes[is_original], minlength=len(divided))
+        if (n_originals > 1).any():
+            many = int((n_originals > 1).argmax())
+            raise input_error(
+                function,
+                "roles",
+                "name at most one original per bucket",
+                got=int(n_originals[many]),
+                remedy=f"They are in bucket {divided.id_of(many)!r}.",
+            )
+        originals = Originals(
+            (predicted[is_original] == gold[is_original]).astype(np.int64),
+            None if bucket_groups is None else bucket_groups[codes[is_original]],
+        )
+        codes, predicted = codes[~is_original], predicted[~is_original]
+        if len(codes) == 0:
+            raise input_error(function, "roles", "leave at least one paraphrase", got="originals only")
+        has_paraphrase = np.bincount(codes, minlength=len(divided)) > 0
+        if not has_paraphrase.all():
+            keep = np.flatnonzero(has_paraphrase)
+            codes = (np.cumsum(has_paraphrase) - 1)[codes]
+            bucket_gold = bucket_gold[keep]
+            if bucket_groups is not None:
+                kept_groups = partition(bucket_groups[keep])
+                bucket_groups, n_groups = kept_groups.codes, len(kept_groups)
+
+    counts, labels_predicted = count_buckets(codes, len(bucket_gold), predicted, bucket_gold, len(labels))
+    return Checked(
+        counts=counts,
+        bucket_ids=divided.ids_of(keep),
+        groups=bucket_groups,
+        n_groups=n_groups,
+        originals=originals,
+        n_without_paraphrase=0 if keep is None else len(divided) - len(keep),
+        only_label=[labels[labels_predicted[0]]] if len(labels_predicted) == 1 else [],
+    )
+
+
+def _is_original(function: str, roles: list[Any]) -> npt.NDArray[np.bool_]:
+    for role in dict.fromkeys(roles):
+        if role not in _ROLES:
+            raise input_error(
+                function,
+                "roles",
+                "be 'original' or 'paraphrase'",
+                got=role,
+                row=roles.index(role),
+                remedy="Rows in other roles belong to other measures: leave them out.",
+            )
+    return np.fromiter(map("original".__eq__, roles), dtype=np.bool_, count=len(roles))
+
+
+def check_sampling(
+    function: str, bucket_ids: list[Any], original_confidences: Any, test_confidences: Any
+) -> Sampling | None:
+    """Check the two sets of confidences; None if neither is given."""
+    if original_confidences is None and test_confidences is None:
+        return None
+    if original_confidences is None or test_confidences is None:
+        missing = "original_confidences" if original_confidences is None else "test_confidences"
+        raise input_error(
+            function,
+            missing,
+            "be given too",
+            got=None,
+            remedy="Corrected values need the confidences of both.",
+        )
+    if not isinstance(original_confidences, Mapping):
+        raise input_error(
+            function, "original_confidences", "map every bucket to a confidence", got=original_confidences
+        )
+    of_bucket = list(map(original_confidences.get, bucket_ids))
+    if None in of_bucket:
+        bucket = bucket_ids[of_bucket.index(None)]
+        raise input_error(function, "original_confidences", f"have a confidence for bucket {bucket!r}", got=None)
+    confidences = as_probabilities(of_bucket, function=function, parameter="original_confidences", names=bucket_ids)
+    return Sampling(deciles(confidences), decile_weights(test_confidences, function=function))
+
+
+def check_test_set(function: str, test_predictions: Any, test_references: Any) -> tuple[int, int] | None:
+    """Return the number of right rows of the test set and its size; None if it is not given."""
+    if test_predictions is None and test_references is None:
+        return None
+    given = {"test_predictions": test_predictions, "test_references": test_references}
+    for name, values in given.items():
+        if values is None:
+            raise input_error(function, name, "be given too", got=None, remedy="Test accuracy needs both.")
+    columns = {name: as_column(values, function=function, parameter=name) for name, values in given.items()}
+    check_same_length(function, columns)
+    check_comparable(function, columns)
+    (predicted, gold), _ = code_jointly(*columns.values())
+    return int(np.count_nonzero(predicted == gold)), len(gold)

@@ -1,0 +1,232 @@
+"""The checks that every measure makes of its input, before any of it is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from paraconsist.errors import input_error
+
+Integers: TypeAlias = npt.NDArray[np.integer[Any]]
+
+_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((bool, np.bool_), "boolean"),  # before int: bool is a subclass of int
+    ((int, np.integer), "integer"),
+    ((str,), "string"),
+    ((float, np.floating), "real"),
+)
+_ARRAY_KINDS = {"b": "boolean", "i": "integer", "u": "integer", "f": "real"}
+_LARGEST_EXACT = 2.0**53  # integers beyond this are not told apart by float64
+
+
+@dataclass(frozen=True)
+class Column:
+    """One checked column: `kind` is ``"integer"`` (`values` an integer array) or ``"string"`` (a list)."""
+
+    kind: str
+    values: Integers | list[str]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def tolist(self) -> list[Any]:
+        """Return the values as plain Python integers or strings."""
+        return self.values if isinstance(self.values, list) else self.values.tolist()
+
+
+def as_column(values: Any, *, function: str, parameter: str, what: str = "integers or strings") -> Column:
+    """Return `values` as a `Column`, or raise an `InputError` that names the first row which cannot be one.
+
+    Integers, booleans (read as 0 and 1), integral floats and strings are taken, one kind throughout; arrays,
+    series, tensors and lists alike. Missing values (None, NaN, NA) are never taken, nor silently dropped.
+    """
+    if isinstance(values, (str, bytes, Mapping, Set)) or not isinstance(values, Iterable):
+        raise input_error(function, parameter, "be a list or a one-dimensional array", got=values)
+    array = _as_array(values)
+    if array is not None:
+        if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+            raise _missing(function, parameter, "--", int(np.ma.getmaskarray(values).argmax()))
+        if array.ndim != 1:
+            raise input_error(function, parameter, "be one-dimensional", got=f"an array of shape {array.shape}")
+        if array.dtype.kind in _ARRAY_KINDS:
+            if len(array) == 0:
+                raise input_error(function, parameter, "not be empty", got=[])
+            return _numeric(array, function=function, parameter=parameter, what=what)
+        listed = array.tolist() if array.dtype.kind in "UTO" else list(array)
+    else:
+        listed = list(values)
+    if not listed:
+        raise input_error(function, parameter, "not be empty", got=[])
+    kind = _one_kind(listed, function=function, parameter=parameter, what=what)
+    if kind == "string":
+        return Column("string", listed)
+    try:
+        array = np.array(listed, dtype=np.float64 if kind == "real" else np.int64)
+    except OverflowError:
+        row = next(i for i, value in enumerate(listed) if not -(2**63) <= value < 2**63)
+        raise input_error(
+            function, parameter, "fit in 64 bits", got=listed[row], row=row, remedy="Give strings instead."
+        ) from None
+    return _numeric(array, function=function, parameter=parameter, what=what)
+
+
+def _as_array(values: Any) -> npt.NDArray[Any] | None:
+    """Return arrays, series and tensors as an array; None for plain sequences, which numpy would cast."""
+    if isinstance(values, (list, tuple)) or not hasattr(values, "__array__"):
+        return None
+    return np.asarray(values)
+
+
+def _numeric(array: npt.NDArray[Any], *, function: str, parameter: str, what: str) -> Column:
+    if array.dtype.kind == "b":
+        return Column("integer", array.view(np.uint8))
+    if array.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            wrong = ~((array == np.floor(array)) & (np.abs(array) <= _LARGEST_EXACT))
+        if wrong.any():
+            row = int(wrong.argmax())
+            value = float(array[row])
+            if np.isnan(value):
+                raise _missing(function, parameter, value, row)
+            raise input_error(function, parameter, f"hold {what}", got=value, row=row)
+        return Column("integer", array.astype(np.int64))
+    if array.dtype == np.uint64 and array.max() >= 2**63:
+        row = int((array >= 2**63).argmax())
+        raise input_error(function, parameter, "fit in 64 bits", got=int(array[row]), row=row)
+    return Column("integer", array.astype(np.int64) if array.dtype == np.uint64 else array)
+
+
+def _one_kind(listed: list[Any], *, function: str, parameter: str, what: str) -> str:
+    types = set(map(type, listed))
+    kinds = {t: next((kind for bases, kind in _KINDS if issubclass(t, bases)), "") for t in types}
+    if len(set(kinds.values())) == 1 and "" not in kinds.values():
+        return next(iter(kinds.values()))
+    for row, value in enumerate(listed):  # only reached to name the row that is wrong
+        is_nan = kinds[type(value)] == "real" and value != value
+        if value is None or is_nan or type(value).__name__ in ("NAType", "NaTType"):
+            raise _missing(function, parameter, value, row)
+        if not kinds[type(value)]:
+            raise input_error(function, parameter, f"hold {what}", got=value, row=row)
+    first = kinds[type(listed[0])]
+    row = next(i for i, value in enumerate(listed) if kinds[type(value)] != first)
+    raise input_error(
+        function,
+        parameter,
+        "be of one kind throughout",
+        got=listed[row],
+        row=row,
+        remedy=f"The first row is {listed[0]!r}.",
+    )
+
+
+def _missing(function: str, parameter: str, value: Any, row: int) -> Exception:
+    return input_error(
+        function,
+        parameter,
+        "not hold missing values",
+        got=value,
+        row=row,
+        remedy="Leave the row out of every column, or give unparsed answers a label of their own.",
+    )
+
+
+def check_same_length(function: str, columns: Mapping[str, Column]) -> None:
+    """Raise unless all columns have as many rows as the first."""
+    first, *others = columns
+    for name in others:
+        if len(columns[name]) != len(columns[first]):
+            raise input_error(
+                function,
+                name,
+                f"have one value per row of `{first}` ({len(columns[first])})",
+                got=f"{len(columns[name])} values",
+            )
+
+
+def check_comparable(function: str, columns: Mapping[str, Column]) -> None:
+    """Raise unless all columns are integers or all are strings: ``1`` and ``"1"`` would never be equal."""
+    first, *others = columns
+    for name in others:
+        if columns[name].kind != columns[first].kind:
+            raise input_error(
+                function,
+                name,
+                f"hold {columns[first].kind}s, as `{first}` does",
+                got=columns[name].tolist()[0],
+                row=0,
+                remedy="Give labels in one form, as numbers or as names.",
+            )
+
+
+def code_jointly(*columns: Column) -> tuple[list[Integers], list[Any]]:
+    """Return the columns with their values replaced by common codes 0..n-1, and the n values themselves."""
+    if columns[0].kind == "string":
+        names = list(dict.fromkeys(chain.from_iterable(column.values for column in columns)))
+        index = dict(zip(names, range(len(names)), strict=True))
+        codes: list[Integers] = [
+            np.fromiter(map(index.__getitem__, column.tolist()), dtype=np.intp, count=len(column)) for column in columns
+        ]
+        return codes, names
+    arrays = [np.asarray(column.values) for column in columns]
+    low = min(int(array.min()) for array in arrays)
+    high = max(int(array.max()) for array in arrays)
+    if high - low < 1000:
+        shifted = [array.astype(np.intp) - low if low else array for array in arrays]
+        return list(shifted), list(range(low, high + 1))
+    values, joint = np.unique(np.concatenate(arrays), return_inverse=True)
+    return np.split(joint, np.cumsum([len(array) for array in arrays])[:-1]), values.tolist()
+
+
+def as_probabilities(
+    values: Any, *, function: str, parameter: str, names: Sequence[Any] | None = None
+) -> npt.NDArray[np.float64]:
+    """Return `values` as floats in [0, 1]; float32 softmax may exceed 1 in the seventh digit and is let pass.
+
+    `names` are what an error calls the rows.
+    """
+    try:
+        array = np.asarray(values if hasattr(values, "__array__") else list(values), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise input_error(function, parameter, "hold numbers between 0 and 1", got=values) from None
+    if array.ndim != 1 or len(array) == 0:
+        raise input_error(function, parameter, "be a list of at least one number", got=values)
+    wrong = ~((array >= 0.0) & (array <= 1.0 + 1e-6))
+    if wrong.any():
+        row = int(wrong.argmax())
+        name = row if names is None else repr(names[row])
+        raise input_error(function, parameter, "lie between 0 and 1", got=float(array[row]), row=name)
+    return np.minimum(array, 1.0)
+
+
+def check_choice(function: str, parameter: str, value: Any, choices: Iterable[str]) -> None:
+    """Raise unless `value` is one of `choices`."""
+    listed = list(choices)
+    if value not in listed:
+        raise input_error(function, parameter, f"be one of {', '.join(listed)}", got=value)
+
+
+def check_fraction(function: str, parameter: str, value: Any) -> float:
+    """Return `value` as a float strictly between 0 and 1, or raise."""
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not is_number or not 0.0 < float(value) < 1.0:
+        raise input_error(function, parameter, "lie between 0 and 1", got=value)
+    return float(value)
+
+
+def check_whole(function: str, parameter: str, value: Any, *, at_least: int = 1) -> int:
+    """Return `value` as an int that is `at_least` so large, or raise."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < at_least:
+        raise input_error(function, parameter, f"be a whole number of at least {at_least}", got=value)
+    return int(value)
+
+
+def as_generator(function: str, parameter: str, seed: Any) -> np.random.Generator:
+    """Return the random generator that `seed` is or stands for; 0 is a seed, None is not."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng(check_whole(function, parameter, seed, at_least=0))

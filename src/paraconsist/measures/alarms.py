@@ -1,0 +1,107 @@
+"""Alarms: predictions that no measure should be read from before somebody has looked at them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import bdtr
+
+from paraconsist.measures._validation import as_column, check_comparable, check_same_length, code_jointly
+
+_LEAST_GAIN = 0.10
+_LARGEST_P = 0.001
+_MOST_LABELS = 1000
+
+
+def constant_predictions(predictions: Any) -> str | None:
+    """Return a warning if one label is predicted for every row, else None.
+
+    Constant predictions are perfectly consistent whatever the texts say: paraphrastic consistency is 1.
+
+    >>> constant_predictions([1, 1, 1])
+    'every prediction is 1: a constant answer has consistency 1 whatever the texts say'
+    >>> constant_predictions([1, 0, 1]) is None
+    True
+    """
+    column = as_column(predictions, function="constant_predictions", parameter="predictions")
+    if len(column) == 1:
+        return None
+    values = column.values
+    if isinstance(values, list):
+        constant = len(set(values)) == 1
+        return constant_message(values[0]) if constant else None
+    return constant_message(int(values[0])) if values.min() == values.max() else None
+
+
+def constant_message(label: Any) -> str:
+    """Return the warning about predictions that are all `label`."""
+    return f"every prediction is {label!r}: a constant answer has consistency 1 whatever the texts say"
+
+
+def permuted_labels(predictions: Any, references: Any) -> str | None:
+    """Return a warning if some renaming of the predicted labels is clearly more accurate, else None.
+
+    A model whose label names are in another order than its outputs is the commonest silent fault of
+    evaluations. The best renaming is found exactly (a linear assignment on the confusion matrix). It is
+    *clearly* better if both hold:
+
+    * it gains at least 10 points of accuracy: a weak model on rows that were chosen to be hard can lie a few
+      points below chance, while a model that has learnt anything loses more than that to a wrong order;
+    * the exact one-sided sign test on the rows whose correctness changes has p < 0.001 after Bonferroni over
+      all L! - 1 renamings of L labels, so that the search itself cannot raise the alarm.
+
+    The sign test takes rows as independent, which paraphrases are not; the floor on the gain stands in for
+    that. Rows selected because the model gets them wrong raise the alarm too: it asks for a look, it proves
+    nothing.
+
+    Parameters
+    ----------
+    predictions, references : sequence of int or str, shape (n_rows,)
+
+    Examples
+    --------
+    >>> print(permuted_labels([1] * 45 + [0] * 55, [0] * 50 + [1] * 50))
+    accuracy is 5.0 %, but 95.0 % if predicted labels are renamed 0 -> 1, 1 -> 0: are the label names in the \
+model's order? (rows selected against the model look the same)
+    >>> permuted_labels([0, 1] * 20, [0, 1] * 20) is None
+    True
+    """
+    from scipy.optimize import linear_sum_assignment  # takes longer to import than all measures together
+
+    columns = {
+        "predictions": as_column(predictions, function="permuted_labels", parameter="predictions"),
+        "references": as_column(references, function="permuted_labels", parameter="references"),
+    }
+    check_same_length("permuted_labels", columns)
+    check_comparable("permuted_labels", columns)
+    codes, names = code_jointly(*columns.values())
+    occurs = sum(np.bincount(code, minlength=len(names)) for code in codes) > 0
+    used, place = np.flatnonzero(occurs), np.cumsum(occurs) - 1
+    predicted, gold = (place[code] for code in codes)
+    n, n_labels = len(predicted), len(used)
+    if not 2 <= n_labels <= _MOST_LABELS:
+        return None
+    confusion = np.bincount(predicted * n_labels + gold, minlength=n_labels**2)
+    confusion = confusion.reshape(n_labels, n_labels)
+    identity = np.arange(n_labels)
+    # the tiny bonus keeps a label's own name wherever renaming gains nothing
+    _, renamed = linear_sum_assignment(confusion + 1e-6 * np.eye(n_labels), maximize=True)
+    changed = np.flatnonzero(renamed != identity)
+    gained = int(confusion[changed, renamed[changed]].sum())
+    lost = int(confusion[changed, changed].sum())
+    if gained - lost < _LEAST_GAIN * n:
+        return None
+    p = float(bdtr(lost, gained + lost, 0.5))
+    if math.log(max(p, 1e-300)) + math.lgamma(n_labels + 1) >= math.log(_LARGEST_P):
+        return None
+    accuracy = int(np.trace(confusion)) / n
+    shown = [f"{names[used[i]]!r} -> {names[used[renamed[i]]]!r}" for i in changed[:6] if confusion[i].any()]
+    more = ", ..." if len(changed) > 6 else ""
+    best = accuracy + (gained - lost) / n
+    return (
+        f"accuracy is {accuracy:.1%}, but {best:.1%} if predicted labels are renamed "
+        f"{', '.join(shown)}{more}: "
+        "are the label names in the model's order? (rows selected against the model look the same)"
+    ).replace("%", " %")

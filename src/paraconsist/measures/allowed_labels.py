@@ -1,0 +1,142 @@
+"""What a rule allows a prediction to be: one label, or any of a list of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paraconsist.errors import input_error
+from paraconsist.measures._validation import Column, Integers, as_column
+
+
+@dataclass(frozen=True)
+class AllowedLabels:
+    """The sets of labels that rows allow.
+
+    Attributes
+    ----------
+    sets : list of tuple
+        The distinct sets, each without repeats and in ascending order.
+    of_row : ndarray of int, shape (n_rows,)
+        Which set each row allows.
+    kind : str
+        ``"integer"`` or ``"string"``, as for `Column`.
+    """
+
+    sets: list[tuple[Any, ...]]
+    of_row: Integers
+    kind: str
+
+    def __len__(self) -> int:
+        return len(self.of_row)
+
+    def labels(self) -> Column:
+        """Return every label that is allowed somewhere."""
+        found = sorted({label for labels in self.sets for label in labels})
+        return Column(self.kind, found if self.kind == "string" else np.array(found, dtype=np.int64))
+
+    def allow(self, predicted: Integers, labels: list[Any]) -> npt.NDArray[np.bool_]:
+        """Return whether each row allows its prediction, a code that stands for ``labels[code]``."""
+        code = {label: i for i, label in enumerate(labels)}
+        members = [(i, code[label]) for i, found in enumerate(self.sets) for label in found]
+        allowed = np.sort(np.array([i * len(labels) + label for i, label in members], dtype=np.int64))
+        cells = self.of_row.astype(np.int64) * len(labels) + predicted
+        if len(self.sets) * len(labels) <= 1 << 22:
+            table = np.zeros(len(self.sets) * len(labels), dtype=np.bool_)
+            table[allowed] = True
+            looked_up: npt.NDArray[np.bool_] = table[cells]
+            return looked_up
+        place = np.minimum(np.searchsorted(allowed, cells), len(allowed) - 1)
+        found_there: npt.NDArray[np.bool_] = allowed[place] == cells
+        return found_there
+
+
+def is_list_of_labels(value: Any) -> bool:
+    """Return whether a row holds a list of labels rather than one label."""
+    return isinstance(value, (list, tuple, set, frozenset)) or (isinstance(value, np.ndarray) and value.ndim == 1)
+
+
+def as_allowed_labels(values: Any, *, function: str, parameter: str) -> AllowedLabels:
+    """Return one label per row, or one list of allowed labels per row, as sets.
+
+    Raises
+    ------
+    InputError
+        If rows hold labels and lists, an empty list, labels of two kinds, or what is no label.
+    """
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise input_error(function, parameter, "be a list of labels, or of lists of allowed labels", got=values)
+    if not is_list_of_labels(next(iter(_rows(values)), None)):
+        rows = _rows(values)
+        for row, value in enumerate(rows):
+            if is_list_of_labels(value):
+                raise _not_throughout(function, parameter, value, row)
+        column = as_column(values, function=function, parameter=parameter)
+        listed = column.tolist()
+        names = list(dict.fromkeys(listed))
+        index = dict(zip(names, range(len(names)), strict=True))
+        codes = np.fromiter(map(index.__getitem__, listed), dtype=np.intp, count=len(listed))
+        return AllowedLabels([(name,) for name in names], codes, column.kind)
+    return _from_lists(_rows(values), function, parameter)
+
+
+def _rows(values: Any) -> list[Any]:
+    if isinstance(values, (list, tuple)):
+        return list(values)
+    listed: list[Any] = values.tolist() if hasattr(values, "tolist") else list(values)
+    return listed
+
+
+def _not_throughout(function: str, parameter: str, value: Any, row: int) -> Exception:
+    return input_error(
+        function,
+        parameter,
+        "hold labels throughout, or lists of allowed labels throughout",
+        got=value,
+        row=row,
+        remedy="Write one label as a list of one.",
+    )
+
+
+def _from_lists(rows: list[Any], function: str, parameter: str) -> AllowedLabels:
+    for row, value in enumerate(rows):
+        if not is_list_of_labels(value):
+            raise _not_throughout(function, parameter, value, row)
+    try:
+        written = list(map(tuple, rows))
+        first_row: dict[tuple[Any, ...], int] = {}
+        for row, labels in enumerate(written):
+            first_row.setdefault(labels, row)
+    except TypeError:
+        raise input_error(function, parameter, "hold lists of labels", got=rows[0], row=0) from None
+    kind, sets = "", {}
+    for labels, row in first_row.items():
+        if not labels:
+            raise input_error(function, parameter, "allow at least one label", got=rows[row], row=row)
+        column = _one_set(labels, row, function, parameter)
+        kind = kind or column.kind
+        if column.kind != kind:
+            raise input_error(function, parameter, f"hold {kind}s, as row 0 does", got=rows[row], row=row)
+        sets[labels] = tuple(sorted(set(column.tolist())))
+    distinct = list(dict.fromkeys(sets.values()))
+    index = {labels: i for i, labels in enumerate(distinct)}
+    code = {labels: index[found] for labels, found in sets.items()}
+    of_row = np.fromiter(map(code.__getitem__, written), dtype=np.intp, count=len(written))
+    return AllowedLabels(distinct, of_row, kind)
+
+
+def _one_set(labels: tuple[Any, ...], row: int, function: str, parameter: str) -> Column:
+    try:
+        return as_column(list(labels), function=function, parameter=parameter)
+    except ValueError:
+        raise input_error(
+            function,
+            parameter,
+            "hold lists of integers or of strings, nothing missing",
+            got=list(labels),
+            row=row,
+        ) from None

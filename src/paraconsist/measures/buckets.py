@@ -1,0 +1,215 @@
+"""Bucket ids to sizes and counts: the one partition that every measure uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from paraconsist.errors import input_error
+from paraconsist.measures._validation import Column, Integers, as_column
+
+_SPARE = 4  # integer ids that span fewer than this many values per row are counted, not sorted
+_LARGEST_TABLE = 1 << 22  # cells that a table of labels by bucket may always have
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Rows divided into buckets.
+
+    Attributes
+    ----------
+    codes : ndarray of int, shape (n_rows,)
+        The bucket of each row, 0..n_buckets-1.
+    sizes : ndarray of int, shape (n_buckets,)
+        The number of rows in each bucket; never 0.
+    ids : ndarray or list, shape (n_buckets,)
+        The bucket ids: integers ascending, strings in order of first appearance.
+    """
+
+    codes: Integers
+    sizes: npt.NDArray[np.intp]
+    ids: Integers | list[str]
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def ids_of(self, codes: Integers | None = None) -> list[Any]:
+        """Return the ids of all or some buckets as a list of plain Python values."""
+        if isinstance(self.ids, list):
+            return self.ids if codes is None else [self.ids[code] for code in codes.tolist()]
+        listed: list[Any] = (self.ids if codes is None else self.ids[codes]).tolist()
+        return listed
+
+    def id_of(self, code: int) -> Any:
+        """Return the id of one bucket as a plain Python value."""
+        value = self.ids[code]
+        return value if isinstance(value, str) else int(value)
+
+
+def partition(bucket_ids: Any, *, function: str = "partition", parameter: str = "bucket_ids") -> Partition:
+    """Divide rows into buckets by their ids; vectorised, and without a sort where integer ids lie close.
+
+    Parameters
+    ----------
+    bucket_ids : sequence of int or str, shape (n_rows,)
+        The bucket of each row, in any order.
+
+    Returns
+    -------
+    Partition
+
+    Raises
+    ------
+    InputError
+        If ids are missing, mixed, or neither integers nor strings.
+
+    Examples
+    --------
+    >>> divided = partition(["b", "a", "b", "b"])
+    >>> divided.codes.tolist(), divided.sizes.tolist(), divided.ids
+    ([0, 1, 0, 0], [3, 1], ['b', 'a'])
+    """
+    column = (
+        bucket_ids if isinstance(bucket_ids, Column) else as_column(bucket_ids, function=function, parameter=parameter)
+    )
+    if isinstance(column.values, list):
+        return _partition_strings(column.values)
+    return partition_integers(column.values)
+
+
+def _partition_strings(ids: list[str]) -> Partition:
+    names = list(dict.fromkeys(ids))
+    index = dict(zip(names, range(len(names)), strict=True))
+    codes = np.fromiter(map(index.__getitem__, ids), dtype=np.intp, count=len(ids))
+    return Partition(codes, np.bincount(codes, minlength=len(names)), names)
+
+
+def partition_integers(ids: Integers) -> Partition:
+    """Divide rows by integer ids that are already known to be good; the inner step of `partition`."""
+    low, high = int(ids.min()), int(ids.max())
+    if high - low >= _SPARE * len(ids) + 1024:
+        if (ids[1:] >= ids[:-1]).all():
+            starts = np.concatenate([[True], ids[1:] != ids[:-1]])
+            codes = np.cumsum(starts) - 1
+            return Partition(codes, np.bincount(codes), ids[starts])
+        values, codes = np.unique(ids, return_inverse=True)
+        return Partition(codes, np.bincount(codes, minlength=len(values)), values)
+    offsets = ids if low == 0 else ids.astype(np.int64) - low
+    sizes = np.bincount(offsets, minlength=high - low + 1)
+    used = np.flatnonzero(sizes)
+    if len(used) == len(sizes):
+        return Partition(offsets, sizes, np.arange(high - low + 1) + low)
+    place = np.cumsum(sizes > 0) - 1
+    return Partition(place[offsets], sizes[used], used + low)
+
+
+def one_per_bucket(
+    function: str, divided: Partition, codes: Integers, parameter: str, what: str, values: Any
+) -> Integers:
+    """Return the one code of each bucket, or raise an error naming a bucket that has two."""
+    of_bucket = np.empty(len(divided), dtype=codes.dtype)
+    of_bucket[divided.codes] = codes
+    differs = of_bucket[divided.codes] != codes
+    if not differs.any():
+        return of_bucket
+    row = int(differs.argmax())
+    bucket = int(divided.codes[row])
+    other = int(np.flatnonzero((divided.codes == bucket) & ~differs)[0])
+    listed = values()
+    raise input_error(
+        function,
+        parameter,
+        f"give every row of a bucket the same {what}",
+        got=listed[row],
+        row=row,
+        remedy=f"Bucket {divided.id_of(bucket)!r} has {listed[other]!r} at row {other}.",
+    )
+
+
+@dataclass(frozen=True)
+class BucketCounts:
+    """All that the measures need to know of each bucket: resampling works on these, never on rows.
+
+    Attributes
+    ----------
+    size : ndarray of int, shape (n_buckets,)
+        k, the number of paraphrases; at least 1.
+    correct : ndarray of int, shape (n_buckets,)
+        c, the number of paraphrases whose prediction is the gold label; 0 <= c <= k.
+    same_label : ndarray of int, shape (n_buckets,)
+        The sum over labels of (number of paraphrases predicted to have it) squared: ordered pairs of
+        paraphrases, self-pairs included, that get the same label. With two labels it is c^2 + (k-c)^2.
+    """
+
+    size: npt.NDArray[np.int64]
+    correct: npt.NDArray[np.int64]
+    same_label: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    def take(self, indices: Integers) -> BucketCounts:
+        """Return the counts of some buckets."""
+        return BucketCounts(self.size[indices], self.correct[indices], self.same_label[indices])
+
+    @classmethod
+    def from_counts(
+        cls, size: Sequence[int] | Integers, correct: Sequence[int] | Integers, same_label: Any = None
+    ) -> BucketCounts:
+        """Return checked counts; without `same_label` the task is taken to have two labels."""
+        k, c = np.asarray(size, dtype=np.int64), np.asarray(correct, dtype=np.int64)
+        if k.ndim != 1 or len(k) == 0 or k.shape != c.shape:
+            raise input_error("BucketCounts", "correct", f"be as long as `size` ({k.shape}) and not empty", got=c.shape)
+        if (k < 1).any():
+            row = int((k < 1).argmax())
+            raise input_error("BucketCounts", "size", "be at least 1", got=int(k[row]), row=row)
+        if ((c < 0) | (c > k)).any():
+            row = int(((c < 0) | (c > k)).argmax())
+            raise input_error("BucketCounts", "correct", "lie in 0..size", got=int(c[row]), row=row)
+        s = c**2 + (k - c) ** 2 if same_label is None else np.asarray(same_label, dtype=np.int64)
+        if s.shape != k.shape or ((s < k) | (s > k**2)).any():
+            raise input_error("BucketCounts", "same_label", "lie in size..size^2, one per bucket", got=s)
+        return cls(k, c, s)
+
+
+class Counted(NamedTuple):
+    """What `count_buckets` found: the counts, and the codes of the labels that were predicted."""
+
+    counts: BucketCounts
+    labels_predicted: npt.NDArray[np.intp]
+
+
+def count_buckets(codes: Integers, n_buckets: int, predictions: Integers, gold: Integers, n_labels: int) -> Counted:
+    """Count correct and equal answers in every bucket, in one pass over the rows.
+
+    Parameters
+    ----------
+    codes, predictions : ndarray of int, shape (n_rows,)
+        Bucket and predicted label of each row, as codes from 0.
+    n_buckets, n_labels : int
+    gold : ndarray of int, shape (n_buckets,)
+        The one gold label of each bucket; each bucket has at least one row.
+    """
+    if n_buckets * n_labels <= max(_LARGEST_TABLE, 4 * len(codes)):
+        cells = np.multiply(codes, n_labels, dtype=np.intp)
+        cells += predictions
+        table = np.bincount(cells, minlength=n_buckets * n_labels).reshape(n_buckets, n_labels)
+        size = table.sum(axis=1)
+        correct = table[np.arange(n_buckets), gold]
+        same_label = np.einsum("bl,bl->b", table, table)
+        used = np.flatnonzero(table.any(axis=0))
+    else:  # many labels: only the cells that occur
+        used, dense = np.unique(predictions, return_inverse=True)
+        cells_used, n_in_cell = np.unique(codes.astype(np.int64) * len(used) + dense, return_counts=True)
+        bucket, label = cells_used // len(used), used[cells_used % len(used)]
+        size = np.bincount(codes, minlength=n_buckets)
+        is_gold = label == gold[bucket]
+        correct = np.zeros(n_buckets, dtype=np.int64)
+        correct[bucket[is_gold]] = n_in_cell[is_gold]
+        same_label = np.zeros(n_buckets, dtype=np.int64)
+        np.add.at(same_label, bucket, n_in_cell**2)
+    return Counted(BucketCounts(size, correct, same_label), used)

@@ -1,0 +1,457 @@
+"""The IE test: does a model answer a test set as well after a change that keeps its meaning?
+
+"IE" is invariance under equivalence. The statistics on counts are in `paired_tests` and `paired_resampling`, the
+corrections for many runs in `multiple_testing`, all beside this file; here they meet the rows.
+
+Source: Salvatore et al. 2023, "A resampling-based method to evaluate NLI models".
+
+What the IE test found, put together from the counts and p-values of its runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from paraconsist.errors import input_error
+from paraconsist.measures._validation import (
+    Column,
+    as_column,
+    as_generator,
+    check_choice,
+    check_comparable,
+    check_fraction,
+    check_same_length,
+    check_whole,
+    code_jointly,
+)
+from paraconsist.measures.multiple_testing import Correction, correct_p_values, signal_to_noise, too_few_resamples
+from paraconsist.measures.paired_resampling import (
+    mcnemar_replayed_p_value,
+    mcnemar_resampled_p_value,
+    replayed_p_value,
+    resampled_p_value,
+)
+from paraconsist.measures.paired_tests import (
+    FloatArray,
+    IntArray,
+    Ties,
+    exact_p_value,
+    mcnemar_p_value,
+    mcnemar_statistic,
+    paired_counts,
+    paired_difference_interval,
+    paired_statistic,
+    refuse_rows,
+)
+from paraconsist.measures.results import Result
+from paraconsist.measures.signatures import signature
+
+_REPLAYS = ("replay", "mcnemar_replay")
+
+
+def check_labels(predictions: Any, transformed_predictions: Any, references: Any) -> dict[str, Column]:
+    """The three columns of the IE test, checked: of one length, and labels of one kind."""
+    columns = {
+        "predictions": as_column(predictions, function="ie_test", parameter="predictions"),
+        "transformed_predictions": as_column(
+            transformed_predictions, function="ie_test", parameter="transformed_predictions"
+        ),
+        "references": as_column(references, function="ie_test", parameter="references"),
+    }
+    check_same_length("ie_test", columns)
+    check_comparable("ie_test", columns)
+    return columns
+
+
+def ie_test(
+    predictions: Any,
+    transformed_predictions: Any,
+    references: Any,
+    *,
+    runs: Any = None,
+    method: Method = "exact",
+    ties: Ties | None = None,
+    n_resamples: int = 1000,
+    seed: int | np.random.Generator = 0,
+    alpha: float = 0.05,
+    correction: Correction = "bonferroni",
+    confidence_level: float = 0.95,
+) -> IETestResult:
+    """Test whether a model is as accurate on transformed items as on the originals (the IE test).
+
+    The reader learns whether a change that keeps the meaning, and so the gold label, costs accuracy beyond
+    what chance would do to paired answers. With K = n10 - n01 and D = n10 + n01 (see `IETestResult`),
+
+    .. math:: t = K / \\sqrt{D - K^2 / n},
+
+    and p says how often resampled items whose two versions are swapped at random give a t as far out.
+
+    Parameters
+    ----------
+    predictions, transformed_predictions, references : sequence of int or str, shape (n_rows,)
+        Predicted label of the original and of the transformed item, and their common gold label. An answer
+        that could not be read must have a label of its own: it then counts as wrong.
+    runs : sequence of int or str, shape (n_rows,), optional
+        Which run (a training, a rate of transformed training rows) each row comes from: every run is tested,
+        and the correction runs over all of them.
+    method : str
+        ``"exact"``: the limit of the paper's resampling, without a seed. ``"paper"``: equation 14 with
+        `n_resamples` draws. ``"replay"``: the authors' program, row by row, for published numbers; the only
+        methods for which the order of rows matters are this and ``"mcnemar_replay"``. ``"mcnemar"`` (exact
+        binomial), ``"mcnemar_mid_p"``, ``"mcnemar_resampled"``, ``"mcnemar_replay"``: the paper's
+        alternative 1.
+    ties : {"mid", "lower"}, optional
+        For ``"exact"`` only: where P(t* = t) counts. "mid" (the default) halves it, and swapping the two
+        versions leaves p as it is; "lower" is equation 14, without that symmetry.
+    n_resamples : int
+    seed : int or numpy.random.Generator
+        For the methods that resample; the replays take an int.
+    alpha : float
+        Level of the decision about the whole family of runs.
+    correction : {"bonferroni", "holm"}
+        The same decision for the family; Holm may reject more single runs.
+    confidence_level : float
+        Of the interval for the accuracy difference.
+
+    Returns
+    -------
+    IETestResult
+        Where no item changed (D = 0), t is nan and p is 1, with a warning; the replays return the authors' 0.
+
+    Raises
+    ------
+    InputError
+        If columns are empty, mixed, of different lengths, or hold missing values; the row is named.
+
+    References
+    ----------
+    Salvatore et al. 2023, equations 12 to 15.
+
+    Examples
+    --------
+    Three of fifty items are lost by the change, none gained:
+
+    >>> result = ie_test([1] * 50, [0] * 3 + [1] * 47, [1] * 50)
+    >>> print(f"{result.statistic:.3f} {result.p_value:.4f} {result.reject}")
+    1.786 0.0615 False
+    """
+    columns = check_labels(predictions, transformed_predictions, references)
+    options = _options("ie_test", method, ties, n_resamples, seed, alpha, correction, confidence_level)
+    (original, transformed, gold), _ = code_jointly(*columns.values())
+    before, after = original == gold, transformed == gold
+
+    names: list[Any] | None = None
+    run = np.zeros(len(gold), dtype=np.intp)
+    if runs is not None:
+        named = as_column(runs, function="ie_test", parameter="runs")
+        check_same_length("ie_test", {"predictions": columns["predictions"], "runs": named})
+        values, run = np.unique(np.asarray(named.values), return_inverse=True)
+        names = values.tolist()
+    n_runs = 1 if names is None else len(names)
+
+    def per_run(rows: npt.NDArray[np.bool_]) -> IntArray:
+        return np.bincount(run[rows], minlength=n_runs).astype(np.int64)
+
+    n = per_run(np.ones(len(gold), dtype=np.bool_))
+    order = np.argsort(run, kind="stable")  # rows of one run together, in the order given
+    starts = np.concatenate([[0], np.cumsum(n)[:-1]])
+    counts = n, per_run(before & ~after), per_run(after & ~before)
+    if options.method in _REPLAYS:
+        replay = replayed_p_value if options.method == "replay" else mcnemar_replayed_p_value
+        rows = zip(np.split(before[order], starts[1:]), np.split(after[order], starts[1:]), strict=True)
+        p_values = np.array([replay(a, b, seed=options.seed, n_resamples=options.n_resamples) for a, b in rows])
+    else:
+        p_values = _p_values(*counts, options)
+    collapsed = _is_constant(original[order], starts) & ~_is_constant(gold[order], starts)
+    return assemble(*counts, per_run(before), p_values, options, names, collapsed.tolist())
+
+
+def _is_constant(codes: npt.NDArray[Any], starts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Whether each run's codes are all equal; the rows of a run lie together."""
+    equal: npt.NDArray[np.bool_] = np.minimum.reduceat(codes, starts) == np.maximum.reduceat(codes, starts)
+    return equal
+
+
+def ie_test_from_counts(
+    n: npt.ArrayLike,
+    n10: npt.ArrayLike,
+    n01: npt.ArrayLike,
+    *,
+    n_correct: npt.ArrayLike,
+    runs: Sequence[Any] | None = None,
+    method: Method = "exact",
+    ties: Ties | None = None,
+    n_resamples: int = 1000,
+    seed: int | np.random.Generator = 0,
+    alpha: float = 0.05,
+    correction: Correction = "bonferroni",
+    confidence_level: float = 0.95,
+) -> IETestResult:
+    """As `ie_test`, from counts alone, so that big test sets and many runs need no rows.
+
+    Parameters
+    ----------
+    n, n10, n01, n_correct : int or array of int, shape (n_runs,)
+        Items; right on the original only; right on the transformed one only; right on the original in all.
+    runs : sequence, length n_runs, optional
+        Names of the runs; results keep the order given.
+    method, ties, n_resamples, seed, alpha, correction, confidence_level
+        As in `ie_test`; the replays need rows.
+
+    Returns
+    -------
+    IETestResult
+        `collapsed_runs` is None: predictions are not seen.
+
+    Examples
+    --------
+    >>> result = ie_test_from_counts([50, 50], [3, 0], [0, 3], n_correct=[40, 40])
+    >>> [round(p, 4) for p in result.p_values], result.reject
+    ([0.0615, 0.0615], False)
+    """
+    name = "ie_test_from_counts"
+    options = _options(name, method, ties, n_resamples, seed, alpha, correction, confidence_level)
+    if method in _REPLAYS:
+        raise input_error(name, "method", "not be a replay", got=method, remedy="Give the rows to `ie_test`.")
+    shaped = paired_counts(name, n=n, n10=n10, n01=n01, n_correct=n_correct)
+    items, right_before, right_after, correct = (np.atleast_1d(array) for array in shaped)
+    if items.ndim != 1 or items.size == 0:
+        raise input_error(name, "n", "be a number or a list of at least one", got=n)
+    refuse_rows(name, "n_correct", "be at least n10", correct, correct < right_before)
+    wrong = items - correct < right_after
+    refuse_rows(name, "n_correct", "be at most n - n01", correct, wrong)
+    names = list(runs) if runs is not None else list(range(items.size)) if items.size > 1 else None
+    if names is not None and len(names) != items.size:
+        raise input_error(name, "runs", f"have one name per run ({items.size})", got=f"{len(names)} names")
+    p_values = _p_values(items, right_before, right_after, options)
+    return assemble(items, right_before, right_after, correct, p_values, options, names, None)
+
+
+def _options(
+    function: str,
+    method: Method,
+    ties: Ties | None,
+    n_resamples: int,
+    seed: int | np.random.Generator,
+    alpha: float,
+    correction: Correction,
+    confidence_level: float,
+) -> IETestOptions:
+    check_choice(function, "method", method, METHODS)
+    check_choice(function, "correction", correction, get_args(Correction))
+    if method == "exact":
+        ties = "mid" if ties is None else ties
+        check_choice(function, "ties", ties, get_args(Ties))
+    elif ties is not None:
+        raise input_error(function, "ties", "be left out unless `method` is 'exact'", got=ties)
+    if method.endswith("replay"):
+        check_whole(function, "seed", seed, at_least=0)
+    generator = as_generator(function, "seed", seed)
+    total = check_whole(function, "n_resamples", n_resamples)
+    level = check_fraction(function, "confidence_level", confidence_level)
+    alpha = check_fraction(function, "alpha", alpha)
+    return IETestOptions(method, ties, total, seed, generator, alpha, correction, level)
+
+
+def _p_values(n: IntArray, n10: IntArray, n01: IntArray, options: IETestOptions) -> FloatArray:
+    p_values: FloatArray
+    if options.method == "exact":
+        p_values = exact_p_value(n, n10, n01, ties=options.ties or "mid")
+    elif options.method in ("mcnemar", "mcnemar_mid_p"):
+        p_values = mcnemar_p_value(n10, n01, mid_p=options.method == "mcnemar_mid_p")
+    else:
+        resampled = resampled_p_value if options.method == "paper" else mcnemar_resampled_p_value
+        p_values = resampled(n, n10, n01, n_resamples=options.n_resamples, rng=options.generator)
+    return p_values
+
+
+Method: TypeAlias = Literal[
+    "exact", "paper", "replay", "mcnemar", "mcnemar_mid_p", "mcnemar_resampled", "mcnemar_replay"
+]
+METHODS: tuple[str, ...] = get_args(Method)
+_TAILS = {"paper": 2, "replay": 2, "mcnemar_resampled": 1, "mcnemar_replay": 1}
+_MOST_NAMES = 5
+
+
+@dataclass(frozen=True)
+class IETestResult(Result):
+    """What the IE test found; with several runs the scalars describe the family of runs.
+
+    Attributes
+    ----------
+    statistic : float
+        The paired t (McNemar's K^2/D for those methods): positive where the original is answered better, 0
+        at no difference, nan where no item changed. With several runs, that of the run with the smallest p.
+    p_value : float
+        Two-sided, in [0, 1], small where the accuracies differ. With several runs the family's:
+        min(1, M min p).
+    reject : bool
+        The decision at `alpha`: True says that the model is *not* invariant under the change.
+    accuracy, transformed_accuracy, accuracy_difference : float
+        On the original items, on the transformed ones, and the first less the second, each in [0, 1] and
+        [-1, 1]; means over runs.
+    n10, n01, n : int
+        Items right on the original only, right on the transformed one only, and all; summed over runs.
+    n_runs : int
+        M, over which the correction runs.
+    p_values, statistics, rejected : list, length n_runs
+        For every run, uncorrected p first; `rejected` is after the correction. Runs in ascending order.
+    accuracies, transformed_accuracies : list of float, length n_runs
+    intervals : list of pairs of float, length n_runs
+        Every run's interval for its accuracy difference.
+    runs : list, length n_runs, or None
+        Names of the runs, ascending; None where `runs` was not given.
+    snr : float or None
+        Signal-to-noise ratio of the original accuracies over runs (equation 15), higher is steadier; nan
+        where all are equal; None for one run.
+    collapsed_runs : list or None
+        Names of the runs that give every original item one label, whatever its gold label. They are reported,
+        never dropped. None where runs have no names or predictions were not seen.
+    n_collapsed : int or None
+        How many runs are collapsed; None where predictions were not seen.
+    confidence_interval : dict
+        ``accuracy_difference``: low and high. One run: Tango's score interval over items. Several: the
+        mean of the runs' ends, which is wide enough whatever the correlation between runs on the same items.
+    signature, warnings
+        How the numbers were made; what to know before reading them.
+    """
+
+    statistic: float
+    p_value: float
+    reject: bool
+    accuracy: float
+    transformed_accuracy: float
+    accuracy_difference: float
+    n10: int
+    n01: int
+    n: int
+    n_runs: int
+    p_values: list[float]
+    statistics: list[float]
+    rejected: list[bool]
+    accuracies: list[float]
+    transformed_accuracies: list[float]
+    intervals: list[list[float]]
+    runs: list[Any] | None
+    snr: float | None
+    collapsed_runs: list[Any] | None
+    n_collapsed: int | None
+    confidence_interval: dict[str, list[float]]
+    signature: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class IETestOptions:
+    """Checked options of the IE test."""
+
+    method: Method
+    ties: Ties | None
+    n_resamples: int
+    seed: Any
+    generator: np.random.Generator
+    alpha: float
+    correction: Correction
+    confidence_level: float
+
+
+def assemble(
+    n: IntArray,
+    n10: IntArray,
+    n01: IntArray,
+    n_correct: IntArray,
+    p_values: FloatArray,
+    options: IETestOptions,
+    names: list[Any] | None,
+    collapsed: list[bool] | None,
+) -> IETestResult:
+    is_mcnemar = options.method.startswith("mcnemar")
+    statistics: FloatArray = mcnemar_statistic(n10, n01) if is_mcnemar else paired_statistic(n, n10, n01)
+    family = correct_p_values(p_values, alpha=options.alpha, correction=options.correction)
+    size = np.where(np.isnan(statistics), -1.0, np.abs(statistics))
+    decisive = int(np.lexsort((-size, p_values))[0])
+    accuracies, after = n_correct / n, (n_correct - n10 + n01) / n
+    low, high = paired_difference_interval(n, n10, n01, confidence_level=options.confidence_level)
+    shown = names if names is not None else [None]
+    constant = None if collapsed is None else [name for name, is_one in zip(shown, collapsed, strict=True) if is_one]
+    snr = signal_to_noise(accuracies) if len(n) > 1 else None
+    return IETestResult(
+        statistic=float(statistics[decisive]),
+        p_value=family.p_value,
+        reject=family.reject,
+        accuracy=float(accuracies.mean()),
+        transformed_accuracy=float(after.mean()),
+        accuracy_difference=float(((n10 - n01) / n).mean()),
+        n10=int(n10.sum()),
+        n01=int(n01.sum()),
+        n=int(n.sum()),
+        n_runs=len(n),
+        p_values=p_values.tolist(),
+        statistics=statistics.tolist(),
+        rejected=family.rejected.tolist(),
+        accuracies=accuracies.tolist(),
+        transformed_accuracies=after.tolist(),
+        intervals=np.stack([low, high], axis=1).tolist(),
+        runs=names,
+        snr=snr,
+        collapsed_runs=constant if names is not None else None,
+        n_collapsed=None if constant is None else len(constant),
+        confidence_interval={"accuracy_difference": [float(low.mean()), float(high.mean())]},
+        signature=_signature(options, len(n)),
+        warnings=_warnings(n10 + n01, snr, options, names, constant),
+    )
+
+
+def _signature(options: IETestOptions, n_runs: int) -> str:
+    parts = {"method": options.method, "sided": "two"}
+    if options.ties is not None:
+        parts["ties"] = options.ties
+    if options.method in _TAILS:
+        parts |= {"resamples": str(options.n_resamples), "seed": _seed(options)}
+    parts |= {"alpha": f"{options.alpha:g}", "correction": f"{options.correction}-{n_runs}"}
+    if n_runs == 1:
+        parts["correction"] = "none"
+    interval = "item-tango" if n_runs == 1 else "item-tango, mean of the runs' ends"
+    return signature("ie_test", **parts, ci=interval, level=f"{options.confidence_level:g}")
+
+
+def _seed(options: IETestOptions) -> str:
+    return "given" if isinstance(options.seed, np.random.Generator) else str(options.seed)
+
+
+def _warnings(
+    d: IntArray,
+    snr: float | None,
+    options: IETestOptions,
+    names: list[Any] | None,
+    constant: list[Any] | None,
+) -> tuple[str, ...]:
+    found = []
+    unchanged = [name for name, count in zip(names or [None], d.tolist(), strict=True) if count == 0]
+    if unchanged:
+        p = "0, as the authors' program has it" if options.method.endswith("replay") else "1"
+        found.append(f"no item changed between right and wrong{_in_runs(unchanged)}: t is undefined and p is {p}")
+    if constant:
+        found.append(f"every original item gets one label{_in_runs(constant)}: collapsed, and kept in all numbers")
+    if snr is not None and np.isnan(snr):
+        found.append("the runs have equal accuracies: their signal-to-noise ratio is undefined")
+    total, n_runs = options.n_resamples, len(d)
+    if options.method in _TAILS and too_few_resamples(total, n_runs, options.alpha, tails=_TAILS[options.method]):
+        needed = int(_TAILS[options.method] * n_runs / options.alpha)
+        found.append(
+            f"{total} resamples are too few to reject at {options.alpha:g} over {n_runs} run(s) by any p "
+            f"but 0: take at least {needed}, or method 'exact'"
+        )
+    return tuple(found)
+
+
+def _in_runs(names: list[Any]) -> str:
+    if names == [None]:
+        return ""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f" in {len(names)} run(s) ({', '.join(map(repr, names[:_MOST_NAMES]))}{more})"

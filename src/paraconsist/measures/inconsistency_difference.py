@@ -1,0 +1,279 @@
+"""Do two models break a rule equally often, on the rows that count for both?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri, stdtrit
+
+from paraconsist.errors import input_error
+from paraconsist.measures._estimates import Mask, interval_options
+from paraconsist.measures._validation import Integers, as_column, check_same_length, check_whole
+from paraconsist.measures.buckets import partition
+from paraconsist.measures.paired_tests import score_bound
+from paraconsist.measures.resampling import Units, design_effects, distinct, standard_errors
+from paraconsist.measures.results import Result
+from paraconsist.measures.sign_flip import sign_flip_test
+from paraconsist.measures.signatures import signature
+
+_FUNCTION = "inconsistency_difference"
+_FEW_UNITS = 10
+_NO_SPREAD = 1e-12
+
+
+def inconsistency_difference(
+    violated1: Any,
+    violated2: Any,
+    *,
+    satisfied1: Any = None,
+    satisfied2: Any = None,
+    groups: Any = None,
+    confidence_level: float = 0.95,
+    n_permutations: int = 10_000,
+    seed: int | np.random.Generator = 0,
+) -> InconsistencyDifferenceResult:
+    r"""Difference of two models' shares of violations, over the rows that count for both.
+
+    The reader learns whether the first model breaks the rule more often than the second. For transitive and
+    additive inconsistency a row counts only where a model answers both antecedents right, so two models' own
+    values are over different rows: a model that satisfies only easy antecedents may look better than it is. Here
+    both are judged on the rows whose antecedents *both models* answer right.
+
+    .. math:: \Delta = \frac{1}{n} \sum_{i \in S_1 \cap S_2} (v_{1i} - v_{2i}), \qquad n = |S_1 \cap S_2|
+
+    Range [-1, 1]; above 0 the first model is less consistent. Undefined (nan) where no row counts for both.
+
+    Parameters
+    ----------
+    violated1, violated2 : sequence of bool, shape (n,)
+        Whether each model breaks the rule in each row.
+    satisfied1, satisfied2 : sequence of bool, shape (n,), optional
+        Whether the row counts for each model; by default all do.
+    groups : sequence of int or str, shape (n,), optional
+        What stays together in permutation, and what the interval's effective sample size is found from.
+    confidence_level : float, default 0.95
+    n_permutations : int, default 10000
+        Where not all assignments can be enumerated. Without groups p is the exact (binomial) McNemar test.
+    seed : int or numpy.random.Generator, default 0
+
+    Returns
+    -------
+    InconsistencyDifferenceResult
+        The interval is Tango's score interval, which is safe where few rows or none differ; with `groups` at the
+        effective sample size, as Korn and Graubard do for a single share.
+
+    Raises
+    ------
+    InputError
+        For empty, missing or unequally long input, values that are not true or false, one of `satisfied1` and
+        `satisfied2` alone, and options outside their range.
+
+    Examples
+    --------
+    Of six conclusions, four follow for both models; the first denies three of these, the second none:
+
+    >>> result = inconsistency_difference(
+    ...     [1, 1, 1, 0, 1, 0], [0, 0, 0, 0, 1, 1], satisfied1=[1, 1, 1, 1, 0, 1], satisfied2=[1, 1, 1, 1, 1, 0]
+    ... )
+    >>> result.difference, result.n_common, result.p_value
+    (0.75, 4, 0.25)
+    >>> result.own_value1, result.own_value2
+    (0.6, 0.2)
+    """
+    options = interval_options(_FUNCTION, "auto", confidence_level, 1, seed)
+    permutations = check_whole(_FUNCTION, "n_permutations", n_permutations)
+    if (satisfied1 is None) != (satisfied2 is None):
+        missing = "satisfied1" if satisfied1 is None else "satisfied2"
+        raise input_error(_FUNCTION, missing, "be given too", got=None)
+    given = {"violated1": violated1, "violated2": violated2, "satisfied1": satisfied1, "satisfied2": satisfied2}
+    columns = {
+        name: as_column(values, function=_FUNCTION, parameter=name)
+        for name, values in given.items()
+        if values is not None
+    }
+    grouping = None if groups is None else as_column(groups, function=_FUNCTION, parameter="groups")
+    check_same_length(_FUNCTION, columns if grouping is None else {**columns, "groups": grouping})
+    masks = {name: _mask(name, column.tolist()) for name, column in columns.items()}
+    n_rows = len(masks["violated1"])
+    counts = [masks.get(name, np.ones(n_rows, dtype=np.bool_)) for name in ("satisfied1", "satisfied2")]
+    violated = [masks["violated1"], masks["violated2"]]
+    common = counts[0] & counts[1]
+    own = [float(v[s].mean()) if s.any() else float("nan") for v, s in zip(violated, counts, strict=True)]
+    codes = None if grouping is None else partition(grouping).codes[common]
+    if codes is not None and len(codes):
+        codes = partition(codes).codes
+    found = _compare(
+        violated[0][common], violated[1][common], codes, options.confidence_level, permutations, options.entropy
+    )
+    warnings, method = list(found.pop("warnings")), found.pop("method")
+    if satisfied1 is not None and common.any():
+        lost = [int(np.count_nonzero(s & ~common)) for s in counts]
+        if sum(lost):
+            warnings.append(f"{lost[0]} and {lost[1]} rows count for one model only and are left out of the comparison")
+    unit = "row" if codes is None else "group"
+    return InconsistencyDifferenceResult(
+        **found,
+        own_value1=own[0],
+        own_value2=own[1],
+        n_own1=int(counts[0].sum()),
+        n_own2=int(counts[1].sum()),
+        n_common=int(common.sum()),
+        n_rows=n_rows,
+        signature=signature(
+            _FUNCTION,
+            avg="row",
+            population="all" if satisfied1 is None else "both-models-antecedents-right",
+            p=f"sign-flip-{method}",
+            unparsed="refused",
+            ci=f"{unit}-tango",
+            level=f"{options.confidence_level:.4g}",
+            seed=str(seed) if isinstance(seed, int) else "given",
+        ),
+        warnings=tuple(warnings),
+    )
+
+
+def _mask(name: str, values: list[Any]) -> Mask:
+    for row, value in enumerate(values):
+        if value not in (0, 1):
+            raise input_error(_FUNCTION, name, "be true or false", got=value, row=row)
+    return np.array(values, dtype=np.bool_)
+
+
+def _compare(
+    first: Mask, second: Mask, groups: Integers | None, level: float, n_permutations: int, seed: int
+) -> dict[str, Any]:
+    """Return everything about the difference over rows that count for both."""
+    n, n10, n01 = len(first), int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first))
+    nan = float("nan")
+    if n == 0:
+        nothing = {name: {"difference": nan} for name in ("standard_error", "design_effect")}
+        return {
+            **dict.fromkeys(("difference", "p_value", "value1", "value2", "p_value_error"), nan),
+            "n_only1": 0,
+            "n_only2": 0,
+            "confidence_interval": {"difference": [nan, nan]},
+            **nothing,
+            "n_clusters": {"difference": 0},
+            "method": "none",
+            "warnings": ["no row counts for both models: undefined, so nan: difference"],
+        }
+    rows = _units(first, second, np.arange(n))
+    units = rows if groups is None else _units(first, second, groups)
+    test = sign_flip_test(
+        units.sums[:, [0, 1]],
+        units.sums[:, [0, 2]],
+        units.multiplicity,
+        lambda total: total[..., 1:] / total[..., :1],
+        n_permutations,
+        np.random.default_rng(seed),
+    )
+    error = float(standard_errors(units, _difference)[0])
+    effect = float(design_effects(units, rows, _difference)[0])
+    warnings = []
+    if units.n == 1:
+        interval = [nan, nan]
+        warnings.append("one unit: no interval, and a p-value of 1")
+    else:
+        interval = _score_interval(n, n10, n01, units.n, effect, error, level)
+        if units.n < _FEW_UNITS:
+            warnings.append(f"only {units.n} units: the interval is rough")
+    return {
+        "difference": (n10 - n01) / n,
+        "p_value": float(test.p_value[0]),
+        "p_value_error": float(test.error[0]),
+        "value1": float(first.mean()),
+        "value2": float(second.mean()),
+        "n_only1": n10,
+        "n_only2": n01,
+        "confidence_interval": {"difference": interval},
+        "standard_error": {"difference": error},
+        "n_clusters": {"difference": units.n},
+        "design_effect": {"difference": effect},
+        "method": test.method,
+        "warnings": warnings,
+    }
+
+
+def _units(first: Mask, second: Mask, groups: Integers) -> Units:
+    """Return the distinct groups by (rows, violations of the first model, violations of the second)."""
+    size = np.bincount(groups)
+    one, two = (np.bincount(groups[mask], minlength=len(size)) for mask in (first, second))
+    index, _, multiplicity = distinct(size, one, two)
+    return Units.unstratified(np.stack([size, one, two], axis=1)[index].astype(np.float64), multiplicity)
+
+
+def _difference(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    difference: npt.NDArray[Any] = (total[..., 1:2] - total[..., 2:3]) / total[..., :1]
+    return difference
+
+
+def _score_interval(n: int, n10: int, n01: int, n_units: int, effect: float, error: float, level: float) -> list[float]:
+    """Return Tango's interval at the effective sample size: rows over the design effect, for few groups less."""
+    if n_units == n:
+        shrink = 1.0
+    elif error <= _NO_SPREAD or np.isnan(effect):
+        shrink = n_units / n  # no spread between groups: each counts once
+    else:
+        normal, t = float(ndtri(0.5 + level / 2.0)), float(stdtrit(n_units - 1, 0.5 + level / 2.0))
+        shrink = min(1.0, (normal / t) ** 2 / effect)
+    size, only1, only2 = (np.array([shrink * count]) for count in (n, n10, n01))
+    high = float(score_bound(size, only1, only2, level)[0])
+    low = -float(score_bound(size, only2, only1, level)[0])
+    point = (n10 - n01) / n
+    return [min(low, point), max(high, point)]
+
+
+@dataclass(frozen=True)
+class InconsistencyDifferenceResult(Result):
+    """Two models' shares of violations on the rows that count for both; differences are first minus second.
+
+    Attributes
+    ----------
+    difference : float
+        Of the two shares over the common rows, in [-1, 1]; above 0 the first model is *less* consistent.
+    p_value : float
+        Two-sided sign-flip permutation p; without groups the exact McNemar test.
+    value1, value2 : float
+        Each model's share of violations over the common rows; nan if there are none.
+    n_common : int
+        Rows that count for both models: all of them, or those whose antecedents both answered right.
+    own_value1, own_value2 : float
+        Each model's share over its *own* rows, as it stands in its own result: not comparable where these
+        differ.
+    n_own1, n_own2, n_rows : int
+        The rows that count for each model, and all rows.
+    n_only1, n_only2 : int
+        Common rows that only the first, and only the second model violates.
+    p_value_error : float
+        Monte Carlo standard error of the p; 0 where it is exact.
+    confidence_interval : dict of str to list of two floats
+        Of `difference`: Tango's score interval, with groups at the effective sample size.
+    standard_error, n_clusters, design_effect : dict of str to float or int
+        Of `difference`, by that name.
+    signature : str
+    warnings : tuple of str
+    """
+
+    difference: float
+    p_value: float
+    value1: float
+    value2: float
+    n_common: int
+    own_value1: float
+    own_value2: float
+    n_own1: int
+    n_own2: int
+    n_rows: int
+    n_only1: int
+    n_only2: int
+    p_value_error: float
+    confidence_interval: dict[str, list[float]]
+    standard_error: dict[str, float]
+    n_clusters: dict[str, int]
+    design_effect: dict[str, float]
+    signature: str
+    warnings: tuple[str, ...]

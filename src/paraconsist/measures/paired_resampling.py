@@ -1,0 +1,189 @@
+"""The IE test and McNemar's test by resampling: as the paper defines them, and as the authors ran them.
+
+`paraconsist.measures.paired_tests.exact_p_value` gives what these estimate, without a seed; use it unless a published
+number is to be met. K = n10 - n01 and D = n10 + n01 throughout.
+
+Source: Salvatore et al. 2023, "A resampling-based method to evaluate NLI models", equation 14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paraconsist.errors import input_error
+from paraconsist.measures._validation import as_generator, check_whole
+from paraconsist.measures.paired_tests import (
+    IntArray,
+    compare_squares,
+    compare_statistics,
+    paired_counts,
+    refuse_rows,
+    shaped,
+)
+
+
+def _replicates(n: int, d: int, n_resamples: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """K* and D* of resamples under the null hypothesis: two binomial draws each, whatever n."""
+    d_star = rng.binomial(n, d / n, n_resamples).astype(np.int64)
+    return 2 * rng.binomial(d_star, 0.5).astype(np.int64) - d_star, d_star
+
+
+def resampled_p_value(
+    n: npt.ArrayLike,
+    n10: npt.ArrayLike,
+    n01: npt.ArrayLike,
+    *,
+    n_resamples: int = 1000,
+    rng: int | np.random.Generator,
+) -> Any:
+    """The two-sided p of the IE test as the paper computes it: `n_resamples` draws, no plus-one.
+
+    .. math:: p = 2 \\min(\\#\\{t^* \\le t\\}, \\#\\{t^* > t\\}) / S
+
+    Ties count in the lower tail (equation 14). As S grows it tends to ``exact_p_value(..., ties="lower")``.
+
+    Parameters
+    ----------
+    n, n10, n01 : int or array of int
+        Items; items right on the original only; items right on the transformed one only.
+    n_resamples : int
+        S, the paper's 1,000. p is a multiple of 2/S and can be 0.
+    rng : numpy.random.Generator or int
+        Or its seed. Used run after run, in the order given.
+
+    Returns
+    -------
+    float or array of float
+        In [0, 1]; 1 where D = 0.
+    """
+    name = "resampled_p_value"
+    counts = paired_counts(name, n=n, n10=n10, n01=n01)
+    total = check_whole(name, "n_resamples", n_resamples)
+    generator = as_generator(name, "rng", rng)
+
+    def one(n: int, n10: int, n01: int) -> float:
+        if n10 + n01 == 0:
+            return 1.0
+        k_star, d_star = _replicates(n, n10 + n01, total, generator)
+        lower = int(np.count_nonzero(compare_statistics(k_star, d_star, n10 - n01, n10 + n01) <= 0))
+        return 2 * min(lower, total - lower) / total
+
+    return _independently(one, *counts)
+
+
+def mcnemar_resampled_p_value(
+    n: npt.ArrayLike,
+    n10: npt.ArrayLike,
+    n01: npt.ArrayLike,
+    *,
+    n_resamples: int = 1000,
+    rng: int | np.random.Generator,
+) -> Any:
+    """McNemar's test by the paper's resampling (its alternative 1): the share with K*^2/D* > K^2/D.
+
+    The statistic has no sign, so that one tail is both; ties do not count, as in the authors' code.
+    Parameters and range as in `resampled_p_value`.
+    """
+    name = "mcnemar_resampled_p_value"
+    counts = paired_counts(name, n=n, n10=n10, n01=n01)
+    total = check_whole(name, "n_resamples", n_resamples)
+    generator = as_generator(name, "rng", rng)
+
+    def one(n: int, n10: int, n01: int) -> float:
+        if n10 + n01 == 0:
+            return 1.0
+        k_star, d_star = _replicates(n, n10 + n01, total, generator)
+        above = compare_squares(np.abs(k_star), n10 + n01, abs(n10 - n01), d_star) > 0
+        return int(np.count_nonzero(above)) / total
+
+    return _independently(one, *counts)
+
+
+def _independently(function: Callable[..., float], *arrays: IntArray) -> Any:
+    """Apply `function` to every entry of the arrays, drawing anew for equal counts."""
+    flat = zip(*(array.ravel().tolist() for array in arrays), strict=True)
+    return shaped(np.array([function(*counts) for counts in flat], dtype=np.float64), arrays[0].shape)
+
+
+def replayed_p_value(
+    original_correct: npt.ArrayLike, transformed_correct: npt.ArrayLike, *, seed: int, n_resamples: int = 1000
+) -> float:
+    """The p that the authors' program gives: their random numbers, their swap of the first n // 2 drawn
+    rows.
+
+    For checking published numbers only: the rows' order matters, and where D = 0 (t is 0/0) it gives 0,
+    that is, rejects. A resample with D* = 0 counts in neither tail, because its t is undefined there.
+
+    Parameters
+    ----------
+    original_correct, transformed_correct : array of bool or of 0 and 1, shape (n,)
+        Which items are right before and after the change, in the authors' order.
+    seed : int
+        What the authors' program seeded numpy's `RandomState` with.
+    n_resamples : int
+        1,000 in the published runs. Takes time proportional to ``n * n_resamples``.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
+    k, d, k_star, d_star = _replay("replayed_p_value", original_correct, transformed_correct, seed, n_resamples)
+    if d == 0:
+        return 0.0
+    sign = compare_statistics(k_star, d_star, k, d)[d_star > 0]
+    return 2 * min(int(np.count_nonzero(sign <= 0)), int(np.count_nonzero(sign > 0))) / len(d_star)
+
+
+def mcnemar_replayed_p_value(
+    original_correct: npt.ArrayLike, transformed_correct: npt.ArrayLike, *, seed: int, n_resamples: int = 1000
+) -> float:
+    """As `replayed_p_value`, for the authors' resampled McNemar test (they use the same seed for both)."""
+    name = "mcnemar_replayed_p_value"
+    k, d, k_star, d_star = _replay(name, original_correct, transformed_correct, seed, n_resamples)
+    if d == 0:
+        return 0.0
+    return int(np.count_nonzero(compare_squares(np.abs(k_star), d, abs(k), d_star) > 0)) / len(d_star)
+
+
+def _replay(
+    function: str,
+    original_correct: npt.ArrayLike,
+    transformed_correct: npt.ArrayLike,
+    seed: int,
+    n_resamples: int,
+) -> tuple[int, int, IntArray, IntArray]:
+    total = check_whole(function, "n_resamples", n_resamples)
+    if check_whole(function, "seed", seed, at_least=0) >= 2**32:
+        raise input_error(function, "seed", "be below 2**32", got=seed)
+    before = _zero_one(function, "original_correct", original_correct)
+    after = _zero_one(function, "transformed_correct", transformed_correct)
+    if before.shape != after.shape:
+        raise input_error(
+            function,
+            "transformed_correct",
+            f"have the length of `original_correct`, {before.size}",
+            got=after.size,
+        )
+    change = before - after
+    n, half = change.size, change.size // 2
+    legacy = np.random.RandomState(seed)  # the authors' generator
+    replicates = np.empty((2, total), dtype=np.int64)
+    for replicate in range(total):
+        drawn = change[legacy.randint(0, n, n, dtype=np.int64)]
+        swapped = int(np.count_nonzero(drawn[:half] == 1)) - int(np.count_nonzero(drawn[:half] == -1))
+        kept = int(np.count_nonzero(drawn[half:] == 1)) - int(np.count_nonzero(drawn[half:] == -1))
+        replicates[:, replicate] = kept - swapped, np.count_nonzero(drawn)
+    return int(change.sum()), int(np.count_nonzero(change)), replicates[0], replicates[1]
+
+
+def _zero_one(function: str, name: str, values: npt.ArrayLike) -> npt.NDArray[np.int8]:
+    array = np.asarray(values)
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "biu":
+        raise input_error(function, name, "be a list of true and false with at least one row", got=values)
+    refuse_rows(function, name, "be 0 or 1", array, (array != 0) & (array != 1))
+    return array.astype(np.int8)

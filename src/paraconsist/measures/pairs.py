@@ -1,0 +1,321 @@
+"""Pairs of an original and a perturbed text: semantic, symmetric and negational inconsistency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from paraconsist.errors import input_error
+from paraconsist.measures._estimates import CodedColumns, Rates, code_columns, interval_options
+from paraconsist.measures._validation import as_column
+from paraconsist.measures.results import Result
+
+
+@dataclass(frozen=True)
+class PairInconsistencyResult(Result):
+    """Share of pairs of an original and a perturbed text whose predictions break the rule.
+
+    Attributes
+    ----------
+    inconsistency : float
+        Over all pairs, in [0, 1]; down is good.
+    n_pairs : int
+    conditional_inconsistency, n_conditional : float and int, or None
+        Over the pairs whose original got the label `condition`, and their number; nan if there are none.
+    accuracy, perturbed_accuracy : float or None
+        Share of right predictions on the originals (once per pair) and on the perturbed texts.
+    confidence_interval : dict of str to list of two floats
+    standard_error : dict of str to float
+        Cluster-robust.
+    n_clusters : dict of str to int
+        The independent units behind each value: groups, or rows where there are none.
+    design_effect : dict of str to float
+        Variance of each value over that of as many independent rows: 1 without `groups`.
+    signature : str
+    warnings : tuple of str
+    """
+
+    inconsistency: float
+    n_pairs: int
+    confidence_interval: dict[str, list[float]]
+    standard_error: dict[str, float]
+    n_clusters: dict[str, int]
+    design_effect: dict[str, float]
+    signature: str
+    warnings: tuple[str, ...]
+    conditional_inconsistency: float | None = None
+    n_conditional: int | None = None
+    accuracy: float | None = None
+    perturbed_accuracy: float | None = None
+
+
+def semantic_inconsistency(
+    predictions: Any,
+    perturbed_predictions: Any,
+    *,
+    condition: Any = None,
+    references: Any = None,
+    perturbed_references: Any = None,
+    groups: Any = None,
+    interval_method: str = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int | np.random.Generator = 0,
+) -> PairInconsistencyResult:
+    r"""Share of texts and their paraphrases that the model gives different labels.
+
+    The reader learns how often the answer hangs on the wording. Gold labels play no part: a model may be
+    wrong on both and consistent, and a constant answer scores 0.
+
+    .. math:: \tau = \frac{1}{n} \sum_{i=1}^n [M(e_i) \ne M(e_i')]
+
+    with M(e) the label predicted for a text and e' its paraphrase. Range [0, 1], down is good. Two
+    independent uniform answers among L labels score 1 - 1/L.
+
+    Parameters
+    ----------
+    predictions, perturbed_predictions : sequence of int or str, shape (n,)
+        Predicted labels on the original and on the perturbed text of every pair, all as numbers or all as
+        names. An original with several perturbed texts is repeated.
+    condition : int or str, optional
+        Gives `conditional_inconsistency`, over the pairs whose original was predicted to have this label. 0
+        is a label.
+    references, perturbed_references : sequence of int or str, shape (n,), optional
+        Gold labels of the original and of the perturbed texts: give `accuracy` and `perturbed_accuracy`.
+    groups : sequence of int or str, shape (n,), optional
+        The original each pair was made from (or a shared context): what intervals resample. Without it pairs
+        are taken to be independent.
+    interval_method : {"auto", "exact", "korn_graubard", "bootstrap", "closed_form"}
+        ``"auto"`` is the exact (Clopper-Pearson) interval of independent pairs and, with `groups`, that of
+        Korn and Graubard: the exact one at the effective sample size, since percentiles of a bootstrap over
+        groups and t intervals of small shares run short. ``"closed_form"`` is a t interval from linearised,
+        cluster-robust standard errors, ``"bootstrap"`` resamples pairs (groups).
+        Where groups show no spread (all pairs alike) the interval is a Clopper-Pearson type bound
+        over groups, and a warning says so.
+    confidence_level : float, default 0.95
+    n_resamples : int, default 10000
+    seed : int or numpy.random.Generator, default 0
+
+    Returns
+    -------
+    PairInconsistencyResult
+        Undefined values are nan and named in `warnings`; nothing is printed.
+
+    Raises
+    ------
+    InputError
+        For empty, missing, mixed or unequally long input, a `condition` of another kind than the labels, and
+        options outside their range.
+
+    References
+    ----------
+    Jang, Kwon, Lukasiewicz (2022), "BECEL: Benchmark for Consistency Evaluation of Language Models", COLING.
+    Section 4.
+
+    Examples
+    --------
+    >>> result = semantic_inconsistency([1, 1, 0, 0], [1, 0, 0, 0], condition=1)
+    >>> result.inconsistency, result.conditional_inconsistency, result.n_conditional
+    (0.25, 0.5, 2)
+
+    On the example predictions that the authors publish for MRPC it gives their .05.
+    """
+    options = interval_options("semantic_inconsistency", interval_method, confidence_level, n_resamples, seed)
+    columns = _columns(options.function, predictions, perturbed_predictions, references, perturbed_references, groups)
+    rates = Rates(options, "pair", columns.groups)
+    return _pairs(rates, columns, condition, must_differ=False)
+
+
+def symmetric_inconsistency(
+    predictions: Any,
+    perturbed_predictions: Any,
+    *,
+    condition: Any = None,
+    references: Any = None,
+    perturbed_references: Any = None,
+    groups: Any = None,
+    interval_method: str = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int | np.random.Generator = 0,
+) -> PairInconsistencyResult:
+    r"""Share of pairs of texts that the model labels differently when the two texts are swapped.
+
+    The reader learns whether the model knows that the relation is symmetric. It must be for the rows given:
+    being paraphrases, or having one word sense, is; entailment is not, which is why only contradictions
+    (SNLI) or rows without entailment (RTE) are swapped there.
+
+    .. math:: \tau = \frac{1}{n} \sum_{i=1}^n [M(e_i) \ne M(\mathrm{swap}(e_i))]
+
+    Range [0, 1], down is good. Two independent uniform answers among L labels score 1 - 1/L.
+
+    Parameters
+    ----------
+    predictions, perturbed_predictions : sequence of int or str, shape (n,)
+        Predicted labels on every pair as it is, and swapped.
+    condition : int or str, optional
+        Gives `conditional_inconsistency`, over the rows whose original was predicted to have this label: the
+        label for which symmetry holds. 0 is a label (the authors' script takes it for "no condition").
+    references, perturbed_references, groups
+        As for `semantic_inconsistency`.
+    interval_method, confidence_level, n_resamples, seed
+        As for `semantic_inconsistency`.
+
+    Returns
+    -------
+    PairInconsistencyResult
+
+    Raises
+    ------
+    InputError
+        As for `semantic_inconsistency`.
+
+    References
+    ----------
+    Jang, Kwon, Lukasiewicz (2022), "BECEL: Benchmark for Consistency Evaluation of Language Models", COLING.
+    Section 4.
+
+    Examples
+    --------
+    >>> result = symmetric_inconsistency([2, 2, 0, 2], [2, 1, 1, 2], condition=0)
+    >>> result.inconsistency, result.conditional_inconsistency
+    (0.5, 1.0)
+
+    On the example predictions that the authors publish for SNLI it gives their .04, and .0104 on condition 2.
+    """
+    options = interval_options("symmetric_inconsistency", interval_method, confidence_level, n_resamples, seed)
+    columns = _columns(options.function, predictions, perturbed_predictions, references, perturbed_references, groups)
+    rates = Rates(options, "pair", columns.groups)
+    return _pairs(rates, columns, condition, must_differ=False)
+
+
+def negational_inconsistency(
+    predictions: Any,
+    perturbed_predictions: Any,
+    *,
+    condition: Any = None,
+    references: Any = None,
+    perturbed_references: Any = None,
+    groups: Any = None,
+    interval_method: str = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int | np.random.Generator = 0,
+) -> PairInconsistencyResult:
+    r"""Share of texts and their negations that the model gives the *same* label.
+
+    The reader learns whether the model notices that the meaning was turned round. The texts must be ones
+    where negation changes the label. Read it beside the semantic inconsistency: a model that changes its
+    answer at every touch scores 0 here, and a constant answer scores 1.
+
+    .. math:: \tau = \frac{1}{n} \sum_{i=1}^n [M(e_i) = M(\mathrm{neg}(e_i))]
+
+    Range [0, 1], down is good. Two independent uniform answers among L labels score 1/L.
+
+    Parameters
+    ----------
+    predictions, perturbed_predictions : sequence of int or str, shape (n,)
+        Predicted labels on every text and on its negation.
+    condition : int or str, optional
+        Gives `conditional_inconsistency`, over the rows whose original was predicted to have this label: the
+        one that negation must change (entailment, positive). 0 is a label (the authors' script takes it for
+        "no condition").
+    references, perturbed_references, groups
+        As for `semantic_inconsistency`; the gold labels of the two sides differ here.
+    interval_method, confidence_level, n_resamples, seed
+        As for `semantic_inconsistency`.
+
+    Returns
+    -------
+    PairInconsistencyResult
+
+    Raises
+    ------
+    InputError
+        As for `semantic_inconsistency`.
+
+    References
+    ----------
+    Jang, Kwon, Lukasiewicz (2022), "BECEL: Benchmark for Consistency Evaluation of Language Models", COLING.
+    Section 4.
+
+    Examples
+    --------
+    Entailment is label 0; of the two rows answered so, one keeps its answer:
+
+    >>> result = negational_inconsistency([0, 0, 1, 2], [0, 2, 1, 2], condition=0)
+    >>> result.inconsistency, result.conditional_inconsistency
+    (0.75, 0.5)
+
+    On the example predictions that the authors publish for MRPC it gives their .86, and .8427 on condition 1.
+    """
+    options = interval_options("negational_inconsistency", interval_method, confidence_level, n_resamples, seed)
+    columns = _columns(options.function, predictions, perturbed_predictions, references, perturbed_references, groups)
+    rates = Rates(options, "pair", columns.groups)
+    return _pairs(rates, columns, condition, must_differ=True)
+
+
+def _columns(
+    function: str,
+    predictions: Any,
+    perturbed_predictions: Any,
+    references: Any,
+    perturbed_references: Any,
+    groups: Any,
+) -> CodedColumns:
+    given = {
+        "predictions": predictions,
+        "perturbed_predictions": perturbed_predictions,
+        "references": references,
+        "perturbed_references": perturbed_references,
+    }
+    for name in ("predictions", "perturbed_predictions"):
+        if given[name] is None:
+            raise input_error(function, name, "be given", got=None)
+    return code_columns(function, given, groups=groups)
+
+
+def _pairs(rates: Rates, columns: CodedColumns, condition: Any, *, must_differ: bool) -> PairInconsistencyResult:
+    """Count the pairs that break the rule: equal labels where they must differ, different ones elsewhere."""
+    function = rates.options.function
+    original, perturbed = columns["predictions"], columns["perturbed_predictions"]
+    violated = original == perturbed if must_differ else original != perturbed
+    values: dict[str, Any] = {"inconsistency": rates.add("inconsistency", violated)}
+    parts = {"condition": "none"}
+    if condition is not None:
+        label = _condition(function, columns, condition)
+        population = original == columns.code_of(label)
+        values["conditional_inconsistency"] = rates.add("conditional_inconsistency", violated, population)
+        values["n_conditional"] = int(np.count_nonzero(population))
+        parts["condition"] = f"original predicted {label!r}"
+        if values["n_conditional"] == 0:
+            rates.warnings.append(f"no original is predicted to be {label!r}")
+    sides = {"accuracy": ("predictions", "references")}
+    sides["perturbed_accuracy"] = ("perturbed_predictions", "perturbed_references")
+    for name, (predicted, gold) in sides.items():
+        if gold in columns.codes:
+            values[name] = rates.add(name, columns[predicted] == columns[gold])
+    constant = columns.constant("predictions", "perturbed_predictions")
+    if constant:
+        score = int(must_differ)
+        rates.warnings.append(
+            f"every prediction is {constant[0]!r}: a constant answer scores {score} whatever the texts say"
+        )
+    return PairInconsistencyResult(
+        **values,
+        n_pairs=len(original),
+        **rates.uncertainty,
+        signature=rates.signature(**parts),
+        warnings=rates.all_warnings(),
+    )
+
+
+def _condition(function: str, columns: CodedColumns, condition: Any) -> Any:
+    """Return the label that the population is limited to, of the same kind as the labels."""
+    value = as_column([condition], function=function, parameter="condition", what="one label").tolist()[0]
+    if isinstance(value, str) != isinstance(columns.labels[0], str):
+        kind = "a name" if isinstance(columns.labels[0], str) else "a number"
+        raise input_error(function, "condition", f"be {kind}, as the predictions are", got=condition)
+    return value

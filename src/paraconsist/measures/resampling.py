@@ -1,0 +1,215 @@
+"""Resampling units: the distinct buckets or groups of buckets, with what each adds to the sums.
+
+Closed-form, cluster-robust standard errors from each unit's influence, and the design effect.
+
+The bootstrap over distinct units: multinomial weights, in bounded memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paraconsist.measures._validation import Integers
+from paraconsist.measures.buckets import partition_integers
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Units:
+    """The distinct resampling units.
+
+    Attributes
+    ----------
+    sums : ndarray, shape (p, m)
+        The m sums of each distinct unit.
+    multiplicity : ndarray of int, shape (p,)
+        How many units have these sums.
+    strata : ndarray of int, shape (p,)
+        Units are resampled within their stratum; all 0 where there is one.
+    """
+
+    sums: Floats
+    multiplicity: npt.NDArray[np.int64]
+    strata: npt.NDArray[np.int64]
+
+    @classmethod
+    def unstratified(cls, sums: Floats, multiplicity: npt.ArrayLike) -> Units:
+        """Return units that form one stratum."""
+        counts = np.asarray(multiplicity, dtype=np.int64)
+        return cls(sums, counts, np.zeros(len(counts), dtype=np.int64))
+
+    @property
+    def total(self) -> Floats:
+        """The sums over all units, shape (m,)."""
+        total: Floats = self.multiplicity @ self.sums
+        return total
+
+    @property
+    def n(self) -> int:
+        """The number of units."""
+        return int(self.multiplicity.sum())
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """The number of units less the number of strata."""
+        return self.n - len(np.unique(self.strata))
+
+    def by_stratum(self) -> Iterator[tuple[npt.NDArray[np.intp], int]]:
+        """Yield, for each stratum, the indices of its distinct units and its number of units."""
+        for stratum in np.unique(self.strata):
+            members = np.flatnonzero(self.strata == stratum)
+            yield members, int(self.multiplicity[members].sum())
+
+
+def group_units(sums: Floats, pattern: Integers, groups: Integers) -> Units:
+    """Return groups of buckets as units.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (p, m)
+        The sums of each distinct bucket.
+    pattern, groups : ndarray of int, shape (n_buckets,)
+        Which distinct bucket each bucket is, and which group it belongs to (both as codes from 0).
+
+    Notes
+    -----
+    Groups made of the same buckets are recognised by the wrapped sum of a random 64-bit number per distinct
+    bucket: exact, whatever the order of the buckets (two different groups meet with probability 2**-64).
+    """
+    n_groups = int(groups.max()) + 1
+    marks = np.random.default_rng(0).integers(0, 2**64, size=len(sums), dtype=np.uint64)
+    content = np.zeros(n_groups, dtype=np.uint64)
+    np.add.at(content, groups, marks[pattern])
+    _, first, counts = np.unique(content, return_index=True, return_counts=True)
+    summed: Floats = np.stack(
+        [np.bincount(groups, weights=column[pattern], minlength=n_groups)[first] for column in sums.T], axis=1
+    )
+    return Units.unstratified(summed, counts)
+
+
+def distinct(*columns: Integers) -> tuple[npt.NDArray[np.intp], Integers, npt.NDArray[np.intp]]:
+    """Return the distinct rows of integer columns: index of one row of each, each row's code, multiplicities.
+
+    Codes follow the lexicographic order of the rows, so they do not depend on the order or the names of
+    buckets.
+    """
+    code = partition_integers(columns[0]).codes
+    for column in columns[1:]:
+        inner = partition_integers(column).codes
+        code = partition_integers(code.astype(np.int64) * (int(inner.max()) + 1) + inner).codes
+    n = int(code.max()) + 1
+    first = np.empty(n, dtype=np.intp)
+    first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
+    return first, code, np.bincount(code, minlength=n)
+
+
+Estimate = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+"""Sums (..., m) to measures (..., q), by complex-differentiable arithmetic only (no abs, maximum or clip)."""
+
+
+def standard_errors(units: Units, estimate: Estimate) -> Floats:
+    """Return the closed-form, cluster-robust standard errors of the measures, shape (q,); nan for one unit.
+
+    A stratum of one unit says nothing of its variance and adds none.
+    """
+    return linearised_errors(units, estimate)[0]
+
+
+def linearised_errors(units: Units, estimate: Estimate) -> tuple[Floats, Floats]:
+    """Return the standard errors, and those without the small-sample factor n / (n - 1) of each stratum.
+
+    The second are what a bootstrap of infinitely many resamples finds, to first order.
+    """
+    total = units.total
+    step = 1e-20 * max(1.0, float(np.abs(total).max()))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gradient = estimate(total + 1j * step * np.eye(len(total))).imag / step  # (m, q)
+        influence = units.sums @ gradient  # (p, q)
+        variance, uncorrected = np.zeros((2, influence.shape[1]))
+        for members, n in units.by_stratum():
+            if n > 1:
+                weight = units.multiplicity[members]
+                centred = influence[members] - weight @ influence[members] / n
+                squares = weight @ centred**2
+                variance += n / (n - 1) * squares
+                uncorrected += squares
+    if units.degrees_of_freedom < 1:
+        return np.full(len(variance), np.nan), uncorrected
+    return np.sqrt(variance), np.sqrt(uncorrected)
+
+
+def design_effects(units: Units, independent: Units, estimate: Estimate) -> Floats:
+    """Return how much larger the measures' variance is than if smaller units were independent, shape (q,).
+
+    Parameters
+    ----------
+    units : Units
+        What is resampled: groups, say.
+    independent : Units
+        The same sums by the smaller units that a naive analysis would take for independent: buckets or rows.
+
+    Returns
+    -------
+    ndarray
+        1 where the two are the same units, above 1 where units of a group resemble one another; nan where the
+        sample has no spread. The number of units over the design effect is the effective sample size.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        clustered = standard_errors(units, estimate)
+        naive = standard_errors(independent, estimate)
+        effects: Floats = np.where((clustered > 1e-12) & (naive > 1e-12), (clustered / naive) ** 2, np.nan)
+    return effects
+
+
+_CELLS_AT_ONCE = 1 << 21  # bounds the memory of a bootstrap: 16 MiB of weights at a time
+_MULTINOMIAL_COST = 6  # a multinomial cell costs about this many single draws
+
+
+def bootstrap(units: Units, estimate: Estimate, n_resamples: int, rng: np.random.Generator) -> Floats:
+    """Return the measures on `n_resamples` resamples of the units, shape (n_resamples, q).
+
+    Memory is bounded: about 16 MiB of weights at a time, whatever the numbers of units and resamples.
+    """
+    strata = list(units.by_stratum())
+    sums = [units.sums[members] for members, _ in strata]
+    largest = max(max(len(members), n if _draws_one_by_one(members, n) else 0) for members, n in strata)
+    chunk = max(1, _CELLS_AT_ONCE // largest)
+    replicates = []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for start in range(0, n_resamples, chunk):
+            size = min(chunk, n_resamples - start)
+            total = np.zeros((size, units.sums.shape[1]))
+            for (members, n), stratum_sums in zip(strata, sums, strict=True):
+                total += _weights(units.multiplicity[members], n, size, rng) @ stratum_sums
+            replicates.append(estimate(total))
+    return np.concatenate(replicates)
+
+
+def _draws_one_by_one(members: npt.NDArray[np.intp], n: int) -> bool:
+    return n < _MULTINOMIAL_COST * len(members)
+
+
+def _weights(multiplicity: npt.NDArray[np.int64], n: int, size: int, rng: np.random.Generator) -> Floats:
+    """Return how often each distinct unit occurs in each of `size` resamples of n units, shape (size, p)."""
+    p = len(multiplicity)
+    if n >= _MULTINOMIAL_COST * p:
+        return rng.multinomial(n, multiplicity / n, size=size).astype(np.float64)
+    drawn = rng.integers(0, n, size=(size, n))
+    if p < n:
+        drawn = np.repeat(np.arange(p), multiplicity)[drawn]
+    drawn += (np.arange(size) * p)[:, np.newaxis]
+    counts = np.bincount(drawn.ravel(), minlength=size * p)
+    return counts.reshape(size, p).astype(np.float64)
+
+
+def draws_per_resample(units: Units) -> int:
+    """Return what one resample costs, in single draws."""
+    return sum(
+        n if _draws_one_by_one(members, n) else _MULTINOMIAL_COST * len(members) for members, n in units.by_stratum()
+    )
