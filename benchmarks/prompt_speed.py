@@ -208,7 +208,7 @@ def memory_of(way: str, rows: BucketSet, settings: PromptSettings, tokenizer: An
 
 
 def scorer_inputs(prompts: list[str]) -> list[Any]:
-    from paraconsist.tasks import ModelInput
+    from paraconsist.data.tasks import ModelInput
 
     return [ModelInput(prompt, None) for prompt in prompts]
 

@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 import datasets
 from filelock import FileLock
 
-import paraconsist.tasks
+import paraconsist.data.tasks
+from paraconsist.data.tasks import get_task, input_id
 from paraconsist.dataset_builders import upstream
 from paraconsist.dataset_builders.rows import SplitChecker
 from paraconsist.dataset_builders.surface import normalize_surface
 from paraconsist.errors import InputError, input_error
-from paraconsist.tasks import get_task, input_id
 
 __all__ = ["BucketSetBuilder", "BucketSetConfig", "is_whole"]
 
@@ -157,7 +157,7 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         """
         here = Path(__file__).resolve().parent
         shared = [here / name for name in ("bucket_set.py", "rows.py", "surface.py", "upstream.py")]
-        shared += sorted(Path(paraconsist.tasks.__file__).resolve().parent.glob("*.py"))
+        shared += sorted(Path(paraconsist.data.tasks).resolve().parent.glob("*.py"))
         own = [p for p in sorted(cls.source_folder().iterdir()) if p.suffix in {".py", ".jsonl"}]
         digest = hashlib.sha256()
         for path in shared + own:

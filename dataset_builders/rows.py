@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from paraconsist.data.tasks import Task
 from paraconsist.errors import InputError, input_error
-from paraconsist.tasks import Task
 
 __all__ = ["ROLES", "SplitChecker"]
 

@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from paraconsist.tasks import get_task
+from paraconsist.data.tasks import get_task
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
 from paraconsist.transforms.wordnet import WordNet, find_wordnet, load_wordnet
 

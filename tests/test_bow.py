@@ -13,12 +13,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paraconsist.data.tasks import ModelInput, get_task
 from paraconsist.errors import InputError
 from paraconsist.models import load_model, resolve_label_map
 from paraconsist.models.bow import BowClassifier, BowConfig, BowForMultipleChoice, BowForSequenceClassification
 from paraconsist.models.classifier import Classifier
 from paraconsist.models.hashing import hash_ngrams, split_words
-from paraconsist.tasks import ModelInput, get_task
 
 DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")
 M64 = 2**64 - 1

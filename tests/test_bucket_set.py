@@ -15,10 +15,10 @@ import datasets
 import pytest
 from toy_builder import CONTENT, FILE, ToyBuilder, toy_rows
 
+from paraconsist.data.tasks import get_task, input_id
 from paraconsist.dataset_builders import BUILDERS, builder_class, upstream
 from paraconsist.dataset_builders.bucket_set import BucketSetBuilder
 from paraconsist.errors import InputError
-from paraconsist.tasks import get_task, input_id
 
 
 class OtherBuilder(ToyBuilder):

@@ -17,8 +17,8 @@ from models_for_tests import tiny_encoder
 from test_running import HERE, launch, shards, write_set
 
 from paraconsist.cli import main
+from paraconsist.data.answers import parse_answer
 from paraconsist.data.predictions import read_predictions
-from paraconsist.tasks.prompts_answers import parse_answer
 
 
 @pytest.fixture(scope="module")

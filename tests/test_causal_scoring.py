@@ -14,6 +14,9 @@ from language_models_for_tests import byte_tokenizer, tiny_language_model
 from models_for_tests import WORDS
 from tokenizers import normalizers
 
+from paraconsist.data.prompt_templates import TEMPLATES
+from paraconsist.data.prompts import Example, Prompt
+from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.models.causal_pack import Pack, plan_packs
 from paraconsist.models.causal_prefix import compute_prefix
@@ -21,9 +24,6 @@ from paraconsist.models.generation import CausalWriter, Seq2SeqWriter, generate
 from paraconsist.models.generation_settings import GenerationSettings
 from paraconsist.models.language import LanguageModel, prompted
 from paraconsist.models.prompted import PromptSettings
-from paraconsist.tasks import get_task
-from paraconsist.tasks.prompts import Example, Prompt
-from paraconsist.tasks.prompts_catalogue import TEMPLATES
 
 TASK = get_task("defeasible_nli")
 SHARING = ("llama", "gpt2", "qwen2", "qwen2_sliding", "qwen3", "mistral_sliding", "gemma", "gemma2", "gemma3", "opt")

@@ -8,6 +8,9 @@ import math
 import pytest
 from faulty_server import FaultyServer
 
+from paraconsist.data.answers import Written
+from paraconsist.data.prompt_templates import TEMPLATES
+from paraconsist.data.prompts import Prompt, PromptTemplate
 from paraconsist.errors import InputError
 from paraconsist.models.endpoint.accounting import add_up
 from paraconsist.models.endpoint.client import EndpointClient
@@ -17,9 +20,6 @@ from paraconsist.models.endpoint.method import Method, find_method, method_key
 from paraconsist.models.endpoint.reading import TokenUse, as_label, echoed_label, first_token, text_of, tokens_used
 from paraconsist.models.endpoint.requests import Question, Wishes, request_body
 from paraconsist.models.endpoint.settings import Asking, EndpointSettings
-from paraconsist.tasks.prompts import Prompt, PromptTemplate
-from paraconsist.tasks.prompts_answers import Written
-from paraconsist.tasks.prompts_catalogue import TEMPLATES
 
 DELTA = Prompt(TEMPLATES["s24-delta"])
 LONG = Prompt(

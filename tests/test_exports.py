@@ -13,9 +13,9 @@ from rich.text import Text
 from test_logs import inspect_log, lines, samples
 from test_score_command import run_command
 
-from paraconsist.logs.export import export_lm_eval
-from paraconsist.logs.format import Asked
-from paraconsist.logs.reading import read_logs
+from paraconsist.data.logs.export import export_lm_eval
+from paraconsist.data.logs.format import Asked
+from paraconsist.data.logs.reading import read_logs
 from paraconsist.reporting.markdown import as_markdown
 from paraconsist.scoring.columns import ColumnNames
 from paraconsist.scoring.score import ScoreOptions, score

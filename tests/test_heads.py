@@ -10,12 +10,12 @@ import pytest
 import torch
 from models_for_tests import tiny_encoder, tiny_tokenizer
 
+from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.models import load_model, resolve_label_map
 from paraconsist.models.classifier import Classifier
 from paraconsist.models.heads import longest_input
 from paraconsist.models.loading import weights_hash
-from paraconsist.tasks import get_task
 
 DEFEASIBLE, ABDUCTIVE, NLI = (get_task(name) for name in ("defeasible_nli", "abductive_nli", "nli"))
 ROWS = [

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pytest
 from test_score_command import run_command
 
+from paraconsist.data.logs.fields import Records, Table, value_of
+from paraconsist.data.logs.format import Asked
+from paraconsist.data.logs.reading import FORMATS, detect, read_logs
 from paraconsist.errors import InputError
-from paraconsist.logs.fields import Records, Table, value_of
-from paraconsist.logs.format import Asked
-from paraconsist.logs.reading import FORMATS, detect, read_logs
 
 LOGS = Path(__file__).resolve().parent / "fixtures" / "logs"
 LM_EVAL = LOGS / "lm_eval" / "tiny-random-llama"

@@ -12,9 +12,9 @@ import pytest
 from test_logs import LM_EVAL, LOGS, entries, inspect_log, lines, samples
 from test_score_command import run_command
 
+from paraconsist.data.logs.format import Asked
+from paraconsist.data.logs.reading import read_logs
 from paraconsist.errors import InputError
-from paraconsist.logs.format import Asked
-from paraconsist.logs.reading import read_logs
 
 BY_QUESTION = Asked(bucket="question_id")
 

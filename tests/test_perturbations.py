@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from perturb_for_tests import NLI_ROWS, labelled
 
+from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.tasks import get_task
 from paraconsist.transforms.additive import AdditivePairs
 from paraconsist.transforms.antonyms import antonym
 from paraconsist.transforms.conditions import PROPERTIES

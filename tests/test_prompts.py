@@ -7,14 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from paraconsist.data.answers import parse_answer
+from paraconsist.data.prompt_templates import TEMPLATES, default_template, get_template
+from paraconsist.data.prompts import Example, Prompt, PromptTemplate, draw_examples, template_from_mapping
+from paraconsist.data.tasks import TASKS, get_task, input_id
 from paraconsist.errors import InputError
 from paraconsist.running.prompting import PromptOptions, load_pools, make_prompt, read_template
-from paraconsist.tasks import TASKS, get_task
-from paraconsist.tasks.identity import input_id
-from paraconsist.tasks.prompts import Example, Prompt, PromptTemplate, template_from_mapping
-from paraconsist.tasks.prompts_answers import parse_answer
-from paraconsist.tasks.prompts_catalogue import TEMPLATES, default_template, get_template
-from paraconsist.tasks.prompts_examples import draw_examples
 
 NLI = get_task("nli")
 DELTA = get_task("defeasible_nli")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from toy_builder import toy_rows
 
+from paraconsist.data.tasks import get_task
 from paraconsist.dataset_builders.rows import SplitChecker
 from paraconsist.errors import InputError
-from paraconsist.tasks import get_task
 
 
 def checked(rows: list[dict], counts: dict[str, int] | None = None) -> None:

@@ -286,8 +286,8 @@ def test_an_encoder_that_does_not_match_its_checkpoint_is_refused(trained: Path,
     ],
 )
 def test_a_sheet_that_cannot_be_right_is_refused(change: dict, message: str, tmp_path: Path) -> None:
+    from paraconsist.data.tasks import get_task
     from paraconsist.studies.paraphrase_sheet import read_written, write_sheet
-    from paraconsist.tasks import get_task
 
     original = {
         **{"example_id": "a.original", "bucket_id": "a", "group_id": "g", "role": "original"},

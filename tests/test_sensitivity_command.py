@@ -11,13 +11,13 @@ from models_for_tests import tiny_encoder
 from perturb_for_tests import labelled, write_csv
 
 from paraconsist.data.predictions import read_predictions
+from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.generation.comparing import compare_sides
 from paraconsist.generation.embedding import encoder_of, load_encoder
 from paraconsist.generation.predicting import Predictor
 from paraconsist.generation.sensitivity import generator_settings, measure_sensitivity
 from paraconsist.generation.settings import GeneratorSettings, preset
-from paraconsist.tasks import get_task
 
 LABELS = ("entailment", "neutral", "contradiction")
 ROWS = [

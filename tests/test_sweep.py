@@ -15,12 +15,12 @@ import pytest
 from rows_for_tests import easy_rows, write_csv
 from test_artifacts import bucket_rows, call, refused
 
+from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.studies.grid import Cell, SweepOptions, cells_of
 from paraconsist.studies.pool import alone
 from paraconsist.studies.summary import difference_over_seeds, summarise, trend
 from paraconsist.studies.sweep import sweep
-from paraconsist.tasks import get_task
 from paraconsist.training.contexts import context_keys
 from paraconsist.training.data import Examples
 from paraconsist.training.sampling import sample_share

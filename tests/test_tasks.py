@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paraconsist.data.tasks import TASKS, ModelInput, Task, Template, get_task, infer_task, input_id
 from paraconsist.errors import InputError
-from paraconsist.tasks import TASKS, ModelInput, Task, Template, get_task, infer_task, input_id
 
 DELTA = {"premise": "A dog barks.", "hypothesis": "Someone is at the door.", "update": "The bell rang."}
 ALPHA = {

@@ -20,9 +20,9 @@ from rows_for_tests import easy_rows, write_csv
 from safetensors.torch import load_file
 
 from paraconsist.cli.app import main
+from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.models import load_model
-from paraconsist.tasks import get_task
 from paraconsist.training import TrainingOptions, options_from_preset, train
 
 DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rows_for_tests import easy_rows, write_csv
 
+from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.tasks import get_task
 from paraconsist.training import PRESETS, TrainingOptions, options_from_preset, train
 
 DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")

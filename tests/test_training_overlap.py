@@ -9,10 +9,10 @@ import pytest
 
 from paraconsist.cli.app import main
 from paraconsist.data.predictions import Predictions
+from paraconsist.data.tasks import input_id
 from paraconsist.errors import InputError
 from paraconsist.scoring.score import ScoreOptions, score
 from paraconsist.scoring.training_overlap import training_overlap
-from paraconsist.tasks import input_id
 
 TEXTS = [("It rains.", "It is wet."), ("It rains.", "It is dry."), ("A dog barks.", "There is a noise.")]
 ROLES = ["original", "paraphrase", "paraphrase"]

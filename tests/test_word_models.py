@@ -16,13 +16,13 @@ from rows_for_tests import easy_rows, write_csv
 
 from paraconsist.cli.app import main
 from paraconsist.data.predictions import read_predictions
+from paraconsist.data.tasks import ModelInput, get_task
 from paraconsist.errors import InputError
 from paraconsist.models import load_model
 from paraconsist.models.classifier import Classifier
 from paraconsist.models.own import OWN_MODELS
 from paraconsist.models.word_models import POOLINGS, WordClassifier
 from paraconsist.models.words import VOCABULARY_FILE, Vocabulary, read_vectors, split_text
-from paraconsist.tasks import ModelInput, get_task
 from paraconsist.training import TrainingOptions, options_from_preset, train
 from paraconsist.training.options import WORD_MODELS
 

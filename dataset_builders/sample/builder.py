@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+from paraconsist.data.tasks import get_task
 from paraconsist.dataset_builders.bucket_set import BucketSetBuilder, BucketSetConfig
-from paraconsist.tasks import get_task
 
 __all__ = ["SampleBuilder"]
 

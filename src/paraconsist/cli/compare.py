@@ -68,8 +68,8 @@ def compare(
     output: Annotated[Path | None, typer.Option(help="Also write the results to this JSON file.")] = None,
 ) -> None:
     """Compare models on the same buckets: paired differences with intervals and permutation p-values."""
+    from paraconsist.data.logs.format import asked_of
     from paraconsist.files import to_strict_json
-    from paraconsist.logs.format import asked_of
     from paraconsist.measures.pareto import CORRECTIONS
     from paraconsist.scoring.columns import ColumnNames
     from paraconsist.scoring.compare import CompareOptions
@@ -157,8 +157,8 @@ def _names(paths: Sequence[Path], given: Sequence[str] | None) -> list[str]:
 
 def _read(path: Path, asked: Any, columns: Any, label_names: str | None) -> dict[str | None, Predictions]:
     """Return a model's predictions by set; None is a set that the file does not name."""
+    from paraconsist.data.logs.reading import read_logs
     from paraconsist.data.predictions import read_predictions
-    from paraconsist.logs.reading import read_logs
     from paraconsist.scoring.files import is_plain
     from paraconsist.scoring.wide import named_labels
 

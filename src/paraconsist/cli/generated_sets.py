@@ -129,10 +129,10 @@ def column_of(rows: LabelledSet, column: str | None) -> str:
 
 def load_judge(model: str, label_map: dict[str, str] | None) -> MutualEntailment:
     """Load an NLI model to judge pairs."""
+    from paraconsist.data.tasks import get_task
     from paraconsist.generation.entailment import MutualEntailment
     from paraconsist.generation.predicting import Predictor
     from paraconsist.models import load_model
-    from paraconsist.tasks import get_task
 
     nli = get_task("nli")
     with speaking_for("paraphrase", model="nli_model"):

@@ -54,7 +54,7 @@ def _bucket_sets() -> Table:
 
 
 def _tasks() -> Table:
-    from paraconsist.tasks import TASKS
+    from paraconsist.data.tasks import TASKS
 
     table = _table("Tasks", "name", "columns", "labels", "what is asked")
     for task in TASKS.values():

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paraconsist.data.tables import read_table
+from paraconsist.data.tasks import infer_task, input_id
 from paraconsist.errors import input_error, speaking_for
 from paraconsist.running.sources import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
-from paraconsist.tasks import infer_task, input_id
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, Perturbation
 from paraconsist.transforms.sheet import SheetWriter, even_space, read_sheet, render
 

@@ -57,8 +57,8 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """Say how many buckets, and how many paraphrases each, a wanted precision takes."""
+    from paraconsist.data.logs.format import asked_of
     from paraconsist.files import to_strict_json
-    from paraconsist.logs.format import asked_of
     from paraconsist.measures.planning import MEASURES
     from paraconsist.measures.planning import plan as plan_rows
     from paraconsist.scoring.columns import ColumnNames
@@ -107,8 +107,8 @@ def _rows(path: Path, asked: Any, columns: Any, set_name: str | None) -> Rows:
     """Return the pilot's rows."""
     from dataclasses import replace
 
+    from paraconsist.data.logs.reading import read_logs
     from paraconsist.data.predictions import read_predictions
-    from paraconsist.logs.reading import read_logs
     from paraconsist.scoring.columns import read_rows
     from paraconsist.scoring.unparsed import apply_policy
 

@@ -64,7 +64,7 @@ def report(
     Run folders bring their results along; files are scored as `paraconsist score` does it. The page loads nothing from
     anywhere, so it can be mailed. It holds the texts that it shows: mind their licence before passing it on.
     """
-    from paraconsist.logs.format import asked_of
+    from paraconsist.data.logs.format import asked_of
     from paraconsist.reporting.page.entries import FileOptions, load_entries
     from paraconsist.reporting.page.write import ReportOptions, write_report
     from paraconsist.scoring.columns import ColumnNames

@@ -98,10 +98,10 @@ def score(
     output_dir: Annotated[Path | None, typer.Option(help="Folder for --export.")] = None,
 ) -> None:
     """Score predictions made anywhere: accuracy, consistency, intervals, breakdowns."""
+    from paraconsist.data.logs.format import DEFAULT_FIELDS, asked_of
     from paraconsist.data.predictions import read_predictions
     from paraconsist.data.tables import read_table
     from paraconsist.files import to_strict_json
-    from paraconsist.logs.format import DEFAULT_FIELDS, asked_of
     from paraconsist.scoring.columns import ColumnNames
     from paraconsist.scoring.files import score_folder
     from paraconsist.scoring.score import ScoreOptions
@@ -143,7 +143,7 @@ def score(
     if output is not None:
         _write(output, results)
     if export is not None and output_dir is not None:
-        from paraconsist.logs.export import export_lm_eval
+        from paraconsist.data.logs.export import export_lm_eval
 
         for name in results:
             for file in export_lm_eval(output_dir, name, results[name], found[name], options.columns):
@@ -166,7 +166,7 @@ def _score_files(
     """Read tables or logs and score each; return both, by set."""
     from dataclasses import replace
 
-    from paraconsist.logs.reading import read_logs
+    from paraconsist.data.logs.reading import read_logs
     from paraconsist.scoring.score import score as score_predictions
     from paraconsist.scoring.wide import long_format, named_labels
 
@@ -199,7 +199,7 @@ def _score_files(
 
 
 def _columns_of_log(predictions: Predictions, strata: Sequence[str] | None) -> Any:
-    from paraconsist.logs.format import GOLD_CONFIDENCE
+    from paraconsist.data.logs.format import GOLD_CONFIDENCE
     from paraconsist.scoring.columns import ColumnNames
 
     has = GOLD_CONFIDENCE in predictions.table.column_names

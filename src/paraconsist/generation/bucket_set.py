@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paraconsist import __version__
+from paraconsist.data.tasks import Task, input_id
 from paraconsist.errors import input_error
 from paraconsist.generation.validation import Judgements, shown
-from paraconsist.tasks import Task, input_id
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
 from paraconsist.transforms.sheet import even_space, render
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from paraconsist.data.tasks import get_task
 from paraconsist.errors import input_error
 from paraconsist.generation.predicting import Predictor
 from paraconsist.models.labels import normalise_label
-from paraconsist.tasks import get_task
 
 
 def entailment_label(label_names: Sequence[str], label_map: dict[str, str] | None = None) -> int:

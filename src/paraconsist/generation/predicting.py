@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from paraconsist.data.tasks import Task, input_id
 from paraconsist.errors import input_error
-from paraconsist.tasks import Task, input_id
 
 if TYPE_CHECKING:
     from paraconsist.models import Classifier

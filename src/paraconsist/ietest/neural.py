@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import InputError, input_error
 from paraconsist.ietest.learners import Answers, Sample, SearchSpace, refuse_unknown
 from paraconsist.ietest.options import FUNCTION, ExperimentOptions
 from paraconsist.ietest.rows import SPLITS, Rows
 from paraconsist.running.multiprocess import LAUNCHER, variables
-from paraconsist.tasks import ModelInput, Task
 from paraconsist.training import TrainingOptions, options_from_preset
 
 _OWN = ("bow", "glove_bow", "bilstm")

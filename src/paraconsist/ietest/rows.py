@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.data.tasks import ModelInput, Task, Template, get_task, infer_task
 from paraconsist.errors import InputError, input_error
 from paraconsist.ietest.gold import check_labels, label_names, label_rows
 from paraconsist.ietest.options import FUNCTION, ExperimentOptions
 from paraconsist.ietest.sampling import unit_seed
 from paraconsist.ietest.splits import Split, read_splits
-from paraconsist.tasks import ModelInput, Task, get_task, infer_task
-from paraconsist.tasks.template import Template
 
 SPLITS = ("train", "validation", "test")
 #: Parts of the seed, one for each thing that is drawn before any sample.

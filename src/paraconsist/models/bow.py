@@ -17,9 +17,9 @@ from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import MultipleChoiceModelOutput, SequenceClassifierOutput
 
+from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.models.classifier import Prepared, encode_row, pad_sequences, require_rows
 from paraconsist.models.hashing import hash_ngrams
-from paraconsist.tasks import ModelInput, Task
 
 MODEL_TYPE = "paraconsist_bow"
 

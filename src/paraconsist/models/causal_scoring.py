@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from paraconsist.data.tasks import ModelInput
 from paraconsist.models.causal_engine import CausalEngine, PromptTokens
 from paraconsist.models.causal_pack import plan_packs
 from paraconsist.models.classifier import Prepared, TokenArray
 from paraconsist.models.prompted import PreparedPrompt, PromptedModel, PromptSettings, check_labels
-from paraconsist.tasks import ModelInput
 
 if TYPE_CHECKING:
     from paraconsist.running.batching import BatchPolicy, Shape

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from paraconsist.data.answers import Written
+from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import input_error
-from paraconsist.tasks import ModelInput, Task
-from paraconsist.tasks.prompts_answers import Written
 
 if TYPE_CHECKING:
     from paraconsist.running.batching import BatchPolicy, Shape

@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
+from paraconsist.data.answers import Written, parse_answer
+from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import input_error
 from paraconsist.models.causal_decoding import decode_greedily
 from paraconsist.models.causal_engine import tolerance_of
@@ -20,8 +22,6 @@ from paraconsist.models.classifier import Prepared, TokenArray, pad_sequences
 from paraconsist.models.generation_settings import GenerationSettings
 from paraconsist.models.prompted import PreparedPrompt, PromptedModel, PromptSettings
 from paraconsist.running.batching import BatchPolicy, Shape, plan_batches
-from paraconsist.tasks import ModelInput
-from paraconsist.tasks.prompts_answers import Written, parse_answer
 
 if TYPE_CHECKING:
     from paraconsist.models.language import LanguageModel

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.models.classifier import Prepared, encode_row, pad_sequences, require_rows
-from paraconsist.tasks import ModelInput, Task
 
 #: Tokenizers call "no limit" a number above this.
 _NO_LIMIT = 1_000_000

@@ -13,6 +13,7 @@ import torch
 import transformers
 from transformers.utils import logging as transformers_logging
 
+from paraconsist.data.tasks import Task
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.bow import BowClassifier
 from paraconsist.models.classifier import Classifier
@@ -21,7 +22,6 @@ from paraconsist.models.kinds import kind_of
 from paraconsist.models.own import OWN_MODELS, OwnModel, find_own_model
 from paraconsist.models.word_models import WordClassifier
 from paraconsist.models.words import VOCABULARY_FILE, Vocabulary
-from paraconsist.tasks import Task
 
 if TYPE_CHECKING:
     from paraconsist.models.prompted import PromptSettings

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from paraconsist.data.prompts import Prompt
+from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.classifier import Prepared, TokenArray, pad_sequences
-from paraconsist.tasks import ModelInput, Task
-from paraconsist.tasks.prompts import Prompt
 
 #: What a label's log-probability is divided by: nothing, its tokens, or its characters.
 NORMALIZE = ("none", "tokens", "characters")

@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from transformers.modeling_outputs import BaseModelOutput
 
+from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import input_error
 from paraconsist.models.classifier import Prepared
 from paraconsist.models.prompted import PreparedPrompt, PromptedModel, PromptSettings, check_labels
-from paraconsist.tasks import ModelInput
 
 
 class Seq2SeqScorer(PromptedModel):

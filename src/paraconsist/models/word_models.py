@@ -19,10 +19,10 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import MultipleChoiceModelOutput, SequenceClassifierOutput
 
+from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import input_error
 from paraconsist.models.classifier import Prepared, encode_row, pad_sequences, require_rows
 from paraconsist.models.words import Vocabulary
-from paraconsist.tasks import ModelInput, Task
 
 POOLINGS = ("max", "mean", "last")
 

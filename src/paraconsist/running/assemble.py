@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from paraconsist.data.answers import Written
 from paraconsist.data.predictions import KEY_COLUMNS
 from paraconsist.errors import InputError
 from paraconsist.running.sources import BucketSet
 from paraconsist.running.store import Result
-from paraconsist.tasks.prompts_answers import Written
 
 if TYPE_CHECKING:
     from paraconsist.models.labels import LabelMap

@@ -27,7 +27,7 @@ from paraconsist.running.sources import BucketSet
 from paraconsist.running.store import Store
 
 if TYPE_CHECKING:
-    from paraconsist.tasks import Task
+    from paraconsist.data.tasks import Task
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from paraconsist.data.prompt_templates import default_template, get_template
+from paraconsist.data.prompts import Example, Prompt, PromptTemplate, draw_examples, template_from_mapping
+from paraconsist.data.tasks import Task
 from paraconsist.errors import input_error
-from paraconsist.tasks import Task
-from paraconsist.tasks.prompts import Example, Prompt, PromptTemplate, template_from_mapping
-from paraconsist.tasks.prompts_catalogue import default_template, get_template
-from paraconsist.tasks.prompts_examples import draw_examples
 
 if TYPE_CHECKING:
     from paraconsist.models.prompted import PromptSettings

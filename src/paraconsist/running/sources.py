@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from paraconsist.data.predictions import KEY_COLUMNS
 from paraconsist.data.tables import read_table
+from paraconsist.data.tasks import Task, get_task, infer_task, input_id
 from paraconsist.errors import input_error
-from paraconsist.tasks import Task, get_task, infer_task, input_id
 
 _FILE_ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
 _ROLES_DEFAULT = "paraphrase"

@@ -20,8 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from paraconsist.data.answers import Written
 from paraconsist.errors import InputError, input_error
-from paraconsist.tasks.prompts_answers import Written
 
 try:
     import fcntl

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paraconsist.data.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions
+from paraconsist.data.tasks import get_task, input_id
 from paraconsist.errors import InputError, input_error
-from paraconsist.tasks import get_task, input_id
 
 _FUNCTION, _PARAMETER = "score", "training_file"
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
+    from paraconsist.data.tasks import ModelInput, Task
     from paraconsist.models import Classifier
-    from paraconsist.tasks import ModelInput, Task
 
 
 POOLINGS = ("auto", "first", "mean", "head")

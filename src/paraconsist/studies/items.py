@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.tables import read_table
+from paraconsist.data.tasks import Task
 from paraconsist.errors import input_error, speaking_for
-from paraconsist.tasks import Task
 from paraconsist.training.contexts import context_texts
 from paraconsist.training.data import Source, encode_examples, find_task
 from paraconsist.training.options import TrainingOptions

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from paraconsist.data.tables import read_table
+from paraconsist.data.tasks import Task, get_task
 from paraconsist.errors import InputError, input_error
-from paraconsist.tasks import Task, get_task
 from paraconsist.training.contexts import CONTEXT_COLUMNS
 from paraconsist.transforms.sheet import even_space, render
 

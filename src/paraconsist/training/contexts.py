@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from paraconsist.data.tasks import Task
 from paraconsist.errors import input_error
-from paraconsist.tasks import Task
 
 #: Task -> the columns that several of its items share; of the other tasks only equal items belong together.
 CONTEXT_COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(

@@ -8,6 +8,7 @@ from typing import Any
 
 import transformers
 
+from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.bow import BowClassifier, BowConfig
 from paraconsist.models.classifier import Classifier
@@ -15,7 +16,6 @@ from paraconsist.models.heads import HeadClassifier, longest_input
 from paraconsist.models.labels import resolve_label_map
 from paraconsist.models.loading import checked_max_length, load_head, load_model, open_configuration
 from paraconsist.models.own import OWN_MODELS, find_own_model
-from paraconsist.tasks import ModelInput, Task
 from paraconsist.training.options import TrainingOptions
 from paraconsist.training.word_start import new_word_model
 

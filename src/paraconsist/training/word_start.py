@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from paraconsist.data.tasks import ModelInput
 from paraconsist.models.own import OWN_MODELS
 from paraconsist.models.word_models import BilstmConfig, WordClassifier
 from paraconsist.models.words import Vocabulary, WordVectors, count_words, read_vectors
-from paraconsist.tasks import ModelInput
 from paraconsist.training.options import TrainingOptions
 
 

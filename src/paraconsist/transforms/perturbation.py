@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from paraconsist.tasks import Task
+from paraconsist.data.tasks import Task
 
 
 class LabelledRow(NamedTuple):

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from paraconsist.data.answers import Written
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.client import EndpointClient, Stopped
 from paraconsist.models.endpoint.journal import Answered, Journal
@@ -19,7 +20,6 @@ from paraconsist.models.endpoint.reading import served_model, tokens_used
 from paraconsist.models.endpoint.requests import Question
 from paraconsist.models.endpoint.settings import Asking
 from paraconsist.running.store import ShardWriter
-from paraconsist.tasks.prompts_answers import Written
 
 T = TypeVar("T")
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from paraconsist.data.answers import Written, parse_answer
 from paraconsist.models.endpoint.method import Method
 from paraconsist.models.endpoint.problems import Malformed
 from paraconsist.models.endpoint.reading import LabelScore, as_label, echoed_label, first_token, text_of
 from paraconsist.models.endpoint.requests import Question, request_body
 from paraconsist.models.endpoint.settings import Asking, EndpointSettings
-from paraconsist.tasks.prompts_answers import Written, parse_answer
 
 #: The parts of an input that are asked for: the written answer, the first token, each label behind the prompt.
 TEXT, FIRST = "text", "first"

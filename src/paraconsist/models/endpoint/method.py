@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.client import EndpointClient
 from paraconsist.models.endpoint.problems import GaveUp, Refused, refusal
 from paraconsist.models.endpoint.reading import LabelScore, echoed_label, first_token, text_of
 from paraconsist.models.endpoint.requests import Question, Wishes, question_of, request_body
 from paraconsist.models.endpoint.settings import Asking, EndpointSettings
-from paraconsist.tasks import get_task
 
 #: Most probable tokens to ask for: what hosted chats and vLLM allow, then what older completions allow.
 _TOPS = (20, 5)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from paraconsist.data.tasks import Task
 from paraconsist.models.endpoint.settings import Asking, EndpointSettings
-from paraconsist.tasks import Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from paraconsist.data.prompts import Prompt
 from paraconsist.errors import input_error
-from paraconsist.tasks.prompts import Prompt
 
 #: The two ways of asking: a text to go on with, or the turns of a chat.
 APIS = ("completions", "chat")

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from paraconsist.data.logs.format import DEFAULT_FIELDS, GOLD_CONFIDENCE, Asked
+from paraconsist.data.logs.reading import read_logs
 from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
-from paraconsist.logs.format import DEFAULT_FIELDS, GOLD_CONFIDENCE, Asked
-from paraconsist.logs.reading import read_logs
 from paraconsist.scoring.columns import ColumnNames
 from paraconsist.scoring.files import is_plain, score_folder
 from paraconsist.scoring.score import ScoreOptions, score

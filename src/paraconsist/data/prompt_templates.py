@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from paraconsist.data.prompts import PromptTemplate, shown_labels
+from paraconsist.data.tasks import Task
 from paraconsist.errors import input_error
-from paraconsist.tasks.prompts import PromptTemplate, shown_labels
-from paraconsist.tasks.task import Task
 
 _S24 = "Srikanth et al. 2024, Table 5 (restated): meant for 36 examples"
 _V23 = "Verma et al. 2023, appendix A.5: zero-shot, one token"
@@ -120,7 +120,7 @@ def default_template(task: Task, label_names: Sequence[str]) -> PromptTemplate:
 
     Examples
     --------
-    >>> from paraconsist.tasks import get_task
+    >>> from paraconsist.data.tasks import get_task
     >>> default_template(get_task("nli"), ["entailed", "not_entailed"]).name
     'v23-nli'
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from string import Formatter
 
+from paraconsist.data.tasks import Task, Template
 from paraconsist.errors import input_error
-from paraconsist.tasks.task import Task
-from paraconsist.tasks.template import Template
 
 
 def partial_task(task: Task, input_columns: Sequence[str] | None, *, function: str = "partial_task") -> Task:
@@ -32,7 +31,7 @@ def partial_task(task: Task, input_columns: Sequence[str] | None, *, function: s
 
     Examples
     --------
-    >>> from paraconsist.tasks import get_task
+    >>> from paraconsist.data.tasks import get_task
     >>> partial_task(get_task("defeasible_nli"), ["update"]).single
     Template(text='{update}', text_pair=None)
     """

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.logs.fields import Fields, value_of
+from paraconsist.data.logs.format import GOLD_CONFIDENCE, Asked
 from paraconsist.errors import input_error
-from paraconsist.logs.fields import Fields, value_of
-from paraconsist.logs.format import GOLD_CONFIDENCE, Asked
 
 _LONGEST = 80
 

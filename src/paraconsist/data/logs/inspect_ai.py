@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.logs.fields import Records
+from paraconsist.data.logs.format import Asked, Head, LogFormat, linked_columns, unique_ids
+from paraconsist.data.logs.verdicts import Judged, verdicts
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
-from paraconsist.logs.answers import Judged, verdicts
-from paraconsist.logs.fields import Records
-from paraconsist.logs.format import Asked, Head, LogFormat, linked_columns, unique_ids
 
 _ZSTD = 93
 _ATTACHMENT = "attachment://"

@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from paraconsist.data.logs.fields import Fields, Records, Table
+from paraconsist.data.logs.format import Asked, Head, LogFormat, linked_columns, unique_ids
+from paraconsist.data.logs.lm_eval_choices import multiple_choice
+from paraconsist.data.logs.verdicts import Judged, verdicts
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
-from paraconsist.logs.answers import Judged, verdicts
-from paraconsist.logs.fields import Fields, Records, Table
-from paraconsist.logs.format import Asked, Head, LogFormat, linked_columns, unique_ids
-from paraconsist.logs.lm_eval_choices import multiple_choice
 
 _KEYS = {"doc_id", "doc", "target", "filtered_resps"}
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[^_]*)")

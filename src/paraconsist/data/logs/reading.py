@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from paraconsist.data.logs.format import DEFAULT_FIELDS, Asked, Head, LogFormat
+from paraconsist.data.logs.inspect_ai import INSPECT
+from paraconsist.data.logs.lm_eval import LM_EVAL
+from paraconsist.data.logs.tables import PLAIN
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import InputError, input_error
-from paraconsist.logs.format import DEFAULT_FIELDS, Asked, Head, LogFormat
-from paraconsist.logs.inspect_ai import INSPECT
-from paraconsist.logs.lm_eval import LM_EVAL
-from paraconsist.logs.plain import PLAIN
 
 #: In the order in which they are asked whether a file is theirs.
 FORMATS: tuple[LogFormat, ...] = (INSPECT, LM_EVAL, PLAIN)

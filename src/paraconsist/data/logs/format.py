@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from paraconsist.data.logs.fields import Fields, value_of
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
-from paraconsist.logs.fields import Fields, value_of
 from paraconsist.scoring.columns import ColumnNames
 
 #: The column of the gold label's probability, where a log's choices differ from row to row.
@@ -20,7 +20,7 @@ GOLD_CONFIDENCE = "gold_confidence"
 
 @dataclass(frozen=True)
 class Asked:
-    """What the user said of a log. Fields are paths or expressions (`paraconsist.logs.fields`).
+    """What the user said of a log. Fields are paths or expressions (`paraconsist.data.logs.fields`).
 
     Attributes
     ----------

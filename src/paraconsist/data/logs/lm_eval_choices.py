@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from paraconsist.data.logs.fields import Fields
+from paraconsist.data.logs.verdicts import Judged
 from paraconsist.errors import input_error
-from paraconsist.logs.answers import Judged
-from paraconsist.logs.fields import Fields
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from paraconsist.data.logs.fields import Table, is_expression, value_of
+from paraconsist.data.logs.format import DEFAULT_FIELDS, Asked, Head, LogFormat, unique_ids
 from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.errors import input_error
-from paraconsist.logs.fields import Table, is_expression, value_of
-from paraconsist.logs.format import DEFAULT_FIELDS, Asked, Head, LogFormat, unique_ids
 
 _ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl", ".json")
 _MODEL_COLUMNS = ("model", "model_name")

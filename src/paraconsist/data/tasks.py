@@ -1,0 +1,384 @@
+"""The tasks that paraconsist knows, by name and by the columns they need.
+
+The identity of an input: the same text under the same task has the same id, wherever it stands.
+
+A task: its input columns, its labels, and how a row becomes what a classifier reads.
+
+A template turns the text columns of a row into what a classifier reads: one text, or a pair.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from string import Formatter
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from paraconsist.errors import input_error
+
+
+@dataclass(frozen=True)
+class Task:
+    """One kind of classification problem.
+
+    Parameters
+    ----------
+    name, description
+        The name that data sets declare, and one sentence for people.
+    columns
+        The input columns, in the order in which they enter an `input_id`.
+    label_names
+        The default labels, in class order. A data set's own `ClassLabel` names win (two-way NLI, for one).
+    single
+        The template for sequence classifiers.
+    choices
+        One template per label where the task can be put as multiple choice, else empty.
+    """
+
+    name: str
+    description: str
+    columns: tuple[str, ...]
+    label_names: tuple[str, ...]
+    single: Template
+    choices: tuple[Template, ...] = ()
+
+    def __post_init__(self) -> None:
+        unknown = set().union(*(t.columns for t in (self.single, *self.choices))) - set(self.columns)
+        if unknown:
+            raise ValueError(f"templates of task {self.name!r} name columns it does not have: {sorted(unknown)}")
+        if self.choices and len(self.choices) != len(self.label_names):
+            raise ValueError(f"task {self.name!r} needs one choice template per label")
+
+    def values(self, row: Mapping[str, Any]) -> dict[str, str]:
+        """Return the task's input columns of `row`, checked to be text.
+
+        Raises
+        ------
+        InputError
+            If a column is missing or holds anything but a string; the message names column and example.
+        """
+        values: dict[str, str] = {}
+        for column in self.columns:
+            if column not in row:
+                raise input_error(
+                    f"task {self.name}",
+                    column,
+                    "be a column of the data",
+                    got=sorted(str(name) for name in row),
+                    row=_row_name(row),
+                    remedy=f"The task reads {', '.join(self.columns)}: rename columns, or name another task.",
+                )
+            value = row[column]
+            if not isinstance(value, str):
+                raise input_error(
+                    f"task {self.name}",
+                    column,
+                    "be text",
+                    got=value,
+                    row=_row_name(row),
+                    remedy="Fill the text in or drop the row before running (an empty string is allowed).",
+                )
+            values[column] = value
+        return values
+
+    def encode(self, row: Mapping[str, Any]) -> ModelInput:
+        """Return the text and text pair that a sequence classifier reads for `row`.
+
+        Raises
+        ------
+        InputError
+            If an input column is missing or is not text.
+        """
+        return self.single.render(self.values(row))
+
+    def encode_choices(self, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
+        """Return one text pair per label for a multiple-choice model, in the order of `label_names`.
+
+        Raises
+        ------
+        InputError
+            If the task cannot be put as multiple choice, or an input column is missing or is not text.
+        """
+        if not self.choices:
+            raise input_error(
+                "encode_choices",
+                "task",
+                "be one that can be put as multiple choice",
+                got=self.name,
+                remedy="Use a model with a sequence-classification head for this task.",
+            )
+        values = self.values(row)
+        return tuple(template.render(values) for template in self.choices)
+
+    @property
+    def template_hash(self) -> str:
+        """16 hex digits that change with any pattern, so that stored predictions are not reused after it."""
+        digest = hashlib.blake2b(digest_size=8)
+        for template in (self.single, *self.choices):
+            digest.update(repr((template.text, template.text_pair)).encode("utf-8"))
+        return digest.hexdigest()
+
+
+def _row_name(row: Mapping[str, Any]) -> str | None:
+    example_id = row.get("example_id")
+    return None if example_id is None else str(example_id)
+
+
+class ModelInput(NamedTuple):
+    """What a model reads for one row (or for one choice of a row): a text, or a text pair."""
+
+    text: str
+    text_pair: str | None
+
+
+@cache
+def _parse(pattern: str) -> tuple[tuple[str, str | None], ...]:
+    """Split a pattern into (literal, column) pieces; only plain ``{column}`` fields are allowed."""
+    pieces: list[tuple[str, str | None]] = []
+    for literal, column, format_spec, conversion in Formatter().parse(pattern):
+        if column is not None and (format_spec or conversion or not column.isidentifier()):
+            raise ValueError(f"a template has plain {{column}} fields only; got {pattern!r}")
+        pieces.append((literal, column))
+    return tuple(pieces)
+
+
+def _render(pattern: str, values: Mapping[str, str]) -> str:
+    """Fill `pattern`; where a column's text is empty, the space that would join it is left out as well."""
+    rendered = ""
+    drop_space = False  # an empty text opened the result: the space after it joins nothing
+    for literal, column in _parse(pattern):
+        rendered += literal.removeprefix(" ") if drop_space else literal
+        drop_space = False
+        if column is None:
+            continue
+        value = values[column]
+        if value:
+            rendered += value
+        elif rendered.endswith(" ") and literal:
+            rendered = rendered[:-1]
+        else:
+            drop_space = rendered == ""
+    return rendered
+
+
+@dataclass(frozen=True)
+class Template:
+    """How the text columns of a task are put together.
+
+    Parameters
+    ----------
+    text, text_pair
+        `str.format` patterns with plain ``{column}`` fields. `text_pair` is None for a single text.
+
+    Examples
+    --------
+    >>> Template("{premise} {hypothesis}", "{update}").render(
+    ...     {"premise": "", "hypothesis": "It is rude to whisper.", "update": "A baby sleeps nearby."}
+    ... )
+    ModelInput(text='It is rude to whisper.', text_pair='A baby sleeps nearby.')
+    """
+
+    text: str
+    text_pair: str | None
+
+    def render(self, values: Mapping[str, str]) -> ModelInput:
+        """Fill both patterns with `values` (column -> text).
+
+        Where a column is empty the space that would join it to its neighbour is left out, so that an empty
+        premise gives no leading space.
+        """
+        pair = None if self.text_pair is None else _render(self.text_pair, values)
+        return ModelInput(_render(self.text, values), pair)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that the patterns name."""
+        patterns = [self.text] if self.text_pair is None else [self.text, self.text_pair]
+        return frozenset(column for p in patterns for _, column in _parse(p) if column is not None)
+
+
+_DEFEASIBLE_NLI = Task(
+    name="defeasible_nli",
+    description="Does an update weaken or strengthen a hypothesis, given a premise?",
+    columns=("premise", "hypothesis", "update"),
+    label_names=("weakener", "strengthener"),
+    single=Template("{premise} {hypothesis}", "{update}"),
+)
+
+_ABDUCTIVE_NLI = Task(
+    name="abductive_nli",
+    description="Which of two hypotheses better explains what happened between two observations?",
+    columns=("observation_1", "observation_2", "hypothesis_1", "hypothesis_2"),
+    label_names=("hypothesis_1", "hypothesis_2"),
+    single=Template("{observation_1} {observation_2}", "{hypothesis_1} {hypothesis_2}"),
+    choices=(
+        Template("{observation_1} {hypothesis_1}", "{observation_2}"),
+        Template("{observation_1} {hypothesis_2}", "{observation_2}"),
+    ),
+)
+
+_NLI = Task(
+    name="nli",
+    description="Does a premise entail a hypothesis, contradict it, or neither?",
+    columns=("premise", "hypothesis"),
+    label_names=("entailment", "neutral", "contradiction"),
+    single=Template("{premise}", "{hypothesis}"),
+)
+
+_PARAPHRASE_IDENTIFICATION = Task(
+    name="paraphrase_identification",
+    description="Do two sentences mean the same?",
+    columns=("sentence_1", "sentence_2"),
+    label_names=("not_paraphrase", "paraphrase"),
+    single=Template("{sentence_1}", "{sentence_2}"),
+)
+
+_YES_NO_QA = Task(
+    name="yes_no_qa",
+    description="Is the answer to a question, given a passage, no or yes?",
+    columns=("question", "passage"),
+    label_names=("no", "yes"),
+    single=Template("{question}", "{passage}"),
+)
+
+_WORD_IN_CONTEXT = Task(
+    name="word_in_context",
+    description="Is a word used in the same sense in two sentences?",
+    columns=("sentence_1", "sentence_2", "word"),
+    label_names=("different_sense", "same_sense"),
+    single=Template("{word}: {sentence_1}", "{sentence_2}"),
+)
+
+_SENTIMENT = Task(
+    name="sentiment",
+    description="Is a text negative or positive about what it speaks of?",
+    columns=("text",),
+    label_names=("negative", "positive"),
+    single=Template("{text}", None),
+)
+
+_TOPIC = Task(
+    name="topic",
+    description="What kind of news is a text: world, sports, business, or science and technology?",
+    columns=("text",),
+    label_names=("world", "sports", "business", "sci_tech"),
+    single=Template("{text}", None),
+)
+
+TASKS: Mapping[str, Task] = MappingProxyType(
+    {
+        task.name: task
+        for task in (
+            _DEFEASIBLE_NLI,
+            _ABDUCTIVE_NLI,
+            _NLI,
+            _PARAPHRASE_IDENTIFICATION,
+            _YES_NO_QA,
+            _WORD_IN_CONTEXT,
+            _SENTIMENT,
+            _TOPIC,
+        )
+    }
+)
+
+
+def get_task(name: str) -> Task:
+    """Return the task called `name`.
+
+    Raises
+    ------
+    InputError
+        If there is no such task.
+
+    Examples
+    --------
+    >>> get_task("defeasible_nli").label_names
+    ('weakener', 'strengthener')
+    """
+    task = TASKS.get(name)
+    if task is None:
+        raise input_error("get_task", "name", f"be one of {', '.join(TASKS)}", got=name)
+    return task
+
+
+def infer_task(columns: Iterable[str]) -> Task:
+    """Return the task whose input columns are all there; the one with the most columns wins.
+
+    Raises
+    ------
+    InputError
+        If the columns of no task are all there, or those of several tasks that have as many columns
+        (`sentiment` and `topic` read the same one).
+
+    Examples
+    --------
+    >>> infer_task(["example_id", "premise", "hypothesis", "update", "label"]).name
+    'defeasible_nli'
+    """
+    present = list(columns)
+    fitting = [task for task in TASKS.values() if set(task.columns) <= set(present)]
+    if not fitting:
+        needed = "; ".join(f"{task.name}: {', '.join(task.columns)}" for task in TASKS.values())
+        raise input_error(
+            "infer_task",
+            "columns",
+            "hold all input columns of one task",
+            got=present,
+            remedy=f"Name the task, or rename columns. The tasks read: {needed}.",
+        )
+    most = max(len(task.columns) for task in fitting)
+    best = [task for task in fitting if len(task.columns) == most]
+    if len(best) > 1:
+        raise input_error(
+            "infer_task",
+            "columns",
+            "fit one task only",
+            got=present,
+            remedy=f"They fit {' and '.join(task.name for task in best)}: name the task.",
+        )
+    return best[0]
+
+
+def input_id(task: Task | str, row: Mapping[str, Any]) -> str:
+    """Return 32 hex digits that name the task and the input texts of `row`, and nothing else.
+
+    Two rows have the same id exactly when task, column names and texts are the same (up to chance collisions
+    of a 128-bit hash), so that a model's answer is computed once for all rows, buckets and configs that share
+    it. Each part enters with its length, so that moving text from one column to the next changes the id.
+
+    Parameters
+    ----------
+    task
+        A task or its name.
+    row
+        Column -> value; columns that are no input of the task are ignored.
+
+    Raises
+    ------
+    InputError
+        If the task is unknown, or an input column is missing or is not text.
+
+    Examples
+    --------
+    >>> a = input_id("nli", {"premise": "It rains.", "hypothesis": "It is wet.", "label": 0})
+    >>> a == input_id("nli", {"premise": "It rains.", "hypothesis": "It is wet.", "label": 1})
+    True
+    >>> len(a)
+    32
+    """
+    task = get_task(task) if isinstance(task, str) else task
+    digest = hashlib.blake2b(digest_size=16)
+    _update(digest, task.name)
+    for column, value in task.values(row).items():
+        _update(digest, column)
+        _update(digest, value)
+    return digest.hexdigest()
+
+
+def _update(digest: hashlib.blake2b, part: str) -> None:
+    data = part.encode("utf-8", errors="surrogatepass")
+    digest.update(len(data).to_bytes(8, "big"))
+    digest.update(data)
