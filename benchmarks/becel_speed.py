@@ -21,12 +21,12 @@ import torch
 from runner_speed import make_model
 from transformers import pipeline
 
+from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
+from paraconsist.data.selection import expand_specs
+from paraconsist.data.store import Store
 from paraconsist.models import load_model
-from paraconsist.running.batching import BatchPolicy
+from paraconsist.models.batching import BatchPolicy
 from paraconsist.running.loop import compute, start_accelerator
-from paraconsist.running.selection import expand_specs
-from paraconsist.running.sources import BucketSet, load_bucket_set
-from paraconsist.running.store import Store
 
 
 def distinct_inputs(rows: BucketSet) -> list[dict[str, str]]:

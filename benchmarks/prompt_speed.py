@@ -32,14 +32,14 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from paraconsist.models.causal_prefix import compute_prefix
-from paraconsist.models.causal_scoring import CausalScorer
+from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
+from paraconsist.data.store import Store
+from paraconsist.models.batching import BatchPolicy
+from paraconsist.models.prefix_sharing import compute_prefix
 from paraconsist.models.prompted import PromptSettings
-from paraconsist.running.batching import BatchPolicy
+from paraconsist.models.scoring import CausalScorer
 from paraconsist.running.loop import compute, start_accelerator
 from paraconsist.running.prompting import PromptOptions, load_pools, make_prompt
-from paraconsist.running.sources import BucketSet, load_bucket_set
-from paraconsist.running.store import Store
 
 WAYS = ("packed", "a cache for each row", "whole prompts")
 _N_ROWS_MEMORY = 16

@@ -24,11 +24,11 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
+from paraconsist.data.bucket_sets import load_bucket_set
+from paraconsist.data.store import Store
 from paraconsist.models import load_model
-from paraconsist.running.batching import BatchPolicy
+from paraconsist.models.batching import BatchPolicy
 from paraconsist.running.loop import compute, start_accelerator
-from paraconsist.running.sources import load_bucket_set
-from paraconsist.running.store import Store
 
 
 def make_model(folder: Path, labels: tuple[str, ...]) -> Path:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.models import load_model
 from paraconsist.running.run import RunOptions, run
-from paraconsist.running.sources import load_bucket_set
 
 
 def main(model: str, dataset: str, output: Path, device: str | None = None) -> None:

@@ -12,10 +12,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.predictions import read_predictions
 from paraconsist.models import load_model
 from paraconsist.running.run import RunOptions, run
-from paraconsist.running.sources import load_bucket_set
 from paraconsist.scoring.score import ScoreOptions, score
 
 

@@ -11,8 +11,8 @@ import signal
 import sys
 
 from paraconsist.cli import main
+from paraconsist.data import store
 from paraconsist.errors import InputError
-from paraconsist.running import store
 
 point, number, rank = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 sys.argv[1:4] = []

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paraconsist.running.batching import BatchPolicy, Shape, deal, padding_share, plan_batches
+from paraconsist.models.batching import BatchPolicy, Shape, deal, padding_share, plan_batches
 
 SHAPES = st.lists(
     st.tuples(st.integers(1, 200), st.sampled_from([1, 2])).map(

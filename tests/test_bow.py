@@ -16,9 +16,15 @@ from hypothesis import strategies as st
 from paraconsist.data.tasks import ModelInput, get_task
 from paraconsist.errors import InputError
 from paraconsist.models import load_model, resolve_label_map
-from paraconsist.models.bow import BowClassifier, BowConfig, BowForMultipleChoice, BowForSequenceClassification
+from paraconsist.models.bow import (
+    BowClassifier,
+    BowConfig,
+    BowForMultipleChoice,
+    BowForSequenceClassification,
+    hash_ngrams,
+    split_words,
+)
 from paraconsist.models.classifier import Classifier
-from paraconsist.models.hashing import hash_ngrams, split_words
 
 DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")
 M64 = 2**64 - 1
@@ -61,7 +67,7 @@ def test_hashing_is_the_same_in_every_process_and_version():
     features, lengths = hash_ngrams(["The dog barks.", ""], max_n=2, n_buckets=2**18, salt="text")
     assert lengths.tolist() == [7, 0]
     code = (
-        "from paraconsist.models.hashing import hash_ngrams;"
+        "from paraconsist.models.bow import hash_ngrams;"
         "print(hash_ngrams(['The dog barks.', ''], max_n=2, n_buckets=2**18, salt='text')[0].tolist())"
     )
     command = [sys.executable, "-c", code]

@@ -75,8 +75,8 @@ def assert_same(found, expected) -> None:
 def test_probabilities_are_those_of_the_label_words_after_each_prompt(place, undisturbed):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    from paraconsist.data.bucket_sets import load_bucket_set
     from paraconsist.running.prompting import PromptOptions, load_pools, make_prompt
-    from paraconsist.running.sources import load_bucket_set
 
     rows = load_bucket_set(str(place / "set.jsonl"))
     options = PromptOptions(shots=4, examples=[str(place / "solved.jsonl")])

@@ -18,11 +18,10 @@ from paraconsist.data.prompt_templates import TEMPLATES
 from paraconsist.data.prompts import Example, Prompt
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.models.causal_pack import Pack, plan_packs
-from paraconsist.models.causal_prefix import compute_prefix
-from paraconsist.models.generation import CausalWriter, Seq2SeqWriter, generate
-from paraconsist.models.generation_settings import GenerationSettings
-from paraconsist.models.language import LanguageModel, prompted
+from paraconsist.models.generation import CausalWriter, GenerationSettings, Seq2SeqWriter, generate
+from paraconsist.models.loading import prompted
+from paraconsist.models.prefix_sharing import Pack, compute_prefix, plan_packs
+from paraconsist.models.pretrained import LanguageModel
 from paraconsist.models.prompted import PromptSettings
 
 TASK = get_task("defeasible_nli")

@@ -15,11 +15,9 @@ import pytest
 from faulty_server import KEY, FaultyServer, ToyBrain, at_random, first
 
 from paraconsist.errors import InputError
-from paraconsist.models.endpoint.client import EndpointClient
+from paraconsist.models.endpoint.client import EndpointClient, Key, backoff, find_key, retry_after
 from paraconsist.models.endpoint.journal import Journal
-from paraconsist.models.endpoint.keys import Key, find_key
-from paraconsist.models.endpoint.reading import text_of
-from paraconsist.models.endpoint.retrying import backoff, retry_after
+from paraconsist.models.endpoint.protocol import text_of
 from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
 
 
@@ -244,8 +242,8 @@ def test_asking_an_endpoint_needs_neither_torch_nor_transformers():
 
 
 def test_texts_of_an_endpoint(tmp_path):
-    from paraconsist.models.endpoint.texts import write_texts
-    from paraconsist.models.generation_settings import GenerationSettings
+    from paraconsist.models.endpoint.generation import write_texts
+    from paraconsist.models.generation import GenerationSettings
 
     sampling = GenerationSettings(n=2, temperature=0.7, max_new_tokens=2, seed=5)
     prompts = ["Rephrase: it rains.", "Rephrase: it snows."]

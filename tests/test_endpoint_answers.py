@@ -12,13 +12,20 @@ from paraconsist.data.answers import Written
 from paraconsist.data.prompt_templates import TEMPLATES
 from paraconsist.data.prompts import Prompt, PromptTemplate
 from paraconsist.errors import InputError
-from paraconsist.models.endpoint.accounting import add_up
 from paraconsist.models.endpoint.client import EndpointClient
-from paraconsist.models.endpoint.journal import Answered, Journal
-from paraconsist.models.endpoint.labels import result_of, wanted_parts
-from paraconsist.models.endpoint.method import Method, find_method, method_key
-from paraconsist.models.endpoint.reading import TokenUse, as_label, echoed_label, first_token, text_of, tokens_used
-from paraconsist.models.endpoint.requests import Question, Wishes, request_body
+from paraconsist.models.endpoint.journal import Answered, Journal, add_up
+from paraconsist.models.endpoint.label_scoring import Method, find_method, method_key, result_of, wanted_parts
+from paraconsist.models.endpoint.protocol import (
+    Question,
+    TokenUse,
+    Wishes,
+    as_label,
+    echoed_label,
+    first_token,
+    request_body,
+    text_of,
+    tokens_used,
+)
 from paraconsist.models.endpoint.settings import Asking, EndpointSettings
 
 DELTA = Prompt(TEMPLATES["s24-delta"])

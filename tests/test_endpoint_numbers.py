@@ -81,10 +81,11 @@ def language_model(place):
 def test_probabilities_are_those_of_the_model_itself(place, tmp_path, language_model, template, offered):
     import torch
 
-    from paraconsist.models.language import load_language_model, prompted
+    from paraconsist.data.bucket_sets import load_bucket_set
+    from paraconsist.models.loading import prompted
+    from paraconsist.models.pretrained import load_language_model
     from paraconsist.models.prompted import PromptSettings
     from paraconsist.running.prompting import PromptOptions, make_prompt
-    from paraconsist.running.sources import load_bucket_set
 
     write_set(tmp_path / "set.jsonl", 9)
     template = None if template is None else str(place / template)
@@ -196,13 +197,14 @@ def transformers_serve(folder: Path) -> Iterator[str]:
 
 
 def test_transformers_serve_answers_as_the_model_does(place, tmp_path, language_model):
+    from paraconsist.data.bucket_sets import load_bucket_set
     from paraconsist.generation.remote import EndpointGenerator
     from paraconsist.generation.settings import GeneratorSettings
     from paraconsist.models.endpoint.settings import EndpointSettings
-    from paraconsist.models.language import load_language_model, prompted
+    from paraconsist.models.loading import prompted
+    from paraconsist.models.pretrained import load_language_model
     from paraconsist.models.prompted import PromptSettings
     from paraconsist.running.prompting import PromptOptions, make_prompt
-    from paraconsist.running.sources import load_bucket_set
 
     data = write_set(tmp_path / "set.jsonl", 7)
     options = {"model": language_model, "template": place / "written.yaml", "max_tokens": 6}

@@ -114,7 +114,7 @@ def test_own_measure(predictions: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_own_dataset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from paraconsist.running.sources import load_bucket_set
+    from paraconsist.data.bucket_sets import load_bucket_set
 
     example("own_dataset").main(tmp_path / "my_set")
     assert "9 rows, 3 buckets" in capsys.readouterr().out

@@ -15,7 +15,7 @@ from paraconsist.errors import InputError
 from paraconsist.models import load_model, resolve_label_map
 from paraconsist.models.classifier import Classifier
 from paraconsist.models.heads import longest_input
-from paraconsist.models.loading import weights_hash
+from paraconsist.models.pretrained import weights_hash
 
 DEFEASIBLE, ABDUCTIVE, NLI = (get_task(name) for name in ("defeasible_nli", "abductive_nli", "nli"))
 ROWS = [

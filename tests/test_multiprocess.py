@@ -52,7 +52,7 @@ def test_a_worker_ends_with_its_launcher(moment):
 
 def test_one_process_is_left_alone(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    from paraconsist.running import multiprocess
+    from paraconsist.running import processes as multiprocess
 
     multiprocess.end_with_launcher()
     assert not any(t.name == multiprocess._THREAD for t in multiprocess.threading.enumerate())

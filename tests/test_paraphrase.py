@@ -208,7 +208,7 @@ def test_diverse_groups_choose_what_the_definition_says(kind):
     """Against a plain loop: greedy search in groups, a token costs the penalty for each earlier group that chose it."""
     import torch
 
-    from paraconsist.models.language import LanguageModel
+    from paraconsist.models.pretrained import LanguageModel
 
     tokenizer = byte_tokenizer()
     module = tiny_language_model(kind, tokenizer, seed=1, scale=3.0)

@@ -8,7 +8,7 @@ import json
 import pytest
 from paraphrase_for_tests import fill, write_places
 
-from paraconsist.running.sources import load_bucket_set
+from paraconsist.data.bucket_sets import load_bucket_set
 
 
 @pytest.fixture(scope="module")

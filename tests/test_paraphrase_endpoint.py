@@ -17,11 +17,11 @@ from faulty_server import KEY, FaultyServer, at_random
 from models_for_tests import tiny_encoder
 from perturb_for_tests import write_csv
 
+from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
 from paraconsist.generation.remote import EndpointGenerator, without_beams
 from paraconsist.generation.settings import GeneratorSettings, preset
 from paraconsist.models.endpoint.settings import EndpointSettings
-from paraconsist.running.sources import load_bucket_set
 
 ROWS = [
     ("A girl reads.", "A girl is awake.", "entailment"),

@@ -8,11 +8,11 @@ import pytest
 from paraphrase_for_tests import fill
 from perturb_for_tests import NLI_ROWS, labelled, write_csv
 
+from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
 from paraconsist.generation.agreement import cohen_kappa, fleiss_kappa
 from paraconsist.generation.bucket_set import GeneratedSet, keep_valid, write_generated
 from paraconsist.generation.validation import read_judgements, write_sheet
-from paraconsist.running.sources import load_bucket_set
 
 # Agreement
 

@@ -16,9 +16,9 @@ from perturb_for_tests import NLI_ROWS, write_csv
 
 from paraconsist.cli.perturb import perturb
 from paraconsist.cli.perturbed_files import load_labelled
+from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.running.sources import load_bucket_set
 
 
 @pytest.fixture

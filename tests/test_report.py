@@ -22,6 +22,7 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
 from paraconsist.cli.app import main
+from paraconsist.data.bucket_sets import bucket_set_from_table
 from paraconsist.data.predictions import read_predictions
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
@@ -32,8 +33,7 @@ from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.reporting.page import ReportOptions, load_entries, write, write_report
 from paraconsist.reporting.page.browser import script_json
 from paraconsist.reporting.page.entries import FileOptions
-from paraconsist.running.assemble import texts_table
-from paraconsist.running.sources import bucket_set_from_table
+from paraconsist.running.outputs import texts_table
 from paraconsist.scoring.columns import ColumnNames
 from paraconsist.scoring.score import ScoreOptions
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from paraconsist.data.selection import assign_models, expand_specs, matches, parse_limits
 from paraconsist.dataset_builders import builder_class
 from paraconsist.errors import InputError
-from paraconsist.running.selection import assign_models, expand_specs, matches, parse_limits
 
 
 def test_all_of_becel_is_the_papers_nineteen_cases():

@@ -14,8 +14,8 @@ from models_for_tests import WORDS, tiny_encoder
 from rows_for_tests import easy_rows, write_csv
 
 from paraconsist.cli.app import main
+from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
-from paraconsist.running.sources import load_bucket_set
 from paraconsist.studies.aflite import PRESETS, AfliteOptions, aflite
 from paraconsist.studies.logistic import fit_logistic
 from paraconsist.studies.sampling import round_robin, sample_by_difficulty

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
-from paraconsist.running.sources import load_bucket_set
 
 ROW = {"bucket_id": "b", "premise": "It rains.", "hypothesis": "It is wet.", "update": "It stopped.", "label": 1}
 

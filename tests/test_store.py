@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from paraconsist.data.store import ShardWriter, Store, store_key
 from paraconsist.errors import InputError
-from paraconsist.running.store import ShardWriter, Store, store_key
 
 IDENTITY = {"model": {"weights_hash": "a"}, "task": "nli", "template_hash": "t"}
 

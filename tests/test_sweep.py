@@ -17,13 +17,13 @@ from test_artifacts import bucket_rows, call, refused
 
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
+from paraconsist.models.training.contexts import context_keys
+from paraconsist.models.training.data import Examples
+from paraconsist.models.training.sampling import sample_share
 from paraconsist.studies.grid import Cell, SweepOptions, cells_of
 from paraconsist.studies.pool import alone
 from paraconsist.studies.summary import difference_over_seeds, summarise, trend
 from paraconsist.studies.sweep import sweep
-from paraconsist.training.contexts import context_keys
-from paraconsist.training.data import Examples
-from paraconsist.training.sampling import sample_share
 
 
 def examples(sizes: list[int], labels: list[int] | None = None) -> Examples:

@@ -11,7 +11,7 @@ from rows_for_tests import easy_rows, write_csv
 
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.training import PRESETS, TrainingOptions, options_from_preset, train
+from paraconsist.models.training import PRESETS, TrainingOptions, options_from_preset, train
 
 DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")
 

@@ -15,7 +15,7 @@ from paraconsist.cli.app import main
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.models import load_model
-from paraconsist.training import TrainingOptions, options_from_preset, train, train_seeds
+from paraconsist.models.training import TrainingOptions, options_from_preset, train, train_seeds
 
 DEFEASIBLE = get_task("defeasible_nli")
 

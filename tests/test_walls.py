@@ -22,7 +22,7 @@ FORBIDDEN = {
     "paraconsist.registry": PLATFORM,
     "paraconsist.models": PLATFORM - {"pyarrow"},
     "paraconsist.models.labels": PLATFORM,
-    "paraconsist.training.presets": PLATFORM | {"numpy", "scipy"},
+    "paraconsist.models.training.presets": PLATFORM | {"numpy", "scipy"},
     "paraconsist.scoring.files": PLATFORM - {"pyarrow"},
     "paraconsist.data.logs.reading": PLATFORM - {"pyarrow"},
     "paraconsist.hub.spaces": PLATFORM | {"numpy", "scipy"},

@@ -19,12 +19,12 @@ from paraconsist.data.predictions import read_predictions
 from paraconsist.data.tasks import ModelInput, get_task
 from paraconsist.errors import InputError
 from paraconsist.models import load_model
+from paraconsist.models.baselines import OWN_MODELS
 from paraconsist.models.classifier import Classifier
-from paraconsist.models.own import OWN_MODELS
+from paraconsist.models.training import TrainingOptions, options_from_preset, train
+from paraconsist.models.training.options import WORD_MODELS
+from paraconsist.models.vocabulary import VOCABULARY_FILE, Vocabulary, read_vectors, split_text
 from paraconsist.models.word_models import POOLINGS, WordClassifier
-from paraconsist.models.words import VOCABULARY_FILE, Vocabulary, read_vectors, split_text
-from paraconsist.training import TrainingOptions, options_from_preset, train
-from paraconsist.training.options import WORD_MODELS
 
 DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")
 LABELS = DEFEASIBLE.label_names

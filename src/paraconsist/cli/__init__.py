@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paraconsist.running.multiprocess import end_with_launcher
+from paraconsist.running.processes import end_with_launcher
 
 
 def main() -> None:

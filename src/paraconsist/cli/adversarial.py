@@ -44,7 +44,7 @@ def adversarial(
     from paraconsist.cli.run import quiet_libraries
 
     quiet_libraries()
-    from paraconsist.running.selection import expand_specs
+    from paraconsist.data.selection import expand_specs
     from paraconsist.studies.adversarial import AdversarialOptions
     from paraconsist.studies.adversarial import adversarial as study
 

@@ -31,9 +31,9 @@ def _train(model: Path) -> None:
 
     typer.echo("Training the bag-of-words baseline on the sample set ...")
     quiet_libraries()
-    from paraconsist.training import options_from_preset
-    from paraconsist.training.folder import TrainingFolder
-    from paraconsist.training.trainer import train
+    from paraconsist.models.training import options_from_preset
+    from paraconsist.models.training.folder import TrainingFolder
+    from paraconsist.models.training.trainer import train
 
     options = options_from_preset(
         "bow", output=model, dataset="sample:defeasible_nli_train", epochs=20.0, device="cpu", resume=True

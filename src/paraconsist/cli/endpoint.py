@@ -10,12 +10,12 @@ import typer
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
-    from paraconsist.models.endpoint.accounting import Usage
+    from paraconsist.data.bucket_sets import BucketSet
+    from paraconsist.models.endpoint.journal import Usage
     from paraconsist.models.endpoint.settings import EndpointSettings
     from paraconsist.running.endpoint import EndpointReport
     from paraconsist.running.prompting import AskOptions, Pool
     from paraconsist.running.run import RunOptions
-    from paraconsist.running.sources import BucketSet
 
 
 _PANEL = "Models behind an endpoint"

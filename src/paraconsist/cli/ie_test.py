@@ -157,7 +157,7 @@ def ie_test(
 def _train(options: ExperimentOptions, *, only_plan: bool, quiet: bool) -> Path | None:
     """Run the experiment, or only say what it takes."""
     from paraconsist.ietest.experiment import plan, prepare, run_experiment
-    from paraconsist.running.multiprocess import end_with_launcher, is_main
+    from paraconsist.running.processes import end_with_launcher, is_main
 
     end_with_launcher()
     talks = is_main()

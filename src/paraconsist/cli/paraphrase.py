@@ -240,10 +240,10 @@ def _measure(
     bleurt: str | None,
     parser: str | None,
 ) -> ParaphraseDiversityResult:
+    from paraconsist.data.bucket_sets import load_bucket_set
     from paraconsist.generation.embedding import load_encoder
     from paraconsist.generation.scorers import load_bleurt, load_parser
     from paraconsist.generation.surface_form import COLUMNS, measure_pairs, pairs_of
-    from paraconsist.running.sources import load_bucket_set
 
     with speaking_for("paraphrase"):
         found = load_bucket_set(data, task=task, split=split, data_dir=None if data_dir is None else str(data_dir))

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from paraconsist.data.bucket_sets import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import infer_task, input_id
 from paraconsist.errors import input_error, speaking_for
-from paraconsist.running.sources import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, Perturbation
 from paraconsist.transforms.sheet import SheetWriter, even_space, read_sheet, render
 
@@ -68,7 +68,7 @@ def load_labelled(
     skipped : Counter
         Rows without a gold label (``-``, empty, -1) and rows that are no originals are counted into it.
     task, split, data_dir
-        As for `paraconsist.running.sources.load_bucket_set`.
+        As for `paraconsist.data.bucket_sets.load_bucket_set`.
     columns : sequence of str
         ``TASK_COLUMN=FILE_COLUMN``.
     label_names : str, optional

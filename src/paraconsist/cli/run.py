@@ -13,10 +13,10 @@ from paraconsist.cli import endpoint as over
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
+    from paraconsist.data.bucket_sets import BucketSet
     from paraconsist.models import Classifier
     from paraconsist.running.prompting import Pool
     from paraconsist.running.run import RunReport
-    from paraconsist.running.sources import BucketSet
 
 
 def run(
@@ -120,9 +120,9 @@ def run(
     pools: list[Pool] = []
 
     def load_sets() -> Mapping[str, Sequence[BucketSet]]:
-        from paraconsist.running.partial import shown_to
-        from paraconsist.running.selection import assign_models, expand_specs, parse_limits, with_test_sets
-        from paraconsist.running.sources import load_bucket_set
+        from paraconsist.data.bucket_sets import load_bucket_set
+        from paraconsist.data.selection import assign_models, expand_specs, parse_limits, with_test_sets
+        from paraconsist.running.partial_input import shown_to
 
         assigned = assign_models(model, expand_specs(dataset))
         if with_test:  # by the same model as the set: the corrected values put the two together
@@ -184,7 +184,7 @@ def run(
     over.check_no_address(model)
     over.endpoint_settings(None, **remote)
     from paraconsist.models import load_model
-    from paraconsist.running.partial import check_partial
+    from paraconsist.running.partial_input import check_partial
     from paraconsist.running.run import run as run_sets
 
     def load(name: str, group: Sequence[BucketSet]) -> Classifier:
@@ -215,8 +215,8 @@ def score_run(folder: Path, options: Any, *, figures: bool = False) -> None:
     """
     from paraconsist.cli.score import show_results
     from paraconsist.data.predictions import read_predictions
+    from paraconsist.data.run_folder import RunFolder
     from paraconsist.files import to_strict_json
-    from paraconsist.running.folder import RunFolder
     from paraconsist.scoring.files import plain_accuracies, score_folder
 
     run_folder = RunFolder(folder)

@@ -22,9 +22,9 @@ from paraconsist.cli.generated_sets import (
 from paraconsist.errors import speaking_for
 
 if TYPE_CHECKING:
+    from paraconsist.data.run_folder import RunFolder
     from paraconsist.generation.predicting import Predictor
     from paraconsist.generation.sensitivity import SensitivityReport
-    from paraconsist.running.folder import RunFolder
 
 
 @speaking_for("sensitivity")
@@ -87,12 +87,12 @@ def sensitivity(
 
     quiet_libraries()
     mapping = label_pairs(label_map)
+    from paraconsist.data.run_folder import RunFolder
     from paraconsist.files import to_strict_json
     from paraconsist.generation.embedding import encoder_of, load_encoder
     from paraconsist.generation.predicting import Predictor
     from paraconsist.generation.sensitivity import generator_settings, measure_sensitivity
     from paraconsist.models import load_model
-    from paraconsist.running.folder import RunFolder
 
     with speaking_for("sensitivity", tries="request_tries"):
         remote = over.endpoint_settings(
@@ -173,10 +173,10 @@ def _write(
     """Write the variants as a bucket set, the predictions as a run has them, and the results."""
     import pyarrow.parquet as pq
 
+    from paraconsist.data.bucket_sets import load_bucket_set
     from paraconsist.data.predictions import write_predictions
     from paraconsist.generation.bucket_set import write_generated
-    from paraconsist.running.assemble import predictions_table, run_metadata, texts_table
-    from paraconsist.running.sources import load_bucket_set
+    from paraconsist.running.outputs import predictions_table, run_metadata, texts_table
 
     variants = folder.path / "variants.parquet"
     data = report.generated.data

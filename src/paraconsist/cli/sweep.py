@@ -44,8 +44,8 @@ def sweep(
     from paraconsist.cli.run import quiet_libraries
 
     quiet_libraries()
-    from paraconsist.running.multiprocess import is_main
-    from paraconsist.running.selection import expand_specs
+    from paraconsist.data.selection import expand_specs
+    from paraconsist.running.processes import is_main
     from paraconsist.studies.grid import SweepOptions
     from paraconsist.studies.sweep import sweep as do_sweep
 

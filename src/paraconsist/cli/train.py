@@ -95,9 +95,9 @@ def train(
     from paraconsist.cli.run import quiet_libraries
 
     quiet_libraries()
-    from paraconsist.training import options_from_preset, train_seeds
-    from paraconsist.training.folder import TrainingFolder
-    from paraconsist.training.trainer import train as train_model
+    from paraconsist.models.training import options_from_preset, train_seeds
+    from paraconsist.models.training.folder import TrainingFolder
+    from paraconsist.models.training.trainer import train as train_model
 
     options = options_from_preset(
         preset,

@@ -12,7 +12,7 @@ import torch
 from transformers import LogitsProcessor, LogitsProcessorList
 
 if TYPE_CHECKING:
-    from paraconsist.models.language import LanguageModel
+    from paraconsist.models.pretrained import LanguageModel
 
 
 class DiverseGroups(LogitsProcessor):  # type: ignore[misc]

@@ -63,7 +63,7 @@ def load_encoder(model: str) -> SentenceEncoder:
     import transformers
 
     from paraconsist.models.heads import longest_input
-    from paraconsist.models.loading import load_head, open_configuration
+    from paraconsist.models.pretrained import load_head, open_configuration
 
     with speaking_for("paraphrase", model="embedding_model"):
         config = open_configuration(model)

@@ -16,7 +16,7 @@ from paraconsist.generation.prompts import EXAMPLES, check_examples, prompt_of, 
 from paraconsist.generation.settings import GeneratorSettings
 
 if TYPE_CHECKING:
-    from paraconsist.models.language import LanguageModel
+    from paraconsist.models.pretrained import LanguageModel
 
 
 Generator: TypeAlias = Callable[[Sequence[str]], Sequence[Sequence[str]]]
@@ -59,9 +59,8 @@ def load_generator(
         return RuleGenerator(settings.n)
     if ":" in name and not Path(name).exists():
         return _own_function(name)
-    from paraconsist.models.kinds import kind_of
-    from paraconsist.models.language import load_language_model
-    from paraconsist.models.loading import open_configuration
+    from paraconsist.models.loading import kind_of
+    from paraconsist.models.pretrained import load_language_model, open_configuration
 
     found = kind_of(open_configuration(name, revision=revision), kind)
     if found == "classifier":
@@ -116,8 +115,7 @@ class LanguageGenerator:
 
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
         """Return `settings.n` candidates for each text."""
-        from paraconsist.models.generation import generate
-        from paraconsist.models.generation_settings import GenerationSettings
+        from paraconsist.models.generation import GenerationSettings, generate
 
         s = self.settings
         calls, self._calls = self._calls, self._calls + 1

@@ -15,9 +15,9 @@ from paraconsist.data.tasks import Task, input_id
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
+    from paraconsist.data.bucket_sets import BucketSet
+    from paraconsist.data.store import Result
     from paraconsist.models import Classifier
-    from paraconsist.running.sources import BucketSet
-    from paraconsist.running.store import Result
 
 
 Floats = npt.NDArray[np.float64]
@@ -44,9 +44,9 @@ class Predictor:
     """
 
     def __init__(self, model: Classifier, task: Task, *, store: Path | None = None, device: str | None = None) -> None:
+        from paraconsist.data.run_folder import content_identity
+        from paraconsist.models.batching import BatchPolicy
         from paraconsist.models.classifier import WritesAnswers
-        from paraconsist.running.batching import BatchPolicy
-        from paraconsist.running.folder import content_identity
         from paraconsist.running.loop import start_accelerator
 
         if isinstance(model, WritesAnswers):
@@ -93,9 +93,9 @@ class Predictor:
         return np.array([self._known[i] for i in ids], dtype=np.float64).reshape(len(ids), n_labels)
 
     def _compute(self, asked: Mapping[str, Mapping[str, str]], folder: Path) -> None:
+        from paraconsist.data.bucket_sets import BucketSet
+        from paraconsist.data.store import Store
         from paraconsist.running.loop import compute
-        from paraconsist.running.sources import BucketSet
-        from paraconsist.running.store import Store
 
         store = Store(folder, self._identity)
         columns = {name: [row[name] for row in asked.values()] for name in self.task.columns}

@@ -12,7 +12,7 @@ from paraconsist.generation.prompts import EXAMPLES, check_examples, prompt_of, 
 from paraconsist.generation.settings import GeneratorSettings
 
 if TYPE_CHECKING:
-    from paraconsist.models.endpoint.accounting import Usage
+    from paraconsist.models.endpoint.journal import Usage
     from paraconsist.models.endpoint.settings import EndpointSettings
 
 
@@ -62,9 +62,9 @@ class EndpointGenerator:
 
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
         """Return `settings.n` candidates for each text; asked again, others."""
+        from paraconsist.models.endpoint.generation import write_texts
         from paraconsist.models.endpoint.journal import Journal
-        from paraconsist.models.endpoint.texts import write_texts
-        from paraconsist.models.generation_settings import GenerationSettings
+        from paraconsist.models.generation import GenerationSettings
 
         s = self.settings
         sampling = GenerationSettings(
@@ -84,8 +84,7 @@ class EndpointGenerator:
 
     def usage(self) -> Usage:
         """Return what the answers came to, over all the commands that put them there."""
-        from paraconsist.models.endpoint.accounting import add_up
-        from paraconsist.models.endpoint.journal import Journal
+        from paraconsist.models.endpoint.journal import Journal, add_up
 
         self.answers.mkdir(parents=True, exist_ok=True)
         with Journal(self.answers) as journal:

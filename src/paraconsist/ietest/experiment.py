@@ -18,7 +18,7 @@ from paraconsist.ietest.store import ExperimentFolder, UnitResult
 from paraconsist.ietest.training import Work
 from paraconsist.ietest.vectors import Matched, write_matched
 from paraconsist.ietest.workers import do_all, pin_threads
-from paraconsist.running.multiprocess import is_main, launched
+from paraconsist.running.processes import is_main, launched
 
 _PLAN_ROWS, _PLAN_SECONDS = 200, 2.0
 

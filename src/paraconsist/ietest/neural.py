@@ -23,8 +23,8 @@ from paraconsist.errors import InputError, input_error
 from paraconsist.ietest.learners import Answers, Sample, SearchSpace, refuse_unknown
 from paraconsist.ietest.options import FUNCTION, ExperimentOptions
 from paraconsist.ietest.rows import SPLITS, Rows
-from paraconsist.running.multiprocess import LAUNCHER, variables
-from paraconsist.training import TrainingOptions, options_from_preset
+from paraconsist.models.training import TrainingOptions, options_from_preset
+from paraconsist.running.processes import LAUNCHER, variables
 
 _OWN = ("bow", "glove_bow", "bilstm")
 _LEARNING = ("learning_rate", "epochs", "batch_size", "weight_decay", "warmup", "scheduler", "gradient_accumulation")
@@ -61,7 +61,7 @@ class NeuralLearner:
     def over(cls, rows: Rows, options: ExperimentOptions) -> NeuralLearner:
         """Check that there is such a model."""
         from paraconsist.ietest.boosting import WEIGHTINGS
-        from paraconsist.models.loading import open_configuration
+        from paraconsist.models.pretrained import open_configuration
 
         if options.model not in _OWN:
             try:
@@ -102,8 +102,8 @@ class NeuralLearner:
         import torch
         import transformers
 
-        from paraconsist.models.loading import quiet
-        from paraconsist.training.start import starting_model
+        from paraconsist.models.pretrained import quiet
+        from paraconsist.models.training.start import starting_model
 
         settings = self._options(parameters, seed=seed)
         torch.set_num_threads(self.threads)

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.data.store import store_key
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.ietest.options import FUNCTION, Unit
-from paraconsist.running.store import store_key
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from paraconsist.errors import InputError
 from paraconsist.ietest.options import FUNCTION, Unit
-from paraconsist.running.multiprocess import end_with_parent, launched, variables, wait_for_all
+from paraconsist.running.processes import end_with_parent, launched, variables, wait_for_all
 
 if TYPE_CHECKING:
     from paraconsist.ietest.training import Work

@@ -18,8 +18,7 @@ import numpy as np
 import torch
 from accelerate.utils.memory import should_reduce_batch_size
 
-from paraconsist.models.causal_pack import Pack
-from paraconsist.models.causal_prefix import Prefix, compute_prefix
+from paraconsist.models.prefix_sharing import Pack, Prefix, compute_prefix
 
 #: Largest difference of log-probabilities that passes as rounding.
 _TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6}

@@ -15,7 +15,7 @@ from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
-    from paraconsist.running.batching import BatchPolicy, Shape
+    from paraconsist.models.batching import BatchPolicy, Shape
 
 
 TokenArray = NDArray[np.int64]

@@ -1,30 +1,34 @@
-"""What language models write: texts of any kind by `generate`, and answers to a task that are read as labels."""
+"""What language models write: texts of any kind by `generate`, and answers to a task that are read as labels.
+
+Greedy decoding behind a cached prefix: rows of one length, none of them padded.
+
+How texts are written: what local models and endpoints are told (standard library only).
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
+from transformers.cache_utils import Cache
 
 from paraconsist.data.answers import Written, parse_answer
 from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import input_error
-from paraconsist.models.causal_decoding import decode_greedily
+from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
 from paraconsist.models.causal_engine import tolerance_of
-from paraconsist.models.causal_prefix import Prefix, compute_prefix
-from paraconsist.models.causal_scoring import CausalScorer, opening_tokens
 from paraconsist.models.classifier import Prepared, TokenArray, pad_sequences
-from paraconsist.models.generation_settings import GenerationSettings
+from paraconsist.models.prefix_sharing import FrozenLayer, Prefix, compute_prefix
 from paraconsist.models.prompted import PreparedPrompt, PromptedModel, PromptSettings
-from paraconsist.running.batching import BatchPolicy, Shape, plan_batches
+from paraconsist.models.scoring import CausalScorer, opening_tokens
 
 if TYPE_CHECKING:
-    from paraconsist.models.language import LanguageModel
+    from paraconsist.models.pretrained import LanguageModel
 
 
 def generate(language: LanguageModel, texts: Sequence[str], settings: GenerationSettings) -> list[list[str]]:
@@ -213,3 +217,132 @@ class Seq2SeqWriter(PromptedModel):
 def _until(ids: Sequence[int], stop: Sequence[int]) -> list[int]:
     """The tokens before the first that ends an answer."""
     return list(ids[: next((i for i, token in enumerate(ids) if token in stop), len(ids))])
+
+
+class _GrowingLayer(FrozenLayer):
+    """One layer of a prefix, shared by all rows, and behind it the keys that each row has added."""
+
+    def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
+        super().__init__(keys, values)
+        self._added: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        if self._added is not None:
+            key_states = torch.cat([self._added[0], key_states], dim=-2)
+            value_states = torch.cat([self._added[1], value_states], dim=-2)
+        self._added = (key_states, value_states)
+        return super().update(key_states, value_states)
+
+    def get_seq_length(self) -> int:
+        return super().get_seq_length() + (0 if self._added is None else int(self._added[0].shape[-2]))
+
+
+def decode_greedily(
+    module: Any,
+    prefix: Prefix | None,
+    n_prefix: int,
+    rows: Sequence[Sequence[int]],
+    *,
+    max_new_tokens: int,
+    stop: Collection[int],
+) -> tuple[list[list[int]], torch.Tensor]:
+    """Continue rows of one length with the most probable token each time.
+
+    Parameters
+    ----------
+    module : transformers.PreTrainedModel
+    prefix : Prefix, optional
+        What the first `n_prefix` tokens of every prompt left; None where they stand in `rows`.
+    n_prefix : int
+    rows : sequence of sequences of int, all of one length
+        The prompts' tokens behind the prefix, at least one.
+    max_new_tokens : int
+    stop : collection of int
+        Tokens that end an answer; they are left out.
+
+    Returns
+    -------
+    answers : list of list of int
+    first : float32 tensor, shape (n, vocabulary)
+        The logits of the first new token, for checks.
+    """
+    layers = [] if prefix is None else [_GrowingLayer(k[:, :, :n_prefix], v[:, :, :n_prefix]) for k, v in prefix.layers]
+    cache = Cache(layers=layers) if layers else None
+    ids = torch.tensor([list(row) for row in rows], device=module.device)
+    answers: list[list[int]] = [[] for _ in rows]
+    going = [True] * len(rows)
+    first: torch.Tensor | None = None
+    n_seen = n_prefix
+    for _ in range(max_new_tokens):
+        places = torch.arange(n_seen, n_seen + ids.shape[1], device=ids.device)[None].expand(len(rows), -1)
+        n_seen += ids.shape[1]
+        out = module(
+            input_ids=ids,
+            attention_mask=torch.ones(len(rows), n_seen, dtype=torch.long, device=ids.device),
+            position_ids=places,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        cache = out.past_key_values
+        logits = out.logits[:, -1].float()
+        first = logits if first is None else first
+        chosen = logits.argmax(dim=-1)
+        for row, token in enumerate(chosen.tolist()):
+            going[row] = going[row] and token not in stop
+            if going[row]:
+                answers[row].append(token)
+        if not any(going):
+            break
+        ids = chosen[:, None]
+    assert first is not None
+    return answers, first
+
+
+@dataclass(frozen=True)
+class GenerationSettings:
+    """How texts are written.
+
+    Attributes
+    ----------
+    n : int
+        Texts for each prompt.
+    max_new_tokens : int
+        Of one text.
+    num_beams : int
+        1 for greedy search or sampling.
+    temperature : float, optional
+        Sample at this temperature; None for greedy or beam search.
+    top_k, top_p : optional
+        Sample among so many tokens, or among those that hold so much probability.
+    seed : int
+        Of the sampling; batches are drawn in order, so that the result depends on `batch_rows`, too.
+    batch_rows : int
+        Prompts a batch; halved where memory does not suffice.
+    more : mapping, optional
+        Further arguments of transformers' ``generate``.
+    """
+
+    n: int = 1
+    max_new_tokens: int = 40
+    num_beams: int = 1
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int = 0
+    batch_rows: int = 16
+    more: Mapping[str, Any] | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of transformers' ``generate``."""
+        given: dict[str, Any] = {
+            "max_new_tokens": self.max_new_tokens,
+            "num_return_sequences": self.n,
+            "num_beams": self.num_beams,
+            "do_sample": self.temperature is not None,
+        }
+        if self.temperature is not None:
+            given |= {"temperature": self.temperature, "top_k": self.top_k or 0, "top_p": self.top_p or 1.0}
+        return {**given, **(self.more or {})}

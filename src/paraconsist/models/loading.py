@@ -1,51 +1,81 @@
-"""From a folder or a Hub id to a classifier; refuses what cannot be run honestly."""
+"""From a folder or a Hub id to a classifier; refuses what cannot be run honestly.
+
+What kind of model a configuration is of: a classifier, or a language model that has to be asked.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, Literal
 
-import torch
 import transformers
-from transformers.utils import logging as transformers_logging
 
 from paraconsist.data.tasks import Task
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import input_error
+from paraconsist.models.baselines import OWN_MODELS, OwnModel, find_own_model
 from paraconsist.models.bow import BowClassifier
 from paraconsist.models.classifier import Classifier
+from paraconsist.models.generation import CausalWriter, Seq2SeqWriter
 from paraconsist.models.heads import HeadClassifier, longest_input
-from paraconsist.models.kinds import kind_of
-from paraconsist.models.own import OWN_MODELS, OwnModel, find_own_model
+from paraconsist.models.pretrained import (
+    _TOKENIZER_FILES,
+    DTYPES,
+    LanguageModel,
+    _first_line,
+    _not_a_model,
+    checked_max_length,
+    load_head,
+    open_configuration,
+    quiet,
+    weights_hash,
+)
+from paraconsist.models.prompted import PromptedModel, PromptSettings, window_of
+from paraconsist.models.scoring import CausalScorer, Seq2SeqScorer
+from paraconsist.models.vocabulary import Vocabulary
 from paraconsist.models.word_models import WordClassifier
-from paraconsist.models.words import VOCABULARY_FILE, Vocabulary
-
-if TYPE_CHECKING:
-    from paraconsist.models.prompted import PromptSettings
 
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+def prompted(
+    language: LanguageModel,
+    settings: PromptSettings,
+    *,
+    max_length: int | None = None,
+    identity: Mapping[str, str] | None = None,
+) -> PromptedModel:
+    """Put a language model behind the `Classifier` protocol: scoring label words, or writing answers.
+
+    Parameters
+    ----------
+    language : LanguageModel
+    settings : PromptSettings
+        Template, examples, and how answers are taken.
+    max_length : int, optional
+        Longest prompt with answer, in tokens; by default, and at most, the model's window.
+    identity : mapping, optional
+        What the predictions file records of the model.
+    """
+    from paraconsist.models.pretrained import checked_max_length
+
+    window = checked_max_length("load_model", max_length, window_of(language.module))
+    identity = {"model": type(language.module).__name__, **(identity or {}), "kind": language.kind}
+    makers = {
+        ("causal", "label"): CausalScorer,
+        ("seq2seq", "label"): Seq2SeqScorer,
+        ("causal", "generate"): CausalWriter,
+        ("seq2seq", "generate"): Seq2SeqWriter,
+    }
+    maker: Any = makers[language.kind, settings.scoring]
+    made: PromptedModel = maker(language.module, language.tokenizer, settings, window=window, identity=identity)
+    return made
+
+
 _HEADS = {
     "ForSequenceClassification": (transformers.AutoModelForSequenceClassification, False),
     "ForMultipleChoice": (transformers.AutoModelForMultipleChoice, True),
 }
-_TOKENIZER_FILES = (
-    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
-    *("vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model"),
-    VOCABULARY_FILE,
-)
 _HOW_TO_TRAIN = "paraconsist train --model {model} --task {task} --train-file ROWS.csv --output FOLDER"
-
-
-class LoadedModule(NamedTuple):
-    """A module with its tokenizer, and which of its weights the files did not hold."""
-
-    module: Any
-    tokenizer: Any
-    missing: tuple[str, ...]
 
 
 def load_model(
@@ -108,7 +138,7 @@ def load_model(
     if own is not None:
         return _load_own(own, name, config, task, dtype, max_length, identity)
     if ask is not None and (found := kind_of(config, kind)) != "classifier":
-        from paraconsist.models.language import load_language_model, prompted
+        from paraconsist.models.pretrained import load_language_model
 
         settings = ask()
         language = load_language_model(
@@ -141,105 +171,6 @@ def load_model(
         max_length=limit,
         identity={**identity, "max_length": str(limit) if limit is not None else "unlimited"},
     )
-
-
-def open_configuration(model: str, *, revision: str | None = None, trust_remote_code: bool = False) -> Any:
-    """Read a model's configuration; the first, cheap check that there is a model at all."""
-    folder = Path(model).expanduser()
-    if folder.is_dir():
-        _check_folder(folder)
-        try:
-            said = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            raise _not_a_model(model, "its config.json cannot be read") from None
-        own = find_own_model(said.get("model_type"))
-        if own is not None:
-            if said.get(own.version_field, 1) != getattr(own.config, own.version_field):
-                raise _not_a_model(model, f"it was trained with another version of the {own.what_changed}")
-            return own.config.from_pretrained(str(folder))
-    elif folder.exists() or model.startswith(("/", ".", "~")) or model.count("/") > 1:
-        raise _not_a_model(model, "there is no such folder")
-    try:
-        with quiet():
-            return transformers.AutoConfig.from_pretrained(
-                str(folder) if folder.is_dir() else model,
-                revision=revision,
-                trust_remote_code=trust_remote_code,
-            )
-    except (OSError, ValueError, KeyError) as problem:
-        raise _not_a_model(model, _first_line(problem)) from None
-
-
-def load_head(
-    model: str,
-    auto: Any,
-    *,
-    revision: str | None = None,
-    dtype: torch.dtype = torch.float32,
-    trust_remote_code: bool = False,
-    **options: Any,
-) -> LoadedModule:
-    """Load weights (safetensors only) and tokenizer of a Hugging Face model under one of the Auto classes."""
-    folder = Path(model).expanduser()
-    source = str(folder) if folder.is_dir() else model
-    try:
-        with quiet():
-            module, info = auto.from_pretrained(
-                source,
-                revision=revision,
-                dtype=dtype,
-                trust_remote_code=trust_remote_code,
-                use_safetensors=True,
-                output_loading_info=True,
-                **options,
-            )
-            tokenizer = transformers.AutoTokenizer.from_pretrained(
-                source, revision=revision, trust_remote_code=trust_remote_code
-            )
-    except (OSError, ValueError, KeyError, RuntimeError) as problem:
-        raise _not_a_model(model, _first_line(problem)) from None
-    except Exception as problem:
-        if type(problem).__module__.partition(".")[0] not in ("safetensors", "safetensors_rust"):
-            raise
-        raise _not_a_model(model, f"its weights cannot be read ({_first_line(problem)})") from None
-    renewed = {key if isinstance(key, str) else key[0] for key in info["mismatched_keys"]}
-    return LoadedModule(module, tokenizer, tuple(sorted({*info["missing_keys"], *renewed})))
-
-
-def checked_max_length(function: str, given: int | None, limit: int | None) -> int | None:
-    """The length to cut at: what is given if the model can take it, else the model's own limit."""
-    if given is None:
-        return limit
-    if given < 4 or (limit is not None and given > limit):
-        allowed = "4 or more" if limit is None else f"between 4 and {limit}, what the model can take"
-        raise input_error(function, "max_length", f"be {allowed}", got=given)
-    return given
-
-
-def weights_hash(folder: Path) -> str:
-    """Sha256 (hex) of a folder's weights: of the safetensors file, or of the shards' hashes in name order."""
-    digests = []
-    for file in sorted(folder.glob("*.safetensors")):
-        with file.open("rb") as stream:
-            digest = hashlib.sha256()
-            while block := stream.read(1 << 22):
-                digest.update(block)
-        digests.append(digest.hexdigest())
-    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silence transformers' own load reports and bars: what they say is checked and said here."""
-    verbosity, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        transformers_logging.set_verbosity(verbosity)
-        if bars:
-            transformers_logging.enable_progress_bar()
 
 
 def _load_own(
@@ -338,32 +269,23 @@ def _identity(name: str, config: Any, dtype: str) -> dict[str, str]:
     return {**identity, "weights_hash": weights_hash(folder), "settings_hash": settings.hexdigest()[:16]}
 
 
-def _check_folder(folder: Path) -> None:
-    present = {file.name for file in folder.iterdir()}
-    if "config.json" not in present:
-        why = "it holds an adapter, not a model; merge it first" if "adapter_config.json" in present else ""
-        raise _not_a_model(str(folder), why or "it has no config.json")
-    if not any(file.endswith(".safetensors") for file in present):
-        pickled = sorted(f for f in present if f.endswith((".bin", ".pt", ".pth", ".ckpt", ".h5")))
-        if pickled:
-            raise _not_a_model(
-                str(folder),
-                f"its weights are in {pickled[0]}, and only safetensors are read (pickles can run code): "
-                "load it where you trust it and call save_pretrained",
-            )
-        raise _not_a_model(str(folder), "it has no weights (*.safetensors)")
+Kind = Literal["classifier", "causal", "seq2seq"]
+KINDS = ("classifier", "causal", "seq2seq")
+_ENDINGS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 
 
-def _not_a_model(model: str, why: str) -> InputError:
-    return input_error(
-        "load_model",
-        "model",
-        "be a Hub id, or a folder with config.json, safetensors and a tokenizer",
-        got=model,
-        remedy=f"{why[:1].upper()}{why[1:].rstrip('.')}.",
-    )
+def kind_of(config: Any, asked: str | None = None) -> Kind:
+    """Say what kind of model a configuration is of: what `asked` says, else what its architecture is.
 
-
-def _first_line(problem: BaseException) -> str:
-    lines = [line for line in str(problem).splitlines() if line.strip()]
-    return lines[0] if lines else type(problem).__name__
+    Raises
+    ------
+    InputError
+        If `asked` is no kind.
+    """
+    if asked is not None:
+        if asked not in KINDS:
+            raise input_error("run", "kind", f"be one of {', '.join(KINDS)}", got=asked)
+        return "causal" if asked == "causal" else "seq2seq" if asked == "seq2seq" else "classifier"
+    if not any(architecture.endswith(_ENDINGS) for architecture in config.architectures or ()):
+        return "classifier"
+    return "seq2seq" if getattr(config, "is_encoder_decoder", False) else "causal"

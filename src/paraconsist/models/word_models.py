@@ -22,7 +22,7 @@ from transformers.modeling_outputs import MultipleChoiceModelOutput, SequenceCla
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import input_error
 from paraconsist.models.classifier import Prepared, encode_row, pad_sequences, require_rows
-from paraconsist.models.words import Vocabulary
+from paraconsist.models.vocabulary import Vocabulary
 
 POOLINGS = ("max", "mean", "last")
 

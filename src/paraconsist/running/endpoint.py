@@ -11,20 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paraconsist.data.bucket_sets import BucketSet
+from paraconsist.data.run_folder import RunFolder, content_identity
+from paraconsist.data.store import Store
 from paraconsist.errors import input_error
-from paraconsist.models.endpoint.accounting import Usage, add_up
-from paraconsist.models.endpoint.asking import Asked, Asker, run_to_end
-from paraconsist.models.endpoint.client import EndpointClient
-from paraconsist.models.endpoint.journal import Journal
-from paraconsist.models.endpoint.keys import Key, find_key
-from paraconsist.models.endpoint.method import Method, find_method, method_key
-from paraconsist.models.endpoint.requests import Question, question_of
+from paraconsist.models.endpoint.client import EndpointClient, Key, find_key
+from paraconsist.models.endpoint.journal import Journal, Usage, add_up
+from paraconsist.models.endpoint.label_scoring import Method, find_method, method_key
+from paraconsist.models.endpoint.protocol import Question, question_of
+from paraconsist.models.endpoint.queue import Asked, Asker, run_to_end
 from paraconsist.models.endpoint.settings import Asking, EndpointSettings
-from paraconsist.running.folder import RunFolder, content_identity
-from paraconsist.running.progress import ProgressBar
+from paraconsist.models.progress import ProgressBar
 from paraconsist.running.run import RunOptions, group_sets, label_map_of, write_set
-from paraconsist.running.sources import BucketSet
-from paraconsist.running.store import Store
 
 if TYPE_CHECKING:
     from paraconsist.data.tasks import Task

@@ -16,12 +16,12 @@ from accelerate.utils import broadcast_object_list, gather_object
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
 from paraconsist.data.answers import Written
+from paraconsist.data.bucket_sets import BucketSet
+from paraconsist.data.store import ShardWriter, Store
 from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import InputError, input_error
-from paraconsist.running.batching import BatchPolicy, Shape, deal, padding_share, plan_batches
-from paraconsist.running.progress import ProgressBar
-from paraconsist.running.sources import BucketSet
-from paraconsist.running.store import ShardWriter, Store
+from paraconsist.models.batching import BatchPolicy, Shape, deal, padding_share, plan_batches
+from paraconsist.models.progress import ProgressBar
 
 if TYPE_CHECKING:
     from paraconsist.models import Classifier, Prepared

@@ -15,8 +15,8 @@ from paraconsist.data.tasks import Task
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
+    from paraconsist.data.bucket_sets import BucketSet
     from paraconsist.models.prompted import PromptSettings
-    from paraconsist.running.sources import BucketSet
 
 
 _TEMPLATE_ENDINGS = (".yaml", ".yml", ".json")
@@ -114,7 +114,7 @@ class Pool:
 
 def load_pools(options: PromptOptions) -> list[Pool]:
     """Read the sets and files that examples are drawn from."""
-    from paraconsist.running.sources import load_bucket_set
+    from paraconsist.data.bucket_sets import load_bucket_set
 
     pools = []
     for spec in options.examples:
@@ -135,8 +135,8 @@ def load_pools(options: PromptOptions) -> list[Pool]:
 
 def _file_rows(path: Path) -> BucketSet:
     """Rows of a file that need be no bucket set: columns and labels are checked as those of one."""
+    from paraconsist.data.bucket_sets import bucket_set_from_table, declared_label_names
     from paraconsist.data.tables import read_table
-    from paraconsist.running.sources import bucket_set_from_table, declared_label_names
 
     table = read_table(path, function="run", parameter="examples")
     for column in ("bucket_id", "group_id", "role", "allowed_labels", "example_id"):

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.predictions import write_predictions
+from paraconsist.data.run_folder import RunFolder, content_identity
+from paraconsist.data.store import Store
 from paraconsist.errors import input_error
-from paraconsist.running.assemble import predictions_table, run_metadata, texts_table
-from paraconsist.running.batching import BatchPolicy
-from paraconsist.running.folder import RunFolder, content_identity
-from paraconsist.running.multiprocess import end_with_launcher
-from paraconsist.running.sources import BucketSet
-from paraconsist.running.store import Store
+from paraconsist.models.batching import BatchPolicy
+from paraconsist.running.outputs import predictions_table, run_metadata, texts_table
+from paraconsist.running.processes import end_with_launcher
 
 if TYPE_CHECKING:
+    from paraconsist.data.store import Result
     from paraconsist.models import Classifier, LabelMap
     from paraconsist.running.loop import LoopStatistics
-    from paraconsist.running.store import Result
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def run(
         store = Store(folder.store, identity)
         statistics[name] = compute(models[name], group, store, accelerator, policy)
         if options.noise_floor:
-            from paraconsist.running.noise import ask_again
+            from paraconsist.running.repeats import ask_again
 
             ask_again(
                 models[name],

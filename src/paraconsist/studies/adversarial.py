@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.errors import input_error
+from paraconsist.models.training.presets import options_from_preset
 from paraconsist.studies.augment import Augmented, augment
 from paraconsist.studies.cell import run_and_score, write_json
-from paraconsist.training.presets import options_from_preset
 
 _FUNCTION = "adversarial"
 KINDS = ("before", "after", "repeated")
@@ -121,7 +121,7 @@ def _folder(options: AdversarialOptions, kind: str, seed: int) -> Path:
 
 
 def _train_and_run(options: AdversarialOptions, made: Augmented, kind: str, seed: int) -> dict[str, Any]:
-    from paraconsist.training.trainer import train
+    from paraconsist.models.training.trainer import train
 
     folder = _folder(options, kind, seed)
     train(

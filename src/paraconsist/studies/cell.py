@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from paraconsist.data.store import store_key
 from paraconsist.errors import speaking_for
 from paraconsist.files import to_strict_json
-from paraconsist.running.store import store_key
 from paraconsist.studies.grid import Cell, SweepOptions, identity_of, training_options
 
 #: What is kept of each measure, besides its headline.
@@ -55,7 +55,7 @@ class SweepWork:
 
     def do(self, piece: int) -> None:
         """Train, run and score a cell, each from where it stopped, and write ``cell.json`` last."""
-        from paraconsist.training.trainer import train
+        from paraconsist.models.training.trainer import train
 
         started = time.time()
         options, folder = self.options, self.folder(piece)
@@ -112,11 +112,11 @@ def run_and_score(
 
     Sets of paraphrases also get tau, the share of paraphrases answered otherwise than the original.
     """
+    from paraconsist.data.bucket_sets import load_bucket_set
+    from paraconsist.data.selection import with_test_sets
     from paraconsist.models import load_model
-    from paraconsist.running.partial import shown_to
+    from paraconsist.running.partial_input import shown_to
     from paraconsist.running.run import RunOptions, run
-    from paraconsist.running.selection import with_test_sets
-    from paraconsist.running.sources import load_bucket_set
     from paraconsist.scoring.files import score_folder
     from paraconsist.scoring.score import ScoreOptions
 

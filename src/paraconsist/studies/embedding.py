@@ -69,9 +69,10 @@ def load_encoder(
     """
     import transformers
 
+    from paraconsist.models.baselines import find_own_model
     from paraconsist.models.heads import HeadClassifier, longest_input
-    from paraconsist.models.loading import checked_max_length, load_head, load_model, open_configuration, weights_hash
-    from paraconsist.models.own import find_own_model
+    from paraconsist.models.loading import load_model
+    from paraconsist.models.pretrained import checked_max_length, load_head, open_configuration, weights_hash
 
     if pooling not in POOLINGS:
         raise input_error(_FUNCTION, "pooling", f"be one of {', '.join(POOLINGS)}", got=pooling)
@@ -138,7 +139,7 @@ def embed(
     """
     import torch
 
-    from paraconsist.running.batching import BatchPolicy, Shape, plan_batches
+    from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
 
     where = "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
     classifier = encoder.classifier

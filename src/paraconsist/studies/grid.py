@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.errors import input_error
-from paraconsist.training.options import TrainingOptions
-from paraconsist.training.presets import options_from_preset
+from paraconsist.models.training.options import TrainingOptions
+from paraconsist.models.training.presets import options_from_preset
 
 _FUNCTION = "sweep"
 #: Of Srikanth et al. 2024, Figure 6.
@@ -177,7 +177,7 @@ def identity_of(options: SweepOptions, cell: Cell, hashes: Mapping[str, str]) ->
 
 def hashes_of(options: SweepOptions) -> dict[str, str]:
     """Return the hash of every file that the sweep reads, and of the weights of folders."""
-    from paraconsist.models.loading import weights_hash
+    from paraconsist.models.pretrained import weights_hash
 
     names = [options.training.get("train_file"), options.training.get("eval_file"), *options.sets, *options.models]
     out = {}

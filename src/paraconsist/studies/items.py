@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task
 from paraconsist.errors import input_error, speaking_for
-from paraconsist.training.contexts import context_texts
-from paraconsist.training.data import Source, encode_examples, find_task
-from paraconsist.training.options import TrainingOptions
-from paraconsist.training.sampling import sample
+from paraconsist.models.training.contexts import context_texts
+from paraconsist.models.training.data import Source, encode_examples, find_task
+from paraconsist.models.training.options import TrainingOptions
+from paraconsist.models.training.sampling import sample
 
 _FUNCTION = "select"
 

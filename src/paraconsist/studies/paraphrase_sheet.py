@@ -13,7 +13,7 @@ import pyarrow as pa
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task, get_task
 from paraconsist.errors import InputError, input_error
-from paraconsist.training.contexts import CONTEXT_COLUMNS
+from paraconsist.models.training.contexts import CONTEXT_COLUMNS
 from paraconsist.transforms.sheet import even_space, render
 
 _FUNCTION = "select"

@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from typing import Any, Protocol
 
 from paraconsist.errors import InputError
-from paraconsist.running.multiprocess import LAUNCHER, end_with_parent, launched, variables, wait_for_all
+from paraconsist.running.processes import LAUNCHER, end_with_parent, launched, variables, wait_for_all
 
 _DEVICES = "CUDA_VISIBLE_DEVICES"
 _POLL = 0.2

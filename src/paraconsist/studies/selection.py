@@ -207,7 +207,7 @@ def _part(items: Items, mask: NDArray[np.bool_]) -> Items:
 
 
 def _vectors(items: Items, folder: Path, options: SelectOptions, say: Callable[[str], None]) -> NDArray[np.float32]:
-    from paraconsist.running.progress import ProgressBar
+    from paraconsist.models.progress import ProgressBar
     from paraconsist.studies.embedding import content_key, embed, load_encoder
 
     encoder = load_encoder(options.encoder, items.task, pooling=options.pooling, max_length=options.max_length)
@@ -233,8 +233,8 @@ def _vectors(items: Items, folder: Path, options: SelectOptions, say: Callable[[
 def _confidences(items: Items, options: SelectOptions) -> NDArray[np.float64]:
     """The confidence model's probability of each row's gold label; labels meet by name."""
     from paraconsist.models import load_model
+    from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
     from paraconsist.models.labels import resolve_label_map
-    from paraconsist.running.batching import BatchPolicy, Shape, plan_batches
 
     assert options.confidence_model is not None
     model = load_model(options.confidence_model, task=items.task)

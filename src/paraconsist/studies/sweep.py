@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.errors import input_error
-from paraconsist.running.multiprocess import is_main
+from paraconsist.running.processes import is_main
 from paraconsist.studies.cell import SweepWork, write_json
 from paraconsist.studies.grid import Cell, SweepOptions, cells_of, hashes_of, training_options
 from paraconsist.studies.pool import alone, do_all
@@ -70,8 +70,8 @@ def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: No
 
 def _check_first(options: SweepOptions, cells: Sequence[Cell]) -> None:
     """Draw every share once, so that one in which a label is missing is refused before hours of training."""
-    from paraconsist.training.data import encode_examples, find_task, open_sources
-    from paraconsist.training.sampling import sample, sample_share
+    from paraconsist.models.training.data import encode_examples, find_task, open_sources
+    from paraconsist.models.training.sampling import sample, sample_share
 
     smallest = min(options.shares)
     whole = None

@@ -1,18 +1,27 @@
-"""The connection: requests in, read answers out; faults are waited out, refusals are one-line errors."""
+"""The connection: requests in, read answers out; faults are waited out, refusals are one-line errors.
+
+The endpoint's key: read from the environment, shown nowhere.
+
+How long to wait before a request is sent again (standard library only).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
+import os
 import random
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from paraconsist.errors import InputError
-from paraconsist.models.endpoint.keys import Key
-from paraconsist.models.endpoint.problems import (
+from paraconsist.errors import InputError, input_error
+from paraconsist.models.endpoint.errors import (
     Malformed,
     Refused,
     gave_up,
@@ -22,7 +31,6 @@ from paraconsist.models.endpoint.problems import (
     said_by,
     unreachable,
 )
-from paraconsist.models.endpoint.retrying import RETRIED, backoff, retry_after
 from paraconsist.models.endpoint.settings import EndpointSettings
 
 if TYPE_CHECKING:
@@ -258,3 +266,135 @@ class EndpointClient:
                 f"{silent:,.0f} seconds ({problem}). Give a lower --concurrency. What was answered is kept: the same "
                 "command goes on from there."
             )
+
+
+_DEFAULT_VARIABLE = "OPENAI_API_KEY"
+_DEFAULT_HOST = "api.openai.com"
+_MASK = "***"
+
+
+class Key:
+    """A secret that neither ``repr`` nor pickling gives away."""
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret
+
+    def __repr__(self) -> str:
+        return f"Key({_MASK})"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a key is not pickled")
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What is sent."""
+        return {"Authorization": f"Bearer {self._secret}"}
+
+    def hide(self, text: str) -> str:
+        """Return `text` without the key, and without long parts of it (servers quote keys, sometimes cut)."""
+        text = text.replace(self._secret, _MASK)
+        words = []
+        for word in text.split(" "):
+            bare = word.strip(".,;:!?'\"()[]{}<>")
+            part = bare.strip("*.…")
+            ours = len(part) >= 6 and (part in self._secret or _is_cut_from(part, self._secret))
+            words.append(word.replace(bare, _MASK) if ours else word)
+        return " ".join(words)
+
+
+def _is_cut_from(word: str, secret: str) -> bool:
+    """Whether a word is the secret with its middle starred or dotted out."""
+    for mark in ("*", "...", "…"):
+        first, found, rest = word.partition(mark)
+        if found:
+            last = rest.lstrip("*.…")
+            return len(first) + len(last) >= 4 and secret.startswith(first) and secret.endswith(last)
+    return False
+
+
+def find_key(settings: EndpointSettings) -> Key | None:
+    """Return the key for an endpoint, or None where none is asked for.
+
+    The default variable's key goes to its own host only: another endpoint gets a key only where the user names the
+    variable.
+
+    Raises
+    ------
+    InputError
+        If the variable that was named is not set. The message does not repeat the name, which might be the key
+        itself, given by mistake.
+    """
+    named = settings.key_variable
+    variable = named if named is not None else _DEFAULT_VARIABLE if settings.host == _DEFAULT_HOST else None
+    if variable is None:
+        return None
+    secret = os.environ.get(variable, "").strip()
+    if secret:
+        if not secret.isascii() or any(c.isspace() or not c.isprintable() for c in secret):
+            raise input_error(
+                "run", "api_key_variable", "name a variable that holds a key: ASCII characters, no white space"
+            )
+        if settings.url.startswith("http://") and not settings.is_local:
+            warnings.warn(f"the key for {settings.host} goes over http, unencrypted", UserWarning, stacklevel=2)
+        return Key(secret)
+    if named is None:
+        return None
+    raise input_error(
+        "run",
+        "api_key_variable",
+        "name an environment variable that is set",
+        remedy="Give the variable's name, not the key itself, and export it: keys are read from the environment only.",
+    )
+
+
+#: Statuses that may be otherwise the next time, besides 429: time-outs, conflicts and faults of the server's.
+RETRIED = frozenset({408, 409, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+_FIRST, _LONGEST = 0.5, 60.0
+
+
+def backoff(failures: int, rng: random.Random) -> float:
+    """Seconds to wait after so many failures (from 1): doubled each time up to a minute, between half and all of it.
+
+    >>> 0.25 <= backoff(1, random.Random(0)) <= 0.5
+    True
+    """
+    whole = min(_LONGEST, _FIRST * 2.0 ** min(failures - 1, 20))
+    return whole * rng.uniform(0.5, 1.0)
+
+
+def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds that the server asks to wait: of ``retry-after-ms``, or ``retry-after`` (seconds or a date).
+
+    Parameters
+    ----------
+    headers : mapping
+        With names in lower case, or one that does not mind.
+    now : datetime, optional
+        For dates; by default the clock's.
+
+    Returns
+    -------
+    float or None
+        0 or more; None where the server does not say, or what it says cannot be read.
+
+    Examples
+    --------
+    >>> retry_after({"retry-after": "2"}), retry_after({"retry-after": "soon"})
+    (2.0, None)
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers[name]) * unit
+        except (KeyError, ValueError):
+            continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    try:
+        until = parsedate_to_datetime(headers["retry-after"])
+    except (KeyError, ValueError, TypeError):
+        return None
+    if until.tzinfo is None:
+        until = until.replace(tzinfo=timezone.utc)
+    return max(0.0, (until - (now or datetime.now(timezone.utc))).total_seconds())

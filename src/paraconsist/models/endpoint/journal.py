@@ -2,17 +2,23 @@
 
 One JSON line an answered request, appended in one write: an input may need several requests (one for each label), and
 what one of them was answered is never asked again, nor are the tokens forgotten that it cost.
+
+What a run over an endpoint came to: requests, tokens, cost.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from paraconsist.data.store import ShardWriter
 from paraconsist.errors import InputError
-from paraconsist.models.endpoint.reading import TokenUse
-from paraconsist.running.store import ShardWriter
+from paraconsist.models.endpoint.protocol import TokenUse
+from paraconsist.models.endpoint.settings import EndpointSettings
 
 JOURNAL = "answers.jsonl"
 
@@ -65,3 +71,52 @@ def _read(path: Path) -> dict[tuple[str, str], Answered]:
             ) from None
         found.setdefault((answered.input_id, answered.part), answered)
     return found
+
+
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the answers in a store came to, over all the commands that put them there.
+
+    Attributes
+    ----------
+    n_requests : int
+        Answered requests.
+    prompt_tokens, completion_tokens : int
+        As the endpoint counted them.
+    n_uncounted : int
+        Answered requests whose tokens the endpoint did not count.
+    cost : float, optional
+        None without prices. Small first requests, retries and answers that a kill cut off are not in it.
+    served : mapping
+        Models that answered, as the endpoint calls them -> requests.
+    """
+
+    n_requests: int
+    prompt_tokens: int
+    completion_tokens: int
+    n_uncounted: int
+    cost: float | None
+    served: Mapping[str, int] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {**vars(self), "served": dict(self.served)}
+
+
+def add_up(answers: Iterable[Answered], settings: EndpointSettings) -> Usage:
+    """Count what answered requests came to."""
+    n = read = written = uncounted = 0
+    served: Counter[str] = Counter()
+    for answered in answers:
+        n += 1
+        uncounted += answered.used.prompt is None
+        read += answered.used.prompt or 0
+        written += answered.used.completion or 0
+        served[answered.served or "unnamed"] += 1
+    cost = None
+    if settings.price_input is not None and settings.price_output is not None:
+        cost = round((read * settings.price_input + written * settings.price_output) / _MILLION, 8)
+    return Usage(n, read, written, uncounted, cost, dict(served.most_common()))

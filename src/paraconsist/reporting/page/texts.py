@@ -41,7 +41,7 @@ def read_texts_files(specs: Sequence[str]) -> list[pa.Table]:
         if Path(spec).exists() or ":" not in spec:
             table = read_table(spec, function="report", parameter="texts")
         else:
-            from paraconsist.running.sources import load_bucket_set
+            from paraconsist.data.bucket_sets import load_bucket_set
 
             table = load_bucket_set(spec).table
         if not any(join in table.column_names for join in _JOINS):

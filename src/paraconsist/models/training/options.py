@@ -33,7 +33,7 @@ _AT_LEAST_ONE = (
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """How to train a classifier; `paraconsist.training.presets` holds named settings.
+    """How to train a classifier; `paraconsist.models.training.presets` holds named settings.
 
     Attributes
     ----------

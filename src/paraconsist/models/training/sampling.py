@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
-from paraconsist.training.data import Examples
+from paraconsist.models.training.data import Examples
 
 
 def sample(examples: Examples, limit: int | None, seed: int) -> Examples:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.partial_input import partial_task
 from paraconsist.errors import input_error
-from paraconsist.running.sources import BucketSet
 
 
 def trained_columns(model: str) -> list[str] | None:

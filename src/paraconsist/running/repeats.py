@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.predictions import write_predictions
-from paraconsist.running.assemble import predictions_table, run_metadata
-from paraconsist.running.batching import BatchPolicy
-from paraconsist.running.folder import RunFolder
-from paraconsist.running.sources import BucketSet
-from paraconsist.running.store import Store
+from paraconsist.data.run_folder import RunFolder
+from paraconsist.data.store import Store
+from paraconsist.models.batching import BatchPolicy
+from paraconsist.running.outputs import predictions_table, run_metadata
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

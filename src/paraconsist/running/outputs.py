@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from paraconsist.data.answers import Written
+from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.predictions import KEY_COLUMNS
+from paraconsist.data.store import Result
 from paraconsist.errors import InputError
-from paraconsist.running.sources import BucketSet
-from paraconsist.running.store import Result
 
 if TYPE_CHECKING:
     from paraconsist.models.labels import LabelMap

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
-from paraconsist.models.hashing import split_words
+from paraconsist.models.bow import split_words
 
 VOCABULARY_FILE = "words.json"
 _TYPOGRAPHY = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-"})

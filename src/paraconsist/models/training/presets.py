@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from paraconsist.errors import input_error
-from paraconsist.training.options import WORD_MODELS, TrainingOptions
+from paraconsist.models.training.options import WORD_MODELS, TrainingOptions
 
 
 @dataclass(frozen=True)

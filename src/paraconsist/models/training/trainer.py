@@ -1,4 +1,7 @@
-"""Fine-tuning on `transformers.Trainer`, for our own models and for Hugging Face classifiers alike."""
+"""Fine-tuning on `transformers.Trainer`, for our own models and for Hugging Face classifiers alike.
+
+One training for each of several seeds; figures are averaged where predictions are scored, not here.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +21,16 @@ from torch.utils.data import Dataset
 from transformers.trainer_callback import PrinterCallback
 
 from paraconsist.errors import input_error
+from paraconsist.models.baselines import OWN_MODELS
 from paraconsist.models.classifier import Classifier, Prepared
-from paraconsist.models.loading import quiet
-from paraconsist.models.own import OWN_MODELS
+from paraconsist.models.pretrained import quiet
+from paraconsist.models.progress import ProgressBar
+from paraconsist.models.training.data import Examples, Source, encode_examples, find_task, open_sources
+from paraconsist.models.training.folder import TrainingFolder
+from paraconsist.models.training.options import TrainingOptions
+from paraconsist.models.training.sampling import sample, sample_share
+from paraconsist.models.training.start import checkpoint_to_resume, starting_model
 from paraconsist.models.word_models import WordClassifier
-from paraconsist.running.progress import ProgressBar
-from paraconsist.training.data import Examples, Source, encode_examples, find_task, open_sources
-from paraconsist.training.folder import TrainingFolder
-from paraconsist.training.options import TrainingOptions
-from paraconsist.training.sampling import sample, sample_share
-from paraconsist.training.start import checkpoint_to_resume, starting_model
 
 
 def _warn_only(line: str) -> None:
@@ -40,7 +44,7 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
     Parameters
     ----------
     options : TrainingOptions
-        What and how; see `paraconsist.training.presets` for named settings, `train_seeds` for several seeds.
+        What and how; see `paraconsist.models.training.presets` for named settings, `train_seeds` for several seeds.
     say : callable
         Takes the lines a person should see (columns taken, inputs cut, accuracy after each epoch). By
         default only those that begin with ``warning:`` are shown, as Python warnings.
@@ -334,3 +338,47 @@ def _metrics(trainer: Any, result: Any, eval_rows: Examples | None) -> dict[str,
         metrics["eval_accuracy"] = history[kept]["eval_accuracy"]
         metrics["eval_majority"] = eval_rows.majority
     return metrics
+
+
+def train_seeds(
+    options: TrainingOptions, seeds: Sequence[int], *, say: Callable[[str], None] | None = None
+) -> list[Path]:
+    """Train once for each seed, into ``output/seed-<seed>``.
+
+    Parameters
+    ----------
+    options : TrainingOptions
+        Of every training; its own seed counts for nothing. With `resume`, finished seeds are left as they are
+        and an interrupted one goes on.
+    seeds : sequence of int
+        Each once; they change initial weights, order and dropout, never the rows.
+    say : callable, optional
+        As for `train`.
+
+    Returns
+    -------
+    list of Path
+        A folder for each seed, in their order, that `load_model` loads.
+
+    Raises
+    ------
+    InputError
+        If seeds are negative or repeated, if the folder holds a single training, and as for `train`.
+    """
+    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
+        raise input_error("train", "seeds", "be numbers from 0 on, each once", got=list(seeds))
+    if (options.output / "training.json").exists():
+        raise input_error(
+            "train",
+            "output",
+            "not hold a single training when there are several seeds",
+            got=str(options.output),
+            remedy="Name another folder.",
+        )
+    every = [replace(options, seed=seed, output=options.output / f"seed-{seed}") for seed in seeds]
+    folders = []
+    for each in every:
+        if say is not None and os.environ.get("RANK", "0") == "0":
+            say(f"Seed {each.seed}:")
+        folders.append(train(each) if say is None else train(each, say=say))
+    return folders

@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from paraconsist.data.answers import Written
+from paraconsist.data.store import ShardWriter
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.client import EndpointClient, Stopped
+from paraconsist.models.endpoint.errors import Refused, refusal
 from paraconsist.models.endpoint.journal import Answered, Journal
-from paraconsist.models.endpoint.labels import FIRST, is_bounded, part_request, result_of, wanted_parts
-from paraconsist.models.endpoint.method import Method
-from paraconsist.models.endpoint.problems import Refused, refusal
-from paraconsist.models.endpoint.reading import served_model, tokens_used
-from paraconsist.models.endpoint.requests import Question
+from paraconsist.models.endpoint.label_scoring import FIRST, Method, is_bounded, part_request, result_of, wanted_parts
+from paraconsist.models.endpoint.protocol import Question, served_model, tokens_used
 from paraconsist.models.endpoint.settings import Asking
-from paraconsist.running.store import ShardWriter
 
 T = TypeVar("T")
 

@@ -16,8 +16,8 @@ from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import ModelInput, Task, Template, get_task, infer_task
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.labels import normalise_label
-from paraconsist.training.contexts import context_keys
-from paraconsist.training.options import TrainingOptions
+from paraconsist.models.training.contexts import context_keys
+from paraconsist.models.training.options import TrainingOptions
 
 _READY_MADE = ("sentence1", "sentence2")
 _UNLABELLED = ("", "-", "-1")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paraconsist.errors import input_error
-from paraconsist.training.options import TrainingOptions
+from paraconsist.models.training.options import TrainingOptions
 
 _PACKAGES = ("paraconsist", "torch", "transformers", "accelerate", "numpy")
 

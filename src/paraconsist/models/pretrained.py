@@ -1,0 +1,211 @@
+"""From a folder or a Hub id to a language model that is asked a prompt: causal, or sequence-to-sequence."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+import transformers
+from transformers.utils import logging as transformers_logging
+
+from paraconsist.errors import InputError, input_error
+from paraconsist.models.baselines import find_own_model
+from paraconsist.models.vocabulary import VOCABULARY_FILE
+
+
+@dataclass(frozen=True)
+class LanguageModel:
+    """A causal or sequence-to-sequence model with its tokenizer, as `generate` takes it.
+
+    Attributes
+    ----------
+    module, tokenizer
+        Of transformers; the module in evaluation mode.
+    kind : {"causal", "seq2seq"}
+    """
+
+    module: Any
+    tokenizer: Any
+    kind: Literal["causal", "seq2seq"]
+
+
+def load_language_model(
+    model: str,
+    kind: Literal["causal", "seq2seq"],
+    *,
+    revision: str | None = None,
+    dtype: torch.dtype = torch.float32,
+    trust_remote_code: bool = False,
+    device_map: str | None = None,
+) -> LanguageModel:
+    """Load a language model, in evaluation mode; on the CPU, or spread over devices by `device_map`.
+
+    Raises
+    ------
+    InputError
+        If there is no such model, its weights are not safetensors, or some are missing.
+    """
+    auto = transformers.AutoModelForCausalLM if kind == "causal" else transformers.AutoModelForSeq2SeqLM
+    spread = {} if device_map is None else {"device_map": device_map}
+    loaded = load_head(model, auto, revision=revision, dtype=dtype, trust_remote_code=trust_remote_code, **spread)
+    if loaded.missing:
+        raise input_error(
+            "load_model",
+            "model",
+            f"have all of its weights in its files, to be run as a {kind} language model",
+            got=model,
+            remedy=f"Its files lack {', '.join(loaded.missing[:4])}: answers would be random.",
+        )
+    return LanguageModel(loaded.module.eval(), loaded.tokenizer, kind)
+
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_TOKENIZER_FILES = (
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model"),
+    VOCABULARY_FILE,
+)
+
+
+class LoadedModule(NamedTuple):
+    """A module with its tokenizer, and which of its weights the files did not hold."""
+
+    module: Any
+    tokenizer: Any
+    missing: tuple[str, ...]
+
+
+def open_configuration(model: str, *, revision: str | None = None, trust_remote_code: bool = False) -> Any:
+    """Read a model's configuration; the first, cheap check that there is a model at all."""
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        _check_folder(folder)
+        try:
+            said = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise _not_a_model(model, "its config.json cannot be read") from None
+        own = find_own_model(said.get("model_type"))
+        if own is not None:
+            if said.get(own.version_field, 1) != getattr(own.config, own.version_field):
+                raise _not_a_model(model, f"it was trained with another version of the {own.what_changed}")
+            return own.config.from_pretrained(str(folder))
+    elif folder.exists() or model.startswith(("/", ".", "~")) or model.count("/") > 1:
+        raise _not_a_model(model, "there is no such folder")
+    try:
+        with quiet():
+            return transformers.AutoConfig.from_pretrained(
+                str(folder) if folder.is_dir() else model,
+                revision=revision,
+                trust_remote_code=trust_remote_code,
+            )
+    except (OSError, ValueError, KeyError) as problem:
+        raise _not_a_model(model, _first_line(problem)) from None
+
+
+def load_head(
+    model: str,
+    auto: Any,
+    *,
+    revision: str | None = None,
+    dtype: torch.dtype = torch.float32,
+    trust_remote_code: bool = False,
+    **options: Any,
+) -> LoadedModule:
+    """Load weights (safetensors only) and tokenizer of a Hugging Face model under one of the Auto classes."""
+    folder = Path(model).expanduser()
+    source = str(folder) if folder.is_dir() else model
+    try:
+        with quiet():
+            module, info = auto.from_pretrained(
+                source,
+                revision=revision,
+                dtype=dtype,
+                trust_remote_code=trust_remote_code,
+                use_safetensors=True,
+                output_loading_info=True,
+                **options,
+            )
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                source, revision=revision, trust_remote_code=trust_remote_code
+            )
+    except (OSError, ValueError, KeyError, RuntimeError) as problem:
+        raise _not_a_model(model, _first_line(problem)) from None
+    except Exception as problem:
+        if type(problem).__module__.partition(".")[0] not in ("safetensors", "safetensors_rust"):
+            raise
+        raise _not_a_model(model, f"its weights cannot be read ({_first_line(problem)})") from None
+    renewed = {key if isinstance(key, str) else key[0] for key in info["mismatched_keys"]}
+    return LoadedModule(module, tokenizer, tuple(sorted({*info["missing_keys"], *renewed})))
+
+
+def checked_max_length(function: str, given: int | None, limit: int | None) -> int | None:
+    """The length to cut at: what is given if the model can take it, else the model's own limit."""
+    if given is None:
+        return limit
+    if given < 4 or (limit is not None and given > limit):
+        allowed = "4 or more" if limit is None else f"between 4 and {limit}, what the model can take"
+        raise input_error(function, "max_length", f"be {allowed}", got=given)
+    return given
+
+
+def weights_hash(folder: Path) -> str:
+    """Sha256 (hex) of a folder's weights: of the safetensors file, or of the shards' hashes in name order."""
+    digests = []
+    for file in sorted(folder.glob("*.safetensors")):
+        with file.open("rb") as stream:
+            digest = hashlib.sha256()
+            while block := stream.read(1 << 22):
+                digest.update(block)
+        digests.append(digest.hexdigest())
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence transformers' own load reports and bars: what they say is checked and said here."""
+    verbosity, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        if bars:
+            transformers_logging.enable_progress_bar()
+
+
+def _check_folder(folder: Path) -> None:
+    present = {file.name for file in folder.iterdir()}
+    if "config.json" not in present:
+        why = "it holds an adapter, not a model; merge it first" if "adapter_config.json" in present else ""
+        raise _not_a_model(str(folder), why or "it has no config.json")
+    if not any(file.endswith(".safetensors") for file in present):
+        pickled = sorted(f for f in present if f.endswith((".bin", ".pt", ".pth", ".ckpt", ".h5")))
+        if pickled:
+            raise _not_a_model(
+                str(folder),
+                f"its weights are in {pickled[0]}, and only safetensors are read (pickles can run code): "
+                "load it where you trust it and call save_pretrained",
+            )
+        raise _not_a_model(str(folder), "it has no weights (*.safetensors)")
+
+
+def _not_a_model(model: str, why: str) -> InputError:
+    return input_error(
+        "load_model",
+        "model",
+        "be a Hub id, or a folder with config.json, safetensors and a tokenizer",
+        got=model,
+        remedy=f"{why[:1].upper()}{why[1:].rstrip('.')}.",
+    )
+
+
+def _first_line(problem: BaseException) -> str:
+    lines = [line for line in str(problem).splitlines() if line.strip()]
+    return lines[0] if lines else type(problem).__name__
