@@ -9,9 +9,9 @@ from documented_numbers import Claim
 from documented_sources import Sources
 
 from paraconsist.data.predictions import read_predictions
-from paraconsist.scoring.columns import ColumnNames
+from paraconsist.data.reshaping import with_groups
+from paraconsist.data.rows import ColumnNames
 from paraconsist.scoring.compare import CompareOptions, compare
-from paraconsist.scoring.grouping import with_groups
 
 README = "README.md"
 MODELS = ("roberta-large", "bow")

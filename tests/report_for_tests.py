@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from paraconsist.data.predictions import write_predictions
 from paraconsist.files import to_strict_json
-from paraconsist.scoring.files import score_folder
+from paraconsist.scoring.folders import score_folder
 from paraconsist.scoring.score import ScoreOptions
 
 #: Every way out of an element, an attribute, a script or JSON that a text might try.

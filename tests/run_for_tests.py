@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from paraconsist.data.predictions import write_predictions
 from paraconsist.files import to_strict_json
-from paraconsist.scoring.files import score_folder
+from paraconsist.scoring.folders import score_folder
 from paraconsist.scoring.score import ScoreOptions
 
 MODEL = {"model": "ada/a-model", "dtype": "float32"}

@@ -13,9 +13,9 @@ from rows_for_tests import easy_rows, write_csv
 from paraconsist.cli.app import main
 from paraconsist.data.partial_input import partial_task, partial_template
 from paraconsist.data.predictions import Predictions, read_predictions, write_predictions
+from paraconsist.data.rows import ColumnNames, read_rows
 from paraconsist.data.tasks import TASKS, Template, get_task
 from paraconsist.errors import InputError
-from paraconsist.scoring.columns import ColumnNames, read_rows
 from paraconsist.scoring.score import ScoreOptions
 from paraconsist.studies.artifacts import artifact_table, buckets_by_artifact
 

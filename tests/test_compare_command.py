@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from paraconsist.cli.app import main
+from paraconsist.data.rows import Rows
 from paraconsist.errors import InputError
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.scoring.alignment import align
-from paraconsist.scoring.columns import Rows
 
 
 def csv(path: Path, rows: list[tuple[Any, ...]], header: str = "example_id,bucket_id,label,prediction") -> Path:

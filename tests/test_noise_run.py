@@ -15,9 +15,9 @@ from models_for_tests import WORDS, tiny_encoder
 
 from paraconsist.cli.app import main
 from paraconsist.data.predictions import Predictions, read_predictions
+from paraconsist.data.rows import ColumnNames
 from paraconsist.errors import InputError
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
-from paraconsist.scoring.columns import ColumnNames
 from paraconsist.scoring.noise import noise_file_of, score_noise
 
 

@@ -12,7 +12,7 @@ from test_running import write_set
 from test_score_command import run_command
 
 from paraconsist.data.predictions import read_predictions
-from paraconsist.scoring.files import plain_accuracies
+from paraconsist.scoring.folders import plain_accuracies
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from push_for_tests import OLD_UPLOADS, SAMPLE, hub_for_push, push, states
 from run_for_tests import write_run
 
 from paraconsist.hub.eval_results import eval_result_entries
-from paraconsist.scoring.measures import MEASURES
+from paraconsist.scoring.roles import MEASURES
 
 pytestmark = OLD_UPLOADS
 

@@ -24,6 +24,7 @@ pytest.importorskip("jinja2")
 from paraconsist.cli.app import main
 from paraconsist.data.bucket_sets import bucket_set_from_table
 from paraconsist.data.predictions import read_predictions
+from paraconsist.data.rows import ColumnNames
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
 from paraconsist.measures.consistency_difference import consistency_difference
@@ -34,7 +35,6 @@ from paraconsist.reporting.page import ReportOptions, load_entries, write, write
 from paraconsist.reporting.page.browser import script_json
 from paraconsist.reporting.page.entries import FileOptions
 from paraconsist.running.outputs import texts_table
-from paraconsist.scoring.columns import ColumnNames
 from paraconsist.scoring.score import ScoreOptions
 
 QUICK = ScoreOptions(n_resamples=200)

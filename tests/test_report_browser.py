@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from report_for_tests import ANSWERS, HOSTILE, write_run
 
+from paraconsist.data.rows import ColumnNames
 from paraconsist.reporting.page import ReportOptions, load_entries, write_report
 from paraconsist.reporting.page.entries import FileOptions
-from paraconsist.scoring.columns import ColumnNames
 from paraconsist.scoring.score import ScoreOptions
 
 playwright = pytest.importorskip("playwright.sync_api")

@@ -13,8 +13,8 @@ from test_score_roles import GOOD, scored
 
 from paraconsist.cli.run import score_run
 from paraconsist.data.predictions import Predictions, write_predictions
-from paraconsist.scoring.columns import ColumnNames, read_rows
-from paraconsist.scoring.figures import PAIR_MEASURES, pair_figures
+from paraconsist.data.rows import ColumnNames, read_rows
+from paraconsist.scoring.answer_changes import PAIR_MEASURES, pair_figures
 from paraconsist.scoring.score import ScoreOptions, score
 
 NAMES = ["entailment", "neutral", "contradiction"]

@@ -9,8 +9,8 @@ from datasets import Dataset
 from transformers import EvalPrediction, Trainer, TrainingArguments
 
 from paraconsist.errors import InputError
-from paraconsist.hooks import BucketEvaluation
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.scoring.trainer_callback import BucketEvaluation
 
 
 class Linear(torch.nn.Module):

@@ -23,7 +23,7 @@ FORBIDDEN = {
     "paraconsist.models": PLATFORM - {"pyarrow"},
     "paraconsist.models.labels": PLATFORM,
     "paraconsist.models.training.presets": PLATFORM | {"numpy", "scipy"},
-    "paraconsist.scoring.files": PLATFORM - {"pyarrow"},
+    "paraconsist.scoring.folders": PLATFORM - {"pyarrow"},
     "paraconsist.data.logs.reading": PLATFORM - {"pyarrow"},
     "paraconsist.hub.spaces": PLATFORM | {"numpy", "scipy"},
     "paraconsist.hub.runs": PLATFORM - {"pyarrow"},

@@ -44,8 +44,8 @@ def artifacts(
     output: Annotated[Path | None, typer.Option(help="Also write the results to this JSON file.")] = None,
 ) -> None:
     """Split buckets by whether a partial-input model gets the original right, and score each part."""
+    from paraconsist.data.rows import ColumnNames
     from paraconsist.files import to_strict_json
-    from paraconsist.scoring.columns import ColumnNames
     from paraconsist.scoring.score import ScoreOptions
     from paraconsist.studies.artifacts import artifact_table
 

@@ -69,9 +69,9 @@ def compare(
 ) -> None:
     """Compare models on the same buckets: paired differences with intervals and permutation p-values."""
     from paraconsist.data.logs.format import asked_of
+    from paraconsist.data.rows import ColumnNames
     from paraconsist.files import to_strict_json
     from paraconsist.measures.pareto import CORRECTIONS
-    from paraconsist.scoring.columns import ColumnNames
     from paraconsist.scoring.compare import CompareOptions
     from paraconsist.scoring.compare import compare as compare_models
 
@@ -87,7 +87,7 @@ def compare(
     asked = asked_of(columns)
     models = {m: _read(path, asked, columns, label_names) for m, path in zip(names, paths, strict=True)}
     if groups_from is not None:
-        from paraconsist.scoring.grouping import with_groups
+        from paraconsist.data.reshaping import with_groups
 
         models = {
             m: {s: with_groups(p, groups_from, bucket=bucket, group=group) for s, p in sets.items()}
@@ -159,8 +159,8 @@ def _read(path: Path, asked: Any, columns: Any, label_names: str | None) -> dict
     """Return a model's predictions by set; None is a set that the file does not name."""
     from paraconsist.data.logs.reading import read_logs
     from paraconsist.data.predictions import read_predictions
-    from paraconsist.scoring.files import is_plain
-    from paraconsist.scoring.wide import named_labels
+    from paraconsist.data.reshaping import named_labels
+    from paraconsist.scoring.folders import is_plain
 
     of_run = sorted((path / "predictions").glob("*.parquet")) if path.is_dir() else []
     read = [read_predictions(file) for file in of_run] if of_run else list(read_logs([path], asked).values())

@@ -60,7 +60,7 @@ def _line(checks: Sequence[Check]) -> str:
 def _results(path: Path) -> dict[str, Any]:
     """Return results by set: as written where they are newer than the predictions, else scored anew."""
     from paraconsist.data.predictions import read_predictions
-    from paraconsist.scoring.files import score_folder
+    from paraconsist.scoring.folders import score_folder
     from paraconsist.scoring.score import ScoreOptions, score
 
     if path.suffix == ".json":

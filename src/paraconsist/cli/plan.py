@@ -12,8 +12,8 @@ import typer
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
+    from paraconsist.data.rows import Rows
     from paraconsist.measures.planning import Pilot, PlanRow
-    from paraconsist.scoring.columns import Rows
 
 
 def plan(
@@ -58,10 +58,10 @@ def plan(
 ) -> None:
     """Say how many buckets, and how many paraphrases each, a wanted precision takes."""
     from paraconsist.data.logs.format import asked_of
+    from paraconsist.data.rows import ColumnNames
     from paraconsist.files import to_strict_json
     from paraconsist.measures.planning import MEASURES
     from paraconsist.measures.planning import plan as plan_rows
-    from paraconsist.scoring.columns import ColumnNames
 
     if measure not in MEASURES:
         raise input_error("plan", "measure", f"be one of {', '.join(MEASURES)}", got=measure)
@@ -109,7 +109,7 @@ def _rows(path: Path, asked: Any, columns: Any, set_name: str | None) -> Rows:
 
     from paraconsist.data.logs.reading import read_logs
     from paraconsist.data.predictions import read_predictions
-    from paraconsist.scoring.columns import read_rows
+    from paraconsist.data.rows import read_rows
     from paraconsist.scoring.unparsed import apply_policy
 
     files = sorted((path / "predictions").glob("*.parquet")) if path.is_dir() else []
@@ -129,7 +129,7 @@ def _rows(path: Path, asked: Any, columns: Any, set_name: str | None) -> Rows:
 def _hits(rows: Rows, measure: str) -> tuple[Any, Any]:
     """Return the buckets of the paraphrases, and what is counted in them: right answers, or changed ones."""
     if measure == "inconsistency":
-        from paraconsist.scoring.pairing import partners
+        from paraconsist.scoring.roles import partners
 
         targets, others = partners(rows, "inconsistency", "paraphrase", ["original"])
         return targets, rows.predictions[targets] != rows.predictions[others["original"]]

@@ -65,9 +65,9 @@ def report(
     anywhere, so it can be mailed. It holds the texts that it shows: mind their licence before passing it on.
     """
     from paraconsist.data.logs.format import asked_of
+    from paraconsist.data.rows import ColumnNames
     from paraconsist.reporting.page.entries import FileOptions, load_entries
     from paraconsist.reporting.page.write import ReportOptions, write_report
-    from paraconsist.scoring.columns import ColumnNames
     from paraconsist.scoring.score import ScoreOptions
 
     columns = ColumnNames(

@@ -217,7 +217,7 @@ def score_run(folder: Path, options: Any, *, figures: bool = False) -> None:
     from paraconsist.data.predictions import read_predictions
     from paraconsist.data.run_folder import RunFolder
     from paraconsist.files import to_strict_json
-    from paraconsist.scoring.files import plain_accuracies, score_folder
+    from paraconsist.scoring.folders import plain_accuracies, score_folder
 
     run_folder = RunFolder(folder)
     files = {path: read_predictions(path) for path in run_folder.predictions_files()}

@@ -100,10 +100,10 @@ def score(
     """Score predictions made anywhere: accuracy, consistency, intervals, breakdowns."""
     from paraconsist.data.logs.format import DEFAULT_FIELDS, asked_of
     from paraconsist.data.predictions import read_predictions
+    from paraconsist.data.rows import ColumnNames
     from paraconsist.data.tables import read_table
     from paraconsist.files import to_strict_json
-    from paraconsist.scoring.columns import ColumnNames
-    from paraconsist.scoring.files import score_folder
+    from paraconsist.scoring.folders import score_folder
     from paraconsist.scoring.score import ScoreOptions
 
     _check_export(export, output_dir, shown=as_json + markdown)
@@ -167,8 +167,8 @@ def _score_files(
     from dataclasses import replace
 
     from paraconsist.data.logs.reading import read_logs
+    from paraconsist.data.reshaping import long_format, named_labels
     from paraconsist.scoring.score import score as score_predictions
-    from paraconsist.scoring.wide import long_format, named_labels
 
     label_names, original_prediction = pairs
     found = read_logs(paths, asked)
@@ -200,7 +200,7 @@ def _score_files(
 
 def _columns_of_log(predictions: Predictions, strata: Sequence[str] | None) -> Any:
     from paraconsist.data.logs.format import GOLD_CONFIDENCE
-    from paraconsist.scoring.columns import ColumnNames
+    from paraconsist.data.rows import ColumnNames
 
     has = GOLD_CONFIDENCE in predictions.table.column_names
     return ColumnNames(confidence=GOLD_CONFIDENCE if has else None, strata=strata or ())

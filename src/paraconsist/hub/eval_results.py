@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.errors import input_error
-from paraconsist.scoring.measures import MEASURES
+from paraconsist.scoring.roles import MEASURES
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry

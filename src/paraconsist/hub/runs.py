@@ -12,7 +12,7 @@ from paraconsist.errors import input_error
 from paraconsist.hub.cards import with_metadata
 from paraconsist.hub.eval_results import eval_result_entries, eval_results_yaml
 from paraconsist.hub.plan import HubFile, Push, hub_files
-from paraconsist.scoring.measures import MEASURES
+from paraconsist.scoring.roles import MEASURES
 
 _COMMAND = "push run"
 _TAG = "paraconsist-run"

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.data.rows import Rows
 from paraconsist.errors import input_error
-from paraconsist.scoring.columns import Rows
 
 #: The stratum that holds a row's own id, where the files have one.
 ROW_ID = "\x00row"

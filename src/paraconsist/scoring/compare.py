@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.predictions import Predictions
+from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.errors import input_error
 from paraconsist.measures.consistency_difference import ConsistencyDifferenceResult, consistency_difference
 from paraconsist.measures.inconsistency_difference import InconsistencyDifferenceResult, inconsistency_difference
@@ -18,9 +19,7 @@ from paraconsist.measures.pareto import ParetoRow, corrected_p_values, pareto_ta
 from paraconsist.measures.results import Result
 from paraconsist.measures.signatures import parse_signature
 from paraconsist.scoring.alignment import ROW_ID, Aligned, align
-from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
-from paraconsist.scoring.measures import MEASURES, default_measures
-from paraconsist.scoring.pairing import partners
+from paraconsist.scoring.roles import MEASURES, default_measures, partners
 from paraconsist.scoring.score import data_of
 from paraconsist.scoring.unparsed import apply_policy
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from paraconsist.errors import input_error
 from paraconsist.measures.signatures import MEASURE_NAMES
-from paraconsist.scoring.measures import MEASURES
+from paraconsist.scoring.roles import MEASURES
 
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,

@@ -12,10 +12,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.data.predictions import Predictions
+from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.errors import input_error
 from paraconsist.measures.noise_floor import noise_floor
 from paraconsist.measures.signatures import parse_signature
-from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
 
 #: Where a run folder keeps the answers that were asked again: the same file names as in ``predictions/``.
 NOISE_FOLDER = "noise"

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.data.rows import UNPARSED, Rows
 from paraconsist.errors import input_error
-from paraconsist.scoring.columns import UNPARSED, Rows
 
 POLICIES = ("wrong", "own_class", "drop_bucket")
 

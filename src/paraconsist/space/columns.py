@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paraconsist.data.predictions import Predictions
+from paraconsist.data.reshaping import named_labels
+from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.errors import input_error
-from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
-from paraconsist.scoring.wide import named_labels
 from paraconsist.space.modules import Chosen, Field, Layout
 
 #: No measure reads these stand-ins; they fill the columns that a module does not ask for.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist.scoring.columns import Rows
+from paraconsist.data.rows import Rows
 from paraconsist.space.columns import Long
 from paraconsist.space.modules import Flips
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from paraconsist.data.predictions import Predictions
+from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift, shifts
 from paraconsist.measures.fooling_rate import fooling_rate
 from paraconsist.measures.ie_test import ie_test
-from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
-from paraconsist.scoring.pairing import partners
+from paraconsist.scoring.roles import partners
 from paraconsist.space import figures
 from paraconsist.space.columns import Long, check_chosen, long_rows, probability_matrix
 from paraconsist.space.drawing import BAD, GOOD

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from paraconsist.scoring.columns import ColumnNames, Rows
-from paraconsist.scoring.figures import PAIR_MEASURES
-from paraconsist.scoring.measures import MEASURES
-from paraconsist.scoring.pairing import partners
+from paraconsist.data.rows import ColumnNames, Rows
+from paraconsist.scoring.answer_changes import PAIR_MEASURES
+from paraconsist.scoring.roles import MEASURES, partners
 from paraconsist.scoring.score import ScoreOptions, score
 from paraconsist.space import figures
 from paraconsist.space.columns import Long, long_rows
@@ -28,7 +27,7 @@ def as_the_command(name: str) -> Callable[[Chosen], Found]:
     Parameters
     ----------
     name : str
-        One of `paraconsist.scoring.measures.MEASURES`.
+        One of `paraconsist.scoring.roles.MEASURES`.
     """
 
     def measure(chosen: Chosen) -> Found:

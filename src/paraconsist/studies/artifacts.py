@@ -11,9 +11,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.data.predictions import Predictions
+from paraconsist.data.rows import Rows, read_rows
 from paraconsist.errors import input_error
 from paraconsist.measures.results import Result
-from paraconsist.scoring.columns import Rows, read_rows
 from paraconsist.scoring.score import ScoreOptions, score
 
 _FUNCTION = "artifacts"

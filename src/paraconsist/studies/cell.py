@@ -117,7 +117,7 @@ def run_and_score(
     from paraconsist.models import load_model
     from paraconsist.running.partial_input import shown_to
     from paraconsist.running.run import RunOptions, run
-    from paraconsist.scoring.files import score_folder
+    from paraconsist.scoring.folders import score_folder
     from paraconsist.scoring.score import ScoreOptions
 
     with speaking_for("sweep"):

@@ -16,9 +16,9 @@ from typing import Any
 
 from paraconsist import __version__
 from paraconsist.data.predictions import Predictions
+from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
-from paraconsist.scoring.columns import ColumnNames, Rows, read_rows
 
 _UNPARSED = "[invalid]"
 #: Measures of which less is better; the others of `paraconsist` are better when larger.

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from paraconsist.data.logs.fields import Fields, value_of
 from paraconsist.data.predictions import Predictions
+from paraconsist.data.rows import ColumnNames
 from paraconsist.errors import input_error
-from paraconsist.scoring.columns import ColumnNames
 
 #: The column of the gold label's probability, where a log's choices differ from row to row.
 GOLD_CONFIDENCE = "gold_confidence"

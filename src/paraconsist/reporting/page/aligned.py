@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.predictions import Predictions
+from paraconsist.data.rows import Rows, read_rows
 from paraconsist.errors import InputError
 from paraconsist.reporting.page.entries import ScoredSet
-from paraconsist.scoring.columns import Rows, read_rows
-from paraconsist.scoring.figures import PAIR_MEASURES
-from paraconsist.scoring.measures import MEASURES
-from paraconsist.scoring.pairing import partners
+from paraconsist.scoring.answer_changes import PAIR_MEASURES
+from paraconsist.scoring.roles import MEASURES, partners
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.texts import SetTexts
-from paraconsist.scoring.measures import MAX_STRATUM_VALUES
+from paraconsist.scoring.roles import MAX_STRATUM_VALUES
 
 #: Bounds that keep the page small, whatever the files: rows of a bucket, letters of a text, labels with all
 #: probabilities.

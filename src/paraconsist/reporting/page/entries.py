@@ -11,12 +11,12 @@ from typing import Any
 from paraconsist.data.logs.format import DEFAULT_FIELDS, GOLD_CONFIDENCE, Asked
 from paraconsist.data.logs.reading import read_logs
 from paraconsist.data.predictions import Predictions, read_predictions
+from paraconsist.data.reshaping import long_format, named_labels
+from paraconsist.data.rows import ColumnNames
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
-from paraconsist.scoring.columns import ColumnNames
-from paraconsist.scoring.files import is_plain, score_folder
+from paraconsist.scoring.folders import is_plain, score_folder
 from paraconsist.scoring.score import ScoreOptions, score
-from paraconsist.scoring.wide import long_format, named_labels
 
 
 @dataclass(frozen=True)

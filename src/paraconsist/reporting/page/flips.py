@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from paraconsist.data.rows import Rows
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
 from paraconsist.reporting.page.entries import Entry
 from paraconsist.reporting.page.numbers import Cell, Column, Table, bounds, count, interval, number, percent
 from paraconsist.reporting.page.tables import results_of
-from paraconsist.scoring.columns import Rows
-from paraconsist.scoring.measures import MEASURES
+from paraconsist.scoring.roles import MEASURES
 
 _MOST_LINES = 40
 

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from paraconsist.data.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions
+from paraconsist.data.rows import ColumnNames
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import TASKS
 from paraconsist.errors import input_error
 from paraconsist.reporting.page.aligned import AlignedSet
-from paraconsist.scoring.columns import ColumnNames
 
 _JOINS = ("example_id", "input_id")
 _TASK_COLUMNS = frozenset(column for task in TASKS.values() for column in task.columns)

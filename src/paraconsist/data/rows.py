@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paraconsist.data.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions
+from paraconsist.data.probabilities import gold_confidences, predicted_confidences
 from paraconsist.errors import input_error
-from paraconsist.scoring.confidence import gold_confidences, predicted_confidences
 
 #: A row's place in its bucket.
 ROLES = (

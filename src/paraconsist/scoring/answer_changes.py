@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist.scoring.columns import Rows
-from paraconsist.scoring.measures import MEASURES
-from paraconsist.scoring.pairing import partners
+from paraconsist.data.rows import Rows
+from paraconsist.scoring.roles import MEASURES, partners
 
 #: The measures on pairs of an original and a perturbed text, and whether the two answers must differ.
 PAIR_MEASURES = {

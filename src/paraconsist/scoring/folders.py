@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from paraconsist.data.predictions import Predictions, read_predictions
+from paraconsist.data.rows import ColumnNames, read_rows
 from paraconsist.errors import input_error
-from paraconsist.scoring.columns import ColumnNames, read_rows
 from paraconsist.scoring.noise import RUN_AGAIN, noise_file_of, same_run, score_noise
 from paraconsist.scoring.score import ScoreOptions, majority_rate, score
 from paraconsist.scoring.unparsed import apply_policy

@@ -1,20 +1,23 @@
-"""Each measure on the rows of a bucket set: which roles it reads, and which public function it calls."""
+"""Each measure on the rows of a bucket set: which roles it reads, and which public function it calls.
+
+Rows of a bucket set to the paired columns that the measures take.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from paraconsist.data.rows import Rows
 from paraconsist.errors import input_error
 from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
 from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.measures.prediction_change import prediction_change
-from paraconsist.scoring.columns import Rows
-from paraconsist.scoring.pairing import partners
 from paraconsist.scoring.unparsed import never_the_same
 
 #: confidence_level, n_resamples, seed: the same for every measure.
@@ -156,3 +159,71 @@ def default_measures(rows: Rows) -> list[str]:
         "merged": "additive_inconsistency",
     }
     return [measure for role, measure in by_role.items() if role in roles] or ["paraphrastic_consistency"]
+
+
+Positions = NDArray[np.intp]
+
+
+def partners(rows: Rows, measure: str, target: str, wanted: Sequence[str]) -> tuple[Positions, dict[str, Positions]]:
+    """Find, for every row with role `target`, the row of each wanted role in its bucket.
+
+    Parameters
+    ----------
+    rows : Rows
+        n rows.
+    measure : str
+        For messages.
+    target : str
+        The role of the rows that are measured, such as ``swap``.
+    wanted : sequence of str
+        Roles that each of their buckets must have exactly once, such as ``original``.
+
+    Returns
+    -------
+    targets : int array, shape (m,)
+        Positions of the target rows.
+    others : dict of str to int array, shape (m,)
+        For each wanted role, the positions of their partners.
+
+    Raises
+    ------
+    InputError
+        If no row is a target, a role plays no part in the measure, or a partner is missing or there twice;
+        the message names the bucket.
+    """
+    assert rows.buckets is not None
+    foreign = ~np.isin(rows.roles, [target, *wanted])
+    if foreign.any():
+        row = int(np.argmax(foreign))
+        raise input_error(
+            f"score {measure}",
+            "role",
+            f"be one of {', '.join([*wanted, target])}",
+            got=rows.roles[row].item(),
+            row=row,
+            remedy=f"The row is in bucket {rows.buckets[row].item()!r}; this measure has no use for it.",
+        )
+    ids, codes = np.unique(rows.buckets, return_inverse=True)
+    targets = np.flatnonzero(rows.roles == target)
+    if not len(targets):
+        raise input_error(
+            f"score {measure}", "role", f"be {target!r} in at least one row", got=np.unique(rows.roles).tolist()
+        )
+    others = {}
+    for role in wanted:
+        positions = np.flatnonzero(rows.roles == role)
+        counts = np.bincount(codes[positions], minlength=len(ids))
+        wrong = counts[codes[targets]] != 1
+        if wrong.any():
+            code = codes[targets[int(np.argmax(wrong))]]
+            raise input_error(
+                f"score {measure}",
+                "role",
+                f"be {role!r} in exactly one row of every bucket",
+                got=int(counts[code]),
+                remedy=f"Look at bucket {ids[code].item()!r}.",
+            )
+        where = np.zeros(len(ids), dtype=np.intp)
+        where[codes[positions]] = positions
+        others[role] = where[codes[targets]]
+    return targets, others
