@@ -16,8 +16,7 @@ import time
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from paraconsist.studies.aflite import AfliteOptions, _partitions, aflite
-from paraconsist.studies.logistic import fit_logistic
+from paraconsist.studies.aflite import AfliteOptions, _partitions, aflite, fit_logistic
 
 
 def main() -> None:

@@ -85,9 +85,9 @@ def half_of_the_fits(folder: Path, rhos: list[float], runs: int, half: int) -> f
     """CPU seconds of every other fit."""
     from sklearn.ensemble import GradientBoostingClassifier
 
-    from paraconsist.ietest.boosting import weigh
-    from paraconsist.ietest.experiment import prepare
-    from paraconsist.ietest.options import ExperimentOptions
+    from paraconsist.studies.ie.boosting import weigh
+    from paraconsist.studies.ie.experiment import prepare
+    from paraconsist.studies.ie.options import ExperimentOptions
 
     options = ExperimentOptions(
         output=folder / "bare",

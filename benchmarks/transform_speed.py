@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from paraconsist.transforms import lexicon_cache
+from paraconsist.transforms import lexicon as lexicon_cache
 from paraconsist.transforms.interface import apply_to_columns
 from paraconsist.transforms.registry import transformation
 

@@ -19,7 +19,7 @@ from documented_sources import Sources, usual_data_folder
 from paraconsist.reporting.plots.canvas import Plot, write_plot
 from paraconsist.scoring.score import ScoreOptions, score
 from paraconsist.studies.plots import curve_plot
-from paraconsist.studies.summary import trend
+from paraconsist.studies.sweep_summary import trend
 
 README = "README.md"
 BOTH = "data results"

@@ -198,13 +198,13 @@ def transformers_serve(folder: Path) -> Iterator[str]:
 
 def test_transformers_serve_answers_as_the_model_does(place, tmp_path, language_model):
     from paraconsist.data.bucket_sets import load_bucket_set
-    from paraconsist.generation.remote import EndpointGenerator
-    from paraconsist.generation.settings import GeneratorSettings
     from paraconsist.models.endpoint.settings import EndpointSettings
     from paraconsist.models.loading import prompted
     from paraconsist.models.pretrained import load_language_model
     from paraconsist.models.prompted import PromptSettings
     from paraconsist.running.prompting import PromptOptions, make_prompt
+    from paraconsist.transforms.paraphrase.generators import EndpointGenerator
+    from paraconsist.transforms.paraphrase.settings import GeneratorSettings
 
     data = write_set(tmp_path / "set.jsonl", 7)
     options = {"model": language_model, "template": place / "written.yaml", "max_tokens": 6}

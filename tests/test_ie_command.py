@@ -20,7 +20,7 @@ from rows_for_tests import write_csv
 from test_running import launch
 
 from paraconsist.cli.app import main
-from paraconsist.ietest.reading import read_families
+from paraconsist.studies.ie.reading import read_families
 
 pytest.importorskip("sklearn")
 
@@ -345,7 +345,7 @@ def test_rows_and_files_that_cannot_be(folder, tmp_path, refused):
 )
 def test_vectors_that_cannot_be(tmp_path, text, message):
     from paraconsist.errors import InputError
-    from paraconsist.ietest.deciding import decide
+    from paraconsist.studies.ie.decision import decide
 
     (tmp_path / "v.csv").write_text(text)
     with pytest.raises(InputError) as caught:

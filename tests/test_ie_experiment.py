@@ -12,16 +12,13 @@ from ie_rows_for_tests import words_of_rows, write_experiment
 from models_for_tests import tiny_encoder
 
 from paraconsist.errors import InputError
-from paraconsist.ietest.deciding import DecisionOptions, decide
-from paraconsist.ietest.experiment import plan, prepare, run_experiment
-from paraconsist.ietest.families import family_of_counts, family_of_vectors
-from paraconsist.ietest.hard_cases import hard_cases
-from paraconsist.ietest.options import ExperimentOptions, Unit, parse_rhos
-from paraconsist.ietest.reading import read_families
-from paraconsist.ietest.sampling import sample_rows, unit_seed
-from paraconsist.ietest.training import majority_vote
-from paraconsist.ietest.vectors import Matched
 from paraconsist.measures.ie_test import ie_test_from_counts
+from paraconsist.studies.ie.decision import DecisionOptions, decide, hard_cases
+from paraconsist.studies.ie.experiment import majority_vote, plan, prepare, run_experiment
+from paraconsist.studies.ie.options import ExperimentOptions, Unit, parse_rhos
+from paraconsist.studies.ie.reading import read_families
+from paraconsist.studies.ie.runs import Matched, family_of_counts, family_of_vectors
+from paraconsist.studies.ie.sampling import sample_rows, unit_seed
 
 pytest.importorskip("sklearn")
 

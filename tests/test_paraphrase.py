@@ -9,12 +9,11 @@ from paraphrase_for_tests import write_places
 from perturb_for_tests import wordnet_or_skip
 
 from paraconsist.errors import InputError
-from paraconsist.generation.entailment import entailment_label
-from paraconsist.generation.filters import reason_against
-from paraconsist.generation.generators import LanguageGenerator, call, load_generator
-from paraconsist.generation.refining import refine
-from paraconsist.generation.rules import RuleGenerator, rewordings
-from paraconsist.generation.settings import PRESETS, GeneratorSettings, preset
+from paraconsist.transforms.paraphrase.entailment import entailment_label
+from paraconsist.transforms.paraphrase.generators import LanguageGenerator, call, load_generator
+from paraconsist.transforms.paraphrase.refining import reason_against, refine
+from paraconsist.transforms.paraphrase.rules import RuleGenerator, rewordings
+from paraconsist.transforms.paraphrase.settings import PRESETS, GeneratorSettings, preset
 
 PLAIN = GeneratorSettings(n=4, keep=2)
 

@@ -19,9 +19,9 @@ from perturb_for_tests import write_csv
 
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
-from paraconsist.generation.remote import EndpointGenerator, without_beams
-from paraconsist.generation.settings import GeneratorSettings, preset
 from paraconsist.models.endpoint.settings import EndpointSettings
+from paraconsist.transforms.paraphrase.generators import EndpointGenerator, without_beams
+from paraconsist.transforms.paraphrase.settings import GeneratorSettings, preset
 
 ROWS = [
     ("A girl reads.", "A girl is awake.", "entailment"),

@@ -10,9 +10,9 @@ from perturb_for_tests import NLI_ROWS, labelled, write_csv
 
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
-from paraconsist.generation.agreement import cohen_kappa, fleiss_kappa
-from paraconsist.generation.bucket_set import GeneratedSet, keep_valid, write_generated
-from paraconsist.generation.validation import read_judgements, write_sheet
+from paraconsist.transforms.agreement import cohen_kappa, fleiss_kappa
+from paraconsist.transforms.paraphrase.judgements import read_judgements, write_sheet
+from paraconsist.transforms.paraphrase.sets import GeneratedSet, keep_valid, write_generated
 
 # Agreement
 

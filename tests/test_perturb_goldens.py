@@ -10,10 +10,8 @@ import pytest
 from perturb_for_tests import wordnet_or_skip
 
 from paraconsist.cli.perturbed_files import load_labelled
-from paraconsist.transforms.additive import AdditivePairs
 from paraconsist.transforms.negation import negate
-from paraconsist.transforms.symmetric import symmetric
-from paraconsist.transforms.transitive import transitive
+from paraconsist.transforms.pairings import AdditivePairs, symmetric, transitive
 
 BECEL = "upstream/github.com/MJ-Jang/BECEL/f5bdd1196e46323e6ec3f4e651bcad78b1883b04/data"
 SENTENCES = ["sentence_1=sentence1", "sentence_2=sentence2"]

@@ -13,13 +13,10 @@ from perturb_for_tests import NLI_ROWS, labelled
 
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.transforms.additive import AdditivePairs
 from paraconsist.transforms.antonyms import antonym
-from paraconsist.transforms.conditions import PROPERTIES
 from paraconsist.transforms.negation import negation
-from paraconsist.transforms.perturbation import LabelledSet
-from paraconsist.transforms.symmetric import symmetric
-from paraconsist.transforms.transitive import transitive
+from paraconsist.transforms.pairings import AdditivePairs, symmetric, transitive
+from paraconsist.transforms.perturbation import PROPERTIES, LabelledSet
 
 # Symmetric
 

@@ -16,9 +16,8 @@ from rows_for_tests import easy_rows, write_csv
 from paraconsist.cli.app import main
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
-from paraconsist.studies.aflite import PRESETS, AfliteOptions, aflite
-from paraconsist.studies.logistic import fit_logistic
-from paraconsist.studies.sampling import round_robin, sample_by_difficulty
+from paraconsist.studies.aflite import PRESETS, AfliteOptions, aflite, fit_logistic
+from paraconsist.studies.items import round_robin, sample_by_difficulty
 
 SMALL = AfliteOptions(n_classifiers=16, train_size=200, cutoff=40)
 
@@ -287,7 +286,8 @@ def test_an_encoder_that_does_not_match_its_checkpoint_is_refused(trained: Path,
 )
 def test_a_sheet_that_cannot_be_right_is_refused(change: dict, message: str, tmp_path: Path) -> None:
     from paraconsist.data.tasks import get_task
-    from paraconsist.studies.paraphrase_sheet import read_written, write_sheet
+    from paraconsist.transforms.paraphrase.judgements import read_written
+    from paraconsist.transforms.paraphrase.judgements import write_writing_sheet as write_sheet
 
     original = {
         **{"example_id": "a.original", "bucket_id": "a", "group_id": "g", "role": "original"},

@@ -13,11 +13,11 @@ from perturb_for_tests import labelled, write_csv
 from paraconsist.data.predictions import read_predictions
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.generation.comparing import compare_sides
-from paraconsist.generation.embedding import encoder_of, load_encoder
-from paraconsist.generation.predicting import Predictor
-from paraconsist.generation.sensitivity import generator_settings, measure_sensitivity
-from paraconsist.generation.settings import GeneratorSettings, preset
+from paraconsist.models.encoders import encoder_of
+from paraconsist.models.encoders import load_sentence_encoder as load_encoder
+from paraconsist.running.predictor import Predictor
+from paraconsist.studies.sensitivity import compare_sides, generator_settings, measure_sensitivity
+from paraconsist.transforms.paraphrase.settings import GeneratorSettings, preset
 
 LABELS = ("entailment", "neutral", "contradiction")
 ROWS = [

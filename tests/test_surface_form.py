@@ -10,8 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from paraconsist.errors import InputError
-from paraconsist.generation.scorers import load_bleurt, load_parser
-from paraconsist.generation.surface_form import measure_pairs, pairs_of
 from paraconsist.measures.diversity import paraphrase_diversity
 from paraconsist.measures.text_distances import (
     Tree,
@@ -23,6 +21,7 @@ from paraconsist.measures.text_distances import (
     syntactic_distance,
     words_of,
 )
+from paraconsist.transforms.paraphrase.surface_form import load_bleurt, load_parser, measure_pairs, pairs_of
 
 TREE = "(ROOT (S (NP (DT A) (NN dog)) (VP (VBZ sleeps)) (. .)))"
 

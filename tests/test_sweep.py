@@ -20,10 +20,10 @@ from paraconsist.errors import InputError
 from paraconsist.models.training.contexts import context_keys
 from paraconsist.models.training.data import Examples
 from paraconsist.models.training.sampling import sample_share
-from paraconsist.studies.grid import Cell, SweepOptions, cells_of
-from paraconsist.studies.pool import alone
-from paraconsist.studies.summary import difference_over_seeds, summarise, trend
+from paraconsist.running.pool import alone
 from paraconsist.studies.sweep import sweep
+from paraconsist.studies.sweep_grid import Cell, SweepOptions, cells_of
+from paraconsist.studies.sweep_summary import difference_over_seeds, summarise, trend
 
 
 def examples(sizes: list[int], labels: list[int] | None = None) -> Examples:
@@ -131,7 +131,7 @@ def test_a_sweep_goes_on_grows_and_never_meets_old_results(files: Path) -> None:
 
 
 def test_an_interrupted_cell_goes_on_and_ends_the_same(files: Path, monkeypatch) -> None:
-    import paraconsist.studies.cell as module
+    import paraconsist.studies.sweep as module
 
     expected = sweep(options(files, output=files / "whole"))["cells"]
 
@@ -181,8 +181,8 @@ def test_launched_processes_share_the_cells(files: Path, monkeypatch) -> None:
     def is_done(self: object, piece: int) -> bool:
         return piece in mine or (bool(mine) and piece in (0, 2))  # the other process has done its own by then
 
-    monkeypatch.setattr("paraconsist.studies.cell.SweepWork.do", lambda self, piece: mine.append(piece))
-    monkeypatch.setattr("paraconsist.studies.cell.SweepWork.is_done", is_done)
+    monkeypatch.setattr("paraconsist.studies.sweep.SweepWork.do", lambda self, piece: mine.append(piece))
+    monkeypatch.setattr("paraconsist.studies.sweep.SweepWork.is_done", is_done)
     assert sweep(made) == {}
     assert mine == [1, 3]
     with alone(["4", "7"]):

@@ -10,8 +10,8 @@ from perturb_for_tests import wordnet_or_skip, write_csv
 from test_running import launch
 
 from paraconsist.errors import InputError
-from paraconsist.transforms.soundness import read_soundness, write_soundness_sheet
-from paraconsist.transforms.word_files import read_dictionary
+from paraconsist.transforms.dictionary import read_dictionary
+from paraconsist.transforms.sheets import read_soundness, write_soundness_sheet
 
 
 @pytest.fixture(autouse=True)

@@ -9,11 +9,12 @@ import pytest
 from perturb_for_tests import wordnet_or_skip
 
 from paraconsist.errors import InputError
-from paraconsist.transforms import lexicon_cache, nouns
+from paraconsist.transforms import lexicon as lexicon_cache
+from paraconsist.transforms import noun_taggers as nouns
 from paraconsist.transforms.lexicon import PARTS, Lexicon, load_lexicon, scan
-from paraconsist.transforms.nouns import SpacyTagger, WordNetTagger, tagger_name
+from paraconsist.transforms.noun_taggers import SpacyTagger, WordNetTagger, tagger_name
 from paraconsist.transforms.registry import transformation
-from paraconsist.transforms.synonyms import reinflect, synonyms
+from paraconsist.transforms.wordnet_nouns import reinflect, synonyms
 
 
 @pytest.fixture(autouse=True)

@@ -11,11 +11,11 @@ from perturb_for_tests import wordnet_or_skip, write_csv
 
 from paraconsist.errors import InputError
 from paraconsist.transforms.change_statistics import change_statistics, differences, lengths_by_label
+from paraconsist.transforms.dictionary import check_dictionary, read_dictionary, read_words, write_dictionary
 from paraconsist.transforms.interface import Substitution, apply_to_columns
-from paraconsist.transforms.nouns import ListTagger
+from paraconsist.transforms.noun_taggers import ListTagger
 from paraconsist.transforms.registry import TRANSFORMATIONS, transformation
 from paraconsist.transforms.replacing import Replacer, article_for, plain_text, words_of, words_with_places
-from paraconsist.transforms.word_files import check_dictionary, read_dictionary, read_words, write_dictionary
 
 
 @pytest.fixture(autouse=True)

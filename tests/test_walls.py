@@ -29,8 +29,8 @@ FORBIDDEN = {
     "paraconsist.hub.runs": PLATFORM - {"pyarrow"},
     "paraconsist.cli.app": PLATFORM | {"numpy", "scipy"},
     "paraconsist.reporting.tables": PLATFORM,
-    "paraconsist.ietest.deciding": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
-    "paraconsist.ietest.experiment": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
+    "paraconsist.studies.ie.decision": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
+    "paraconsist.studies.ie.experiment": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
     "paraconsist.space": PLATFORM | {"numpy", "scipy", "gradio", "matplotlib"},
     "paraconsist.space.catalogue": (PLATFORM - {"pyarrow"}) | {"gradio", "matplotlib"},
     "paraconsist.running.endpoint": (PLATFORM - {"pyarrow"}) | {"httpx"},
@@ -38,8 +38,8 @@ FORBIDDEN = {
     "paraconsist.studies.aflite": PLATFORM | {"sklearn", "matplotlib"},
     "paraconsist.studies.artifacts": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
     "paraconsist.transforms": PLATFORM | {"numpy", "scipy"},
-    "paraconsist.generation": PLATFORM | {"numpy", "scipy"},
-    "paraconsist.generation.sensitivity": PLATFORM - {"pyarrow"},
+    "paraconsist.transforms": PLATFORM | {"numpy", "scipy"},
+    "paraconsist.studies.sensitivity": PLATFORM - {"pyarrow"},
 }
 #: The measures: standard library, numpy and scipy, and one another.
 PACKAGES = ("paraphrastic", "logical", "sensitivity", "invariance", "uncertainty", "comparison", "noise", "surface")

@@ -14,18 +14,18 @@ import typer
 from paraconsist.errors import input_error, speaking_for
 
 if TYPE_CHECKING:
-    from paraconsist.generation.entailment import MutualEntailment
-    from paraconsist.generation.generators import Generator
-    from paraconsist.generation.refining import Refined
-    from paraconsist.generation.settings import GeneratorSettings
     from paraconsist.models.endpoint.settings import EndpointSettings
+    from paraconsist.transforms.paraphrase.entailment import MutualEntailment
+    from paraconsist.transforms.paraphrase.generators import Generator
+    from paraconsist.transforms.paraphrase.refining import Refined
+    from paraconsist.transforms.paraphrase.settings import GeneratorSettings
     from paraconsist.transforms.perturbation import LabelledSet
 
 
 def settings_of(name: str, endpoint: EndpointSettings | None = None, **options: Any) -> GeneratorSettings:
     """Return a preset's settings with other values where they are given; behind an endpoint, without its beams."""
-    from paraconsist.generation.remote import without_beams
-    from paraconsist.generation.settings import preset
+    from paraconsist.transforms.paraphrase.generators import without_beams
+    from paraconsist.transforms.paraphrase.settings import preset
 
     chosen = preset(name)
     if endpoint is not None and (chosen.diversity is not None or chosen.num_beams > 1):
@@ -47,9 +47,7 @@ def generator_of(
     answers: Path,
 ) -> Generator:
     """Return the generator that a command line names; behind an endpoint, what it writes is kept in `answers`."""
-    from paraconsist.generation.generators import load_generator
-    from paraconsist.generation.prompts import EXAMPLES, read_examples
-    from paraconsist.generation.remote import EndpointGenerator
+    from paraconsist.transforms.paraphrase.generators import EXAMPLES, EndpointGenerator, load_generator, read_examples
 
     with speaking_for("paraphrase", model="generator", num_beams="beams"):
         solved = EXAMPLES if examples is None else read_examples(examples)
@@ -65,7 +63,7 @@ def generator_of(
 
 def facts_of(made: Generator) -> dict[str, Any]:
     """Return what a set's metadata say of a generator behind an endpoint; nothing of others."""
-    from paraconsist.generation.remote import EndpointGenerator
+    from paraconsist.transforms.paraphrase.generators import EndpointGenerator
 
     if not isinstance(made, EndpointGenerator):
         return {}
@@ -75,7 +73,7 @@ def facts_of(made: Generator) -> dict[str, Any]:
 def say_generator(made: Generator, *, aside: bool = False) -> None:
     """Print what a generator behind an endpoint came to; `aside`, to standard error."""
     from paraconsist.cli.endpoint import say_usage
-    from paraconsist.generation.remote import EndpointGenerator
+    from paraconsist.transforms.paraphrase.generators import EndpointGenerator
 
     if isinstance(made, EndpointGenerator):
         usage = made.usage()
@@ -116,7 +114,7 @@ def load_originals(
 
 def column_of(rows: LabelledSet, column: str | None) -> str:
     """Return which text is paraphrased."""
-    from paraconsist.generation.surface_form import COLUMNS
+    from paraconsist.transforms.paraphrase.surface_form import COLUMNS
 
     usual = COLUMNS.get(rows.task.name, ())
     chosen = column or (usual[0] if len(usual) == 1 else None)
@@ -130,9 +128,9 @@ def column_of(rows: LabelledSet, column: str | None) -> str:
 def load_judge(model: str, label_map: dict[str, str] | None) -> MutualEntailment:
     """Load an NLI model to judge pairs."""
     from paraconsist.data.tasks import get_task
-    from paraconsist.generation.entailment import MutualEntailment
-    from paraconsist.generation.predicting import Predictor
     from paraconsist.models import load_model
+    from paraconsist.running.predictor import Predictor
+    from paraconsist.transforms.paraphrase.entailment import MutualEntailment
 
     nli = get_task("nli")
     with speaking_for("paraphrase", model="nli_model"):

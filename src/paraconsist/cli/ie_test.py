@@ -14,8 +14,8 @@ import typer
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
-    from paraconsist.ietest.deciding import DecisionOptions
-    from paraconsist.ietest.options import ExperimentOptions
+    from paraconsist.studies.ie.decision import DecisionOptions
+    from paraconsist.studies.ie.options import ExperimentOptions
 
 
 _NAME = "ie-test"
@@ -95,8 +95,8 @@ def ie_test(
     from paraconsist.cli.run import quiet_libraries
 
     quiet_libraries()
-    from paraconsist.ietest.deciding import DecisionOptions
-    from paraconsist.ietest.options import ExperimentOptions, parse_rhos
+    from paraconsist.studies.ie.decision import DecisionOptions
+    from paraconsist.studies.ie.options import ExperimentOptions, parse_rhos
 
     decision = DecisionOptions(
         method=method,  # type: ignore[arg-type]
@@ -156,8 +156,8 @@ def ie_test(
 
 def _train(options: ExperimentOptions, *, only_plan: bool, quiet: bool) -> Path | None:
     """Run the experiment, or only say what it takes."""
-    from paraconsist.ietest.experiment import plan, prepare, run_experiment
     from paraconsist.running.processes import end_with_launcher, is_main
+    from paraconsist.studies.ie.experiment import plan, prepare, run_experiment
 
     end_with_launcher()
     talks = is_main()
@@ -221,11 +221,11 @@ def _decide(
     from rich.text import Text
 
     from paraconsist.files import to_strict_json
-    from paraconsist.ietest.deciding import decide
-    from paraconsist.ietest.families import distinct
-    from paraconsist.ietest.reading import read_families
-    from paraconsist.ietest.store import write_json
-    from paraconsist.ietest.tables import decision_tables
+    from paraconsist.studies.ie.decision import decide
+    from paraconsist.studies.ie.folder import write_json
+    from paraconsist.studies.ie.reading import read_families
+    from paraconsist.studies.ie.runs import distinct
+    from paraconsist.studies.ie.tables import decision_tables
 
     families = distinct([(path, family) for path in paths for family in read_families(path)])
     if rhos is not None:
@@ -254,7 +254,7 @@ def _decide(
 
 
 def _plots(folder: Path, decided: Mapping[str, Any], alpha: float) -> str:
-    from paraconsist.ietest.plots import has_matplotlib, write_plots
+    from paraconsist.reporting.plots.ie import has_matplotlib, write_plots
 
     if not has_matplotlib():
         return " (no figures: matplotlib is not installed; pip install matplotlib, then ie-test --from this folder)"

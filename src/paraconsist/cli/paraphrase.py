@@ -117,10 +117,10 @@ def paraphrase(
     if output is None:
         raise input_error("paraphrase", "output", "be given", remedy="NAME.parquet, or a folder; or --measure.")
     from paraconsist.files import to_strict_json
-    from paraconsist.generation.bucket_set import GeneratedSet, check_place, write_generated
-    from paraconsist.generation.refining import refine
-    from paraconsist.generation.surface_form import measure_pairs, pairs_of
-    from paraconsist.generation.validation import write_sheet
+    from paraconsist.transforms.paraphrase.judgements import write_sheet
+    from paraconsist.transforms.paraphrase.refining import refine
+    from paraconsist.transforms.paraphrase.sets import GeneratedSet, check_place, write_generated
+    from paraconsist.transforms.paraphrase.surface_form import measure_pairs, pairs_of
 
     check_place(output, overwrite=overwrite)
     if checked:
@@ -210,8 +210,8 @@ def paraphrase(
 
 
 def _keep_checked(place: Path, sheets: Sequence[Path], output: Path, least_similarity: float) -> None:
-    from paraconsist.generation.bucket_set import keep_valid
-    from paraconsist.generation.validation import read_judgements
+    from paraconsist.transforms.paraphrase.judgements import read_judgements
+    from paraconsist.transforms.paraphrase.sets import keep_valid
 
     said = read_judgements(sheets, least_similarity=least_similarity)
     counts = keep_valid(place, said, output)
@@ -241,9 +241,14 @@ def _measure(
     parser: str | None,
 ) -> ParaphraseDiversityResult:
     from paraconsist.data.bucket_sets import load_bucket_set
-    from paraconsist.generation.embedding import load_encoder
-    from paraconsist.generation.scorers import load_bleurt, load_parser
-    from paraconsist.generation.surface_form import COLUMNS, measure_pairs, pairs_of
+    from paraconsist.models.encoders import load_sentence_encoder as load_encoder
+    from paraconsist.transforms.paraphrase.surface_form import (
+        COLUMNS,
+        load_bleurt,
+        load_parser,
+        measure_pairs,
+        pairs_of,
+    )
 
     with speaking_for("paraphrase"):
         found = load_bucket_set(data, task=task, split=split, data_dir=None if data_dir is None else str(data_dir))

@@ -120,8 +120,8 @@ def _items(
     wordnet: Path | None,
 ) -> tuple[Iterator[Perturbation], int | None]:
     """Return the items in their order, and how many there were before the limit (None: as many as come)."""
-    from paraconsist.transforms.additive import AdditivePairs
-    from paraconsist.transforms.conditions import check_task
+    from paraconsist.transforms.pairings import AdditivePairs
+    from paraconsist.transforms.perturbation import check_task
 
     check_task(rows, property_name)
     if property_name == "additive":
@@ -142,8 +142,7 @@ def _found(
 ) -> Iterator[Perturbation]:
     from paraconsist.transforms.antonyms import antonym, antonyms_from_list, antonyms_from_wordnet
     from paraconsist.transforms.negation import negation
-    from paraconsist.transforms.symmetric import symmetric
-    from paraconsist.transforms.transitive import transitive
+    from paraconsist.transforms.pairings import symmetric, transitive
     from paraconsist.transforms.wordnet import load_wordnet
 
     if property_name == "symmetric":

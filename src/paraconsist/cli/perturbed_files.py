@@ -19,7 +19,7 @@ from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import infer_task, input_id
 from paraconsist.errors import input_error, speaking_for
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, Perturbation
-from paraconsist.transforms.sheet import SheetWriter, even_space, read_sheet, render
+from paraconsist.transforms.sheets import SheetWriter, even_space, read_sheet, render
 
 _FILE_ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
 _OUTPUT_ENDINGS = (".parquet", ".jsonl")

@@ -155,7 +155,7 @@ def _say(made: Selection) -> None:
 def _read_back(sheet: Path, originals: Path, output: Path) -> None:
     import pyarrow.parquet as pq
 
-    from paraconsist.studies.paraphrase_sheet import long_table, read_written
+    from paraconsist.transforms.paraphrase.judgements import long_table, read_written
 
     if output.suffix != ".parquet" or output.exists():
         raise input_error("select", "output", "be a new .parquet file, with --written", got=str(output))

@@ -23,8 +23,8 @@ from paraconsist.errors import speaking_for
 
 if TYPE_CHECKING:
     from paraconsist.data.run_folder import RunFolder
-    from paraconsist.generation.predicting import Predictor
-    from paraconsist.generation.sensitivity import SensitivityReport
+    from paraconsist.running.predictor import Predictor
+    from paraconsist.studies.sensitivity import SensitivityReport
 
 
 @speaking_for("sensitivity")
@@ -89,10 +89,11 @@ def sensitivity(
     mapping = label_pairs(label_map)
     from paraconsist.data.run_folder import RunFolder
     from paraconsist.files import to_strict_json
-    from paraconsist.generation.embedding import encoder_of, load_encoder
-    from paraconsist.generation.predicting import Predictor
-    from paraconsist.generation.sensitivity import generator_settings, measure_sensitivity
     from paraconsist.models import load_model
+    from paraconsist.models.encoders import encoder_of
+    from paraconsist.models.encoders import load_sentence_encoder as load_encoder
+    from paraconsist.running.predictor import Predictor
+    from paraconsist.studies.sensitivity import generator_settings, measure_sensitivity
 
     with speaking_for("sensitivity", tries="request_tries"):
         remote = over.endpoint_settings(
@@ -175,8 +176,8 @@ def _write(
 
     from paraconsist.data.bucket_sets import load_bucket_set
     from paraconsist.data.predictions import write_predictions
-    from paraconsist.generation.bucket_set import write_generated
     from paraconsist.running.outputs import predictions_table, run_metadata, texts_table
+    from paraconsist.transforms.paraphrase.sets import write_generated
 
     variants = folder.path / "variants.parquet"
     data = report.generated.data

@@ -46,8 +46,8 @@ def sweep(
     quiet_libraries()
     from paraconsist.data.selection import expand_specs
     from paraconsist.running.processes import is_main
-    from paraconsist.studies.grid import SweepOptions
     from paraconsist.studies.sweep import sweep as do_sweep
+    from paraconsist.studies.sweep_grid import SweepOptions
 
     given = {name: _values(value, "set")[0] for name, value in _pairs(set_, "set").items()}
     named = {"train_file": train_file, "dataset": train_dataset, "eval_file": eval_file, "task": task}
@@ -74,7 +74,7 @@ def sweep(
 
 
 def _show(said: Mapping[str, Any], output: Path) -> None:
-    from paraconsist.studies.sweep_figures import markdown_table, write_sweep_plots
+    from paraconsist.studies.plots import markdown_table, write_sweep_plots
 
     table = markdown_table(said)
     (output / "table.md").write_text(table, encoding="utf-8")

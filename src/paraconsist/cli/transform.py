@@ -12,7 +12,7 @@ import typer
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
-    from paraconsist.transforms.soundness import Soundness
+    from paraconsist.transforms.sheets import Soundness
 
 
 def transform(
@@ -112,11 +112,10 @@ def _transform(
 ) -> dict[str, Any]:
     from paraconsist.cli.transformed_files import labels_of, read_rows, texts_of, write_rows
     from paraconsist.transforms.change_statistics import lengths_by_label
-    from paraconsist.transforms.dictionary import FittedDictionary
+    from paraconsist.transforms.dictionary import FittedDictionary, write_dictionary
     from paraconsist.transforms.interface import apply_to_columns
     from paraconsist.transforms.registry import transformation
-    from paraconsist.transforms.soundness import write_soundness_sheet
-    from paraconsist.transforms.word_files import write_dictionary
+    from paraconsist.transforms.sheets import write_soundness_sheet
 
     made = transformation(name, **options)
     rows = read_rows(file)
@@ -189,7 +188,7 @@ def _lines(report: dict[str, Any]) -> list[str]:
 
 
 def _say_soundness(path: Path, as_json: bool) -> None:
-    from paraconsist.transforms.soundness import read_soundness
+    from paraconsist.transforms.sheets import read_soundness
 
     found: Soundness = read_soundness(path)
     if as_json:

@@ -12,7 +12,7 @@ from typing import Any
 from paraconsist.errors import input_error
 from paraconsist.models.training.presets import options_from_preset
 from paraconsist.studies.augment import Augmented, augment
-from paraconsist.studies.cell import run_and_score, write_json
+from paraconsist.studies.sweep import run_and_score, write_json
 
 _FUNCTION = "adversarial"
 KINDS = ("before", "after", "repeated")

@@ -86,7 +86,7 @@ class TextAttackAugmenter:
 
 
 class FirstParaphrase:
-    """A generator of `paraconsist.generation` behind the interface of a transformation: its first candidate.
+    """A generator of `paraconsist.transforms` behind the interface of a transformation: its first candidate.
 
     Parameters
     ----------
@@ -99,8 +99,8 @@ class FirstParaphrase:
     """
 
     def __init__(self, generator: str, preset: str = "a24", seed: int = 0) -> None:
-        from paraconsist.generation.generators import load_generator
-        from paraconsist.generation.settings import preset as settings_of
+        from paraconsist.transforms.paraphrase.generators import load_generator
+        from paraconsist.transforms.paraphrase.settings import preset as settings_of
 
         self._generator = load_generator(generator, settings_of(preset), seed=seed)
         self.name = _PARAPHRASE + generator
@@ -112,7 +112,7 @@ class FirstParaphrase:
 
     def apply(self, texts: Sequence[str]) -> list[str]:
         """Return the first candidate for each text that has a word; the text itself where there is none."""
-        from paraconsist.generation.generators import call
+        from paraconsist.transforms.paraphrase.generators import call
 
         candidates = call(self._generator, texts)
         return [

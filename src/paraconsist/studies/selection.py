@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from paraconsist.errors import input_error
 from paraconsist.measures.sampling_correction import deciles
 from paraconsist.studies.aflite import AfliteOptions, AfliteResult, aflite
-from paraconsist.studies.paraphrase_sheet import rewritten_columns, write_sheet
-from paraconsist.studies.sampling import sample_by_difficulty
+from paraconsist.studies.items import sample_by_difficulty
+from paraconsist.transforms.paraphrase.judgements import rewritten_columns
+from paraconsist.transforms.paraphrase.judgements import write_writing_sheet as write_sheet
 
 if TYPE_CHECKING:
     from paraconsist.studies.items import Items
@@ -37,7 +38,7 @@ class SelectOptions:
         Folder or Hub id of the model whose vectors are filtered.
     filtering : AfliteOptions
     pooling : str
-        See `paraconsist.studies.embedding.load_encoder`.
+        See `paraconsist.models.encoders.load_encoder`.
     pool : float
         Share of the contexts that items are drawn from; the others are left to train the model under study on.
     confidence_model : str, optional
@@ -207,8 +208,8 @@ def _part(items: Items, mask: NDArray[np.bool_]) -> Items:
 
 
 def _vectors(items: Items, folder: Path, options: SelectOptions, say: Callable[[str], None]) -> NDArray[np.float32]:
+    from paraconsist.models.encoders import content_key, embed, load_encoder
     from paraconsist.models.progress import ProgressBar
-    from paraconsist.studies.embedding import content_key, embed, load_encoder
 
     encoder = load_encoder(options.encoder, items.task, pooling=options.pooling, max_length=options.max_length)
     key = content_key(encoder, items.inputs)

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from paraconsist.errors import input_error
-from paraconsist.transforms.conditions import negation_target
 from paraconsist.transforms.negation import is_negated
-from paraconsist.transforms.perturbation import LabelledSet, Perturbation, Place
+from paraconsist.transforms.perturbation import LabelledSet, Perturbation, Place, negation_target
 from paraconsist.transforms.verb_forms import word_set
 from paraconsist.transforms.wordnet import WordNet
 

@@ -1,15 +1,22 @@
-"""Substitution by a dictionary of the user's: every word that is a key becomes its value."""
+"""Substitution by a dictionary of the user's: every word that is a key becomes its value.
+
+Dictionaries and word lists that users give as files: read, and checked.
+"""
 
 from __future__ import annotations
 
+import csv
+import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from paraconsist.errors import input_error
 from paraconsist.transforms.change_statistics import change_statistics
 from paraconsist.transforms.interface import Items
 from paraconsist.transforms.replacing import Replacer, check_surface, plain_text
-from paraconsist.transforms.word_files import check_dictionary, read_dictionary, read_words
 
 
 class FittedDictionary:
@@ -101,3 +108,129 @@ class DictionaryTransformation:
     def fit(self, texts: Sequence[str]) -> FittedDictionary:
         """Return the dictionary ready for use: there is nothing to learn."""
         return FittedDictionary(self.dictionary, surface=self._surface, repair_articles=self._repair)
+
+
+_ENDINGS = {".csv": ",", ".tsv": "\t"}
+
+
+def read_dictionary(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Read a dictionary: CSV or TSV with the columns `key` and `value`, or a JSON object.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or `check_dictionary` refuses it.
+    """
+    file = Path(path)
+    if file.suffix not in (*_ENDINGS, ".json"):
+        raise input_error("dictionary", "dictionary", "be a .csv, .tsv or .json file", got=str(file))
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            if file.suffix == ".json":
+                entries = json.load(stream, object_pairs_hook=list)
+                if not isinstance(entries, list) or not all(isinstance(e, tuple) for e in entries):
+                    raise input_error("dictionary", "dictionary", "be one JSON object of word: word", got=str(file))
+            else:
+                reader = csv.DictReader(stream, delimiter=_ENDINGS[file.suffix])
+                if not {"key", "value"} <= set(reader.fieldnames or ()):
+                    raise input_error(
+                        "dictionary",
+                        "dictionary",
+                        "have the columns key and value",
+                        got=list(reader.fieldnames or ()),
+                        remedy=f"{file.name} begins with its header.",
+                    )
+                entries = [(row["key"], row["value"]) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error, json.JSONDecodeError) as problem:
+        raise input_error(
+            "dictionary", "dictionary", "name a file that can be read", got=str(file), remedy=f"{problem}."
+        ) from None
+    return check_dictionary(entries, source=file.name)
+
+
+def check_dictionary(entries: Iterable[tuple[Any, Any]], *, source: str = "") -> dict[str, str]:
+    """Return entries as a dictionary in lower case, white space evened out.
+
+    Words that become one another (a -> b, b -> a, or in longer rounds) are kept and warned of: S23's own dictionary
+    has them, but a text that holds them all only trades them.
+
+    Raises
+    ------
+    InputError
+        If there is no entry, an entry is empty, no text or its own key, a key is more than one word, or there twice.
+    """
+    where = f" of {source}" if source else ""
+    found: dict[str, str] = {}
+    for number, (key, value) in enumerate(entries):
+        row = f"{number}{where}"
+        for name, text in (("key", key), ("value", value)):
+            if not isinstance(text, str) or not text.strip():
+                raise input_error("dictionary", name, "be words, not empty", got=text, row=row)
+        key, value = " ".join(key.lower().split()), " ".join(value.split())
+        if " " in key:
+            raise input_error("dictionary", "key", "be one word", got=key, row=row)
+        if key in found:
+            raise input_error(
+                "dictionary", "key", f"be there once (before: {key} -> {found[key]})", got=f"{key} -> {value}", row=row
+            )
+        if key == value.lower():
+            raise input_error("dictionary", "value", "be another word than its key", got=value, row=row)
+        found[key] = value
+    if not found:
+        raise input_error("dictionary", "dictionary", "have at least one entry", got=source or {})
+    rounds = _in_rounds(found)
+    if rounds:
+        shown = ", ".join(f"{key} -> {found[key]}" for key in rounds[:4]) + (" ..." if len(rounds) > 4 else "")
+        warnings.warn(f"dictionary{where}: {len(rounds)} words become one another: {shown}", UserWarning, stacklevel=2)
+    return found
+
+
+def _in_rounds(dictionary: Mapping[str, str]) -> list[str]:
+    """Return the keys from which the dictionary leads back to themselves."""
+    on_round: set[str] = set()
+    seen: set[str] = set()
+    for key in dictionary:
+        path: dict[str, int] = {}
+        while key in dictionary and key not in seen and key not in path:
+            path[key] = len(path)
+            key = dictionary[key].lower()
+        if key in path:
+            on_round |= {word for word, place in path.items() if place >= path[key]}
+        seen |= path.keys()
+    return sorted(on_round)
+
+
+def read_words(source: str | os.PathLike[str] | Iterable[str], *, parameter: str = "block_list") -> frozenset[str]:
+    """Return words in lower case: from a text file with one a line (``#`` begins a comment), or as given.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or a word is no text.
+    """
+    if isinstance(source, str | os.PathLike):
+        try:
+            lines = Path(source).read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as problem:
+            raise input_error(
+                "transformation",
+                parameter,
+                "name a text file with a word a line",
+                got=str(source),
+                remedy=f"{problem}.",
+            ) from None
+        words = [line.partition("#")[0].strip() for line in lines]
+    else:
+        words = list(source)
+        for word in words:
+            if not isinstance(word, str):
+                raise input_error("transformation", parameter, "hold words", got=word)
+    return frozenset(word.lower() for word in words if word.strip())
+
+
+def write_dictionary(dictionary: Mapping[str, str], path: str | os.PathLike[str]) -> None:
+    """Write a dictionary as CSV with the columns `key` and `value`, sorted: `read_dictionary` reads it back."""
+    with Path(path).open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(("key", "value"))
+        writer.writerows(sorted(dictionary.items()))

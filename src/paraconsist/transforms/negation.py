@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from paraconsist.transforms.conditions import negation_target
-from paraconsist.transforms.perturbation import LabelledSet, Perturbation, Place
+from paraconsist.transforms.perturbation import LabelledSet, Perturbation, Place, negation_target
 from paraconsist.transforms.verb_forms import (
     AUXILIARIES,
     CLAUSE_WORDS,

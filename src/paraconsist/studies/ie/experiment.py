@@ -1,0 +1,383 @@
+"""An IE experiment from rows to matched vectors: every (rho, run) trained, answered and kept.
+
+One piece of work of an IE experiment: a trial of the search, or a unit; the same wherever it is done.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paraconsist.errors import input_error
+from paraconsist.running.processes import is_main, launched
+from paraconsist.studies.ie.folder import ExperimentFolder, UnitResult, write_json
+from paraconsist.studies.ie.learners import Answers, Learner, Sample, draw_parameters
+from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions, Unit
+from paraconsist.studies.ie.rows import SPLITS, Rows, load_rows
+from paraconsist.studies.ie.runs import Matched, write_matched
+from paraconsist.studies.ie.sampling import sample_rows, unit_seed
+from paraconsist.studies.ie.workers import do_all, pin_threads
+
+_PLAN_ROWS, _PLAN_SECONDS = 200, 2.0
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An experiment ready to start: nothing is trained or written yet."""
+
+    options: ExperimentOptions
+    rows: Rows
+    learner: Learner
+
+    @property
+    def work(self) -> Work:
+        """What any process needs to do any unit."""
+        folder = ExperimentFolder(self.options.output, self.identity())
+        return Work(self.options, self.learner, folder, self.rows.labels)
+
+    def identity(self) -> dict[str, Any]:
+        """All that decides an answer besides rho and run."""
+        said = self.rows.transformation
+        return {
+            **self.options.decisive(),
+            "data": self.rows.content_hash,
+            "label_names": list(self.rows.label_names),
+            "transformation": {key: said[key] for key in ("name", "parameters", "columns")},
+            "libraries": dict(self.learner.identity),
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much there is to do.
+
+    Attributes
+    ----------
+    n_trainings, n_done : int
+        Of the whole experiment; of units that are there already.
+    seconds_a_training : float
+        From one training on `timed_rows` rows, scaled to the size of a sample.
+    timed_rows : int
+    seconds : float
+        What is left, over the processes asked for.
+    """
+
+    n_trainings: int
+    n_done: int
+    seconds_a_training: float
+    timed_rows: int
+    seconds: float
+
+
+def prepare(options: ExperimentOptions, *, say: Callable[[str], None] = lambda line: None) -> Prepared:
+    """Read and transform the rows, and make the model ready.
+
+    Raises
+    ------
+    InputError
+        For unusable rows, transformations, models and hyperparameters.
+    """
+    rows = load_rows(options, say=say)
+    return Prepared(options, rows, make_learner(options, rows))
+
+
+def plan(prepared: Prepared) -> Plan:
+    """Time one small training, answers included, and say how long the rest will take. Nothing is written.
+
+    A few hundred rows, and more where that takes no time; seconds are taken to grow with the rows.
+    """
+    options, work, n = prepared.options, prepared.work, prepared.rows.n("train")
+    n_rows, seconds = _PLAN_ROWS // 4, 0.0
+    while not seconds or (seconds < _PLAN_SECONDS and n_rows < n):
+        n_rows = min(n, 4 * n_rows)
+        seconds = _time_training(prepared, n_rows / n)
+    whole = seconds * n / n_rows
+    done = sum(work.is_done(unit) for unit in options.units) * options.trainings_a_unit
+    done += sum(work.is_done(number) for number in range(options.n_trials))
+    at_once = max(options.jobs, launched()[1])
+    return Plan(options.n_trainings, done, whole, n_rows, whole * (options.n_trainings - done) / at_once)
+
+
+def _time_training(prepared: Prepared, share: float) -> float:
+    """Seconds of a training on a share of the rows of every split, half of them transformed."""
+    rng = np.random.default_rng(prepared.options.seed)
+    rows = prepared.rows
+    inputs, labels = {}, {}
+    for split in SPLITS:
+        n = rows.n(split)
+        first = np.unique(rows.labels[split], return_index=True)[1]  # a row of each label at least
+        kept = np.union1d(rng.permutation(n)[: round(share * n)], first)
+        inputs[split] = [rows.inputs[split][i] for i in (*kept, *(kept + n))]
+        labels[split] = rows.labels[split][kept]
+    learner = make_learner(prepared.options, replace(rows, inputs=inputs, labels=labels))
+    work = replace(prepared.work, learner=learner, labels=labels)
+    sample = work.sample(0.5, 0)
+    with pin_threads(prepared.options.threads):
+        started = time.perf_counter()
+        learner.train(sample, prepared.options.parameters, prepared.options.seed)
+        return time.perf_counter() - started
+
+
+def run_experiment(
+    prepared: Prepared,
+    *,
+    say: Callable[[str], None] = lambda line: None,
+    progress: Callable[[int], None] = lambda n: None,
+) -> Path | None:
+    """Train what is not trained yet, and write the matched vectors.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    say : callable
+        Takes lines for a person.
+    progress : callable
+        Told how many more units are done.
+
+    Returns
+    -------
+    Path or None
+        ``matched.parquet`` in the experiment's folder; None in a launcher's other processes.
+    """
+    started = time.time()
+    options, work = prepared.options, prepared.work
+    if is_main():
+        work.folder.open(overwrite=options.overwrite)
+    else:
+        _wait_for(work.folder)
+    trials: list[Unit | int] = list(range(options.n_trials))
+    units: list[Unit | int] = list(options.units)
+    n_there = sum(work.is_done(unit) for unit in units)
+    if n_there:
+        say(f"{n_there:,} of {len(units):,} (rho, run) were there already.")
+        progress(n_there)
+    do_all(work, trials, progress=lambda n: None)
+    do_all(work, units, progress=progress)
+    if not is_main():
+        return None
+    matched = options.output / "matched.parquet"
+    write_matched(matched, (_matched(work, unit) for unit in options.units), _metadata(prepared))
+    work.folder.update(
+        {
+            "status": "finished",
+            "n_train": prepared.rows.n("train"),
+            "n_validation": prepared.rows.n("validation"),
+            "n_test": prepared.rows.n("test"),
+            "n_dropped": dict(prepared.rows.n_dropped),
+            "transformation": dict(prepared.rows.transformation),
+            "hyperparameters": dict(work.chosen()) if options.search == "once" else "a search on every sample",
+            "rhos": sorted(options.rhos),
+            "runs": options.runs,
+            "n_trainings": options.n_trainings,
+            "seconds": round(time.time() - started, 1),
+            "jobs": max(options.jobs, launched()[1]),
+        }
+    )
+    return matched
+
+
+def _matched(work: Work, unit: Unit) -> Matched:
+    result = work.folder.read_unit(unit)
+    if result is None:
+        raise input_error(
+            FUNCTION, "output", "stay as it is while the experiment runs", got=str(work.folder.unit_file(unit))
+        )
+    return _to_matched(unit, result, work.labels["test"])
+
+
+def _to_matched(unit: Unit, result: UnitResult, gold: Any) -> Matched:
+    return Matched(
+        rho=unit.rho,
+        run=unit.run,
+        original_correct=result.original == gold,
+        transformed_correct=result.transformed == gold,
+        label=gold.astype(np.int16),
+        prediction=result.original,
+        transformed_prediction=result.transformed,
+        validation_accuracy=float(result.said["validation_accuracy"]),
+    )
+
+
+def _metadata(prepared: Prepared) -> dict[str, Any]:
+    rows = prepared.rows
+    said = rows.transformation
+    return {
+        "name": f"{prepared.options.model}, {said['name']}",
+        "identity": prepared.identity(),
+        "label_names": list(rows.label_names),
+        "n_rows": {split: rows.n(split) for split in SPLITS},
+    }
+
+
+def _wait_for(folder: ExperimentFolder) -> None:
+    while not (folder.record.is_file() and folder.units.is_dir() and folder.read().get("identity") == folder.identity):
+        time.sleep(0.2)
+
+
+def make_learner(options: ExperimentOptions, rows: Rows) -> Learner:
+    """Return the learner called `options.model`, over these rows.
+
+    Raises
+    ------
+    InputError
+        If there is no such model, or a hyperparameter is none of its.
+    """
+    from paraconsist.studies.ie.boosting import WEIGHTINGS, BoostingLearner
+
+    learner: Learner
+    if options.model in WEIGHTINGS:
+        learner = BoostingLearner.over(rows, WEIGHTINGS[options.model])
+    else:
+        from paraconsist.studies.ie.neural import NeuralLearner
+
+        learner = NeuralLearner.over(rows, options)
+    learner.check(options.parameters)
+    return learner
+
+
+_SAMPLE, _SEARCH, _TRAIN, _TRIAL = 1, 2, 3, 4
+_LARGEST_SEED = 2**31
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a process needs to do any piece of work.
+
+    Attributes
+    ----------
+    options, learner, folder
+        The experiment.
+    labels : mapping
+        Split -> class numbers.
+    """
+
+    options: ExperimentOptions
+    learner: Learner
+    folder: ExperimentFolder
+    labels: Mapping[str, NDArray[np.int64]]
+
+    def do(self, piece: Unit | int) -> None:
+        """Do a unit, or a trial of the search by its number, and keep the result."""
+        if isinstance(piece, Unit):
+            self.folder.write_unit(piece, self.unit(piece))
+        else:
+            write_json(self.folder.trial_file(piece), self.trial(piece))
+
+    def is_done(self, piece: Unit | int) -> bool:
+        """Whether a piece's result is there, whole."""
+        if isinstance(piece, Unit):
+            return self.folder.read_unit(piece) is not None
+        return self._read_trial(piece) is not None
+
+    def sample(self, rho: float, run: int) -> Sample:
+        """The sample of a unit: training and validation rows, drawn independently."""
+        rng = np.random.default_rng(unit_seed(self.options.seed, _SAMPLE, rho, run))
+        drawn = [
+            sample_rows(len(self.labels[split]), rho, rng, exact_count=self.options.exact_count)
+            for split in ("train", "validation")
+        ]
+        return Sample(drawn[0], self.labels["train"], drawn[1], self.labels["validation"])
+
+    def trial(self, number: int) -> dict[str, Any]:
+        """One trial of the search that is made once, before the units (alternative 3 searches in `unit`)."""
+        options = self.options
+        rng = np.random.default_rng(unit_seed(options.seed, _SEARCH, number))
+        parameters = draw_parameters(self.learner.space, options.parameters, rng)
+        sample = self.sample(options.search_rho, 0)
+        answers = self.learner.train(sample, parameters, _seed(options.seed, _TRIAL, number))
+        return {"parameters": parameters, "validation_accuracy": _accuracy(answers, sample)}
+
+    def chosen(self) -> Mapping[str, Any]:
+        """The hyperparameters of the best trial, the first of equal ones; those that are set, without a search."""
+        trials = [self._read_trial(number) for number in range(self.options.n_trials)]
+        found = [trial for trial in trials if trial is not None]
+        if not found:
+            return dict(self.options.parameters)
+        best: Mapping[str, Any] = max(found, key=lambda trial: trial["validation_accuracy"])["parameters"]
+        return best
+
+    def unit(self, unit: Unit) -> UnitResult:
+        """Sample, search if asked for, train K times, vote."""
+        options = self.options
+        sample = self.sample(unit.rho, unit.run)
+        parts = (options.seed, _TRAIN, unit.rho, unit.run)
+        done: list[Answers] = []
+        if options.budget and options.search == "sample":
+            parameters, best = self._search(unit, sample, _seed(*parts, 1))
+            done.append(best)
+        else:
+            parameters = self.chosen()
+        rest = range(len(done) + 1, options.repeats + 1)
+        done += [self.learner.train(sample, parameters, _seed(*parts, repeat)) for repeat in rest]
+        voted = Answers(
+            *(
+                majority_vote([getattr(answers, name) for answers in done])
+                for name in ("validation", "original", "transformed")
+            )
+        )
+        said = {
+            "parameters": dict(parameters),
+            "validation_accuracy": _accuracy(voted, sample),
+            "n_transformed": int((sample.train >= len(sample.train)).sum()),
+        }
+        return UnitResult(voted.original.astype(np.int16), voted.transformed.astype(np.int16), said)
+
+    def _search(self, unit: Unit, sample: Sample, seed: int) -> tuple[Mapping[str, Any], Answers]:
+        """The best of B trials on the unit's own sample, with its answers."""
+        rng = np.random.default_rng(unit_seed(self.options.seed, _SEARCH, unit.rho, unit.run))
+        best: tuple[float, Mapping[str, Any], Answers] | None = None
+        for _ in range(self.options.budget):
+            parameters = draw_parameters(self.learner.space, self.options.parameters, rng)
+            answers = self.learner.train(sample, parameters, seed)
+            accuracy = _accuracy(answers, sample)
+            if best is None or accuracy > best[0]:
+                best = accuracy, parameters, answers
+        assert best is not None  # the budget is at least 1 here
+        return best[1], best[2]
+
+    def _read_trial(self, number: int) -> dict[str, Any] | None:
+        try:
+            said: dict[str, Any] = json.loads(self.folder.trial_file(number).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return said
+
+
+def majority_vote(answers: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The commonest answer to each row; of equally common ones that of the earliest training.
+
+    Parameters
+    ----------
+    answers : sequence of int64 array, shape (n,)
+        One array a training.
+
+    Returns
+    -------
+    int64 array, shape (n,)
+
+    Examples
+    --------
+    >>> majority_vote([np.array([0, 1, 2]), np.array([1, 1, 1]), np.array([2, 0, 1])]).tolist()
+    [0, 1, 1]
+    """
+    stacked = np.stack(answers)
+    votes = (stacked[:, None, :] == stacked[None, :, :]).sum(axis=0)  # how many agree with each training's answer
+    winner: NDArray[np.int64] = stacked[votes.argmax(axis=0), np.arange(stacked.shape[1])]
+    return winner
+
+
+def _accuracy(answers: Answers, sample: Sample) -> float:
+    return float((answers.validation == sample.validation_labels).mean())
+
+
+def _seed(*parts: float | int) -> int:
+    """A seed that every library takes."""
+    seed, *rest = parts
+    return int(unit_seed(int(seed), *rest).generate_state(1)[0]) % _LARGEST_SEED

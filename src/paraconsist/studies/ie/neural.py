@@ -1,0 +1,230 @@
+"""Neural models of an IE experiment: `bow`, the BiLSTM of Srikanth et al. 2024, any Hugging Face classifier.
+
+Both versions of every text are tokenised once in each process; a sample is a list of references to them. Training is
+`transformers.Trainer`, one process to a training: several processes train different samples.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing import current_process
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paraconsist.data.tasks import ModelInput, Task
+from paraconsist.errors import InputError, input_error
+from paraconsist.models.training import TrainingOptions, options_from_preset
+from paraconsist.running.processes import LAUNCHER, variables
+from paraconsist.studies.ie.learners import Answers, Sample, SearchSpace, refuse_unknown
+from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions
+from paraconsist.studies.ie.rows import SPLITS, Rows
+
+_OWN = ("bow", "glove_bow", "bilstm")
+_LEARNING = ("learning_rate", "epochs", "batch_size", "weight_decay", "warmup", "scheduler", "gradient_accumulation")
+_ENCODER = (*_LEARNING, "max_grad_norm", "max_length", "group_by_length", "bf16", "preset")
+_WORDS = ("vectors", "extra_words", "freeze_vectors", "min_count", "embedding_dim", "mlp_size", "mlp_layers", "dropout")
+_KNOWN = {
+    "bow": (*_LEARNING, "max_grad_norm", "preset", "n_buckets", "embedding_dim", "max_ngram"),
+    "glove_bow": (*_LEARNING, "max_grad_norm", "preset", *_WORDS),
+    "bilstm": (*_LEARNING, "max_grad_norm", "preset", *_WORDS, "lstm_size", "lstm_layers", "pooling"),
+}
+_SPACES: Mapping[str, SearchSpace] = {
+    "bow": {"learning_rate": (1e-3, 1e-2), "weight_decay": [0.0, 0.1, 0.3], "epochs": [3, 5, 8]},
+    "glove_bow": {"learning_rate": (3e-4, 3e-3), "dropout": [0.1, 0.2, 0.4], "mlp_size": [64, 128, 256]},
+    "bilstm": {"learning_rate": (1e-3, 6e-3), "dropout": [0.1, 0.2, 0.4], "lstm_size": [32, 64, 128]},
+}
+#: The values that the authors of BERT recommend for fine-tuning.
+_ENCODER_SPACE: SearchSpace = {"learning_rate": [2e-5, 3e-5, 5e-5], "epochs": [2, 3, 4], "batch_size": [16, 32]}
+_BATCH = 64
+
+
+@dataclass(frozen=True)
+class NeuralLearner:
+    """A neural model over the rows of an experiment."""
+
+    model: str
+    inputs: Mapping[str, Sequence[ModelInput]]
+    label_names: tuple[str, ...]
+    task: Task
+    device: str | None
+    threads: int
+    _tokenised: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def over(cls, rows: Rows, options: ExperimentOptions) -> NeuralLearner:
+        """Check that there is such a model."""
+        from paraconsist.models.pretrained import open_configuration
+        from paraconsist.studies.ie.boosting import WEIGHTINGS
+
+        if options.model not in _OWN:
+            try:
+                open_configuration(options.model)
+            except InputError as problem:
+                raise input_error(
+                    FUNCTION,
+                    "model",
+                    f"be one of {', '.join((*WEIGHTINGS, *_OWN))}, or a Hub id or folder that can be loaded",
+                    got=options.model,
+                    remedy=f"({problem})",
+                ) from None
+        return cls(options.model, rows.inputs, rows.label_names, rows.task, options.device, options.threads)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Token numbers are made anew in each process: they depend on nothing but texts and model."""
+        return {**self.__dict__, "_tokenised": {}}
+
+    @property
+    def space(self) -> SearchSpace:
+        """What the random search draws from."""
+        return _SPACES.get(self.model, _ENCODER_SPACE)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Versions of the libraries."""
+        from importlib.metadata import version
+
+        return {name: version(name) for name in ("torch", "transformers")}
+
+    def check(self, parameters: Mapping[str, Any]) -> None:
+        """Refuse unknown hyperparameters, and values that no training takes."""
+        refuse_unknown(parameters, _KNOWN.get(self.model, _ENCODER), self.model)
+        self._options(parameters, seed=0)
+
+    def train(self, sample: Sample, parameters: Mapping[str, Any], seed: int) -> Answers:
+        """Train on a sample; answer its validation rows and both versions of the test rows."""
+        import torch
+        import transformers
+
+        from paraconsist.models.pretrained import quiet
+        from paraconsist.models.training.start import starting_model
+
+        settings = self._options(parameters, seed=seed)
+        torch.set_num_threads(self.threads)
+        _own_accelerator()
+        with variables(dict.fromkeys(LAUNCHER)), quiet(), tempfile.TemporaryDirectory() as folder:
+            transformers.set_seed(seed)
+            given = [(one,) for one in self.inputs["train"]]
+            classifier = starting_model(
+                settings, self.task, self.label_names, given, multiple_choice=False, say=lambda line: None
+            )
+            rows = self._tokens(classifier, settings)
+            order = np.array([classifier.label_names.index(name) for name in self.label_names])
+            trainer = _trainer(
+                classifier,
+                _arguments(settings, Path(folder)),
+                [rows["train"][i] for i in sample.train],
+                order[sample.train_labels].tolist(),
+            )
+            trainer.train()
+            back = np.argsort(order)  # the model's class number -> ours
+            validation = back[_predict(classifier, [rows["validation"][i] for i in sample.validation])]
+            test = back[_predict(classifier, rows["test"])]
+        del trainer, classifier
+        gc.collect()
+        n = len(test) // 2
+        return Answers(validation, test[:n], test[n:])
+
+    def _options(self, parameters: Mapping[str, Any], *, seed: int) -> TrainingOptions:
+        settings = dict(parameters)
+        preset = settings.pop("preset", "s24-bilstm" if self.model == "bilstm" else None)
+        if settings.get("vectors") is not None:
+            settings["vectors"] = Path(settings["vectors"])
+        try:
+            return options_from_preset(
+                preset, output=Path(), model=self.model, train_file=Path("-"), seed=seed, device=self.device, **settings
+            )
+        except TypeError as problem:
+            raise input_error(FUNCTION, "parameters", "be numbers where numbers belong", got=str(problem)) from None
+
+    def _tokens(self, classifier: Any, settings: TrainingOptions) -> Mapping[str, list[Any]]:
+        """Both versions of every split, tokenised once for each way of tokenising."""
+        key = (settings.max_length, settings.n_buckets, settings.max_ngram, settings.min_count, settings.extra_words)
+        if key not in self._tokenised:
+            self._tokenised.clear()
+            self._tokenised[key] = {s: classifier.prepare([(one,) for one in self.inputs[s]]) for s in SPLITS}
+        found: Mapping[str, list[Any]] = self._tokenised[key]
+        return found
+
+
+def _own_accelerator() -> None:
+    """Of several accelerators take one: a process trains alone, and its neighbours take the others."""
+    import torch
+
+    n = 0 if torch.cuda.is_initialized() else torch.cuda.device_count()  # type: ignore[no-untyped-call]
+    if n < 2:
+        return
+    worker = (current_process()._identity or (1,))[0] - 1
+    number = int(os.environ.get("LOCAL_RANK", worker)) % n
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(n)))).split(",")
+    os.environ["CUDA_VISIBLE_DEVICES"] = visible[number]
+
+
+def _arguments(options: TrainingOptions, folder: Path) -> Any:
+    import transformers
+
+    return transformers.TrainingArguments(
+        output_dir=str(folder),
+        per_device_train_batch_size=options.batch_size,
+        gradient_accumulation_steps=options.gradient_accumulation,
+        learning_rate=options.learning_rate,
+        num_train_epochs=options.epochs,
+        weight_decay=options.weight_decay,
+        warmup_steps=options.warmup,
+        lr_scheduler_type=options.scheduler,
+        max_grad_norm=options.max_grad_norm,
+        bf16=options.bf16,
+        seed=options.seed,
+        data_seed=options.seed,
+        train_sampling_strategy="group_by_length" if options.group_by_length else "random",
+        remove_unused_columns=False,
+        save_strategy="no",
+        logging_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+        label_names=["labels"],
+        **({"use_cpu": True} if options.device == "cpu" else {}),
+    )
+
+
+def _trainer(classifier: Any, arguments: Any, rows: Sequence[Any], labels: Sequence[int]) -> Any:
+    import torch
+    import transformers
+    from transformers.trainer_callback import PrinterCallback
+
+    items = [
+        {"input_ids": range(row.width), "prepared": row, "labels": label}
+        for row, label in zip(rows, labels, strict=True)
+    ]
+
+    def collate(batch: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        tensors = classifier.collate([item["prepared"] for item in batch])
+        return {**tensors, "labels": torch.tensor([item["labels"] for item in batch])}
+
+    trainer = transformers.Trainer(
+        model=classifier.module,
+        args=arguments,
+        data_collator=collate,
+        train_dataset=items,
+        processing_class=getattr(classifier, "tokenizer", None),
+    )
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+def _predict(classifier: Any, rows: Sequence[Any]) -> NDArray[np.int64]:
+    """Class numbers, in batches of similar length that depend on nothing but the rows."""
+    classifier.module.eval()
+    order = sorted(range(len(rows)), key=lambda i: (rows[i].width, i))
+    found = np.empty(len(rows), dtype=np.int64)
+    for start in range(0, len(order), _BATCH):
+        batch = order[start : start + _BATCH]
+        found[batch] = classifier.logits([rows[i] for i in batch]).argmax(dim=1).cpu().numpy()
+    return found

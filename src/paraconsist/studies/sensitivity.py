@@ -1,0 +1,400 @@
+"""Semantic sensitivity, the whole pipeline of Arakelyan et al. (2024): right originals, variants, fooling rates.
+
+Variants that were answered otherwise beside those that were not: confidence, distance, overlap.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paraconsist.errors import input_error
+from paraconsist.measures import intervals
+from paraconsist.measures.buckets import partition
+from paraconsist.measures.distribution_shift import DistributionShiftResult, distribution_shift
+from paraconsist.measures.fooling_rate import PRESETS, FoolingRateResult, fooling_rate
+from paraconsist.measures.resampling import Units
+from paraconsist.measures.text_distances import jaccard, lexical_distance
+from paraconsist.models.labels import LabelMap, resolve_label_map
+from paraconsist.running.predictor import Predictor
+from paraconsist.transforms.paraphrase.entailment import MutualEntailment
+from paraconsist.transforms.paraphrase.generators import Generator
+from paraconsist.transforms.paraphrase.refining import Refined, refine
+from paraconsist.transforms.paraphrase.sets import GeneratedSet
+from paraconsist.transforms.paraphrase.settings import GeneratorSettings
+from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
+
+if TYPE_CHECKING:
+    from paraconsist.models.encoders import SentenceEncoder
+
+
+Floats = npt.NDArray[np.float64]
+
+_COLUMN = "hypothesis"
+
+
+@dataclass(frozen=True)
+class SensitivityReport:
+    """What came of the pipeline.
+
+    Attributes
+    ----------
+    n_rows, n_right : int
+        Originals that were asked, and those answered right.
+    n_used : int
+        Right originals for which variants were generated.
+    refined : Refined
+        Candidates and what became of them.
+    generated : GeneratedSet
+        The variants.
+    n_with : mapping of int to int
+        k -> originals with at least k accepted variants.
+    fooling : FoolingRateResult
+    shift : DistributionShiftResult
+    sides : mapping of str to mapping
+        ``changed`` and ``unchanged`` -> ``n``, and of each of ``confidence_change``, ``embedding_distance``,
+        ``token_overlap``, ``lexical_distance`` the mean with its interval (see `compare_sides`).
+    label_map : LabelMap
+    """
+
+    n_rows: int
+    n_right: int
+    n_used: int
+    refined: Refined
+    generated: GeneratedSet
+    n_with: Mapping[int, int]
+    fooling: FoolingRateResult
+    shift: DistributionShiftResult
+    sides: Mapping[str, Mapping[str, Any]]
+    label_map: LabelMap
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the texts, ready for JSON but for nan."""
+        return {
+            "n_rows": self.n_rows,
+            "n_right": self.n_right,
+            "n_used": self.n_used,
+            "generation": self.refined.to_dict(),
+            "originals_with_at_least": {str(k): n for k, n in self.n_with.items()},
+            "fooling_rate": self.fooling.to_dict(),
+            "distribution_shift": self.shift.to_dict(),
+            "sides": {side: dict(values) for side, values in self.sides.items()},
+            "label_map": self.label_map.describe(),
+        }
+
+
+def generator_settings(preset: str, settings: GeneratorSettings) -> GeneratorSettings:
+    """Return generation settings for a preset of the fooling rate: under ``code`` the first 5 that pass are enough.
+
+    Raises
+    ------
+    InputError
+        If there is no such preset, or it needs more variants than `settings` asks for.
+    """
+    if preset not in PRESETS:
+        raise input_error("sensitivity", "preset", f"be one of {', '.join(PRESETS)}", got=preset)
+    variants, least = PRESETS[preset]
+    keep = settings.keep if variants is None else min(settings.keep, variants)
+    if keep < least:
+        raise input_error("sensitivity", "keep", f"be at least {least} under preset {preset}", got=keep)
+    return replace(settings, keep=keep, mutual_entailment=True)
+
+
+def measure_sensitivity(
+    predictor: Predictor,
+    data: LabelledSet,
+    generator: Generator,
+    settings: GeneratorSettings,
+    *,
+    preset: str = "paper",
+    label_map: dict[str, str] | None = None,
+    label_rule: str = "argmax",
+    limit: int | None = None,
+    encoder: SentenceEncoder | None = None,
+    name: str = "generated",
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> SensitivityReport:
+    """Take right originals, generate variants that the model finds equivalent, see which it answers otherwise.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        The model, on task ``nli``: it answers, and it judges the variants.
+    data : LabelledSet
+        Rows with gold labels.
+    generator : Generator
+    settings : GeneratorSettings
+        Of `generator_settings`.
+    preset : {"paper", "code"}
+        Of `paraconsist.measures.fooling_rate.fooling_rate`: all variants and every right original, or the first 5 and only
+        originals that have 5.
+    label_map, label_rule
+        As for ``paraconsist run``.
+    limit : int, optional
+        Draw this many of the right originals at random.
+    encoder : SentenceEncoder, optional
+        For the distance of changed and unchanged variants from their originals.
+    name : str
+        The generator's, for the bucket set.
+    n_resamples, seed
+        Of the intervals; the draw uses `seed`, too.
+
+    Raises
+    ------
+    InputError
+        If the task is another, labels do not meet, no original is answered right, or none has a variant.
+    """
+    if data.task.name != "nli":
+        raise input_error(
+            "sensitivity",
+            "task",
+            "be nli: variants are judged by mutual entailment under the same model",
+            got=data.task.name,
+            remedy="For other tasks: paraconsist paraphrase, then run and score.",
+        )
+    mapped = resolve_label_map(predictor.label_names, data.label_names, label_map, label_rule)
+    if -1 in mapped.targets:
+        raise input_error(
+            "sensitivity", "label_map", "give every label of the model a label of the task", got=label_map
+        )
+    judge = MutualEntailment(predictor, label_map)
+    answers, _ = mapped.apply(predictor.probabilities([_texts(data, row) for row in data.rows]))
+    right = [row for row, answer in zip(data.rows, answers.tolist(), strict=True) if answer == row.label]
+    if not right:
+        raise input_error(
+            "sensitivity", "model", "answer at least one row right", got=f"none of {len(data.rows):,}", remedy=_REMEDY
+        )
+    used = right
+    if limit is not None and limit < len(right):
+        used = [right[i] for i in sorted(random.Random(seed).sample(range(len(right)), limit))]
+    place = data.column(_COLUMN)
+    refined = refine([row.texts[place] for row in used], generator, settings, judge)
+    chosen = replace(data, rows=used)
+    generated = GeneratedSet(chosen, _COLUMN, refined.accepted, name, 1, getattr(generator, "rules", None))
+    if not generated.kept():
+        raise input_error(
+            "sensitivity",
+            "generator",
+            "write at least one variant that the model finds entailed both ways",
+            got=f"none of {refined.n_judged:,} candidates passed",
+            remedy="Left out: "
+            + (", ".join(f"{n:,} {why}" for why, n in refined.reasons.most_common()) or "nothing")
+            + ".",
+        )
+    sizes = [len(refined.accepted[row.texts[place]]) for row in used]
+    pairs = _Pairs.of(generated, predictor, mapped, PRESETS[preset])
+    fooling = _fooling(pairs, generated, preset, n_resamples, seed)
+    shift = distribution_shift(
+        pairs.probabilities, pairs.original_probabilities, groups=pairs.groups, n_resamples=n_resamples, seed=seed
+    )
+    return SensitivityReport(
+        n_rows=len(data.rows),
+        n_right=len(right),
+        n_used=len(used),
+        refined=refined,
+        generated=generated,
+        n_with={k: sum(size >= k for size in sizes) for k in range(1, settings.keep + 1)},
+        fooling=fooling,
+        shift=shift,
+        sides=compare_sides(
+            pairs.changed,
+            [row.texts[place] for row in pairs.rows],
+            pairs.variants,
+            pairs.confidence - pairs.original_confidence,
+            groups=pairs.groups,
+            encoder=encoder,
+            n_resamples=n_resamples,
+            seed=seed,
+        ),
+        label_map=mapped,
+    )
+
+
+_REMEDY = "Look at its label names and accuracy: --label-map says what its labels mean."
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Variants beside their originals, row by row: those that the preset uses."""
+
+    rows: list[LabelledRow]
+    variants: list[str]
+    groups: list[str]
+    predictions: npt.NDArray[np.int64]
+    probabilities: Floats
+    original_probabilities: Floats
+
+    @classmethod
+    def of(cls, generated: GeneratedSet, predictor: Predictor, mapped: LabelMap, use: tuple[int | None, int]) -> _Pairs:
+        variants, least = use
+        groups = {row["bucket_id"]: row["group_id"] for row in generated.rows()}
+        pairs = [
+            (row, text)
+            for row, texts in generated.kept()
+            if len(texts) >= least
+            for text in texts[: len(texts) if variants is None else variants]
+        ]
+        if not pairs:
+            raise input_error(
+                "sensitivity",
+                "preset",
+                f"find an original with {least} variants or more",
+                got=f"at most {max(len(t) for _, t in generated.kept())}",
+                remedy="Ask for more candidates or tries, or take --preset paper.",
+            )
+        data = generated.data
+        asked = [{**_texts(data, row), _COLUMN: text} for row, text in pairs]
+        predictions, probabilities = mapped.apply(predictor.probabilities(asked))
+        _, before = mapped.apply(predictor.probabilities([_texts(data, row) for row, _ in pairs]))
+        rows = [row for row, _ in pairs]
+        of_row = [groups[row.example_id] for row in rows]
+        return cls(rows, [text for _, text in pairs], of_row, predictions, probabilities, before)
+
+    @property
+    def gold(self) -> npt.NDArray[np.int64]:
+        return np.array([row.label for row in self.rows], dtype=np.int64)
+
+    @property
+    def changed(self) -> npt.NDArray[np.bool_]:
+        """Variants that are answered otherwise; the originals are all right."""
+        found: npt.NDArray[np.bool_] = self.predictions != self.gold
+        return found
+
+    @property
+    def confidence(self) -> Floats:
+        found: Floats = self.probabilities[np.arange(len(self.rows)), self.gold]
+        return found
+
+    @property
+    def original_confidence(self) -> Floats:
+        found: Floats = self.original_probabilities[np.arange(len(self.rows)), self.gold]
+        return found
+
+
+def _fooling(pairs: _Pairs, generated: GeneratedSet, preset: str, n_resamples: int, seed: int) -> FoolingRateResult:
+    """All originals that were used count, also those without a variant, as the preset says."""
+    names = generated.data.label_names
+    gold = [names[row.label] for row in pairs.rows]
+    place = generated.data.column(_COLUMN)
+    contexts = {row.example_id: _context(row, place) for row in generated.data.rows}
+    return fooling_rate(
+        [names[i] for i in pairs.predictions.tolist()],
+        gold,
+        gold,
+        [row.example_id for row in pairs.rows],
+        originals={row.example_id: (names[row.label], names[row.label]) for row in generated.data.rows},
+        preset=preset,
+        groups=contexts,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+
+
+def _context(row: LabelledRow, place: int) -> str:
+    if row.group_id != row.example_id:
+        return row.group_id
+    return repr(tuple(text for i, text in enumerate(row.texts) if i != place))
+
+
+def _texts(data: LabelledSet, row: LabelledRow) -> dict[str, str]:
+    return dict(zip(data.task.columns, row.texts, strict=True))
+
+
+_RANGES = {
+    "confidence_change": (-1.0, 1.0),
+    "embedding_distance": (0.0, 2.0),
+    "token_overlap": (0.0, 1.0),
+    "lexical_distance": (0.0, 1.0),
+}
+
+
+def compare_sides(
+    changed: npt.NDArray[np.bool_],
+    originals: Sequence[str],
+    variants: Sequence[str],
+    confidence_change: Floats,
+    *,
+    groups: Sequence[str],
+    encoder: SentenceEncoder | None = None,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> dict[str, dict[str, Any]]:
+    """Return for changed and unchanged variants apart how far they are from their originals.
+
+    Parameters
+    ----------
+    changed : ndarray of bool, shape (n,)
+        Whether the variant is answered otherwise than its original.
+    originals, variants : sequence of str, shape (n,)
+    confidence_change : ndarray, shape (n,)
+        Probability of the gold label on the variant less that on the original.
+    groups : sequence of str, shape (n,)
+        What intervals resample.
+    encoder : SentenceEncoder, optional
+        For ``embedding_distance``, 1 - cosine; nan without.
+
+    Returns
+    -------
+    dict
+        ``changed`` and ``unchanged``, each with ``n`` and, for ``confidence_change``, ``embedding_distance``,
+        ``token_overlap`` (Jaccard) and ``lexical_distance``, a mapping of ``mean``, ``confidence_interval`` and
+        ``standard_deviation``; nan for a side without variants.
+    """
+    values = {
+        "confidence_change": np.asarray(confidence_change, dtype=np.float64),
+        "embedding_distance": np.full(len(originals), np.nan),
+        "token_overlap": np.array([jaccard(v, o) for v, o in zip(variants, originals, strict=True)]),
+        "lexical_distance": np.array([lexical_distance(v, o) for v, o in zip(variants, originals, strict=True)]),
+    }
+    if encoder is not None:
+        from paraconsist.models.encoders import cosines
+
+        values["embedding_distance"] = 1.0 - cosines(encoder(variants), encoder(originals))
+    found: dict[str, dict[str, Any]] = {}
+    for side, rows in (("changed", changed), ("unchanged", ~changed)):
+        of_side = [group for group, here in zip(groups, rows.tolist(), strict=True) if here]
+        found[side] = {"n": int(rows.sum())} | {
+            name: _mean(column[rows], of_side, _RANGES[name], n_resamples, seed) for name, column in values.items()
+        }
+    return found
+
+
+def _mean(
+    values: Floats, groups: Sequence[str], ends: tuple[float, float], n_resamples: int, seed: int
+) -> dict[str, Any]:
+    nan = float("nan")
+    if not len(values) or np.isnan(values).any():
+        return {"mean": nan, "confidence_interval": [nan, nan], "standard_deviation": nan}
+    codes = partition(_as_column(groups)).codes
+    sums = np.stack([np.bincount(codes).astype(np.float64), np.bincount(codes, weights=values)], axis=1)
+    distinct, multiplicity = np.unique(sums, axis=0, return_counts=True)
+    interval = intervals(
+        Units.unstratified(distinct, multiplicity),
+        _ratio,
+        [ends],
+        [True],
+        n_resamples=n_resamples,
+        rng=np.random.default_rng(seed),
+    )
+    return {
+        "mean": float(values.mean()),
+        "confidence_interval": [float(interval.low[0]), float(interval.high[0])],
+        "standard_deviation": float(values.std()),
+    }
+
+
+def _ratio(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    ratio: npt.NDArray[Any] = total[..., 1:] / total[..., :1]
+    return ratio
+
+
+def _as_column(groups: Sequence[str]) -> Any:
+    from paraconsist.measures._validation import as_column
+
+    return as_column(list(groups), function="sensitivity", parameter="groups")

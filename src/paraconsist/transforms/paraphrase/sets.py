@@ -1,0 +1,323 @@
+"""From accepted paraphrases to a bucket set: rows, the Parquet file or folder with a card, and what people checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paraconsist import __version__
+from paraconsist.data.tasks import Task, input_id
+from paraconsist.errors import input_error
+from paraconsist.transforms.paraphrase.judgements import Judgements, shown
+from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
+from paraconsist.transforms.sheets import even_space, render
+
+#: The Parquet file in a folder that `load_dataset` reads. Its name changes with its content: datasets' cache goes by
+#: the folder's name and the names of files in it, and would serve an earlier set.
+_INSIDE = "data/test-*.parquet"
+_METADATA = b"paraconsist_paraphrase"
+
+
+@dataclass(frozen=True)
+class GeneratedSet:
+    """Originals with their accepted paraphrases.
+
+    Attributes
+    ----------
+    data : LabelledSet
+        The originals, task and label names.
+    column : str
+        Which text is paraphrased.
+    accepted : mapping of str to sequence of str
+        Original text -> paraphrases.
+    generator : str
+        For the stratum of that name.
+    least : int
+        Originals with fewer paraphrases are left out.
+    rules : mapping of (str, str) to str
+        (original, paraphrase) -> what made it, where the generator says so.
+    """
+
+    data: LabelledSet
+    column: str
+    accepted: Mapping[str, Sequence[str]]
+    generator: str
+    least: int = 1
+    rules: Mapping[tuple[str, str], str] | None = None
+
+    def kept(self) -> list[tuple[LabelledRow, Sequence[str]]]:
+        """Return originals that have paraphrases enough, in order."""
+        place = self.data.column(self.column)
+        pairs = ((row, self.accepted.get(row.texts[place], ())) for row in self.data.rows)
+        return [(row, texts) for row, texts in pairs if len(texts) >= max(self.least, 1)]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows of the long format; where the data have no groups, equal contexts make one."""
+        task, place = self.data.task, self.data.column(self.column)
+        own_groups = any(row.group_id != row.example_id for row in self.data.rows)
+        found = []
+        for row, paraphrases in self.kept():
+            context = tuple(text for i, text in enumerate(row.texts) if i != place)
+            group = row.group_id if own_groups or not any(context) else _group(task, context)
+            for number, text in enumerate((row.texts[place], *paraphrases)):
+                texts = dict(zip(task.columns, row.texts, strict=True)) | {self.column: text}
+                rule = (self.rules or {}).get((row.texts[place], text), "")
+                found.append(
+                    {
+                        "example_id": f"{row.example_id}.{f'paraphrase_{number}' if number else 'original'}",
+                        "input_id": input_id(task, texts),
+                        "bucket_id": row.example_id,
+                        "group_id": group,
+                        "role": "paraphrase" if number else "original",
+                        **texts,
+                        "label": row.label,
+                        "allowed_labels": [row.label],
+                        "generator": self.generator if number else "original",
+                        **({} if self.rules is None else {"rule": rule if number else "original"}),
+                    }
+                )
+        return found
+
+    def sheet_rows(self) -> list[dict[str, str]]:
+        """Return what people see: each paraphrase beside its original and its context."""
+        place, columns = self.data.column(self.column), self.data.task.columns
+        found = []
+        for row, paraphrases in self.kept():
+            context = [(c, t) for i, (c, t) in enumerate(zip(columns, row.texts, strict=True)) if i != place]
+            said = render([c for c, _ in context], [[t for _, t in context]]) if context else ""
+            found += [
+                {
+                    "example_id": f"{row.example_id}.paraphrase_{number}",
+                    "context": said,
+                    "original": row.texts[place],
+                    "paraphrase": text,
+                    "label": self.data.label_names[row.label],
+                }
+                for number, text in enumerate(paraphrases, start=1)
+            ]
+        return found
+
+
+def _group(task: Task, context: Sequence[str]) -> str:
+    return hashlib.blake2b(
+        repr((task.name, tuple(context))).encode("utf-8", "surrogatepass"), digest_size=8
+    ).hexdigest()
+
+
+def check_place(output: Path, *, overwrite: bool) -> None:
+    """Refuse an output that is neither a Parquet file nor a folder, has no parent, or is there already.
+
+    Raises
+    ------
+    InputError
+    """
+    if output.suffix not in (".parquet", ""):
+        raise input_error(
+            "paraphrase", "output", "end in .parquet, or be a folder's name without a dot", got=str(output)
+        )
+    if not output.parent.is_dir():
+        raise input_error("paraphrase", "output", "be in a folder that exists", got=str(output))
+    taken = output.exists() and (output.is_file() or any(output.iterdir()))
+    if taken and output.is_dir() and _inside(output) is None:
+        raise input_error("paraphrase", "output", "be new, empty, or written by this command", got=str(output))
+    if taken and not overwrite:
+        raise input_error(
+            "paraphrase", "output", "not be there already", got=str(output), remedy="Give --overwrite to replace it."
+        )
+
+
+def write_generated(
+    rows: Sequence[Mapping[str, Any]], data: LabelledSet, output: Path, facts: Mapping[str, Any]
+) -> None:
+    """Write a Parquet file, or a folder with Parquet and card that ``load_dataset`` reads, whole or not at all.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of `GeneratedSet.rows`.
+    data : LabelledSet
+        Task and label names.
+    output : Path
+        ``NAME.parquet``, or a folder.
+    facts : mapping
+        How it was made: kept in the file's metadata, and told in the card.
+
+    Raises
+    ------
+    InputError
+        If there is no row.
+    """
+    if not rows:
+        raise input_error(
+            "paraphrase",
+            "originals",
+            "have paraphrases enough, one of them at least",
+            got="no original has",
+            remedy="Look at the counts above: ask for more candidates or tries, or loosen the filter that took most.",
+        )
+    _write_table(pa.Table.from_pylist(list(rows), schema=_schema(data, rows[0], facts)), output, data, facts)
+
+
+def _write_table(table: pa.Table, output: Path, data: LabelledSet | None, facts: Mapping[str, Any]) -> None:
+    if output.suffix == ".parquet":
+        partial = output.with_name(output.name + ".partial")
+        try:
+            pq.write_table(table, partial, compression="zstd")
+            partial.replace(output)
+        finally:
+            partial.unlink(missing_ok=True)
+        return
+    staging = Path(tempfile.mkdtemp(dir=output.parent, prefix=f".{output.name}.staging-"))
+    try:
+        new = staging / "new"
+        file = new / _INSIDE.replace("*", _digest(table))
+        file.parent.mkdir(parents=True)
+        pq.write_table(table, file, compression="zstd")
+        card = _card(output.name, table, facts, file.relative_to(new).as_posix())
+        (new / "README.md").write_text(card, encoding="utf-8")
+        if output.exists():
+            output.rename(staging / "old")
+        new.rename(output)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _schema(data: LabelledSet, row: Mapping[str, Any], facts: Mapping[str, Any]) -> pa.Schema:
+    kinds = {"label": pa.int64(), "allowed_labels": pa.list_(pa.int64())}
+    value = {"dtype": "string", "_type": "Value"}
+    features: dict[str, Any] = dict.fromkeys(row, value)
+    features["label"] = {"names": list(data.label_names), "_type": "ClassLabel"}
+    features["allowed_labels"] = {"feature": {"dtype": "int64", "_type": "Value"}, "_type": "List"}
+    metadata = {
+        b"huggingface": json.dumps({"info": {"features": features}}).encode(),
+        _METADATA: json.dumps(dict(facts), sort_keys=True, default=str).encode(),
+    }
+    return pa.schema([(name, kinds.get(name, pa.string())) for name in row], metadata=metadata)
+
+
+def read_generated(place: Path) -> tuple[pa.Table, dict[str, Any]]:
+    """Read a set that `write_generated` wrote, and how it was made.
+
+    Raises
+    ------
+    InputError
+        If it is no such set.
+    """
+    from paraconsist.data.tables import read_table
+
+    file = (_inside(place) or place / "data") if place.is_dir() else place
+    table = read_table(file, function="paraphrase", parameter="data")
+    said = (table.schema.metadata or {}).get(_METADATA)
+    if said is None:
+        raise input_error("paraphrase", "data", "be a set that `paraconsist paraphrase` wrote", got=str(place))
+    return table, json.loads(said)
+
+
+def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, int]:
+    """Write the paraphrases of a set that people found valid, with their originals; the most similar first.
+
+    Originals without a valid paraphrase are left out.
+
+    Returns
+    -------
+    dict of str to int
+        ``n_valid``, ``n_invalid``, ``n_open`` paraphrases, ``n_buckets``, ``n_rows``.
+
+    Raises
+    ------
+    InputError
+        If the sheet is not that set's, or nothing is valid.
+    """
+    if output.suffix != place.suffix:
+        raise input_error("paraphrase", "output", "be of the set's own kind, file or folder", got=str(output))
+    table, facts = read_generated(place)
+    rows = table.to_pylist()
+    column = facts["column"]
+    originals = {row["bucket_id"]: row[column] for row in rows if row["role"] == "original"}
+    paraphrases = {row["example_id"]: row for row in rows if row["role"] == "paraphrase"}
+    for name, texts in judgements.texts.items():
+        row = paraphrases.get(name)
+        if row is None:
+            raise input_error("paraphrase", "checked", "be the sheet of this set; it has no such row", got=name)
+        if texts != (even_space(shown(originals[row["bucket_id"]])), even_space(shown(row[column]))):
+            raise input_error(
+                "paraphrase",
+                "checked",
+                f"show the texts of the set unchanged (row {name})",
+                got=texts[1],
+                remedy="Edited texts are not taken over: say no, or mend the set itself.",
+            )
+    valid = {name for name in paraphrases if judgements.valid.get(name)}
+    if not valid:
+        raise input_error("paraphrase", "checked", "find at least one paraphrase valid", got=f"{len(paraphrases)} rows")
+    buckets = {paraphrases[name]["bucket_id"] for name in valid}
+    order = {bucket: i for i, bucket in enumerate(originals)}
+    kept = [
+        row for row in rows if row["example_id"] in valid or (row["role"] == "original" and row["bucket_id"] in buckets)
+    ]
+    kept.sort(  # stable: without scores nothing moves
+        key=lambda row: (
+            order[row["bucket_id"]],
+            row["role"] != "original",
+            -judgements.similarity.get(row["example_id"], 0.0),
+        )
+    )
+    n_open = sum(judgements.valid.get(name) is None for name in paraphrases)
+    counts = {
+        "n_valid": len(valid),
+        "n_invalid": len(paraphrases) - len(valid) - n_open,
+        "n_open": n_open,
+        "n_buckets": len(buckets),
+        "n_rows": len(kept),
+    }
+    _write_table(
+        pa.Table.from_pylist(kept, schema=table.schema),
+        output,
+        None,
+        {**facts, "checked": {**counts, **judgements.agreement}},
+    )
+    return counts
+
+
+def _inside(folder: Path) -> Path | None:
+    found = sorted(folder.glob(_INSIDE))
+    return found[0] if len(found) == 1 else None
+
+
+def _digest(table: pa.Table) -> str:
+    return hashlib.sha256(json.dumps(table.to_pylist(), sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _card(name: str, table: pa.Table, facts: Mapping[str, Any], file: str) -> str:
+    roles = table["role"].to_pylist()
+    n_original, n_all = roles.count("original"), table.num_rows
+    front = (
+        "---\n"
+        f"pretty_name: {json.dumps(name)}\n"
+        "language:\n- en\n"
+        "tags:\n- paraconsist\n- paraphrase\n- bucket-set\n"
+        "configs:\n- config_name: default\n  default: true\n  data_files:\n"
+        f"  - split: test\n    path: {file}\n---\n\n"
+    )
+    made = "\n".join(f"- {key}: {json.dumps(value, default=str)}" for key, value in facts.items())
+    return (
+        f"{front}# {name}\n\n"
+        f"A bucket set: {n_original:,} originals of {facts.get('source', 'a set')} with {n_all - n_original:,} "
+        "generated "
+        f"paraphrases of their `{facts.get('column', 'text')}`, in paraconsist's long format (one row is one text; "
+        "`bucket_id` holds together what belongs together, `role` says original or paraphrase).\n\n"
+        "```python\nfrom datasets import load_dataset\n\n"
+        f'rows = load_dataset("{name}", split="test")\n```\n\n'
+        "The labels are those of the originals: they hold for a paraphrase as far as it means the same. "
+        "The originals keep the licence of their source.\n\n"
+        f"## How it was made\n\nBy paraconsist {__version__}.\n\n{made}\n"
+    )

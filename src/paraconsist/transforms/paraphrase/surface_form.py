@@ -1,0 +1,161 @@
+"""Surface form of a bucket set: its paraphrases beside their originals, as in Table 6 of Srikanth et al. (2024).
+
+What measures of surface form need from outside: a constituency parser, and BLEURT; both optional, and said so.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from paraconsist.errors import InputError, input_error, speaking_for
+from paraconsist.measures.diversity import ParaphraseDiversityResult, paraphrase_diversity
+from paraconsist.transforms.paraphrase.refining import Judge
+
+if TYPE_CHECKING:
+    from paraconsist.models.encoders import SentenceEncoder
+
+
+#: Task -> the columns that its papers paraphrase.
+COLUMNS = {
+    "nli": ("hypothesis",),
+    "defeasible_nli": ("update",),
+    "abductive_nli": ("hypothesis_1", "hypothesis_2"),
+}
+
+#: Paraphrase, original, bucket.
+Pair = tuple[str, str, str]
+
+
+def pairs_of(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> list[Pair]:
+    """Return (paraphrase, original, bucket) of every paraphrase, once for each column that is paraphrased.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Of a bucket set.
+    columns : sequence of str
+
+    Raises
+    ------
+    InputError
+        If a bucket has paraphrases and no original, or the set has no paraphrases.
+    """
+    originals = {row["bucket_id"]: row for row in rows if row["role"] == "original"}
+    found: list[Pair] = []
+    for number, row in enumerate(rows):
+        if row["role"] != "paraphrase":
+            continue
+        original = originals.get(row["bucket_id"])
+        if original is None:
+            raise input_error(
+                "paraphrase", "data", "have an original in every bucket", got=row["bucket_id"], row=number
+            )
+        found += [(row[column], original[column], row["bucket_id"]) for column in columns]
+    if not found:
+        raise input_error("paraphrase", "data", "have paraphrases", got="none", remedy="Give a bucket set.")
+    return found
+
+
+def measure_pairs(
+    pairs: Sequence[Pair],
+    *,
+    encoder: SentenceEncoder | None = None,
+    bleurt: Callable[[Sequence[str], Sequence[str]], list[float]] | None = None,
+    parser: Parser | None = None,
+    judge: Judge | None = None,
+    **options: Any,
+) -> ParaphraseDiversityResult:
+    """Measure pairs with whatever there is of encoder, BLEURT, parser and NLI model.
+
+    Parameters
+    ----------
+    pairs : sequence of (str, str, str)
+        Of `pairs_of`; intervals resample the buckets.
+    encoder, bleurt, parser, judge
+        For similarity (either), syntactic distance, and mutual entailment.
+    options
+        Of `paraconsist.measures.diversity.paraphrase_diversity`.
+    """
+    new, old = [p for p, _, _ in pairs], [o for _, o, _ in pairs]
+    if encoder is not None:
+        options |= {"embeddings": encoder(new), "original_embeddings": encoder(old)}
+    if bleurt is not None:
+        options |= {"similarities": bleurt(new, old)}
+    if parser is not None:
+        texts = list(dict.fromkeys([*new, *old]))
+        trees = dict(zip(texts, parser(texts), strict=True))
+        options |= {"parses": [trees[t] for t in new], "original_parses": [trees[t] for t in old]}
+    if judge is not None:
+        options |= {"entailed": judge(old, new).tolist()}
+    return paraphrase_diversity(new, old, groups=[bucket for _, _, bucket in pairs], **options)
+
+
+#: Texts -> a bracketed constituency tree for each.
+Parser: TypeAlias = Callable[[Sequence[str]], list[str]]
+
+
+def load_parser(name: str) -> Parser:
+    """Return a constituency parser: ``stanza``, or ``module:function`` of the user's own (texts -> bracketed trees).
+
+    Raises
+    ------
+    InputError
+        If it is not installed; the message says how to get it.
+    """
+    if ":" in name:
+        from paraconsist.transforms.registry import load_function
+
+        with speaking_for("paraphrase", function="parser"):
+            made: Parser = load_function(name)
+        return made
+    if name != "stanza":
+        raise input_error("paraphrase", "parser", "be stanza, or module:function of your own", got=name)
+    try:
+        stanza: Any = importlib.import_module("stanza")
+    except ImportError:
+        raise _missing("parser", "stanza", 'pip install stanza, then stanza.download("en")') from None
+    try:
+        pipeline = stanza.Pipeline("en", processors="tokenize,pos,constituency", tokenize_no_ssplit=True, verbose=False)
+    except Exception as problem:
+        said = (str(problem).splitlines() or [type(problem).__name__])[0]
+        raise _missing("parser", "stanza with its English model", f'stanza.download("en"). It said: {said}') from None
+
+    def parse(texts: Sequence[str]) -> list[str]:
+        return [str(pipeline(text).sentences[0].constituency) for text in texts]
+
+    return parse
+
+
+def load_bleurt(checkpoint: str) -> Callable[[Sequence[str], Sequence[str]], list[float]]:
+    """Return BLEURT: (paraphrases, originals) -> scores, with Google's package ``bleurt`` and one of its checkpoints.
+
+    Raises
+    ------
+    InputError
+        If package or checkpoint are not there; the message says how to get them.
+    """
+    try:
+        score: Any = importlib.import_module("bleurt.score")
+    except ImportError:
+        raise _missing(
+            "similarity",
+            "bleurt",
+            "pip install git+https://github.com/google-research/bleurt, and unpack a checkpoint; "
+            "or give --embedding-model for the cosine of embeddings",
+        ) from None
+    try:
+        scorer = score.BleurtScorer(checkpoint)
+    except Exception as problem:
+        said = (str(problem).splitlines() or [type(problem).__name__])[0]
+        raise input_error("paraphrase", "similarity", "name a BLEURT checkpoint", got=checkpoint, remedy=said) from None
+
+    def scores(paraphrases: Sequence[str], originals: Sequence[str]) -> list[float]:
+        return [float(s) for s in scorer.score(references=list(originals), candidates=list(paraphrases))]
+
+    return scores
+
+
+def _missing(parameter: str, package: str, how: str) -> InputError:
+    return input_error("paraphrase", parameter, f"be installed: {package}", remedy=f"{how}.")

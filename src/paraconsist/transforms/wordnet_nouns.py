@@ -1,0 +1,285 @@
+"""Noun substitution by WordNet's synonyms, fitted to a corpus (Salvatore et al. 2023).
+
+Words that noun substitution leaves alone unless told otherwise: WordNet's first synset has no usual synonym.
+
+Salvatore et al. (2023) block words by hand too; this list is our own, made from the commonest substitutions in
+sentences about everyday scenes.
+
+The published rule that picks a synonym for every noun of a corpus.
+
+Salvatore et al. (2023), as their code has it: candidates are the words of the first synset over all parts of speech;
+the one commonest in the corpus is taken (the last in the alphabet of equals), else the nearest by edit distance (the
+first of equals); words in -ing and pairs with one Porter stem are left out.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from paraconsist.errors import input_error
+from paraconsist.transforms.dictionary import FittedDictionary, read_words
+from paraconsist.transforms.interface import checked_texts
+from paraconsist.transforms.lexicon import PARTS, Lexicon, load_lexicon
+from paraconsist.transforms.noun_taggers import (
+    CLOSED_CLASS,
+    TAG_RULES,
+    ListTagger,
+    NounTagger,
+    find_tagger,
+    tagger_name,
+)
+from paraconsist.transforms.replacing import check_surface, plain_text
+
+#: A noun's word is replaced wherever it stands (published), or only where it is tagged as a noun.
+LEVELS = ("type", "token")
+
+
+class WordNetNouns:
+    """Replaces each noun of a corpus by a synonym.
+
+    Parameters
+    ----------
+    tagger : str
+        ``wordnet`` (WordNet's own counts; no model), ``spacy`` or ``spacy:MODEL``, or ``auto``: spaCy if it and
+        en_core_web_sm are installed, else WordNet. `parameters` says which it was.
+    nouns : path or iterable of str, optional
+        The nouns themselves, in place of a tagger.
+    tag_rule : str
+        ``any``: a word tagged as a noun once is one; ``majority``: mostly tagged so.
+    level : str
+        ``type``: a noun's word is replaced everywhere; ``token``: where it is tagged as a noun (spaCy only).
+    synset : str
+        ``first`` over all parts of speech, or ``first_noun``.
+    block_list : path or iterable of str, optional
+        Words that are never replaced: a file, words, None for no list, or ``standard`` (`STANDARD_BLOCK_LIST`).
+    drop_ing, drop_same_stem : bool
+        Leave out words in -ing and pairs with one Porter stem.
+    reinflect : bool
+        Put the substitute of a plural into the plural.
+    repair_articles : bool
+        Set a/an before a replaced word right.
+    surface : str
+        ``kept``, or ``plain``: lower case without punctuation, as the published code has it.
+    wordnet : path, optional
+        WordNet's folder, where it is in none of the usual places.
+
+    Raises
+    ------
+    InputError
+        If an option is wrong, or WordNet or the tagger is not there.
+
+    Notes
+    -----
+    The defaults are the published rule, but for case and punctuation, which are kept, and the block list, which is
+    our own.
+    """
+
+    name = "wordnet_nouns"
+
+    def __init__(
+        self,
+        tagger: str = "auto",
+        nouns: str | os.PathLike[str] | Iterable[str] | None = None,
+        tag_rule: str = "any",
+        level: str = "type",
+        synset: str = "first",
+        block_list: str | os.PathLike[str] | Iterable[str] | None = "standard",
+        drop_ing: bool = True,
+        drop_same_stem: bool = True,
+        reinflect: bool = False,
+        repair_articles: bool = False,
+        surface: str = "kept",
+        wordnet: str | os.PathLike[str] | None = None,
+    ) -> None:
+        for name, value, choices in (
+            ("tag_rule", tag_rule, TAG_RULES), ("level", level, LEVELS), ("synset", synset, SYNSETS)
+        ):  # fmt: skip
+            if value not in choices:
+                raise input_error("wordnet_nouns", name, f"be {' or '.join(choices)}", got=value)
+        check_surface(surface)
+        self._nouns = None if nouns is None else read_words(nouns, parameter="nouns")
+        self._tagger = "list" if self._nouns is not None else tagger_name(tagger)
+        if level == "token" and not self._tagger.startswith("spacy"):
+            raise input_error(
+                "wordnet_nouns",
+                "level",
+                "be type where no tagger looks at the context",
+                got=level,
+                remedy="Give tagger=spacy, with spaCy and a model installed.",
+            )
+        self._lexicon: Lexicon = load_lexicon(wordnet)
+        self._blocked = STANDARD_BLOCK_LIST if block_list == "standard" else read_words(block_list or ())
+        self._wordnet = None if wordnet is None else str(wordnet)
+        self._options: dict[str, Any] = {
+            "tag_rule": tag_rule,
+            "level": level,
+            "synset": synset,
+            "drop_ing": bool(drop_ing),
+            "drop_same_stem": bool(drop_same_stem),
+            "reinflect": bool(reinflect),
+            "repair_articles": bool(repair_articles),
+            "surface": surface,
+        }
+        self._found: NounTagger | None = None
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """Every option; the tagger by name and version."""
+        return {
+            "tagger": self._noun_tagger().name,
+            "nouns": None if self._nouns is None else sorted(self._nouns),
+            **self._options,
+            "block_list": sorted(self._blocked),
+            "wordnet": self._wordnet,
+        }
+
+    def fit(self, texts: Sequence[str]) -> FittedDictionary:
+        """Find the corpus's nouns and a synonym for each.
+
+        Raises
+        ------
+        InputError
+            If the corpus holds something else than texts, or no noun with a synonym.
+        """
+        options = self._options
+        checked_texts(texts, "wordnet_nouns")
+        corpus = [plain_text(text) for text in texts] if options["surface"] == "plain" else texts
+        tagger = self._noun_tagger()
+        counts = tagger.count(corpus, options["tag_rule"])
+        dictionary = synonyms(
+            counts,
+            self._lexicon,
+            blocked=self._blocked,
+            synset=options["synset"],
+            drop_ing=options["drop_ing"],
+            drop_same_stem=options["drop_same_stem"],
+            reinflected=options["reinflect"],
+        )
+        if not dictionary:
+            raise input_error(
+                "wordnet_nouns",
+                "texts",
+                "hold at least one noun with a synonym",
+                got=f"{len(texts):,} texts, {len(counts):,} nouns",
+                remedy="Look at the block list, the tagger and the language of the texts: WordNet is English.",
+            )
+        return FittedDictionary(
+            dictionary,
+            surface=options["surface"],
+            repair_articles=options["repair_articles"],
+            chosen=tagger.flags if options["level"] == "token" else None,
+            nouns=tagger.flags,
+            details={"n_nouns": len(counts), "tagger": tagger.name},
+        )
+
+    def _noun_tagger(self) -> NounTagger:
+        if self._found is None:
+            if self._nouns is not None:
+                self._found = ListTagger(self._nouns)
+            else:
+                self._found = find_tagger(self._tagger, lambda: self._lexicon)
+        return self._found
+
+
+#: The first synset has another meaning, or another number: men -> hands, table -> tabular array.
+_ANOTHER_MEANING = (
+    "men women feet front table hat guy hand hands band lot class arms police way car family end time years view place "
+    "cake shoes cream works fun tan square hammer van hose soda scooter runner stroller tank upside past number "
+    "intersection s"
+)
+#: Nobody says it so: water -> h2o, head -> caput.
+_LEARNED = "water girl horse head mouth foot knee chest palm eye bat neon silver gold father back nose belly zoo magic"
+#: In running text the word is mostly no noun: looks -> face, blue -> blueness.
+_NO_NOUN = "blue looks look play watch run catch match cover kick pose wait leans passes talks paint stop leaps"
+
+#: With words of the closed classes, of which a tagger takes one or the other for a noun now and then ("are" -> "ar").
+STANDARD_BLOCK_LIST = CLOSED_CLASS | frozenset(f"{_ANOTHER_MEANING} {_LEARNED} {_NO_NOUN}".split())
+
+
+#: Whose words are candidates: the first synset over all parts of speech (published), or the first noun's.
+SYNSETS = ("first", "first_noun")
+
+
+def synonyms(
+    counts: Mapping[str, int],
+    lexicon: Lexicon,
+    *,
+    blocked: frozenset[str] = frozenset(),
+    synset: str = "first",
+    drop_ing: bool = True,
+    drop_same_stem: bool = True,
+    reinflected: bool = False,
+) -> dict[str, str]:
+    """Return a substitute for each noun that has one, sorted.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        Nouns of the corpus, lower case -> how often each was seen.
+    lexicon : Lexicon
+    blocked : frozenset of str
+        Words that are left alone.
+    synset : str
+        One of `SYNSETS`.
+    drop_ing, drop_same_stem : bool
+        Leave out words in -ing, and pairs with one Porter stem.
+    reinflected : bool
+        Put the substitute of a plural into the plural.
+
+    Returns
+    -------
+    dict of str to str
+        Lower case.
+    """
+    stem, distance = _stemmer(), _distance()
+    parts = PARTS if synset == "first" else ("n",)
+    found = {}
+    for word in sorted(counts):
+        if word in blocked or (drop_ing and word.endswith("ing")):
+            continue
+        plural = reinflected and lexicon.is_plural(word)
+        same = {word, *lexicon.base_forms(word, "n")} if plural else {word}
+        candidates = [name for name in lexicon.first_synset(word, parts) if name not in same]
+        if not candidates:
+            continue
+        chosen = _choose(word, candidates, counts, distance).lower()
+        if plural:
+            chosen = reinflect(chosen, lexicon)
+        if chosen != word and not (drop_same_stem and stem(chosen) == stem(word)):
+            found[word] = chosen
+    return found
+
+
+def reinflect(words: str, lexicon: Lexicon) -> str:
+    """Return a noun of one or more words in the plural: its last word, or the one before "of", is changed."""
+    parts = words.split(" ")
+    head = max(parts.index("of") - 1, 0) if "of" in parts else len(parts) - 1
+    parts[head] = lexicon.plural(parts[head])
+    return " ".join(parts)
+
+
+def _choose(
+    word: str, candidates: Sequence[str], counts: Mapping[str, int], distance: Callable[[str, str], int]
+) -> str:
+    present = [name for name in candidates if name in counts]
+    if present:
+        return max(present, key=lambda name: (counts[name], name))
+    return min(candidates, key=lambda name: (distance(word, name), name))
+
+
+def _stemmer() -> Callable[[str], str]:
+    stem: Callable[[str], str] = importlib.import_module("nltk.stem.porter").PorterStemmer().stem
+    return stem
+
+
+def _distance() -> Callable[[str, str], int]:
+    """Return Levenshtein's distance; nltk's gives the same, more slowly."""
+    try:
+        module: Any = importlib.import_module("rapidfuzz.distance.Levenshtein")
+        found: Callable[[str, str], int] = module.distance
+    except ImportError:
+        found = importlib.import_module("nltk.metrics.distance").edit_distance
+    return found
