@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 IMPORTS = (
     "import paraconsist.cli.app, paraconsist.data.logs.reading, paraconsist.scoring.folders, scipy.optimize, pandas, "
-    "paraconsist.reporting.tables, paraconsist.reporting.figures, rich.console"
+    "paraconsist.reporting.tables, paraconsist.reporting.tables, rich.console"
 )
 
 

@@ -20,10 +20,9 @@ from paraconsist.measures.diversity import paraphrase_diversity
 from paraconsist.measures.fooling_rate import fooling_rate
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.pairs import negational_inconsistency, symmetric_inconsistency
-from paraconsist.space.catalogue import MODULES, module
-from paraconsist.space.columns import guess_columns, guess_layout
-from paraconsist.space.modules import Chosen, Found
-from paraconsist.space.reading import read_text
+from paraconsist.reporting.space.catalogue import MODULES, module
+from paraconsist.reporting.space.forms import Chosen, Found
+from paraconsist.reporting.space.upload import guess_columns, guess_layout, read_text
 
 
 def as_chosen(name: str, text: str | None = None, layout: str | None = None, **more: Any) -> Chosen:

@@ -16,9 +16,8 @@ from measure_examples import MEASURES, examples, flat
 from metric_loading import load_metric
 
 from paraconsist.dataset_builders import BUILDERS, builder_class
-from paraconsist.hub.cards import read_card, section
-from paraconsist.hub.spaces import SDK_VERSION
 from paraconsist.registry import metric_kind, metric_names, metric_script
+from paraconsist.reporting.hub.spaces import SDK_VERSION, read_card, section
 
 ROOT = Path(__file__).resolve().parent.parent
 METRICS = metric_names()

@@ -17,7 +17,7 @@ from paraconsist.data.logs.export import export_lm_eval
 from paraconsist.data.logs.format import Asked
 from paraconsist.data.logs.reading import read_logs
 from paraconsist.data.rows import ColumnNames
-from paraconsist.reporting.markdown import as_markdown
+from paraconsist.reporting.formatting import as_markdown
 from paraconsist.scoring.score import ScoreOptions, score
 
 

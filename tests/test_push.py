@@ -13,9 +13,9 @@ from local_hub import Blob, card_data
 from push_for_tests import METRIC, OLD_UPLOADS, hub_for_push, push, states
 
 from paraconsist.errors import InputError
-from paraconsist.hub.plan import HubFile, RemoteFile
-from paraconsist.hub.spaces import SDK_VERSION, complete_metadata
 from paraconsist.registry import metric_names, metric_script
+from paraconsist.reporting.hub.client import HubFile, RemoteFile
+from paraconsist.reporting.hub.spaces import SDK_VERSION, complete_metadata
 
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = OLD_UPLOADS

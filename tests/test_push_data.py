@@ -12,7 +12,7 @@ from local_hub import Blob, card_data
 from push_for_tests import OLD_UPLOADS, SAMPLE, hub_for_push, push, states
 from run_for_tests import write_run
 
-from paraconsist.hub.eval_results import eval_result_entries
+from paraconsist.reporting.hub.runs import eval_result_entries
 from paraconsist.scoring.roles import MEASURES
 
 pytestmark = OLD_UPLOADS
@@ -71,7 +71,7 @@ def test_a_set_without_a_stated_licence_is_refused_without_a_reason(hub, tmp_pat
 
 
 def test_the_reason_stands_in_the_commit_message(hub, tmp_path, monkeypatch):
-    monkeypatch.setattr("paraconsist.hub.bucket_sets._NO_LICENCE", frozenset({"apache-2.0"}))
+    monkeypatch.setattr("paraconsist.reporting.hub.bucket_sets._NO_LICENCE", frozenset({"apache-2.0"}))
     given = (*SAMPLE, "--config-name", "defeasible_nli", "--cache-dir", tmp_path)
     push(*given, fails="must be a set with a stated licence")
     push(*given, "--i-have-the-rights", "I wrote\nit")

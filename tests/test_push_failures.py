@@ -133,7 +133,7 @@ def test_what_the_hub_refuses(hub, status, message):
 
 
 def test_metadata_that_the_hub_does_not_take(hub, monkeypatch):
-    import paraconsist.hub.spaces as spaces
+    import paraconsist.reporting.hub.spaces as spaces
 
     whole = spaces.complete_metadata
     monkeypatch.setattr(spaces, "complete_metadata", lambda *given: whole(*given) | {"colorFrom": "mauve"})

@@ -9,9 +9,13 @@ import pytest
 from report_for_tests import HOSTILE
 
 from paraconsist.reporting.plots import Plot, inline_svg, write_plot
-from paraconsist.reporting.plots.accuracy_consistency import Point, accuracy_consistency_plot
-from paraconsist.reporting.plots.bucket_accuracy import bucket_accuracy_plot, bucket_accuracy_shares
-from paraconsist.reporting.plots.forest import Line, forest_plot
+from paraconsist.reporting.plots.answers import Line, forest_plot
+from paraconsist.reporting.plots.consistency import (
+    Point,
+    accuracy_consistency_plot,
+    bucket_accuracy_plot,
+    bucket_accuracy_shares,
+)
 
 pytest.importorskip("matplotlib")
 

@@ -17,11 +17,12 @@ from space_for_tests import as_chosen, columns_of, measured, to_csv
 
 from paraconsist.errors import InputError
 from paraconsist.registry import metric_names
-from paraconsist.space import figures, reading
-from paraconsist.space.catalogue import MODULES, module
-from paraconsist.space.drawing import GOOD
-from paraconsist.space.page import preview, results_page
-from paraconsist.space.reading import read_text, read_upload
+from paraconsist.reporting.plots import answers as figures
+from paraconsist.reporting.plots.canvas import GOOD
+from paraconsist.reporting.space import upload as reading
+from paraconsist.reporting.space.catalogue import MODULES, module
+from paraconsist.reporting.space.page import preview, results_page
+from paraconsist.reporting.space.upload import read_text, read_upload
 
 ROOT = Path(__file__).resolve().parent.parent
 HOSTILE = '<img src=x onerror="x()">&${1}$x^{$'

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from space_for_tests import as_chosen, by_command, by_function
 
-from paraconsist.space.catalogue import MODULES
+from paraconsist.reporting.space.catalogue import MODULES
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytest.importorskip("gradio", reason="gradio is not installed: pip install paraconsist[space]")

@@ -10,10 +10,9 @@ from space_for_tests import by_command, by_function, columns_of, measured, to_cs
 
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
-from paraconsist.space.catalogue import MODULES
-from paraconsist.space.columns import guess_columns, guess_layout
-from paraconsist.space.page import results_page
-from paraconsist.space.reading import read_upload
+from paraconsist.reporting.space.catalogue import MODULES
+from paraconsist.reporting.space.page import results_page
+from paraconsist.reporting.space.upload import guess_columns, guess_layout, read_upload
 
 
 def long_columns(name: str) -> dict[str, list[str]]:
@@ -85,7 +84,7 @@ def test_a_long_transitive_file_has_the_command_lines_numbers(tmp_path):
     page = MODULES["transitive_inconsistency"]
     layout = guess_layout(page.layouts, table.column_names)
     assert layout.key == "texts"
-    from paraconsist.space.modules import Chosen
+    from paraconsist.reporting.space.forms import Chosen
 
     found = page.measure(Chosen(predictions, layout, guess_columns(layout.fields, table.column_names)))
     assert to_strict_json(found.keys) == by_command(list(found.command), file)

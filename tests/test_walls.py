@@ -25,14 +25,14 @@ FORBIDDEN = {
     "paraconsist.models.training.presets": PLATFORM | {"numpy", "scipy"},
     "paraconsist.scoring.folders": PLATFORM - {"pyarrow"},
     "paraconsist.data.logs.reading": PLATFORM - {"pyarrow"},
-    "paraconsist.hub.spaces": PLATFORM | {"numpy", "scipy"},
-    "paraconsist.hub.runs": PLATFORM - {"pyarrow"},
+    "paraconsist.reporting.hub.spaces": PLATFORM | {"numpy", "scipy"},
+    "paraconsist.reporting.hub.runs": PLATFORM - {"pyarrow"},
     "paraconsist.cli.app": PLATFORM | {"numpy", "scipy"},
     "paraconsist.reporting.tables": PLATFORM,
     "paraconsist.studies.ie.decision": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
     "paraconsist.studies.ie.experiment": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
-    "paraconsist.space": PLATFORM | {"numpy", "scipy", "gradio", "matplotlib"},
-    "paraconsist.space.catalogue": (PLATFORM - {"pyarrow"}) | {"gradio", "matplotlib"},
+    "paraconsist.reporting.space": PLATFORM | {"numpy", "scipy", "gradio", "matplotlib"},
+    "paraconsist.reporting.space.catalogue": (PLATFORM - {"pyarrow"}) | {"gradio", "matplotlib"},
     "paraconsist.running.endpoint": (PLATFORM - {"pyarrow"}) | {"httpx"},
     "paraconsist.reporting.page": (PLATFORM - {"pyarrow"}) | {"matplotlib", "jinja2"},
     "paraconsist.studies.aflite": PLATFORM | {"sklearn", "matplotlib"},
@@ -124,7 +124,7 @@ def test_a_metric_script_is_thin(script):
         assert not script.read_text().strip()
         return
     if script.stem == "app":
-        assert imports_of(script) == {"paraconsist.space"}
+        assert imports_of(script) == {"paraconsist.reporting.space"}
         return
     ours = {n for n in imports_of(script) if n.startswith("paraconsist") and not n.startswith("paraconsist.metric_")}
     assert len(ours) == 1

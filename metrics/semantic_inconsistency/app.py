@@ -1,6 +1,6 @@
 """The page of this metric's Space."""
 
-from paraconsist.space import launch
+from paraconsist.reporting.space import launch
 
 if __name__ == "__main__":
     launch("semantic_inconsistency")

@@ -205,7 +205,7 @@ def _show(results: Sequence[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from paraconsist.reporting.comparison import comparison_tables
+    from paraconsist.reporting.comparison_tables import comparison_tables
 
     console = Console()
     for part in comparison_tables(results):

@@ -13,8 +13,7 @@ import typer
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
-    from paraconsist.hub.plan import Push
-    from paraconsist.hub.remote import Remote
+    from paraconsist.reporting.hub.client import Push, Remote
 
 
 _METRICS, _DATASETS, _RUNS = "push metric", "push dataset", "push run"
@@ -144,8 +143,8 @@ def _metric_names(name: str | None, everything: bool) -> Sequence[str]:
 
 
 def _push_metrics(names: Sequence[str], namespace: str, package: str | None, public: bool, dry_run: bool) -> None:
-    from paraconsist.hub.remote import look
-    from paraconsist.hub.spaces import check_space, metric_space
+    from paraconsist.reporting.hub.client import look
+    from paraconsist.reporting.hub.spaces import check_space, metric_space
 
     if "/" in namespace:
         must, remedy = "be a user or organization only", "Each metric is a Space called after it."
@@ -175,8 +174,8 @@ def _push_dataset(
     from paraconsist.cli.run import quiet_libraries
 
     quiet_libraries()
-    from paraconsist.hub.bucket_sets import bucket_set_dataset, check_rights
-    from paraconsist.hub.remote import look
+    from paraconsist.reporting.hub.bucket_sets import bucket_set_dataset, check_rights
+    from paraconsist.reporting.hub.client import look
 
     check_rights(name, reason)
     remote = look(_DATASETS, repo, "dataset", dry_run=dry_run)  # before the set is built
@@ -195,8 +194,8 @@ def _push_dataset(
 
 
 def _push_run(folder: Path, repo: str, benchmarks: dict[str, str], public: bool, dry_run: bool) -> None:
-    from paraconsist.hub.remote import look
-    from paraconsist.hub.runs import run_dataset
+    from paraconsist.reporting.hub.client import look
+    from paraconsist.reporting.hub.runs import run_dataset
 
     remote = look(_RUNS, repo, "dataset", dry_run=dry_run)
     one = run_dataset(folder, repo, benchmarks=benchmarks, remote_card=remote.card, remote_is_empty=remote.is_empty)
@@ -215,8 +214,7 @@ def _pairs(items: list[str] | None) -> dict[str, str]:
 
 def _carry_out(one: Push, remote: Remote, public: bool, dry_run: bool) -> None:
     """Send, and say what was sent (or would be), file by file."""
-    from paraconsist.hub.plan import changes
-    from paraconsist.hub.remote import send
+    from paraconsist.reporting.hub.client import changes, send
 
     found = changes(one, remote.files)
     sent = [change for change in found if change.state != "same"]

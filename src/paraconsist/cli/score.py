@@ -248,11 +248,14 @@ def show_results(results: Mapping[str, Any], *, figures: bool = False, markdown:
     from rich.console import Console, RenderableType
     from rich.text import Text
 
-    from paraconsist.reporting.figures import figure_tables
-    from paraconsist.reporting.inconsistency import change_tables, inconsistency_tables
-    from paraconsist.reporting.noise import noise_tables
-    from paraconsist.reporting.tables import result_tables
-    from paraconsist.reporting.unparsed import policy_tables
+    from paraconsist.reporting.tables import (
+        change_tables,
+        figure_tables,
+        inconsistency_tables,
+        noise_tables,
+        policy_tables,
+        result_tables,
+    )
 
     parts: list[RenderableType] = []
     for name, result in results.items():
@@ -267,7 +270,7 @@ def show_results(results: Mapping[str, Any], *, figures: bool = False, markdown:
         for name, result in results.items():
             parts += figure_tables(name, result)
     if markdown:
-        from paraconsist.reporting.markdown import as_markdown
+        from paraconsist.reporting.formatting import as_markdown
 
         typer.echo(as_markdown(parts))
         return

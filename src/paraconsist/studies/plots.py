@@ -9,9 +9,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paraconsist.reporting.plots.accuracy_consistency import Point, accuracy_consistency_plot
-from paraconsist.reporting.plots.canvas import MARKERS, Plot, axes_of, figure, series_colour, shown, write_plot
-from paraconsist.reporting.plots.theming import COLOURS
+from paraconsist.reporting.plots.canvas import (
+    COLOURS,
+    MARKERS,
+    Plot,
+    axes_of,
+    figure,
+    series_colour,
+    shown,
+    write_plot,
+)
+from paraconsist.reporting.plots.consistency import Point, accuracy_consistency_plot
 from paraconsist.studies.sweep_summary import FIGURES, configuration_name
 
 if TYPE_CHECKING:

@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from paraconsist.reporting.formatting import bounds, known
 from paraconsist.reporting.page.aligned import AlignedSet
+from paraconsist.reporting.page.changes import ie_tables
 from paraconsist.reporting.page.entries import Entry
-from paraconsist.reporting.page.flips import ie_tables
-from paraconsist.reporting.page.numbers import bounds, known
 from paraconsist.reporting.page.tables import results_of
 from paraconsist.reporting.plots import Plot
-from paraconsist.reporting.plots.accuracy_consistency import Point, accuracy_consistency_plot
-from paraconsist.reporting.plots.bucket_accuracy import bucket_accuracy_plot
-from paraconsist.reporting.plots.forest import Line, forest_plot
-from paraconsist.reporting.plots.ie_runs import ie_runs_plot
+from paraconsist.reporting.plots.answers import Line, forest_plot
+from paraconsist.reporting.plots.consistency import Point, accuracy_consistency_plot, bucket_accuracy_plot
+from paraconsist.reporting.plots.ie import ie_runs_plot
 
 _MOST_MODELS = 8
 

@@ -15,13 +15,19 @@ from paraconsist import __version__
 from paraconsist.errors import InputError, input_error
 from paraconsist.reporting.page.aligned import AlignedSet, align
 from paraconsist.reporting.page.browser import BrowserData, browser_data
-from paraconsist.reporting.page.differences import compare_entries, comparison_signatures, comparison_tables
+from paraconsist.reporting.page.changes import change_of, change_tables, fooling_tables, ie_tables, transition_tables
 from paraconsist.reporting.page.entries import Entry
 from paraconsist.reporting.page.figures import Placed, report_plots
-from paraconsist.reporting.page.flips import change_of, change_tables, fooling_tables, ie_tables, transition_tables
-from paraconsist.reporting.page.headlines import headlines
-from paraconsist.reporting.page.method import alarms, identity_tables, signatures
-from paraconsist.reporting.page.tables import breakdowns, every_number, headline_table, inconsistency_table
+from paraconsist.reporting.page.headlines import alarms, headlines, identity_tables, signatures
+from paraconsist.reporting.page.tables import (
+    breakdowns,
+    compare_entries,
+    comparison_signatures,
+    comparison_tables,
+    every_number,
+    headline_table,
+    inconsistency_table,
+)
 from paraconsist.reporting.page.texts import SetTexts, read_texts_files, set_texts
 from paraconsist.scoring.compare import SetComparison
 from paraconsist.scoring.score import ScoreOptions

@@ -12,10 +12,17 @@ import pyarrow as pa
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import InputError
-from paraconsist.space.columns import guess_columns, guess_layout
-from paraconsist.space.modules import Chosen, Layout, Module
-from paraconsist.space.page import empty_page, header, preview, results_page
-from paraconsist.space.reading import FORMATS, MAX_BYTES, MAX_ROWS, read_text, read_upload
+from paraconsist.reporting.space.forms import Chosen, Layout, Module
+from paraconsist.reporting.space.page import empty_page, header, preview, results_page
+from paraconsist.reporting.space.upload import (
+    FORMATS,
+    MAX_BYTES,
+    MAX_ROWS,
+    guess_columns,
+    guess_layout,
+    read_text,
+    read_upload,
+)
 
 _NOTHING = "(none)"
 _MOST_RESAMPLES = 20_000
@@ -36,7 +43,10 @@ def looks() -> dict[str, Any]:
         block_title_text_color="*neutral_600",
         block_title_text_color_dark="*neutral_200",
     )
-    return {"theme": theme, "css": files("paraconsist.space").joinpath("style.css").read_text(encoding="utf-8")}
+    return {
+        "theme": theme,
+        "css": files("paraconsist.reporting.space").joinpath("style.css").read_text(encoding="utf-8"),
+    }
 
 
 def answer(module: Module, chosen: Chosen) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from paraconsist.data.predictions import Predictions
-from paraconsist.space.modules import Flips, Found, Headline, Module
+from paraconsist.reporting.space.forms import Flips, Found, Headline, Module
 
 _MOST_LETTERS = 220
 _MOST_KEYS = 60

@@ -8,8 +8,8 @@ from typing import Any
 from paraconsist.data.rows import Rows
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
+from paraconsist.reporting.formatting import Cell, Column, Table, bounds, count, interval, number, percent
 from paraconsist.reporting.page.entries import Entry
-from paraconsist.reporting.page.numbers import Cell, Column, Table, bounds, count, interval, number, percent
 from paraconsist.reporting.page.tables import results_of
 from paraconsist.scoring.roles import MEASURES
 

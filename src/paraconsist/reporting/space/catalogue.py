@@ -6,17 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from paraconsist.errors import input_error
 from paraconsist.measures.diversity import paraphrase_diversity
-from paraconsist.space import examples
-from paraconsist.space.functions import (
-    by_function,
-    measure_difference,
-    measure_fooling,
-    measure_ie_test,
-    measure_shift,
-)
-from paraconsist.space.measuring import as_the_command
-from paraconsist.space.modules import Headline, Layout, Module, Option
-from paraconsist.space.questions import (
+from paraconsist.reporting.space import examples
+from paraconsist.reporting.space.forms import (
     ADDITIVE_FIELDS,
     ADDITIVE_SIDES,
     BUCKET,
@@ -27,12 +18,24 @@ from paraconsist.space.questions import (
     TRANSITIVE_FIELDS,
     TRANSITIVE_SIDES,
     TWO_MODELS_FIELDS,
+    Headline,
+    Layout,
+    Module,
+    Option,
     group_field,
     label_field,
     pairs_layouts,
     prediction_field,
     role_field,
     texts_layout,
+)
+from paraconsist.reporting.space.results import (
+    as_the_command,
+    by_function,
+    measure_difference,
+    measure_fooling,
+    measure_ie_test,
+    measure_shift,
 )
 
 

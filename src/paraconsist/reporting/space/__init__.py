@@ -1,4 +1,7 @@
-"""Starts a metric's page."""
+"""The interface in the browser: one gradio app that every metric's Space starts with its own name.
+
+Starts a metric's page.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import atexit
 import os
 import shutil
 import tempfile
+
+__all__ = ["launch"]
 
 
 def launch(name: str) -> None:
@@ -24,8 +29,8 @@ def launch(name: str) -> None:
     InputError
         If there is no metric of this name.
     """
-    from paraconsist.space.catalogue import module
-    from paraconsist.space.reading import MAX_BYTES, scratch_folder
+    from paraconsist.reporting.space.catalogue import module
+    from paraconsist.reporting.space.upload import MAX_BYTES, scratch_folder
 
     page = module(name)
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # gradio reads it when it is imported
@@ -33,7 +38,7 @@ def launch(name: str) -> None:
         uploads = tempfile.mkdtemp(prefix="paraconsist-space-", dir=scratch_folder())
         atexit.register(shutil.rmtree, uploads, ignore_errors=True)
         os.environ["GRADIO_TEMP_DIR"] = uploads
-    from paraconsist.space.app import build, looks
+    from paraconsist.reporting.space.app import build, looks
 
     port = os.environ.get("GRADIO_SERVER_PORT")
     build(page).queue(max_size=32).launch(

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.errors import input_error
-from paraconsist.hub.cards import read_card, section, with_metadata
-from paraconsist.hub.plan import HubFile, Push, hub_files
+from paraconsist.reporting.hub.client import HubFile, Push, hub_files
+from paraconsist.reporting.hub.spaces import read_card, section, with_metadata
 
 _COMMAND = "push dataset"
 _TAG = "paraconsist"

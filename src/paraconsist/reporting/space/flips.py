@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.rows import Rows
-from paraconsist.space.columns import Long
-from paraconsist.space.modules import Flips
+from paraconsist.reporting.space.forms import Flips
+from paraconsist.reporting.space.upload import Long
 
 #: Lines that are shown.
 MOST = 30
