@@ -282,7 +282,7 @@ def test_build_of_an_unknown_set_or_config(cache):
 
 
 def test_list_shows_what_there_is(monkeypatch):
-    from paraconsist.cli.listing import list_
+    from paraconsist.cli.build import list_
 
     monkeypatch.setenv("COLUMNS", "250")
     done = command(list_)
@@ -299,7 +299,7 @@ def test_list_shows_what_there_is(monkeypatch):
 
 def test_list_and_build_do_not_import_torch(cache):
     code = (
-        "import sys; from paraconsist.cli.build import build; from paraconsist.cli.listing import list_; "
+        "import sys; from paraconsist.cli.build import build; from paraconsist.cli.build import list_; "
         "assert 'datasets' not in sys.modules; list_(); "
         f"build(['sample'], config_name=['defeasible_nli'], cache_dir={str(cache)!r}); "
         "assert 'torch' not in sys.modules"

@@ -15,10 +15,10 @@ import pytest
 from perturb_for_tests import NLI_ROWS, write_csv
 
 from paraconsist.cli.perturb import perturb
-from paraconsist.cli.perturbed_files import load_labelled
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
+from paraconsist.transforms.labelled_sets import load_labelled
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def _json_rows(path):
 def test_all_formats_and_pieces_give_the_same_rows(tmp_path, monkeypatch):
     rows = [(f"text {i}", "positive") for i in range(6)]
     source = write_csv(tmp_path / "texts.csv", ["text", "label"], rows)
-    monkeypatch.setattr("paraconsist.cli.perturbed_files._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("paraconsist.transforms.labelled_sets._ROWS_AT_ONCE", 7)
     for name in ("a.parquet", "a.jsonl"):
         perturb(
             str(source), tmp_path / name, "additive", task="sentiment", limit=11, seed=5, sheet=tmp_path / f"{name}.csv"

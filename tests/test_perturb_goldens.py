@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 from perturb_for_tests import wordnet_or_skip
 
-from paraconsist.cli.perturbed_files import load_labelled
+from paraconsist.transforms.labelled_sets import load_labelled
 from paraconsist.transforms.negation import negate
 from paraconsist.transforms.pairings import AdditivePairs, symmetric, transitive
 

@@ -41,7 +41,7 @@ def adversarial(
     n_permutations: Annotated[int, typer.Option(min=1, help="Of the paired permutation test.")] = 10_000,
 ) -> None:
     """Train with and without variants of the training rows, run both, and compare them on the same rows."""
-    from paraconsist.cli.run import quiet_libraries
+    from paraconsist.cli.options import quiet_libraries
 
     quiet_libraries()
     from paraconsist.data.selection import expand_specs

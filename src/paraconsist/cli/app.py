@@ -18,12 +18,11 @@ import typer
 from paraconsist import __version__
 from paraconsist.cli.adversarial import adversarial
 from paraconsist.cli.artifacts import artifacts
-from paraconsist.cli.build import build
+from paraconsist.cli.build import build, list_
 from paraconsist.cli.compare import compare
 from paraconsist.cli.demo import demo
 from paraconsist.cli.gate import gate
 from paraconsist.cli.ie_test import ie_test
-from paraconsist.cli.listing import list_
 from paraconsist.cli.paraphrase import paraphrase
 from paraconsist.cli.perturb import perturb
 from paraconsist.cli.plan import plan

@@ -27,7 +27,7 @@ def demo(
 
 
 def _train(model: Path) -> None:
-    from paraconsist.cli.run import quiet_libraries
+    from paraconsist.cli.options import quiet_libraries
 
     typer.echo("Training the bag-of-words baseline on the sample set ...")
     quiet_libraries()

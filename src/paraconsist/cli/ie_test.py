@@ -92,7 +92,7 @@ def ie_test(
     overwrite: Annotated[bool, typer.Option(help="Delete another experiment in the folder.")] = False,
 ) -> None:
     """Test whether a model is invariant under a change that keeps meaning: transform, train, test, decide."""
-    from paraconsist.cli.run import quiet_libraries
+    from paraconsist.cli.options import quiet_libraries
 
     quiet_libraries()
     from paraconsist.studies.ie.decision import DecisionOptions

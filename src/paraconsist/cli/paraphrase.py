@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paraconsist.cli import endpoint as over
-from paraconsist.cli.generated_sets import (
+from paraconsist.cli import options as over
+from paraconsist.cli.generation import (
     column_of,
     facts_of,
     generator_of,
@@ -106,7 +106,7 @@ def paraphrase(
     overwrite: Annotated[bool, typer.Option(help="Replace the output and the sheet.")] = False,
 ) -> None:
     """Generate paraphrases, filter them, and write a bucket set with a sheet for human judgement."""
-    from paraconsist.cli.run import quiet_libraries
+    from paraconsist.cli.options import quiet_libraries
 
     quiet_libraries()
     mapping = label_pairs(label_map)

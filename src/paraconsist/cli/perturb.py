@@ -58,7 +58,7 @@ def perturb(
     overwrite: Annotated[bool, typer.Option(help="Replace the output and the sheet.")] = False,
 ) -> None:
     """Make a symmetric, transitive, additive or negational bucket set from labelled rows (BECEL, section 3.2)."""
-    from paraconsist.cli.perturbed_files import check_output, keep_checked, load_labelled, write_set
+    from paraconsist.transforms.labelled_sets import check_output, keep_checked, load_labelled, write_set
 
     if checked is not None:
         if property_name is not None:

@@ -171,7 +171,7 @@ def _push_dataset(
 
     if name not in BUILDERS:
         raise input_error(_DATASETS, "name", f"be one of {', '.join(BUILDERS)}", got=name)
-    from paraconsist.cli.run import quiet_libraries
+    from paraconsist.cli.options import quiet_libraries
 
     quiet_libraries()
     from paraconsist.reporting.hub.bucket_sets import bucket_set_dataset, check_rights

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paraconsist.cli import endpoint as over
+from paraconsist.cli import options as over
+from paraconsist.cli.options import quiet_libraries
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
@@ -242,14 +242,6 @@ def _accuracy_line(name: str, found: Mapping[str, Any]) -> str:
         f"{name}{split}: accuracy {found['accuracy']:.1%} on {found['n_rows']:,} rows{unparsed}, always the commonest "
         f"label {found['majority_rate']:.1%}; no paraphrases, so no consistency."
     )
-
-
-def quiet_libraries() -> None:
-    """Leave standard error to this command: no progress bars and notices of the libraries below."""
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 
 
 def _pairs(items: Sequence[str] | None) -> dict[str, str] | None:

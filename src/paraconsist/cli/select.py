@@ -73,7 +73,7 @@ def select(
         raise input_error(
             "select", "rows", "be given with --encoder", remedy="Or give --written SHEET to read a sheet back."
         )
-    from paraconsist.cli.run import quiet_libraries
+    from paraconsist.cli.options import quiet_libraries
 
     quiet_libraries()
     from paraconsist.studies.aflite import PRESETS, AfliteOptions

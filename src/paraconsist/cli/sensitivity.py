@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paraconsist.cli import endpoint as over
-from paraconsist.cli.generated_sets import (
+from paraconsist.cli import options as over
+from paraconsist.cli.generation import (
     facts_of,
     generator_of,
     label_pairs,
@@ -83,7 +83,7 @@ def sensitivity(
     overwrite: Annotated[bool, typer.Option(help="Delete an earlier run in the folder.")] = False,
 ) -> None:
     """Measure semantic sensitivity: fooling rates of variants that the same model finds equivalent (A24)."""
-    from paraconsist.cli.run import quiet_libraries
+    from paraconsist.cli.options import quiet_libraries
 
     quiet_libraries()
     mapping = label_pairs(label_map)

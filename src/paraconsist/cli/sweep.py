@@ -41,7 +41,7 @@ def sweep(
     n_resamples: Annotated[int, typer.Option(min=1, help="Bootstrap replicates of each cell.")] = 1000,
 ) -> None:
     """Train, run and score every cell of a grid; write the table, the tests and the figures."""
-    from paraconsist.cli.run import quiet_libraries
+    from paraconsist.cli.options import quiet_libraries
 
     quiet_libraries()
     from paraconsist.data.selection import expand_specs

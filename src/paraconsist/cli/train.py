@@ -92,7 +92,7 @@ def train(
     trust_remote_code: Annotated[bool, typer.Option(help="Run code that comes with a Hub model.")] = False,
 ) -> None:
     """Train a classifier that `paraconsist run` can run."""
-    from paraconsist.cli.run import quiet_libraries
+    from paraconsist.cli.options import quiet_libraries
 
     quiet_libraries()
     from paraconsist.models.training import options_from_preset, train_seeds

@@ -58,7 +58,7 @@ def transform(
     overwrite: Annotated[bool, typer.Option(help="Replace files that are there.")] = False,
 ) -> None:
     """Change texts by synonyms, a dictionary, a suffix or your function; report it, and sample it for checking."""
-    from paraconsist.cli.transformed_files import check_files
+    from paraconsist.transforms.labelled_sets import check_files
 
     if sheet_read is not None:
         if file is not None or output is not None or sheet is not None:
@@ -110,10 +110,10 @@ def _transform(
     sheet_size: int,
     seed: int,
 ) -> dict[str, Any]:
-    from paraconsist.cli.transformed_files import labels_of, read_rows, texts_of, write_rows
     from paraconsist.transforms.change_statistics import lengths_by_label
     from paraconsist.transforms.dictionary import FittedDictionary, write_dictionary
     from paraconsist.transforms.interface import apply_to_columns
+    from paraconsist.transforms.labelled_sets import labels_of, read_rows, texts_of, write_rows
     from paraconsist.transforms.registry import transformation
     from paraconsist.transforms.sheets import write_soundness_sheet
 

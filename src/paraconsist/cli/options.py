@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -184,3 +185,11 @@ def say_usage(usage: Usage, about: str, *, aside: bool = False) -> None:
     if len(usage.served) > 1:
         served = ", ".join(f"{model} ({n:,})" for model, n in usage.served.items())
         typer.echo(f"warning: {about.partition(':')[0]}: several models answered: {served}.", err=True)
+
+
+def quiet_libraries() -> None:
+    """Leave standard error to this command: no progress bars and notices of the libraries below."""
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")

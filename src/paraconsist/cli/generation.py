@@ -72,7 +72,7 @@ def facts_of(made: Generator) -> dict[str, Any]:
 
 def say_generator(made: Generator, *, aside: bool = False) -> None:
     """Print what a generator behind an endpoint came to; `aside`, to standard error."""
-    from paraconsist.cli.endpoint import say_usage
+    from paraconsist.cli.options import say_usage
     from paraconsist.transforms.paraphrase.generators import EndpointGenerator
 
     if isinstance(made, EndpointGenerator):
@@ -94,7 +94,7 @@ def load_originals(
     seed: int,
 ) -> LabelledSet:
     """Read labelled rows, of bucket sets the originals; draw `limit` of them at random."""
-    from paraconsist.cli.perturbed_files import load_labelled
+    from paraconsist.transforms.labelled_sets import load_labelled
 
     with speaking_for("paraphrase"):
         rows = load_labelled(
