@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import datasets
 from filelock import FileLock
 
-import paraconsist.data.tasks
+from paraconsist.data import tasks
 from paraconsist.data.tasks import get_task, input_id
 from paraconsist.dataset_builders import upstream
 from paraconsist.dataset_builders.rows import SplitChecker
@@ -157,7 +157,7 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         """
         here = Path(__file__).resolve().parent
         shared = [here / name for name in ("bucket_set.py", "rows.py", "surface.py", "upstream.py")]
-        shared += sorted(Path(paraconsist.data.tasks).resolve().parent.glob("*.py"))
+        shared.append(Path(tasks.__file__).resolve())
         own = [p for p in sorted(cls.source_folder().iterdir()) if p.suffix in {".py", ".jsonl"}]
         digest = hashlib.sha256()
         for path in shared + own:

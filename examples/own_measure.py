@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from paraconsist.data.predictions import read_predictions
-from paraconsist.measures import intervals
 from paraconsist.measures.buckets import partition
+from paraconsist.measures.intervals import intervals
 from paraconsist.measures.resampling import Units
 
 

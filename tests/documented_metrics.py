@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from documented_numbers import Claim, Quote
 from documented_sources import BECEL, Sources
-from measure_examples import MEASURES
+from helpers.measure_examples import MEASURES
 
 from paraconsist.measures.antecedents import transitive_inconsistency
 from paraconsist.measures.consistency_difference import consistency_difference

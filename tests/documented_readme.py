@@ -14,7 +14,7 @@ import numpy as np
 from documented_metrics import SETS, in_percent, parte_changes, self_pair_points
 from documented_numbers import ROOT, Claim, text_of
 from documented_sources import Sources
-from metric_loading import load_metric
+from helpers.metric_loading import load_metric
 
 from paraconsist.dataset_builders.becel.configs import TEST_CASES
 from paraconsist.measures.paraphrastic import paraphrastic_consistency

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from stored_results import StoredRun, predictions_of, read_stored
+from helpers.stored_results import StoredRun, predictions_of, read_stored
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.measures.paraphrastic import paraphrastic_consistency

@@ -12,8 +12,8 @@ from typing import Any, get_type_hints
 
 import pytest
 import yaml
-from measure_examples import MEASURES, examples, flat
-from metric_loading import load_metric
+from helpers.measure_examples import MEASURES, examples, flat
+from helpers.metric_loading import load_metric
 
 from paraconsist.dataset_builders import BUILDERS, builder_class
 from paraconsist.registry import metric_kind, metric_names, metric_script

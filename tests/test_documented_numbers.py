@@ -17,7 +17,7 @@ import pytest
 from documented_claims import CLAIMS, QUOTES
 from documented_numbers import DOCUMENTS, EXEMPT, NUMBER, Claim, Quote, differences, rewrite, uncovered, written
 from documented_sources import RESULTS, Sources, usual_data_folder
-from stored_results import predictions_of, read_stored
+from helpers.stored_results import predictions_of, read_stored
 
 from paraconsist.data.predictions import write_predictions
 

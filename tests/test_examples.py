@@ -13,9 +13,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 import yaml
-from metric_loading import load_metric
-from models_for_tests import tiny_encoder
-from rows_for_tests import write_csv
+from helpers.metric_loading import load_metric
+from helpers.models import tiny_encoder
+from helpers.rows import write_csv
 
 from paraconsist.data.predictions import read_predictions
 from paraconsist.measures.paraphrastic import paraphrastic_consistency

@@ -25,7 +25,7 @@ Args:
     parses, original_parses (options): constituency trees in brackets, for syntactic_distance.
     entailed (option): whether the texts of each pair entail each other, for mutual_entailment.
     groups (option): the original of every pair: what intervals resample.
-    interval_method, confidence_level, n_resamples, seed (options): see paraconsist.measures.diversity.paraphrase_diversity.
+    interval_method, confidence_level, n_resamples, seed (options): see paraconsist.paraphrase_diversity.
 Returns:
     lexical_distance, jaccard, semantic_similarity, syntactic_distance, mutual_entailment (nan, with a
     warning, for what was not given), n_pairs, confidence_interval, standard_error, n_clusters, signature,

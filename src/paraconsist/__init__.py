@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version as _version
+from paraconsist._version import __version__
 
 __all__ = ["__version__", "register"]
-
-
-__version__: str = _version("paraconsist")
 
 
 def register() -> None:

@@ -1,18 +1,69 @@
-"""The one error that users are meant to read, and the one sentence form it takes."""
+"""The one error that users are meant to read, the one sentence form it takes, and the checks that raise it most."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+import numbers
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_ABSENT = object()
 _MAX_SHOWN = 120
 
 
 class InputError(ValueError):
-    """Something that was given to paraconsist is not what it must be; the message says what to do."""
+    """Something that was given to paraconsist is not what it must be; the message says what to do.
+
+    The message is made of the fields when it is read, so that whoever catches the error may name things as its own
+    user does: a function names its parameters (`renamed`), the command line its options.
+
+    Attributes
+    ----------
+    function : str
+        What was called.
+    parameter : str or None
+        Which of its parameters is wrong; None where `must` is a whole sentence.
+    must : str
+        What the parameter must be, or the sentence. Other parameters are named in backticks.
+    got : object
+        What was given; ``...`` where it is not shown.
+    row : int, str or None
+        Where in the input.
+    remedy : str
+        What to do.
+
+    >>> raise input_error("score", "buckets", "not be empty", got=[], remedy="Give at least one row.")
+    Traceback (most recent call last):
+    paraconsist.errors.InputError: score: `buckets` must not be empty; got []. Give at least one row.
+    """
+
+    def __init__(
+        self,
+        must: str,
+        *,
+        function: str = "",
+        parameter: str | None = None,
+        got: Any = ...,
+        row: int | str | None = None,
+        remedy: str = "",
+    ) -> None:
+        super().__init__(must)
+        self.function, self.parameter, self.must = function, parameter, must
+        self.got, self.row, self.remedy = got, row, remedy
+
+    def __str__(self) -> str:
+        sentence = f"{self.function}: " if self.function else ""
+        if self.parameter is None:
+            return f"{sentence}{self.must} {self.remedy}".rstrip()
+        sentence += f"`{self.parameter}` must {self.must}"
+        if self.got is not ...:
+            shown = repr(self.got)
+            sentence += f"; got {shown if len(shown) <= _MAX_SHOWN else shown[: _MAX_SHOWN - 3] + '...'}"
+        if self.row is not None:
+            sentence += f" at row {self.row}"
+        return f"{sentence}. {self.remedy}".rstrip()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.must,), self.__dict__
 
 
 def input_error(
@@ -20,54 +71,52 @@ def input_error(
     parameter: str,
     must: str,
     *,
-    got: Any = _ABSENT,
+    got: Any = ...,
     row: int | str | None = None,
     remedy: str = "",
 ) -> InputError:
-    """Return (not raise) an `InputError` in the house's sentence form.
-
-    ``{function}: `{parameter}` must {must}; got {got!r} at row {row}. {remedy}``
-
-    >>> print(input_error("score", "buckets", "not be empty", got=[], remedy="Give at least one row."))
-    score: `buckets` must not be empty; got []. Give at least one row.
-    """
-    sentence = f"{function}: `{parameter}` must {must}"
-    if got is not _ABSENT:
-        shown = repr(got)
-        if len(shown) > _MAX_SHOWN:
-            shown = shown[: _MAX_SHOWN - 3] + "..."
-        sentence += f"; got {shown}"
-    if row is not None:
-        sentence += f" at row {row}"
-    sentence += "."
-    return InputError(f"{sentence} {remedy}".rstrip())
-
-
-_SPEAKER = re.compile(r"([a-z_]+): (?:`(\w+)`)?")
+    """Return (not raise) the error ``{function}: `{parameter}` must {must}; got {got!r} at row {row}. {remedy}``."""
+    return InputError(must, function=function, parameter=parameter, got=got, row=row, remedy=remedy)
 
 
 @contextmanager
-def speaking_for(function: str, /, **called: str) -> Iterator[None]:
-    """Let errors from inside name the function that was called, and its parameters; also a decorator.
+def renamed(**parameters: str) -> Iterator[None]:
+    """Let errors from inside name the caller's parameters: what raises them knows only its own. Also a decorator.
 
-    Parameters
-    ----------
-    function : str
-        What errors begin with.
-    **called : str
-        Parameter of the function that raises -> what the caller calls it.
-
-    >>> with speaking_for("paraphrase", model="generator"):
+    >>> with renamed(model="generator"):
     ...     raise input_error("load_model", "model", "be there")
     Traceback (most recent call last):
-    paraconsist.errors.InputError: paraphrase: `generator` must be there.
+    paraconsist.errors.InputError: load_model: `generator` must be there.
     """
     try:
         yield
     except InputError as problem:
-        said = str(problem)
-        found = _SPEAKER.match(said)
-        if found is None:
-            raise
-        named = "" if found[2] is None else f"`{called.get(found[2], found[2])}`"
-        raise InputError(f"{function}: {named}{said[found.end() :]}") from None
+        problem.parameter = parameters.get(problem.parameter or "", problem.parameter)
+        raise
+
+
+def check_choice(function: str, parameter: str, value: Any, choices: Iterable[str]) -> None:
+    """Raise unless `value` is one of `choices`."""
+    listed = list(choices)
+    if value not in listed:
+        raise input_error(function, parameter, f"be one of {', '.join(listed)}", got=value)
+
+
+def check_fraction(function: str, parameter: str, value: Any) -> float:
+    """Return `value` as a float strictly between 0 and 1, or raise."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0.0 < float(value) < 1.0:
+        raise input_error(function, parameter, "lie between 0 and 1", got=value)
+    return float(value)
+
+
+def check_whole(function: str, parameter: str, value: Any, *, at_least: int = 1) -> int:
+    """Return `value` as an int that is `at_least` so large, or raise."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < at_least:
+        raise input_error(function, parameter, f"be a whole number of at least {at_least}", got=value)
+    return int(value)
+
+
+def first_line(problem: BaseException) -> str:
+    """Return the first line of another library's error that says anything, else its name."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    return lines[0] if lines else type(problem).__name__

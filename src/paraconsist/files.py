@@ -1,10 +1,53 @@
-"""TODO describe."""
+"""Files: written whole or not at all, and JSON that every reader takes."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """Give a temporary path beside `path` to write to; it becomes `path` at the end, and is removed after an error.
+
+    A reader, or the next start after a kill, sees the old file or the new one, never half of either. Several processes
+    may write the same path: the last one wins.
+
+    >>> from tempfile import mkdtemp
+    >>> file = Path(mkdtemp()) / "results.json"
+    >>> with replacing(file) as partial:
+    ...     _ = partial.write_text("whole")
+    >>> file.read_text(), [path.name for path in file.parent.iterdir()]
+    ('whole', ['results.json'])
+    """
+    path = Path(path)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str, *, encoding: str = "utf-8") -> None:
+    """Write a text file whole or not at all, with line ends as they are."""
+    with replacing(path) as partial, partial.open("w", encoding=encoding, newline="") as stream:
+        stream.write(text)
+
+
+def to_json(value: Any, *, indent: int | None = 2) -> str:
+    """Return strict JSON: what is undefined is ``null``, and what JSON does not know is text."""
+    return json.dumps(to_strict_json(value), indent=indent, ensure_ascii=False, allow_nan=False, default=str)
+
+
+def write_json(path: str | Path, value: Any, *, indent: int | None = 2) -> None:
+    """Write a value as strict JSON (see `to_json`), whole or not at all."""
+    write_text(path, to_json(value, indent=indent) + "\n")
 
 
 def to_strict_json(value: Any) -> Any:

@@ -8,7 +8,7 @@ import tempfile
 from importlib.resources import files
 from pathlib import Path
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice
 
 _KINDS = ("metric", "comparison", "measurement")
 
@@ -31,8 +31,7 @@ def metric_script(name: str) -> Path:
         If there is no metric of this name.
     """
     names = metric_names()
-    if name not in names:
-        raise input_error("metric_script", "name", f"be one of {', '.join(names)}", got=name)
+    check_choice("metric_script", "name", name, names)
     return _folder() / name / f"{name}.py"
 
 

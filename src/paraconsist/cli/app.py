@@ -6,6 +6,7 @@ Command modules import nothing heavy at import time, so that ``paraconsist --hel
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from typing import Any, NoReturn
 import click
 import typer
 
-from paraconsist import __version__
+from paraconsist._version import __version__
 from paraconsist.cli.adversarial import adversarial
 from paraconsist.cli.artifacts import artifacts
 from paraconsist.cli.build import build, list_
@@ -92,6 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit: 0 done, 2 bad input (one line on standard error), 130 interrupted."""
     command: Any = typer.main.get_command(app)
     warnings.showwarning = _show_warning
+    given: list[str] = []
     try:
         given, defaults = _take_config(_with_dashes(sys.argv[1:] if arguments is None else list(arguments)))
         _check_config(command, given, defaults)
@@ -102,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             default_map=dict.fromkeys(command.commands, defaults),
         )
     except InputError as problem:
-        _say(f"error: {problem}")
+        _say(f"error: {_as_typed(problem, command, given)}")
         sys.exit(BAD_INPUT)
     except _usage_errors() as problem:
         usage: Any = problem
@@ -115,6 +117,23 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if code == INTERRUPTED:  # newer typers turn Ctrl-C into an exit code of their own
         _say("interrupted: what was finished is kept; the same command goes on from there.")
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _as_typed(problem: InputError, command: Any, arguments: Sequence[str]) -> InputError:
+    """Return the error with the command's name and its options, where it names functions and their parameters."""
+    name = next((argument for argument in arguments if argument in command.commands), None)
+    if name is None:
+        return problem
+    options = {
+        p.name: max(p.opts, key=len) for p in command.commands[name].params if any(o.startswith("-") for o in p.opts)
+    }
+    problem.function = name
+    problem.parameter = options.get(problem.parameter, problem.parameter)
+    problem.must, problem.remedy = (
+        re.sub(r"`(\w+)`", lambda found: f"`{options.get(found[1], found[1])}`", text)
+        for text in (problem.must, problem.remedy)
+    )
+    return problem
 
 
 def _usage_errors() -> tuple[type[BaseException], ...]:

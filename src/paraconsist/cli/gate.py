@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paraconsist.errors import InputError, input_error, speaking_for
+from paraconsist.errors import InputError, input_error
 
 if TYPE_CHECKING:
     from paraconsist.scoring.gate import Check
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 FAILED = 1
 
 
-@speaking_for("gate")
 def gate(
     condition: Annotated[str, typer.Argument(help="For instance 'pc.low >= 0.75' or 'change.high < 10%'.")],
     path: Annotated[Path, typer.Argument(help="A run folder, a predictions file, or results from score --output.")],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from paraconsist.errors import input_error, speaking_for
+from paraconsist.errors import input_error, renamed
 
 if TYPE_CHECKING:
     from paraconsist.models.endpoint.settings import EndpointSettings
@@ -32,7 +32,7 @@ def settings_of(name: str, endpoint: EndpointSettings | None = None, **options: 
         chosen = without_beams(chosen)
         said = f"preset {name} has beams, an endpoint has none: candidates are sampled, temperature"
         typer.echo(f"{said} {options.get('temperature') or chosen.temperature:g}.", err=True)
-    with speaking_for("paraphrase", n="candidates", num_beams="beams"):
+    with renamed(n="candidates", num_beams="beams"):
         return chosen.changed(**options)
 
 
@@ -49,7 +49,7 @@ def generator_of(
     """Return the generator that a command line names; behind an endpoint, what it writes is kept in `answers`."""
     from paraconsist.transforms.paraphrase.generators import EXAMPLES, EndpointGenerator, load_generator, read_examples
 
-    with speaking_for("paraphrase", model="generator", num_beams="beams"):
+    with renamed(model="generator", num_beams="beams"):
         solved = EXAMPLES if examples is None else read_examples(examples)
         if endpoint is None:
             return load_generator(name, settings, kind=kind, seed=seed, examples=solved)
@@ -96,7 +96,7 @@ def load_originals(
     """Read labelled rows, of bucket sets the originals; draw `limit` of them at random."""
     from paraconsist.transforms.labelled_sets import load_labelled
 
-    with speaking_for("paraphrase"):
+    with renamed():
         rows = load_labelled(
             data,
             skipped,
@@ -133,7 +133,7 @@ def load_judge(model: str, label_map: dict[str, str] | None) -> MutualEntailment
     from paraconsist.transforms.paraphrase.entailment import MutualEntailment
 
     nli = get_task("nli")
-    with speaking_for("paraphrase", model="nli_model"):
+    with renamed(model="nli_model"):
         loaded = load_model(model, task=nli)
     return MutualEntailment(Predictor(loaded, nli), label_map)
 

@@ -22,7 +22,7 @@ from paraconsist.cli.generation import (
     say_refined,
     settings_of,
 )
-from paraconsist.errors import input_error, speaking_for
+from paraconsist.errors import input_error, renamed
 
 if TYPE_CHECKING:
     from paraconsist.measures.diversity import ParaphraseDiversityResult
@@ -129,7 +129,7 @@ def paraphrase(
     to_check = sheet if sheet is not None else output.with_name(f"{output.stem}.check.csv")
     if to_check.exists() and not overwrite:
         raise input_error("paraphrase", "sheet", "not be there already", got=str(to_check), remedy="Give --overwrite.")
-    with speaking_for("paraphrase", tries="request_tries"):
+    with renamed(tries="request_tries"):
         remote = over.endpoint_settings(
             endpoint,
             api=api,
@@ -241,7 +241,7 @@ def _measure(
     parser: str | None,
 ) -> ParaphraseDiversityResult:
     from paraconsist.data.bucket_sets import load_bucket_set
-    from paraconsist.models.encoders import load_sentence_encoder as load_encoder
+    from paraconsist.models.encoders import load_sentence_encoder
     from paraconsist.transforms.paraphrase.surface_form import (
         COLUMNS,
         load_bleurt,
@@ -250,7 +250,7 @@ def _measure(
         pairs_of,
     )
 
-    with speaking_for("paraphrase"):
+    with renamed():
         found = load_bucket_set(data, task=task, split=split, data_dir=None if data_dir is None else str(data_dir))
     columns = COLUMNS.get(found.task.name, ()) if column is None else (column,)
     if not columns or not set(columns) <= set(found.task.columns):
@@ -259,7 +259,7 @@ def _measure(
         raise input_error("paraphrase", "bleurt", "be given without --embedding-model", got=bleurt)
     return measure_pairs(
         pairs_of(found.table.to_pylist(), columns),
-        encoder=None if embedding_model is None else load_encoder(embedding_model),
+        encoder=None if embedding_model is None else load_sentence_encoder(embedding_model),
         bleurt=None if bleurt is None else load_bleurt(bleurt),
         parser=None if parser is None else load_parser(parser),
         judge=None if nli_model is None else load_judge(nli_model, label_map),

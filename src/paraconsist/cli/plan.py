@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice, input_error
 
 if TYPE_CHECKING:
     from paraconsist.data.rows import Rows
@@ -63,8 +63,7 @@ def plan(
     from paraconsist.measures.planning import MEASURES
     from paraconsist.measures.planning import plan as plan_rows
 
-    if measure not in MEASURES:
-        raise input_error("plan", "measure", f"be one of {', '.join(MEASURES)}", got=measure)
+    check_choice("plan", "measure", measure, MEASURES)
     try:
         sizes = [int(text) for text in paraphrases.split(",")]
     except ValueError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice, input_error
 
 if TYPE_CHECKING:
     from paraconsist.reporting.hub.client import Push, Remote
@@ -169,8 +169,7 @@ def _push_dataset(
 ) -> None:
     from paraconsist.dataset_builders import BUILDERS
 
-    if name not in BUILDERS:
-        raise input_error(_DATASETS, "name", f"be one of {', '.join(BUILDERS)}", got=name)
+    check_choice(_DATASETS, "name", name, BUILDERS)
     from paraconsist.cli.options import quiet_libraries
 
     quiet_libraries()

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from paraconsist.errors import input_error, speaking_for
+from paraconsist.errors import input_error
 
 
-@speaking_for("report")
 def report(
     paths: Annotated[
         list[Path], typer.Argument(help="Run folders and predictions files; several models share the page.")

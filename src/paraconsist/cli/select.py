@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice, input_error
 
 if TYPE_CHECKING:
     from paraconsist.studies.selection import Selection
@@ -81,8 +81,7 @@ def select(
     from paraconsist.studies.selection import SelectOptions
     from paraconsist.studies.selection import select as select_items
 
-    if preset not in PRESETS:
-        raise input_error("select", "preset", f"be one of {', '.join(PRESETS)}", got=preset)
+    check_choice("select", "preset", preset, PRESETS)
     given: dict[str, Any] = {
         "n_classifiers": n_classifiers,
         "train_size": train_size,

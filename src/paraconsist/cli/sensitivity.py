@@ -19,7 +19,7 @@ from paraconsist.cli.generation import (
     say_refined,
     settings_of,
 )
-from paraconsist.errors import speaking_for
+from paraconsist.errors import renamed
 
 if TYPE_CHECKING:
     from paraconsist.data.run_folder import RunFolder
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from paraconsist.studies.sensitivity import SensitivityReport
 
 
-@speaking_for("sensitivity")
 def sensitivity(
     data: Annotated[
         str,
@@ -90,12 +89,11 @@ def sensitivity(
     from paraconsist.data.run_folder import RunFolder
     from paraconsist.files import to_strict_json
     from paraconsist.models import load_model
-    from paraconsist.models.encoders import encoder_of
-    from paraconsist.models.encoders import load_sentence_encoder as load_encoder
+    from paraconsist.models.encoders import encoder_of, load_sentence_encoder
     from paraconsist.running.predictor import Predictor
     from paraconsist.studies.sensitivity import generator_settings, measure_sensitivity
 
-    with speaking_for("sensitivity", tries="request_tries"):
+    with renamed(tries="request_tries"):
         remote = over.endpoint_settings(
             endpoint,
             api=api,
@@ -107,7 +105,7 @@ def sensitivity(
             price_input=price_input,
             price_output=price_output,
         )
-    with speaking_for("sensitivity", preset="generation"):
+    with renamed(preset="generation"):
         asked = settings_of(
             generation,
             remote,
@@ -143,7 +141,7 @@ def sensitivity(
         label_map=mapping,
         label_rule=label_rule,
         limit=limit,
-        encoder=encoder_of(classifier) if embedding_model is None else load_encoder(embedding_model),
+        encoder=encoder_of(classifier) if embedding_model is None else load_sentence_encoder(embedding_model),
         name=generator,
         n_resamples=n_resamples,
         seed=seed,

@@ -1,4 +1,4 @@
-"""TODO describe."""
+"""Tables of rows from files: CSV, JSON Lines, Parquet."""
 
 from __future__ import annotations
 

@@ -12,21 +12,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.errors import InputError, input_error
-from paraconsist.measures import intervals
+from paraconsist.errors import InputError, check_choice, check_fraction, check_whole, input_error
 from paraconsist.measures._validation import (
     Integers,
     as_column,
     as_generator,
-    check_choice,
     check_comparable,
-    check_fraction,
     check_same_length,
-    check_whole,
     code_jointly,
 )
 from paraconsist.measures.buckets import partition
-from paraconsist.measures.intervals import Intervals, boundary_interval, korn_graubard_interval, proportion_interval
+from paraconsist.measures.intervals import (
+    Intervals,
+    boundary_interval,
+    intervals,
+    korn_graubard_interval,
+    proportion_interval,
+)
 from paraconsist.measures.resampling import Units, design_effects, distinct, standard_errors
 from paraconsist.measures.signatures import signature
 

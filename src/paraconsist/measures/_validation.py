@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_whole, input_error
 
 Integers: TypeAlias = npt.NDArray[np.integer[Any]]
 
@@ -201,28 +201,6 @@ def as_probabilities(
         name = row if names is None else repr(names[row])
         raise input_error(function, parameter, "lie between 0 and 1", got=float(array[row]), row=name)
     return np.minimum(array, 1.0)
-
-
-def check_choice(function: str, parameter: str, value: Any, choices: Iterable[str]) -> None:
-    """Raise unless `value` is one of `choices`."""
-    listed = list(choices)
-    if value not in listed:
-        raise input_error(function, parameter, f"be one of {', '.join(listed)}", got=value)
-
-
-def check_fraction(function: str, parameter: str, value: Any) -> float:
-    """Return `value` as a float strictly between 0 and 1, or raise."""
-    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not is_number or not 0.0 < float(value) < 1.0:
-        raise input_error(function, parameter, "lie between 0 and 1", got=value)
-    return float(value)
-
-
-def check_whole(function: str, parameter: str, value: Any, *, at_least: int = 1) -> int:
-    """Return `value` as an int that is `at_least` so large, or raise."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < at_least:
-        raise input_error(function, parameter, f"be a whole number of at least {at_least}", got=value)
-    return int(value)
 
 
 def as_generator(function: str, parameter: str, seed: Any) -> np.random.Generator:

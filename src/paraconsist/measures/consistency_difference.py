@@ -11,18 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice, check_whole, input_error
 from paraconsist.measures._estimates import interval_options
 from paraconsist.measures._paraphrastic_counts import MEASURES, NOT_MEANS, RANGES, bucket_sums, measures_of_sums
-from paraconsist.measures._validation import (
-    Integers,
-    as_column,
-    check_choice,
-    check_comparable,
-    check_same_length,
-    check_whole,
-    code_jointly,
-)
+from paraconsist.measures._validation import Integers, as_column, check_comparable, check_same_length, code_jointly
 from paraconsist.measures.buckets import BucketCounts, count_buckets, one_per_bucket, partition
 from paraconsist.measures.paired_differences import Paired, paired_differences
 from paraconsist.measures.resampling import distinct

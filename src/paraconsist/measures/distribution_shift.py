@@ -11,10 +11,10 @@ import numpy.typing as npt
 from scipy.special import rel_entr
 
 from paraconsist.errors import input_error
-from paraconsist.measures import intervals
 from paraconsist.measures._estimates import IntervalOptions, interval_options, interval_parts
 from paraconsist.measures._validation import Integers, as_column
 from paraconsist.measures.buckets import partition
+from paraconsist.measures.intervals import intervals
 from paraconsist.measures.resampling import Units, design_effects
 from paraconsist.measures.results import Result
 from paraconsist.measures.signatures import signature

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import input_error
-from paraconsist.measures import intervals
 from paraconsist.measures._estimates import interval_options, interval_parts
 from paraconsist.measures._validation import Integers, as_column, check_same_length
 from paraconsist.measures.buckets import partition
+from paraconsist.measures.intervals import intervals
 from paraconsist.measures.resampling import Units
 from paraconsist.measures.results import Result
 from paraconsist.measures.signatures import signature

@@ -12,16 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice, check_whole, input_error
 from paraconsist.measures._estimates import Mask, Rates, interval_options
 from paraconsist.measures._validation import (
     Column,
     Integers,
     as_column,
-    check_choice,
     check_comparable,
     check_same_length,
-    check_whole,
     code_jointly,
 )
 from paraconsist.measures.buckets import Partition, one_per_bucket, partition

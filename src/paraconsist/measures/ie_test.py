@@ -17,16 +17,13 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
 from paraconsist.measures._validation import (
     Column,
     as_column,
     as_generator,
-    check_choice,
     check_comparable,
-    check_fraction,
     check_same_length,
-    check_whole,
     code_jointly,
 )
 from paraconsist.measures.multiple_testing import Correction, correct_p_values, signal_to_noise, too_few_resamples

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_whole, input_error
 from paraconsist.measures._estimates import Mask, interval_options
-from paraconsist.measures._validation import Integers, as_column, check_same_length, check_whole
+from paraconsist.measures._validation import Integers, as_column, check_same_length
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.paired_tests import score_bound
 from paraconsist.measures.resampling import Units, design_effects, distinct, standard_errors

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice, input_error
 
 ADJUSTMENTS = ("holm", "bonferroni", "benjamini_hochberg")
 """What `adjust_p_values` offers."""
@@ -102,8 +102,7 @@ def adjust_p_values(p_values: npt.ArrayLike, *, correction: str = "holm") -> npt
     >>> adjust_p_values([0.01, 0.02, 0.03, 0.5]).tolist()
     [0.04, 0.06, 0.06, 0.5]
     """
-    if correction not in ADJUSTMENTS:
-        raise input_error("adjust_p_values", "correction", f"be one of {', '.join(ADJUSTMENTS)}", got=correction)
+    check_choice("adjust_p_values", "correction", correction, ADJUSTMENTS)
     return _adjusted(_p_values("adjust_p_values", p_values), correction)
 
 

@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import input_error
-from paraconsist.measures import intervals
 from paraconsist.measures._estimates import interval_options, interval_parts
 from paraconsist.measures._validation import Integers, as_column, check_comparable, check_same_length, code_jointly
 from paraconsist.measures.buckets import one_per_bucket, partition
-from paraconsist.measures.intervals import Intervals
+from paraconsist.measures.intervals import Intervals, intervals
 from paraconsist.measures.resampling import Units, group_units
 from paraconsist.measures.results import Result
 from paraconsist.measures.signatures import signature

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.measures import intervals
 from paraconsist.measures._validation import Integers
-from paraconsist.measures.intervals import Intervals
+from paraconsist.measures.intervals import Intervals, intervals
 from paraconsist.measures.resampling import Estimate, Units, design_effects, group_units
 from paraconsist.measures.sign_flip import SignFlip, sign_flip_test
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.errors import input_error
-from paraconsist.measures._validation import as_generator, check_whole
+from paraconsist.errors import check_whole, input_error
+from paraconsist.measures._validation import as_generator
 from paraconsist.measures.paired_tests import (
     IntArray,
     compare_squares,

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from paraconsist.errors import input_error
-from paraconsist.measures._validation import check_choice, check_fraction
+from paraconsist.errors import check_choice, check_fraction, input_error
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from paraconsist.errors import check_choice, check_fraction, check_whole
 from paraconsist.measures._estimates import Report, effect_of, row_error
 from paraconsist.measures._paraphrastic_counts import (
     MEASURES,
@@ -29,7 +30,7 @@ from paraconsist.measures._paraphrastic_counts import (
     minimum_consistency,
     point_measures,
 )
-from paraconsist.measures._validation import as_generator, check_choice, check_fraction, check_whole
+from paraconsist.measures._validation import as_generator
 from paraconsist.measures.alarms import constant_message
 from paraconsist.measures.intervals import proportion_interval
 from paraconsist.measures.resampling import Units, design_effects, distinct, group_units
@@ -95,7 +96,7 @@ def paraphrastic_consistency(
         premise).
     original_confidences : mapping of bucket to float, optional
         Confidence in the gold label of each bucket's original; with `test_confidences`, of shape (n_test,),
-        gives the values corrected for stratified sampling (`paraconsist.measures.sampling_correction.correct_for_sampling`).
+        gives the values corrected for stratified sampling (see `sampling_correction`).
     renormalize : bool, default False
         Divide corrected values by `covered_mass`; as published they are not.
     test_predictions, test_references : sequence of int or str, shape (n_test,), optional

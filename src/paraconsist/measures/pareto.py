@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.errors import input_error
-from paraconsist.measures._validation import check_choice
+from paraconsist.errors import check_choice, input_error
 from paraconsist.measures.multiple_testing import ADJUSTMENTS, adjust_p_values
 from paraconsist.measures.results import Result
 

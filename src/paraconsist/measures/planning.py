@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
-from paraconsist.errors import input_error
-from paraconsist.measures._validation import Integers, check_choice, check_fraction, check_whole
+from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
+from paraconsist.measures._validation import Integers
 from paraconsist.measures.buckets import BucketCounts, partition
 from paraconsist.measures.resampling import Units, standard_errors
 from paraconsist.measures.results import Result

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-from paraconsist import __version__
+from paraconsist._version import __version__
 from paraconsist.errors import input_error
 
 #: Short names in signatures -> names of the measures.

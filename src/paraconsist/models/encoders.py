@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from paraconsist.errors import input_error, speaking_for
+from paraconsist.errors import check_choice, input_error, renamed
 
 if TYPE_CHECKING:
     from paraconsist.data.tasks import ModelInput, Task
@@ -78,8 +78,7 @@ def load_encoder(
     from paraconsist.models.loading import load_model
     from paraconsist.models.pretrained import checked_max_length, load_head, open_configuration, weights_hash
 
-    if pooling not in POOLINGS:
-        raise input_error(_FUNCTION, "pooling", f"be one of {', '.join(POOLINGS)}", got=pooling)
+    check_choice(_FUNCTION, "pooling", pooling, POOLINGS)
     name = str(model)
     config = open_configuration(name, revision=revision)
     own = find_own_model(config.model_type) is not None
@@ -255,7 +254,7 @@ def load_sentence_encoder(model: str) -> SentenceEncoder:
     from paraconsist.models.heads import longest_input
     from paraconsist.models.pretrained import load_head, open_configuration
 
-    with speaking_for("paraphrase", model="embedding_model"):
+    with renamed(model="embedding_model"):
         config = open_configuration(model)
         loaded = load_head(model, transformers.AutoModel)
     if getattr(config, "is_encoder_decoder", False):

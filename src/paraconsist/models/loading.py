@@ -13,7 +13,7 @@ from typing import Any, Literal
 import transformers
 
 from paraconsist.data.tasks import Task
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice, input_error
 from paraconsist.models.baselines import OWN_MODELS, OwnModel, find_own_model
 from paraconsist.models.bow import BowClassifier
 from paraconsist.models.classifier import Classifier
@@ -121,8 +121,7 @@ def load_model(
         If there is no such model, its weights are not safetensors, it has no trained classification or
         multiple-choice head, or an option does not fit it.
     """
-    if dtype not in DTYPES:
-        raise input_error("load_model", "dtype", f"be one of {', '.join(DTYPES)}", got=dtype)
+    check_choice("load_model", "dtype", dtype, DTYPES)
     name = str(model)
     if name in OWN_MODELS and not Path(name).exists():
         raise input_error(
@@ -283,8 +282,7 @@ def kind_of(config: Any, asked: str | None = None) -> Kind:
         If `asked` is no kind.
     """
     if asked is not None:
-        if asked not in KINDS:
-            raise input_error("run", "kind", f"be one of {', '.join(KINDS)}", got=asked)
+        check_choice("run", "kind", asked, KINDS)
         return "causal" if asked == "causal" else "seq2seq" if asked == "seq2seq" else "classifier"
     if not any(architecture.endswith(_ENDINGS) for architecture in config.architectures or ()):
         return "classifier"

@@ -11,7 +11,7 @@ import torch
 
 from paraconsist.data.prompts import Prompt
 from paraconsist.data.tasks import ModelInput, Task
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, check_choice, input_error
 from paraconsist.models.classifier import Prepared, TokenArray, pad_sequences
 
 #: What a label's log-probability is divided by: nothing, its tokens, or its characters.
@@ -50,10 +50,8 @@ class PromptSettings:
     share: bool = True
 
     def __post_init__(self) -> None:
-        if self.scoring not in SCORING:
-            raise input_error("run", "scoring", f"be one of {', '.join(SCORING)}", got=self.scoring)
-        if self.normalize not in NORMALIZE:
-            raise input_error("run", "normalize", f"be one of {', '.join(NORMALIZE)}", got=self.normalize)
+        check_choice("run", "scoring", self.scoring, SCORING)
+        check_choice("run", "normalize", self.normalize, NORMALIZE)
         if self.max_new_tokens < 1:
             raise input_error("run", "max_new_tokens", "be 1 or more", got=self.max_new_tokens)
 

@@ -51,7 +51,8 @@ def score_noise(
     Returns
     -------
     dict
-        What `paraconsist.measures.noise_floor.noise_floor` returns. Two answers that could not be read are the same answer here.
+        What `paraconsist.measures.noise_floor.noise_floor` returns. Two answers that could not be read are the same
+        answer here.
 
     Raises
     ------

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.rows import UNPARSED, Rows
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice, input_error
 
 POLICIES = ("wrong", "own_class", "drop_bucket")
 
@@ -45,8 +45,7 @@ def apply_policy(rows: Rows, policy: str) -> tuple[Rows, int]:
     InputError
         If the policy is unknown, or leaves no bucket.
     """
-    if policy not in POLICIES:
-        raise input_error("score", "unparsed", f"be one of {', '.join(POLICIES)}", got=policy)
+    check_choice("score", "unparsed", policy, POLICIES)
     if not rows.unparsed.any():
         return rows, 0
     if policy == "own_class":

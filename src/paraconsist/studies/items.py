@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task
-from paraconsist.errors import input_error, speaking_for
+from paraconsist.errors import input_error, renamed
 from paraconsist.measures.sampling_correction import deciles
 from paraconsist.models.training.contexts import context_texts
 from paraconsist.models.training.data import Source, encode_examples, find_task
@@ -107,7 +107,7 @@ def read_items(
         drop_unlabelled=drop_unlabelled,
     )
     source = Source(str(file), columns)
-    with speaking_for(_FUNCTION):
+    with renamed():
         found = find_task(source, options)
         names = label_names or found.label_names
         multiple = bool(found.choices) and set(found.columns) <= set(columns)

@@ -155,11 +155,11 @@ def _against(cells: Sequence[Mapping[str, Any]], name: str, axis: str, word: str
     plots = []
     for kind, labels in kinds.items():
         series: dict[str, list[tuple[float, float]]] = {}
-        for measure, key, figure in FIGURES:
-            for cell in cells if figure in labels else ():
+        for measure, key, line in FIGURES:
+            for cell in cells if line in labels else ():
                 value = cell["sets"].get(name, {}).get(measure, {}).get(key)
                 if value is not None:
-                    series.setdefault(figure, []).append((place[configuration_name(cell)], float(value)))
+                    series.setdefault(line, []).append((place[configuration_name(cell)], float(value)))
         if series:
             plots.append(
                 curve_plot(

@@ -18,8 +18,7 @@ from paraconsist.errors import input_error
 from paraconsist.measures.sampling_correction import deciles
 from paraconsist.studies.aflite import AfliteOptions, AfliteResult, aflite
 from paraconsist.studies.items import sample_by_difficulty
-from paraconsist.transforms.paraphrase.judgements import rewritten_columns
-from paraconsist.transforms.paraphrase.judgements import write_writing_sheet as write_sheet
+from paraconsist.transforms.paraphrase.judgements import rewritten_columns, write_writing_sheet
 
 if TYPE_CHECKING:
     from paraconsist.studies.items import Items
@@ -159,7 +158,9 @@ def select(
         ]
         originals = [_original(items, result, confidence, int(i)) for i in drawn]
         pq.write_table(pa.Table.from_pylist(originals), folder / "originals.parquet", compression="zstd")
-        n_places = write_sheet(folder / "sheet.csv", originals, task=items.task, rewrite=rewrite, n=options.places)
+        n_places = write_writing_sheet(
+            folder / "sheet.csv", originals, task=items.task, rewrite=rewrite, n=options.places
+        )
     made = Selection(result, in_pool, confidence, drawn, folder, n_places)
     _write(items, made, options)
     return made

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.errors import input_error
-from paraconsist.measures import intervals
+from paraconsist.errors import check_choice, input_error
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.distribution_shift import DistributionShiftResult, distribution_shift
 from paraconsist.measures.fooling_rate import PRESETS, FoolingRateResult, fooling_rate
+from paraconsist.measures.intervals import intervals
 from paraconsist.measures.resampling import Units
 from paraconsist.measures.text_distances import jaccard, lexical_distance
 from paraconsist.models.labels import LabelMap, resolve_label_map
@@ -96,8 +96,7 @@ def generator_settings(preset: str, settings: GeneratorSettings) -> GeneratorSet
     InputError
         If there is no such preset, or it needs more variants than `settings` asks for.
     """
-    if preset not in PRESETS:
-        raise input_error("sensitivity", "preset", f"be one of {', '.join(PRESETS)}", got=preset)
+    check_choice("sensitivity", "preset", preset, PRESETS)
     variants, least = PRESETS[preset]
     keep = settings.keep if variants is None else min(settings.keep, variants)
     if keep < least:
@@ -132,8 +131,8 @@ def measure_sensitivity(
     settings : GeneratorSettings
         Of `generator_settings`.
     preset : {"paper", "code"}
-        Of `paraconsist.measures.fooling_rate.fooling_rate`: all variants and every right original, or the first 5 and only
-        originals that have 5.
+        Of `paraconsist.measures.fooling_rate.fooling_rate`: all variants and every right original, or the first 5 and
+        only originals that have 5.
     label_map, label_rule
         As for ``paraconsist run``.
     limit : int, optional

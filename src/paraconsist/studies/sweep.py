@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.data.store import store_key
-from paraconsist.errors import input_error, speaking_for
+from paraconsist.errors import input_error, renamed
 from paraconsist.files import to_strict_json
 from paraconsist.running.pool import alone, do_all
 from paraconsist.running.processes import is_main
@@ -126,7 +126,7 @@ def run_and_score(
     from paraconsist.scoring.folders import score_folder
     from paraconsist.scoring.score import ScoreOptions
 
-    with speaking_for("sweep"):
+    with renamed():
         specs = with_test_sets(sets) if with_test else list(sets)
     report = run(
         lambda name, group: load_model(name, task=group[0].task),

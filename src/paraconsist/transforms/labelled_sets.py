@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from paraconsist.data.bucket_sets import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import infer_task, input_id
-from paraconsist.errors import input_error, speaking_for
+from paraconsist.errors import input_error, renamed
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, Perturbation
 from paraconsist.transforms.sheets import SheetWriter, even_space, read_sheet, render
 
@@ -84,7 +84,7 @@ def load_labelled(
         If the rows cannot be had, lack a column, or hold labels that do not fit.
     """
     names = None if label_names is None else tuple(name.strip() for name in label_names.split(","))
-    with speaking_for("perturb"):
+    with renamed():
         if spec.endswith(_FILE_ENDINGS):
             found = _from_file(Path(spec), skipped, task, columns, names)
         elif columns or names:

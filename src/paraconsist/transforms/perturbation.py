@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from paraconsist.data.tasks import Task
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, check_choice, input_error
 
 #: Property -> the tasks it is published for.
 PROPERTIES: dict[str, tuple[str, ...]] = {
@@ -121,8 +121,7 @@ def check_task(data: LabelledSet, property_name: str) -> None:
     InputError
         If it is unknown, or not for this task.
     """
-    if property_name not in PROPERTIES:
-        raise input_error("perturb", "property", f"be one of {', '.join(PROPERTIES)}", got=property_name)
+    check_choice("perturb", "property", property_name, PROPERTIES)
     if data.task.name in PROPERTIES[property_name]:
         return
     reasons = {

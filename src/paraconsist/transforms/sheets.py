@@ -17,7 +17,7 @@ from math import nan
 from pathlib import Path
 from typing import IO, Any
 
-from paraconsist.errors import input_error, speaking_for
+from paraconsist.errors import input_error, renamed
 
 COLUMNS = ("bucket_id", "property", "original", "perturbed", "label", "valid")
 
@@ -213,7 +213,7 @@ def read_soundness(path: str | os.PathLike[str], *, confidence_level: float = 0.
     """
     from paraconsist.measures.intervals import proportion_interval
 
-    with speaking_for("transform", checked="sheet_read"):
+    with renamed(checked="sheet_read"):
         marks = list(read_sheet(path).valid.values())
     n_marked = sum(mark is not None for mark in marks)
     n_sound = sum(mark is True for mark in marks)

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from paraconsist.data.prompts import Prompt
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice, input_error
 
 #: The two ways of asking: a text to go on with, or the turns of a chat.
 APIS = ("completions", "chat")
@@ -57,8 +57,7 @@ class EndpointSettings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", _checked_url(self.url))
-        if self.api not in APIS:
-            raise input_error("run", "api", f"be one of {', '.join(APIS)}", got=self.api)
+        check_choice("run", "api", self.api, APIS)
         for name in ("concurrency", "tries"):
             if getattr(self, name) < 1:
                 raise input_error("run", name, "be 1 or more", got=getattr(self, name))
@@ -115,8 +114,7 @@ class Asking:
     def __post_init__(self) -> None:
         if self.scoring is not None and self.scoring not in _SCORING:
             raise input_error("run", "scoring", f"be one of {', '.join(_SCORING)}", got=self.scoring)
-        if self.normalize not in _NORMALIZE:
-            raise input_error("run", "normalize", f"be one of {', '.join(_NORMALIZE)}", got=self.normalize)
+        check_choice("run", "normalize", self.normalize, _NORMALIZE)
         if self.max_tokens < 1:
             raise input_error("run", "max_new_tokens", "be 1 or more", got=self.max_tokens)
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from paraconsist import __version__
+from paraconsist._version import __version__
 from paraconsist.errors import InputError, input_error
 from paraconsist.reporting.page.aligned import AlignedSet, align
 from paraconsist.reporting.page.browser import BrowserData, browser_data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice
 from paraconsist.measures.diversity import paraphrase_diversity
 from paraconsist.reporting.space import examples
 from paraconsist.reporting.space.forms import (
@@ -275,6 +275,5 @@ def module(name: str) -> Module:
     InputError
         If there is none of this name.
     """
-    if name not in MODULES:
-        raise input_error("launch", "name", f"be one of {', '.join(MODULES)}", got=name)
+    check_choice("launch", "name", name, MODULES)
     return MODULES[name]

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist.errors import input_error
-from paraconsist.measures._validation import check_choice, check_fraction, check_whole
+from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
 from paraconsist.measures.ie_test import METHODS, Method
 from paraconsist.measures.multiple_testing import Correction, correct_p_values, signal_to_noise, too_few_resamples
 from paraconsist.measures.paired_resampling import (

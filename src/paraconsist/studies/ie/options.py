@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice, input_error
 
 #: How errors name the command.
 FUNCTION = "ie-test"
@@ -136,8 +136,7 @@ class ExperimentOptions:
             _at_least(name, getattr(self, name), 1)
         for name in ("budget", "seed"):
             _at_least(name, getattr(self, name), 0)
-        if self.search not in _SEARCHES:
-            raise input_error(FUNCTION, "search", f"be one of {', '.join(_SEARCHES)}", got=self.search)
+        check_choice(FUNCTION, "search", self.search, _SEARCHES)
 
     @property
     def units(self) -> list[Unit]:

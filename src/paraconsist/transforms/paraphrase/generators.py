@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 from transformers import LogitsProcessor, LogitsProcessorList
 
-from paraconsist.errors import InputError, input_error, speaking_for
+from paraconsist.errors import InputError, input_error, renamed
 from paraconsist.transforms.paraphrase.settings import GeneratorSettings
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def _own_function(name: str) -> Generator:
     from paraconsist.transforms.registry import load_function
 
     try:
-        with speaking_for("paraphrase", function="generator"):
+        with renamed(function="generator"):
             made: Generator = load_function(name)
     except InputError as problem:  # the reader speaks of transformations
         raise InputError(str(problem).replace("text to text", "texts to lists of candidates")) from None
@@ -352,7 +352,7 @@ class EndpointGenerator:
         self._calls += 1
         prompts = [prompt_of(s, self.examples, text) for text in texts]
         self.answers.mkdir(parents=True, exist_ok=True)
-        with speaking_for("paraphrase", model="generator"), Journal(self.answers) as journal:
+        with renamed(model="generator"), Journal(self.answers) as journal:
             found = write_texts(self.endpoint, self.model, prompts, sampling, journal=journal)
         return [[tidy(text) for text in candidates] for candidates in found]
 

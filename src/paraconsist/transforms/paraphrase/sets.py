@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paraconsist import __version__
+from paraconsist._version import __version__
 from paraconsist.data.tasks import Task, input_id
 from paraconsist.errors import input_error
 from paraconsist.transforms.paraphrase.judgements import Judgements, shown

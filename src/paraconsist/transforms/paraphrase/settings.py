@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice, input_error
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,5 @@ def preset(name: str) -> GeneratorSettings:
     InputError
         If there are none of this name.
     """
-    if name not in PRESETS:
-        raise input_error("paraphrase", "preset", f"be one of {', '.join(PRESETS)}", got=name)
+    check_choice("paraphrase", "preset", name, PRESETS)
     return PRESETS[name]

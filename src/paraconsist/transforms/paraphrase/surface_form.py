@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from paraconsist.errors import InputError, input_error, speaking_for
+from paraconsist.errors import InputError, input_error, renamed
 from paraconsist.measures.diversity import ParaphraseDiversityResult, paraphrase_diversity
 from paraconsist.transforms.paraphrase.refining import Judge
 
@@ -107,7 +107,7 @@ def load_parser(name: str) -> Parser:
     if ":" in name:
         from paraconsist.transforms.registry import load_function
 
-        with speaking_for("paraphrase", function="parser"):
+        with renamed(function="parser"):
             made: Parser = load_function(name)
         return made
     if name != "stanza":

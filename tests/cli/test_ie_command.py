@@ -1,0 +1,361 @@
+"""``paraconsist ie-test`` as people run it: whole experiments, kills, several processes, published files, bad input."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pytest
+from helpers.ie_rows import LABELS, inference_rows, write_experiment
+from helpers.processes import launch
+from helpers.rows import write_csv
+
+from paraconsist.cli.app import main
+from paraconsist.studies.ie.reading import read_families
+
+pytest.importorskip("sklearn")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rows")
+    write_experiment(folder)
+    return folder
+
+
+def arguments(folder, output, *more):
+    given = [f"--{split}={folder / f'{split}.csv'}" for split in ("train", "validation", "test")]
+    given += ["--transformation=dictionary", f"--transformation-option=dictionary={folder / 'dictionary.csv'}"]
+    return ["ie-test", *given, "--parameter=n_estimators=5", "--rhos=0,0.5,1", "--runs=2", f"--output={output}", *more]
+
+
+@pytest.fixture
+def here(capsys, monkeypatch):
+    """Run the command in this process; return what it says, on standard error if it ends with code 2."""
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # the command line sets its own
+
+    def run(args, code=0):
+        with pytest.raises(SystemExit) as ended:
+            main(args)
+        said = capsys.readouterr()
+        assert ended.value.code == code, said
+        return said.out if code == 0 else said.err
+
+    return run
+
+
+@pytest.fixture
+def refused(here):
+    return lambda args: here(args, code=2)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(folder, tmp_path_factory):
+    output = tmp_path_factory.mktemp("out") / "ie"
+    return output, launch(arguments(folder, output)).stdout
+
+
+def test_one_command_from_rows_to_a_decision(undisturbed):
+    output, said = undisturbed
+    assert "120 training, 30 validation and 60 test rows; dictionary changes" in said
+    assert "6 trainings: 3 rhos x 2 runs." in said
+    assert "gradient_boosting, dictionary: 6 runs, 60 test rows" in said
+    results = json.loads((output / "results.json").read_text())
+    table = results["families"][0]
+    assert [entry["rho"] for entry in table["by_rho"]] == [0.0, 0.5, 1.0]
+    assert table["signature"] in said
+    family = read_families(output)[0]
+    assert (family.n_runs, set(family.n.tolist())) == (6, {60})
+    record = json.loads((output / "experiment.json").read_text())
+    assert (record["status"], record["n_trainings"]) == ("finished", 6)
+    assert record["transformation"]["changes"]["test"]["n_changed"] > 30
+
+
+def test_plots_of_all_kinds_are_drawn(undisturbed):
+    pytest.importorskip("matplotlib")
+    names = sorted(file.name for file in (undisturbed[0] / "plots").iterdir())
+    assert names == sorted(
+        f"{name}.{kind}"
+        for name in ("accuracy", "difference", "p_values", "runs", "smallest_p")
+        for kind in ("png", "svg")
+    )
+    assert (undisturbed[0] / "plots" / "smallest_p.svg").read_text().lstrip().startswith("<?xml")
+
+
+def test_without_matplotlib_the_command_says_so(undisturbed, tmp_path, monkeypatch, here):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "matplotlib" else find(name, *a))
+    assert "no figures: matplotlib is not installed" in here(
+        ["ie-test", "--from", str(undisturbed[0]), "--output", str(tmp_path)]
+    )
+    assert not (tmp_path / "plots").exists()
+
+
+def same_results(a, b):
+    assert (a / "results.json").read_bytes() == (b / "results.json").read_bytes()
+    assert (a / "matched.parquet").read_bytes() == (b / "matched.parquet").read_bytes()
+
+
+def test_two_processes_give_the_table_of_one(folder, undisturbed, tmp_path):
+    launch(arguments(folder, tmp_path / "two", "--jobs=2"))
+    same_results(tmp_path / "two", undisturbed[0])
+
+
+def test_processes_of_a_launcher_give_the_table_of_one(folder, undisturbed, tmp_path):
+    """As torchrun starts them: RANK and WORLD_SIZE in the environment; the first one speaks."""
+    command = [sys.executable, "-m", "paraconsist", *arguments(folder, tmp_path / "ranks", "--no-plots")]
+    started = [
+        subprocess.Popen(
+            command,
+            env={**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in (0, 1)
+    ]
+    said = [process.communicate(timeout=300) for process in started]
+    assert [process.returncode for process in started] == [0, 0], said
+    assert "6 trainings" in said[0][0]
+    assert said[1] == ("", "")
+    same_results(tmp_path / "ranks", undisturbed[0])
+
+
+def test_killed_at_random_and_resumed_the_table_is_the_same(folder, undisturbed, tmp_path):
+    """SIGKILL to the whole process group at random moments, one process or two, until it comes through."""
+    rng = random.Random(0)
+    killed = 0
+    for attempt in range(6):
+        given = arguments(folder, tmp_path / "ie", f"--jobs={1 + attempt % 2}", "--no-plots")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "paraconsist", *given],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+        units = tmp_path / "ie" / "units"
+        there = len(list(units.glob("*/rho-*.npz")))
+        limit = time.monotonic() + 60
+        while process.poll() is None and len(list(units.glob("*/rho-*.npz"))) <= there and time.monotonic() < limit:
+            time.sleep(0.002)  # until one more unit is there
+        time.sleep(rng.random() * 0.03)
+        if process.poll() is None and killed < 2:
+            os.killpg(process.pid, signal.SIGKILL)
+            killed += 1
+        process.wait(timeout=300)
+        if process.returncode == 0:
+            break
+    assert process.returncode == 0
+    assert killed > 0
+    same_results(tmp_path / "ie", undisturbed[0])
+
+
+def test_a_plan_trains_nothing(folder, tmp_path, here):
+    said = here(arguments(folder, tmp_path / "ie", "--plan", "--budget=3", "--repeats=2"))
+    assert "15 trainings: 3 trials of a search at rho 0, then 3 rhos x 2 runs x 2 trainings." in said
+    assert "About" in said
+    assert not (tmp_path / "ie").exists()
+
+
+def test_an_experiment_in_a_file(folder, undisturbed, tmp_path, here):
+    config = tmp_path / "ie.yaml"
+    config.write_text(
+        "\n".join(f"{split}: {folder / f'{split}.csv'}" for split in ("train", "validation", "test"))
+        + "\ntransformation: dictionary\ntransformation_option:\n"
+        + f"  dictionary: {folder / 'dictionary.csv'}\n"
+        + 'parameter:\n  n_estimators: 5\nrhos: "0:1:3"\nruns: 2\nplots: false\n'
+    )
+    here(["ie-test", "--config", str(config), "--output", str(tmp_path / "ie")])
+    same_results(tmp_path / "ie", undisturbed[0])
+
+
+# ------------------------------------------------------------------------------------------ --from
+
+
+def test_deciding_again_without_training(undisturbed, tmp_path, here):
+    said = here(["ie-test", "--from", str(undisturbed[0]), "--json"])
+    assert json.loads(said) == json.loads((undisturbed[0] / "results.json").read_text())
+    said = here(["ie-test", "--from", str(undisturbed[0] / "matched.parquet"), "--rhos", "0.5", "--correction=holm"])
+    assert "holm over 2 run(s) at each of 1 rho(s), overall over 2" in said
+
+
+def test_several_experiments_side_by_side(undisturbed, tmp_path, here):
+    copy = tmp_path / "other" / "matched.parquet"
+    copy.parent.mkdir()
+    copy.write_bytes((undisturbed[0] / "matched.parquet").read_bytes())
+    both = json.loads(here(["ie-test", "--from", str(undisturbed[0]), "--from", str(copy), "--json"]))
+    assert [family["name"] for family in both["families"]] == [
+        "gradient_boosting, dictionary (ie)",
+        "gradient_boosting, dictionary (other)",
+    ]
+    assert both["hard_cases"]["n_families"] == 2
+
+
+@pytest.mark.parametrize("names", [("original_correct", "transformed_correct"), ("A", "B")])
+def test_matched_vectors_made_elsewhere(undisturbed, tmp_path, names, here):
+    rows = [
+        {
+            "row": row,
+            "rho": one.rho,
+            "run": one.run,
+            names[0]: int(a),
+            names[1]: int(b),
+            "label": LABELS[label],
+            "model": "mine",
+        }
+        for one in read_families(undisturbed[0])[0].vectors()
+        for row, (a, b, label) in enumerate(zip(one.original_correct, one.transformed_correct, one.label, strict=True))
+    ]
+    random.Random(0).shuffle(rows)
+    said = here(["ie-test", "--from", str(write_csv(tmp_path / "mine.csv", rows)), "--json"])
+    table, ours = json.loads(said), json.loads((undisturbed[0] / "results.json").read_text())
+    assert table["families"][0]["name"] == "mine"
+    for one, other in zip(table["families"][0]["runs"], ours["families"][0]["runs"], strict=True):
+        assert one["p_values"] == other["p_values"]
+    assert table["hard_cases"] == ours["hard_cases"]
+
+
+@pytest.mark.real_data
+def test_published_runs_through_the_command(data_folder, here):
+    """Every golden of `matched_runs.csv` and the signal-to-noise ratios of Table 2."""
+    with (data_folder / "ietest" / "matched_runs.csv").open(newline="") as file:
+        published = {
+            (f"{r['dataset']} {r['model']}", float(r["rho"]), int(r["batch"])): r for r in csv.DictReader(file)
+        }
+    command = ["ie-test", "--from", str(data_folder / "ietest" / "matched_runs.csv"), "--ties=lower", "--json"]
+    families = json.loads(here(command))["families"]
+    runs = [(family["name"], run) for family in families for run in family["runs"]]
+    assert len(runs) == len(published) == 1150
+    golden = [published[name, run["rho"], run["run"]] for name, run in runs]
+
+    def column(name):
+        return np.array([float(row[name]) for row in golden])
+
+    np.testing.assert_allclose([run["statistic"] for _, run in runs], column("t_published"), rtol=1e-11, atol=0)
+    np.testing.assert_allclose([run["p_value"] for _, run in runs], column("p_boot_exact_limit"), rtol=1e-9, atol=0)
+    command[3:] = ["--rhos=0,0.2,0.4,0.5,0.6,0.8,1", "--json"]
+    families = {family["name"]: family for family in json.loads(here(command))["families"]}
+    table = json.loads((data_folder / "ietest" / "snr_table2.json").read_text())["snr_table2"]
+    for model, by_dataset in table.items():
+        for dataset in ("snli", "mnli"):
+            family = families[f"{dataset} {model}"]
+            assert family["n_runs"] == 35
+            assert family["overall"]["snr"] == pytest.approx(by_dataset[dataset]["snr_ddof0"], rel=1e-11)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("method", "golden"), [("replay", "p_S1000"), ("mcnemar_replay", "mcnemar_boot_p")])
+def test_published_vectors_through_the_command(data_folder, method, golden, here):
+    vectors = data_folder / "ietest" / "vectors"
+    said = here(["ie-test", "--from", str(vectors), "--method", method, "--json"])
+    families = {family["name"]: family["runs"][0] for family in json.loads(said)["families"]}
+    published = json.loads((vectors / "index.json").read_text())["vectors"]
+    assert len(published) == len(families) == 4
+    for vector in published:
+        run = families[vector["file"].rpartition("_b")[0]]
+        assert run["p_value"] == vector[golden]
+        assert (run["n"], run["n10"], run["n01"]) == (vector["n"], vector["n10"], vector["n01"])
+        assert run["collapsed"] is (vector["n10"] + vector["n01"] == 0)
+
+
+# ------------------------------------------------------------------------------------------ bad input
+
+
+def with_rows(folder, tmp_path, split, rows):
+    """The arguments with other rows in one split."""
+    path = write_csv(tmp_path / f"{split}.csv", rows)
+    args = arguments(folder, tmp_path / "ie")
+    return [f"--{split}={path}" if arg.startswith(f"--{split}=") else arg for arg in args]
+
+
+def test_labels_that_are_missing(folder, tmp_path, refused):
+    rows = inference_rows(30)
+    rows[7]["label"] = "-"
+    said = refused(with_rows(folder, tmp_path, "train", rows))
+    assert "`label` must hold a gold label in every row of" in said
+    assert "got '-' at row 7" in said
+    assert "--drop-unlabelled" in said
+    nothing = [{k: v for k, v in row.items() if k != "label"} for row in inference_rows(30)]
+    assert "`label_column` must be a column of" in refused(with_rows(folder, tmp_path, "test", nothing))
+    rows[7]["label"] = "maybe"
+    said = refused(with_rows(folder, tmp_path, "train", rows))
+    assert "must be one of entailment, neutral, contradiction, or a number from 0 to 2; got 'maybe' at row 7" in said
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--rhos=0,1.5", "`rhos` must lie between 0 and 1; got 1.5"),
+        ("--rhos=a", "`rhos` must be numbers with commas between"),
+        ("--rhos=0.5,0.5", "`rhos` must be at least one number, each once"),
+        ("--runs=0", "`runs` must be at least 1; got 0"),
+        ("--validation-rows=2", "`validation` must have at least as many rows as there are labels (3); got 2"),
+        ("--model=xgbost", "`model` must be one of gradient_boosting, gradient_boosting_tfidf, bow"),
+        ("--parameter=n_estimators=0", "`parameters` must be values that it takes; got \"The 'n_estimators' parameter"),
+        ("--parameter=depth=3", "`parameters` must be hyperparameters of gradient boosting: n_estimators"),
+        ("--parameter=3", "`parameter` must be items of the form NAME=VALUE"),
+        ("--search=twice", "`search` must be one of once, sample"),
+        ("--method=guess", "`method` must be one of exact, paper"),
+        ("--transformation=synonims", "`name` must be one of"),
+        ("--transform-columns=update", "`transform_columns` must be among premise, hypothesis; got 'update'"),
+        ("--text-columns=premise,claim", "`claim` must be a column of"),
+        ("--from=x", "`from` must be given without data"),
+    ],
+)
+def test_options_that_cannot_be(folder, tmp_path, refused, option, message):
+    name = option.partition("=")[0]
+    given = [one for one in arguments(folder, tmp_path / "ie") if not one.startswith(f"{name}=")]
+    assert message in refused([*given, option])
+    assert not (tmp_path / "ie" / "results.json").exists()
+
+
+def test_rows_and_files_that_cannot_be(folder, tmp_path, refused):
+    header = tmp_path / "empty.csv"
+    header.write_text("premise,hypothesis,label\n")
+    args = [f"--test={header}" if a.startswith("--test=") else a for a in arguments(folder, tmp_path / "ie")]
+    assert "`test` must have at least one row" in refused(args)
+    same = [{**row, "premise": "She sleeps", "hypothesis": "She sleeps now"} for row in inference_rows(30)]
+    assert "`transformation` must change at least one text" in refused(with_rows(folder, tmp_path, "test", same))
+    one = [{**row, "label": "neutral"} for row in inference_rows(30)]
+    assert "`train` must have rows of at least two labels; got 'neutral'" in refused(
+        with_rows(folder, tmp_path, "train", one)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rho,run,A,B\n0,1,1,2\n", "hold only 0 and 1, or true and false, in B; got 2 at row 0"),
+        ("rho,run,A,B\n1.5,1,1,1\n", "hold rhos between 0 and 1"),
+        ("rho,run,n,n11,n10,n01\n0,1,10,9,2,0\n", "have n11 + n10 + n01 at most n"),
+        ("rho,run,n,n11,n10,n01\n0,1,10,5,2,0\n0,1,10,5,2,0\n", "hold each rho and run of v once"),
+        ("rho,run,correct\n0,1,1\n", "have columns original_correct and transformed_correct"),
+        ("run,A,B\n1,1,1\n", "have a column rho"),
+    ],
+)
+def test_vectors_that_cannot_be(tmp_path, text, message):
+    from paraconsist.errors import InputError
+    from paraconsist.studies.ie.decision import decide
+
+    (tmp_path / "v.csv").write_text(text)
+    with pytest.raises(InputError) as caught:
+        decide(read_families(tmp_path / "v.csv"))
+    assert message in str(caught.value)
+
+
+def test_files_that_are_no_vectors(undisturbed, tmp_path, refused):
+    whole = (undisturbed[0] / "matched.parquet").read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(whole[:-100])
+    assert "`from` must be a readable, whole file" in refused(["ie-test", "--from", str(tmp_path / "cut.parquet")])
+    assert "`from` must hold matched.parquet, or .npz files" in refused(["ie-test", "--from", str(tmp_path)])
+    assert "`from` must name a file or folder that exists" in refused(["ie-test", "--from", str(tmp_path / "no")])

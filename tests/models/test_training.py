@@ -1,0 +1,285 @@
+"""Training: learns, repeats itself, resumes after a kill, and refuses what cannot be trained on."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from helpers.models import WORDS, tiny_encoder, tiny_tokenizer
+from helpers.rows import easy_rows, write_csv
+from safetensors.torch import load_file
+
+from paraconsist.cli.app import main
+from paraconsist.data.tasks import get_task
+from paraconsist.errors import InputError
+from paraconsist.models import load_model
+from paraconsist.models.training import TrainingOptions, options_from_preset, train
+
+DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")
+
+
+@pytest.fixture
+def files(tmp_path):
+    return write_csv(tmp_path / "train.csv", easy_rows(200)), write_csv(tmp_path / "dev.csv", easy_rows(60, seed=1))
+
+
+def _bow(files, output, **overrides) -> TrainingOptions:
+    settings = {"n_buckets": 2**12, "epochs": 8.0, "batch_size": 32, "device": "cpu"} | overrides
+    return options_from_preset("bow", output=output, model="bow", train_file=files[0], eval_file=files[1], **settings)
+
+
+def _record(folder: Path) -> dict:
+    return json.loads((folder / "training.json").read_text(encoding="utf-8"))
+
+
+def test_bow_learns_and_the_folder_loads(files, tmp_path):
+    said: list[str] = []
+    folder = train(_bow(files, tmp_path / "model"), say=said.append)
+    assert sorted(p.name for p in folder.iterdir()) == ["config.json", "model.safetensors", "training.json"]
+    record = _record(folder)
+    assert record["status"] == "finished"
+    assert record["metrics"]["eval_accuracy"] > 0.8
+    assert record["metrics"]["eval_majority"] == 0.5
+    assert record["data"]["train"]["labels"] == {"weakener": 100, "strengthener": 100}
+    assert record["options"]["seed"] == 0
+    assert len(record["metrics"]["epochs"]) == 8
+    assert sum("accuracy" in line for line in said) == 8
+    classifier = load_model(folder, task=DEFEASIBLE)
+    rows = easy_rows(60, seed=1)
+    scores = classifier.logits(classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in rows]))
+    accuracy = (scores.argmax(1) == torch.tensor([row["label"] for row in rows])).double().mean().item()
+    assert accuracy == record["metrics"]["eval_accuracy"]
+
+
+def test_a_seed_gives_the_same_weights_and_another_seed_others(files, tmp_path):
+    weights = [
+        load_file(train(_bow(files, tmp_path / name, seed=seed, epochs=1.0)) / "model.safetensors")
+        for name, seed in [("a", 0), ("b", 0), ("c", 1)]
+    ]
+    assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
+    assert not torch.equal(weights[0]["bag.weight"], weights[2]["bag.weight"])
+
+
+def test_a_limit_is_a_sample_that_the_seed_does_not_change(files, tmp_path):
+    def content_hash(name, **overrides):
+        folder = train(_bow(files, tmp_path / name, limit=50, epochs=1.0, **overrides))
+        return _record(folder)["data"]["train"]["content_hash"], _record(folder)["data"]["train"]["n_rows"]
+
+    assert content_hash("a") == content_hash("b", seed=3)
+    assert content_hash("a2")[1] == 50
+    assert content_hash("c", limit_seed=1) != content_hash("a3")
+
+
+def test_multiple_choice_bow(tmp_path):
+    rng = random.Random(0)
+    rows = []
+    for i in range(200):
+        good, bad = f"she {rng.choice(WORDS[:9])} likes", f"she {rng.choice(WORDS[:9])} hates"
+        pair = (good, bad) if i % 2 == 0 else (bad, good)
+        rows.append(
+            {"observation_1": "a b", "observation_2": "c", "hypothesis_1": pair[0], "hypothesis_2": pair[1],
+             "label": f"hypothesis_{i % 2 + 1}"}
+        )  # fmt: skip
+    file = write_csv(tmp_path / "rows.csv", rows)
+    other = write_csv(tmp_path / "dev.csv", rows[::-1])
+    with pytest.warns(UserWarning, match="200 of 200 evaluation inputs are also training inputs"):
+        folder = train(_bow((file, other), tmp_path / "model"))
+    classifier = load_model(folder, task=ABDUCTIVE)
+    assert classifier.multiple_choice
+    assert _record(folder)["metrics"]["eval_accuracy"] > 0.95
+    options = _bow((file, other), tmp_path / "single", head="classification", epochs=1.0)
+    single = train(replace(options, eval_file=None))
+    assert not load_model(single, task=ABDUCTIVE).multiple_choice
+
+
+def test_training_goes_on_from_a_folder(files, tmp_path):
+    first = train(_bow(files, tmp_path / "a", epochs=1.0))
+    second = train(replace(_bow(files, tmp_path / "b", epochs=2.0), model=str(first)))
+    losses = [_record(folder)["metrics"]["epochs"][-1]["loss"] for folder in (first, second)]
+    assert losses[1] < losses[0]
+
+
+def _bert(folder: Path, **config) -> Path:
+    """A bare encoder, without a head."""
+    from transformers import BertConfig, BertModel
+
+    tokenizer = tiny_tokenizer([*WORDS, "happy"])
+    torch.manual_seed(0)
+    settings = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    BertModel(BertConfig(vocab_size=len(tokenizer), **settings | config)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def _head(files, output, model, **overrides) -> TrainingOptions:
+    settings = {"epochs": 6.0, "batch_size": 8, "learning_rate": 2e-3, "device": "cpu"} | overrides
+    return options_from_preset(
+        "minilm-quick", output=output, model=str(model), train_file=files[0], eval_file=files[1], **settings
+    )
+
+
+def test_an_encoder_gets_a_head_and_learns(files, tmp_path):
+    encoder = _bert(tmp_path / "encoder")
+    with pytest.raises(InputError, match="no trained head"):
+        load_model(encoder, task=DEFEASIBLE)
+    said: list[str] = []
+    folder = train(_head(files, tmp_path / "model", encoder, best_model=True), say=said.append)
+    assert any("New weights, not from" in line and "classifier.weight" in line for line in said)
+    classifier = load_model(folder, task=DEFEASIBLE)
+    assert classifier.label_names == ("weakener", "strengthener")
+    record = _record(folder)
+    assert record["metrics"]["eval_accuracy"] > 0.9
+    rows = easy_rows(60, seed=1)
+    scores = classifier.logits(classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in rows]))
+    accuracy = (scores.argmax(1) == torch.tensor([row["label"] for row in rows])).double().mean().item()
+    assert accuracy == record["metrics"]["eval_accuracy"]
+
+
+def test_a_head_with_the_tasks_labels_keeps_its_own_order(files, tmp_path):
+    model = tiny_encoder(tmp_path / "start", ("Strengthener", "WEAKENER"), words=[*WORDS, "happy"])
+    folder = train(_head(files, tmp_path / "model", model))
+    classifier = load_model(folder, task=DEFEASIBLE)
+    assert classifier.label_names == ("strengthener", "weakener")
+    assert _record(folder)["metrics"]["eval_accuracy"] > 0.9
+    said: list[str] = []
+    other = tiny_encoder(tmp_path / "mnli", ("entailment", "neutral", "contradiction"))
+    replaced = train(_head(files, tmp_path / "other", other, epochs=1.0), say=said.append)
+    assert load_model(replaced, task=DEFEASIBLE).label_names == ("weakener", "strengthener")
+    assert any("other labels" in line for line in said)
+    assert any("New weights" in line for line in said)
+
+
+def test_a_decoder_without_pad_token_is_trained_and_run(files, tmp_path):
+    from transformers import GPT2Config, GPT2Model
+
+    tokenizer = tiny_tokenizer([*WORDS, "happy", "<end>"])
+    tokenizer.pad_token = None
+    tokenizer.eos_token = "<end>"
+    config = GPT2Config(vocab_size=len(tokenizer), n_embd=32, n_layer=1, n_head=2, n_positions=64)
+    GPT2Model(config).save_pretrained(tmp_path / "start")
+    tokenizer.save_pretrained(tmp_path / "start")
+    folder = train(_head(files, tmp_path / "model", tmp_path / "start", epochs=1.0))
+    classifier = load_model(folder, task=DEFEASIBLE)
+    batch = classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in easy_rows(8, seed=1)])
+    alone = torch.cat([classifier.logits([row]) for row in batch])
+    torch.testing.assert_close(classifier.logits(batch), alone, rtol=0, atol=1e-5)
+
+
+KILLED = """
+    import os, signal, sys
+    from pathlib import Path
+    import transformers
+    from paraconsist.training import options_from_preset
+    from paraconsist.training import trainer
+    after = int(sys.argv[4])
+    class Kill(transformers.TrainerCallback):
+        def on_step_end(self, args, state, control, **kwargs):
+            if state.global_step == after:
+                os.kill(os.getpid(), signal.SIGKILL)
+    original = transformers.Trainer.__init__
+    def patched(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        self.add_callback(Kill())
+    transformers.Trainer.__init__ = patched
+    trainer.train(options_from_preset(
+        "bow", output=Path(sys.argv[3]), model="bow", train_file=Path(sys.argv[1]),
+        eval_file=Path(sys.argv[2]), n_buckets=2**12, epochs=3.0, batch_size=32, device="cpu"))
+"""
+
+
+def test_a_killed_training_resumes_to_the_same_weights(files, tmp_path):
+    whole = train(_bow(files, tmp_path / "whole", epochs=3.0))
+    killed = tmp_path / "killed"
+    script = tmp_path / "killed.py"
+    script.write_text(textwrap.dedent(KILLED), encoding="utf-8")
+    command = [sys.executable, str(script), *map(str, files), str(killed), "10"]
+    result = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    assert result.returncode == -signal.SIGKILL, result.stderr
+    assert _record(killed)["status"] == "running"
+    with pytest.raises(InputError, match=r"config\.json"):
+        load_model(killed, task=DEFEASIBLE)
+    options = _bow(files, killed, epochs=3.0)
+    with pytest.raises(InputError, match=r"interrupted: add --resume"):
+        train(options)
+    half_written = killed / "checkpoints" / "checkpoint-999"
+    half_written.mkdir()
+    said: list[str] = []
+    train(replace(options, resume=True), say=said.append)
+    assert "Going on from checkpoint-7." in said
+    expected, found = (load_file(f / "model.safetensors") for f in (whole, killed))
+    for key, tensor in expected.items():
+        torch.testing.assert_close(found[key], tensor, rtol=0, atol=1e-6)
+    assert [e["accuracy"] for e in _record(killed)["metrics"]["epochs"]] == [
+        e["accuracy"] for e in _record(whole)["metrics"]["epochs"]
+    ]
+
+
+def test_output_folders_are_not_overwritten(files, tmp_path):
+    options = _bow(files, tmp_path / "model", epochs=1.0)
+    train(options)
+    before = (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns
+    with pytest.raises(InputError, match="this same training, finished: add --resume"):
+        train(options)
+    assert train(replace(options, resume=True)) == tmp_path / "model"
+    with pytest.raises(InputError, match=r"not hold another training.*These differ: learning_rate, seed"):
+        train(replace(options, resume=True, seed=1, learning_rate=1.0))
+    write_csv(files[0], easy_rows(100))
+    with pytest.raises(InputError, match="These differ: the rows"):
+        train(replace(options, resume=True))
+    assert (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns == before
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="new or empty folder"):
+        train(replace(options, output=tmp_path / "other"))
+    with pytest.raises(InputError, match="name a folder"):
+        train(replace(options, output=tmp_path / "other" / "notes.txt"))
+    with pytest.raises(InputError, match="folder that can be written"):
+        train(replace(options, output=tmp_path / "other" / "notes.txt" / "model"))
+
+
+def test_inputs_that_are_cut_are_said_and_warned_of(files, tmp_path):
+    encoder = _bert(tmp_path / "encoder")
+    with pytest.warns(UserWarning, match=r"200 of 200 inputs are longer than 8 tokens"):
+        train(replace(_head(files, tmp_path / "a", encoder, epochs=1.0, max_length=8), eval_file=None))
+
+
+def test_the_command(files, tmp_path, capsys):
+    command = [
+        sys.executable, "-m", "paraconsist", "train", "--model", "bow", "--train-file", str(files[0]),
+        "--eval-file", str(files[1]), "--output", str(tmp_path / "model"), "--epochs", "2", "--device", "cpu",
+    ]  # fmt: skip
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    started = time.monotonic()
+    result = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, result.stderr
+    assert time.monotonic() - started < 60
+    assert "(always the commonest label: 50.0)" in result.stdout
+    assert f"paraconsist run --model {tmp_path / 'model'}" in result.stdout
+    assert result.stderr == ""
+    with pytest.raises(SystemExit) as ended:
+        main(command[3:])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: train: `output` must be")
+    assert len(said.splitlines()) == 1
+
+
+@pytest.mark.real_data
+def test_bow_learns_delta_social(data_folder, tmp_path):
+    folder = data_folder / "finetune" / "delta_nli"
+    options = options_from_preset(
+        "bow", output=tmp_path / "model", model="bow", task="defeasible_nli", device="cpu",
+        train_file=folder / "social_embedding_train.csv", eval_file=folder / "social_embedding_dev.csv",
+    )  # fmt: skip
+    metrics = _record(train(options))["metrics"]
+    assert metrics["eval_accuracy"] > metrics["eval_majority"] + 0.06

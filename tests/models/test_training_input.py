@@ -1,0 +1,171 @@
+"""What training reads: rows, labels, options and presets; and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers.rows import easy_rows, write_csv
+
+from paraconsist.data.tasks import get_task
+from paraconsist.errors import InputError
+from paraconsist.models.training import PRESETS, TrainingOptions, options_from_preset, train
+
+DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")
+
+
+def _record(folder: Path) -> dict:
+    return json.loads((folder / "training.json").read_text(encoding="utf-8"))
+
+
+def test_labels_by_name_ready_made_columns_and_other_formats(tmp_path):
+    rows = [
+        {
+            "sentence1": f" {r['premise']}",
+            "sentence2": r["update"],
+            "gold": DEFEASIBLE.label_names[r["label"]],
+        }
+        for r in easy_rows(40)
+    ]
+    lines = tmp_path / "rows.jsonl"
+    lines.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    said: list[str] = []
+    options = options_from_preset(
+        None, output=tmp_path / "a", model="bow", task="defeasible_nli", train_file=lines,
+        label_column="gold", n_buckets=64, epochs=1.0, device="cpu",
+    )  # fmt: skip
+    train(options, say=said.append)
+    assert any("taking 'sentence1' as text and 'sentence2' as text pair" in line for line in said)
+    same = write_csv(
+        tmp_path / "rows.csv",
+        [{"a": r["sentence1"].strip(), "b": r["sentence2"], "gold": r["gold"]} for r in rows],
+    )
+    train(replace(options, output=tmp_path / "b", train_file=same, text_column="a", text_pair_column="b"))
+    first, second = (_record(tmp_path / name)["data"]["train"]["content_hash"] for name in "ab")
+    assert first == second
+    with pytest.raises(InputError, match=r"`task` must be given.*--task"):
+        train(replace(options, task=None, output=tmp_path / "c"))
+
+
+BASE = {"premise": "p", "hypothesis": "h", "update": "u"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "match"),
+    [
+        ([], "at least one row"),
+        ([BASE | {"label": 0}], r"take at least two values.*'weakener'"),
+        ([BASE | {"label": 0}, BASE | {"label": 2}], r"0 to 1; got 2 at row 1"),
+        ([BASE | {"label": "weakener"}, BASE | {"label": "neutral"}], "got 'neutral' at row 1"),
+        ([BASE | {"label": "weakener"}, BASE | {"label": "-"}], r"gold label.*row 1.*--drop-unlabelled"),
+        ([BASE | {"label": 0}, BASE | {"label": ""}], r"gold label.*row 1"),
+        ([BASE | {"gold": 0}], r"`label` must be a column.*--label-column"),
+        ([{"premise": "p", "hypothesis": "h", "label": 0}], r"`update` must be a column"),
+    ],
+)  # fmt: skip
+def test_rows_that_cannot_be_trained_on(tmp_path, rows, match):
+    file = write_csv(tmp_path / "rows.csv", rows, list(rows[0]) if rows else [*BASE, "label"])
+    options = options_from_preset(None, output=tmp_path / "model", model="bow", task="defeasible_nli", train_file=file)
+    with pytest.raises(InputError, match=match):
+        train(options)
+    assert not (tmp_path / "model").exists()
+
+
+def test_rows_without_gold_label_are_dropped_when_asked_and_counted(tmp_path):
+    rows = [BASE | {"update": f"u{i}", "label": ["weakener", "strengthener", "-"][i % 3]} for i in range(30)]
+    file = write_csv(tmp_path / "rows.csv", rows)
+    said: list[str] = []
+    options = options_from_preset(
+        None, output=tmp_path / "m", model="bow", train_file=file, eval_file=file, drop_unlabelled=True,
+        n_buckets=64, epochs=1.0, device="cpu",
+    )  # fmt: skip
+    train(options, say=said.append)
+    assert any("10 of 30 rows have no gold label" in line for line in said)
+    assert any("warning: 20 of 20 evaluation inputs are also training inputs" in line for line in said)
+    assert _record(tmp_path / "m")["data"]["train"]["n_dropped"] == 10
+
+
+def test_the_sample_set_trains_on_its_training_split_and_is_measured_on_its_validation_split(tmp_path):
+    options = options_from_preset(
+        None, output=tmp_path / "m", model="bow", dataset="sample:defeasible_nli_train", n_buckets=4096,
+        epochs=1.0, device="cpu",
+    )  # fmt: skip
+    record = _record(train(options))
+    assert (record["data"]["train"]["n_rows"], record["data"]["eval"]["n_rows"]) == (480, 80)
+    assert record["data"]["eval"]["n_in_train"] == 0
+    with pytest.raises(InputError, match="name one of sample's configs"):
+        train(replace(options, dataset="sample:nothing"))
+    with pytest.raises(InputError, match="be builder:config"):
+        train(replace(options, dataset="nobody:nothing"))
+
+
+def test_texts_must_be_text(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text(
+        '{"sentence1": "a", "sentence2": "b", "label": 0}\n{"sentence1": null, "sentence2": "b", "label": 1}'
+    )
+    options = options_from_preset(None, output=tmp_path / "m", model="bow", task="defeasible_nli", train_file=file)
+    with pytest.raises(InputError, match=r"`sentence1` must be text; got None at row 1"):
+        train(options)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "match"),
+    [
+        ({"train_file": None}, "`train_file` must be given, or `dataset`"),
+        ({"dataset": "sample:x"}, "not both"),
+        ({"batch_size": 0}, "`batch_size` must be at least 1; got 0"),
+        ({"learning_rate": -1.0}, "`learning_rate` must be a positive number"),
+        ({"epochs": float("nan")}, "`epochs` must be a positive number"),
+        ({"seed": -1}, "`seed` must be at least 0"),
+        ({"head": "both"}, "`head` must be auto"),
+        ({"text_pair_column": "b"}, "given with `text_pair_column`"),
+        ({"warmup": 2.0}, "`warmup`"),
+        ({"patience": 0}, "`patience` must be at least 1; got 0"),
+        ({"patience": 1, "save_steps": 5}, "`best_model` must not be given together with `save_steps`"),
+        ({"best_by": "f1"}, "`best_by` must be one of accuracy, loss; got 'f1'"),
+        ({"pooling": "sum"}, "`pooling` must be one of max, mean, last"),
+        ({"dropout": 1.0}, "`dropout` must be a share"),
+        ({"vectors": Path("v.txt")}, "`vectors` must be given only for a new glove_bow or bilstm"),
+        ({"extra_words": 5}, "`extra_words` must be given with `vectors`"),
+        ({"freeze_vectors": True}, "`freeze_vectors` must be given with `vectors`"),
+    ],
+)
+def test_options_that_cannot_be(tmp_path, overrides, match):
+    settings = {"model": "bow", "output": tmp_path, "train_file": tmp_path / "x.csv"} | overrides
+    with pytest.raises(InputError, match=match):
+        TrainingOptions(**settings)
+
+
+def test_presets(tmp_path):
+    assert list(PRESETS) == [
+        "bow", "s24-roberta", "minilm-quick", "v23-glove-bow", "v23-bilstm", "v23-encoder", "s24-bilstm", "j22-becel",
+    ]  # fmt: skip
+    options = options_from_preset("s24-roberta", output=tmp_path, train_file=tmp_path / "x.csv", epochs=1.0)
+    assert (options.model, options.batch_size, options.learning_rate, options.epochs) == (
+        "FacebookAI/roberta-large", 64, 5e-6, 1.0,
+    )  # fmt: skip
+    assert options_from_preset(None, output=tmp_path, model="bow", train_file=tmp_path / "x").preset == "bow"
+    with pytest.raises(InputError, match="`preset` must be one of bow, s24-roberta, minilm-quick"):
+        options_from_preset("mine", output=tmp_path, model="bow", train_file=tmp_path / "x.csv")
+    with pytest.raises(InputError, match="`model` must be given"):
+        options_from_preset("minilm-quick", output=tmp_path, train_file=tmp_path / "x.csv")
+    with pytest.raises(InputError, match="bow's settings are for bow"):
+        options_from_preset("bow", output=tmp_path, model="org/encoder", train_file=tmp_path / "x.csv")
+    v23 = options_from_preset("v23-encoder", output=tmp_path, model="org/encoder", train_file=tmp_path / "x.csv")
+    assert (v23.batch_size * v23.gradient_accumulation, v23.learning_rate, v23.epochs) == (32, 3e-6, 5.0)
+    j22 = options_from_preset("j22-becel", output=tmp_path, model="org/encoder", train_file=tmp_path / "x.csv")
+    assert (j22.epochs, j22.patience, j22.best_model) == (10.0, 3, True)
+    assert "not in this preset" in PRESETS["j22-becel"].description
+    for model, preset in (("glove_bow", "v23-glove-bow"), ("bilstm", "v23-bilstm")):
+        assert options_from_preset(None, output=tmp_path, model=model, train_file=tmp_path / "x").preset == preset
+    with pytest.raises(InputError, match="v23-bilstm's settings are for bilstm"):
+        options_from_preset("v23-bilstm", output=tmp_path, model="bow", train_file=tmp_path / "x.csv")
+    with pytest.raises(InputError, match="come with evaluation rows"):
+        file = write_csv(tmp_path / "x.csv", easy_rows(4))
+        train(options_from_preset(None, output=tmp_path / "m", model="bow", train_file=file, best_model=True))
+    with pytest.raises(InputError, match="cuts nothing"):
+        file = write_csv(tmp_path / "x.csv", easy_rows(4))
+        train(options_from_preset(None, output=tmp_path / "m", model="bow", train_file=file, max_length=9))

@@ -1,0 +1,174 @@
+"""Pushing bucket sets and runs: their files, their cards, their evaluation results, and whose repositories they are."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import yaml
+from helpers.local_hub import Blob, card_data
+from helpers.push import OLD_UPLOADS, SAMPLE, hub_for_push, push, states
+from helpers.run import write_run
+from huggingface_hub import parse_eval_result_entries
+
+from paraconsist.reporting.hub.runs import eval_result_entries
+from paraconsist.scoring.roles import MEASURES
+
+pytestmark = OLD_UPLOADS
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    with hub_for_push(monkeypatch) as server:
+        yield server
+
+
+# ---------------------------------------------------------------------------- bucket sets
+
+
+def test_a_bucket_set_becomes_parquet_with_a_card_that_finds_it(hub, tmp_path):
+    push(*SAMPLE, "--cache-dir", tmp_path / "one")
+    repo = hub.repos["dataset", "org/sample"]
+    assert (repo.private, len(repo.commits)) == (True, 2)
+    card = repo.card
+    assert [c["config_name"] for c in card["configs"] if c.get("default")] == ["defeasible_nli"]
+    listed = [f["path"] for c in card["configs"] for f in c["data_files"]]
+    assert set(listed) == {name for name in repo.files if name.endswith(".parquet")}
+    assert all(repo.files[name].lfs for name in listed)
+    labels = [f for f in card["dataset_info"][0]["features"] if f["name"] == "label"]
+    assert labels[0]["dtype"]["class_label"]["names"] == {"0": "weakener", "1": "strengthener"}
+    assert 'load_dataset("sample"' not in repo.files["README.md"].data.decode()
+    assert repo.commits[-1].message == "Push the bucket set sample with paraconsist"
+    assert "Licence as its card states it: apache-2.0." in repo.commits[-1].description
+    # Built again elsewhere it has the same bytes.
+    assert "Nothing to send: all 5 files" in push(*SAMPLE, "--cache-dir", tmp_path / "another")
+    assert len(repo.commits) == 2
+
+
+def test_some_configs_are_pushed_and_the_others_stay(hub, tmp_path):
+    cache = ("--cache-dir", tmp_path)
+    push(*SAMPLE, "--config-name", "defeasible_nli_test", *cache)
+    repo = hub.repos["dataset", "org/sample"]
+    assert [c["config_name"] for c in repo.card["configs"]] == ["defeasible_nli_test"]
+    push(*SAMPLE, "--config-name", "defeasible_nli", *cache)
+    assert [c["config_name"] for c in repo.card["configs"]] == ["defeasible_nli", "defeasible_nli_test"]
+    assert {name.split("/")[1] for name in repo.files if "/" in name} == {"defeasible_nli", "defeasible_nli_test"}
+    old = {"data/defeasible_nli/x-00001-of-00002.parquet": Blob(b"1", True), "data/gone/y.parquet": Blob(b"2", True)}
+    repo.add({**repo.files, **old, "data/defeasible_nli_test/more.parquet": Blob(b"3", True)}, "an older version")
+    said = states(push(*SAMPLE, "--config-name", "defeasible_nli", *cache))
+    assert {path for path, state in said.items() if state == "gone"} == set(old)
+    assert "data/defeasible_nli_test/more.parquet" in repo.files
+    assert not set(old) & set(repo.files)
+
+
+def test_a_set_without_a_stated_licence_is_refused_without_a_reason(hub, tmp_path):
+    for name in ("paranlu", "becel", "parte"):
+        message = rf'`name` must be a set with a stated licence.*got \'{name}\'.*The card says: ".+".*--i-have-the'
+        push("dataset", name, "--repo", "org/x", fails=message)
+    push(*SAMPLE, "--i-have-the-rights", " ", fails="`i_have_the_rights` must say why")
+    assert not hub.requests
+
+
+def test_the_reason_stands_in_the_commit_message(hub, tmp_path, monkeypatch):
+    monkeypatch.setattr("paraconsist.reporting.hub.bucket_sets._NO_LICENCE", frozenset({"apache-2.0"}))
+    given = (*SAMPLE, "--config-name", "defeasible_nli", "--cache-dir", tmp_path)
+    push(*given, fails="must be a set with a stated licence")
+    push(*given, "--i-have-the-rights", "I wrote\nit")
+    commit = hub.repos["dataset", "org/sample"].commits[-1]
+    assert commit.message == "Push the bucket set sample with paraconsist; rights: I wrote it"
+    assert "Its card states no licence." in commit.description
+
+
+def test_a_repository_of_somebody_else_is_not_overwritten(hub, tmp_path):
+    repo = hub.create("dataset", "org/sample")
+    repo.add({"README.md": Blob(b"---\ntags:\n- poems\n---\n# Poems\n"), "poems.csv": Blob(b"a\n")}, "poems")
+    push(*SAMPLE, "--cache-dir", tmp_path, fails="`repo` must be new, or hold an earlier push of the same set")
+    push(
+        "run", write_run(tmp_path / "run"), "--repo", "org/sample", fails="`repo` must be new, or hold an earlier push"
+    )
+    assert len(repo.commits) == 2
+
+
+# ---------------------------------------------------------------------------- runs
+
+
+def test_a_run_becomes_results_predictions_card_and_entries(hub, tmp_path):
+    folder = write_run(tmp_path / "run")
+    said = push("run", folder, "--repo", "org/run", "--benchmark", "toy=org/toy")
+    repo = hub.repos["dataset", "org/run"]
+    predictions = {f"predictions/{name}.parquet" for name in ("toy-all", "org-other-swaps")}
+    entries = {f".eval_results/{name}.yaml" for name in ("toy-all", "org-other-swaps")}
+    assert set(repo.files) == {".gitattributes", "README.md", "results.json", "run.json", *predictions, *entries}
+    for name in ("results.json", "run.json", *predictions):
+        assert repo.files[name].data == (folder / name).read_bytes()
+    assert {f["path"] for c in repo.card["configs"] for f in c["data_files"]} == predictions
+    assert "store" not in said
+    assert "Nothing to send" in push("run", folder, "--repo", "org/run", "--benchmark", "toy=org/toy")
+    said = push("run", folder, "--repo", "org/run")
+    assert states(said)[".eval_results/toy-all.yaml"] == "gone"
+    assert "No .eval_results for toy:all: .* Give --benchmark toy=NAMESPACE/NAME." in re.sub(
+        r": an .*?\. G", ": .* G", said
+    )
+
+
+def test_the_entries_are_what_the_hub_reads(hub, tmp_path):
+    folder = write_run(tmp_path / "run")
+    push("run", folder, "--repo", "org/run", "--benchmark", "toy:all=org/toy")
+    results = json.loads((folder / "results.json").read_text())
+    files = hub.repos["dataset", "org/run"].files
+    for name, path, task in (
+        ("toy:all", "toy-all", "all-paraphrastic_consistency"),
+        ("org/other:swaps", "org-other-swaps", "swaps-symmetric_inconsistency"),
+    ):
+        [entry] = parse_eval_result_entries(yaml.safe_load(files[f".eval_results/{path}.yaml"].data))
+        measure = task.partition("-")[2]
+        values = results[name]["measures"][measure]
+        assert (entry.dataset_id, entry.task_id) == ({"toy:all": "org/toy"}.get(name, "org/other"), task)
+        assert entry.value == values[MEASURES[measure].headline]
+        assert entry.date == "2026-01-02T03:04:05Z"
+        assert entry.source_url == f"{hub.url}/datasets/org/run"
+        assert values["signature"] in entry.notes
+        assert ("lower is better" in entry.notes) == (name != "toy:all")
+
+
+def test_undefined_values_have_no_entry_and_every_measure_has_a_headline():
+    values = {"signature": "s", "confidence_interval": {}, "inconsistency": None, "change_rate": float("nan")}
+    results = {f"org/x:{name}": {"measures": {name: values}} for name in MEASURES}
+    assert eval_result_entries(results, {}) == {}
+    values |= {measure.headline: 0.25 for measure in MEASURES.values()}
+    found = eval_result_entries(results, {})
+    assert {name: [entry.value for entry in entries] for name, entries in found.items()} == {
+        name: [0.25] for name in results
+    }
+
+
+def test_the_card_of_a_run_shows_its_numbers(hub, tmp_path):
+    folder = write_run(tmp_path / "run")
+    push("run", folder, "--repo", "org/run")
+    results = json.loads((folder / "results.json").read_text())
+    card = hub.repos["dataset", "org/run"].files["README.md"].data.decode()
+    values = results["toy:all"]["measures"]["paraphrastic_consistency"]
+    low, high = values["confidence_interval"]["paraphrastic_consistency"]
+    row = f"| {values['paraphrastic_consistency']:.4f} | [{low:.4f}, {high:.4f}] | {values['accuracy']:.4f} | 1.0000 |"
+    assert row in card
+    assert card_data(card)["pretty_name"] == "Consistency of ada/a-model"
+    assert values["signature"] in card
+
+
+def test_a_folder_that_is_no_scored_run(hub, tmp_path):
+    where = ("--repo", "org/run")
+    push("run", tmp_path, *where, fails="`folder` must be a run folder with a readable results.json")
+    folder = write_run(tmp_path / "run")
+    push("run", folder, *where, "--benchmark", "x=org/x", fails="`benchmark` must name sets of the run: .*; got 'x'")
+    push("run", folder, *where, "--benchmark", "toy", fails="`benchmark` must be items of the form SET=NAMESPACE/NAME")
+    push("run", folder, *where, "--benchmark", "toy=x", fails="`benchmark` must give a repository as NAMESPACE/NAME")
+    for path in folder.glob("predictions/*"):
+        path.unlink()
+    push("run", folder, *where, fails=r"`folder` must hold predictions/\*.parquet")
+
+
+def test_a_model_repository_is_no_place_for_a_run(hub, tmp_path):
+    hub.create("model", "ada/a-model")
+    message = "`repo` must be new, or name a dataset; got 'ada/a-model'. There is a model of this name."
+    push("run", write_run(tmp_path / "run"), "--repo", "ada/a-model", fails=message)

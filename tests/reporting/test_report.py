@@ -1,0 +1,365 @@
+"""The report: what is on the page, what is in the flip browser, which files go together, how errors read."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers.report import ANSWERS, HOSTILE, rows, write_file, write_run
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+from paraconsist.cli.app import main
+from paraconsist.data.bucket_sets import bucket_set_from_table
+from paraconsist.data.predictions import read_predictions
+from paraconsist.data.rows import ColumnNames
+from paraconsist.errors import InputError
+from paraconsist.files import to_strict_json
+from paraconsist.measures.consistency_difference import consistency_difference
+from paraconsist.measures.fooling_rate import fooling_rate
+from paraconsist.measures.ie_test import ie_test
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.reporting.page import ReportOptions, load_entries, write, write_report
+from paraconsist.reporting.page.browser import script_json
+from paraconsist.reporting.page.entries import FileOptions
+from paraconsist.running.outputs import texts_table
+from paraconsist.scoring.score import ScoreOptions
+
+QUICK = ScoreOptions(n_resamples=200)
+
+
+def report(folder: Path, *paths: Path, names=(), score=QUICK, draw=False, **options):
+    """Write a report and return the page and what was said of it; without its plots, which take longest."""
+    page = folder / "page.html"
+    entries = load_entries(list(paths), FileOptions(score=score), names)
+    with patch.object(write, "report_plots", write.report_plots if draw else lambda *_: []):
+        written = write_report(entries, page, ReportOptions(score=score, **options))
+    return page.read_text(encoding="utf-8"), written
+
+
+def data_of(page: str) -> dict:
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
+
+
+def text_of(page: str) -> str:
+    """Return the page's text as a reader sees it, without tags, scripts and styles."""
+    kept = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", kept))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return write_run(tmp_path_factory.mktemp("run") / "toy")
+
+
+@pytest.fixture(scope="module")
+def page(run, tmp_path_factory):
+    return report(tmp_path_factory.mktemp("page"), run, draw=True)[0]
+
+
+def test_the_page_shows_the_measures_of_the_rows(page):
+    paraphrases = [row for row in rows() if row["role"] == "paraphrase"]
+    expected = paraphrastic_consistency(
+        [row["prediction"] for row in paraphrases],
+        [1] * len(paraphrases),
+        [row["bucket_id"] for row in paraphrases],
+        n_resamples=10,
+    )
+    assert f"{100 * expected.paraphrastic_consistency:.1f} %" in text_of(page).replace(" %", " %")
+    for key in ("accuracy", "paraphrastic_consistency_unbiased", "pvap"):
+        assert f"{100 * getattr(expected, key):.1f}" in text_of(page)
+    assert "pc|est:plugin" in page
+    assert "weights_hash" in page
+    assert "2026-01-02T03:04:05Z" in page
+
+
+def test_flips_against_the_original_are_counted_by_hand(page):
+    # of 16 pairs: half 2 lost, lost 4 lost, gained 3 gained
+    table = re.search(r"Answers that change.*?</table>", page, re.S)[0]
+    first = [re.sub(r"<[^>]+>", " ", cell).split()[0] for cell in re.findall(r"<td.*?</td>", table, re.S)[:5]]
+    assert first == ["16", "9", "56.2", "6", "3"]
+
+
+def test_the_worst_bucket_stands_first_and_texts_are_shared_where_they_can_be(page):
+    data = data_of(page)
+    assert [bucket["id"] for bucket in data["buckets"]] == ["half", "lost", "calm", "gained", "wrong"]
+    half = data["buckets"][0]
+    assert half["v"] == [0.5]
+    assert data["head"]["sets"][0]["fields"] == ["premise", "hypothesis", "update"]
+    assert half["x"] == {"0": "It is late in house 1. ", "1": "Nobody is awake. "}
+    assert half["f"] == [2]
+    assert [row[3] for row in half["r"]][:2] == [["A dog sleeps on the mat. "], ["On the mat a dog is asleep. "]]
+    assert half["r"][0] == ["original", "half.0", 1, ["A dog sleeps on the mat. "], [[1, 400, 600]]]
+    assert data["head"]["sets"][0]["strata"] == [["kind", ["even", "odd"]]]
+
+
+def test_a_cap_keeps_the_worst_and_says_so(run, tmp_path):
+    page, written = report(tmp_path, run, most_buckets=2)
+    assert [bucket["id"] for bucket in data_of(page)["buckets"]] == ["half", "lost"]
+    assert (written.n_shown, written.n_buckets) == (2, 5)
+    assert "holds the 2 most inconsistent of 5 buckets" in text_of(page)
+    page, written = report(tmp_path, run, most_bytes=1)
+    assert written.n_shown == 1
+
+
+class _Elements(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.found: list[tuple[str, dict]] = []
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+
+def test_the_page_holds_nothing_that_loads_or_runs_but_its_own(page):
+    elements = _Elements()
+    elements.feed(page)
+    for tag, attributes in elements.found:
+        assert tag not in {"link", "iframe", "object", "embed", "img", "base"}, tag
+        assert "style" not in attributes
+        assert not [name for name in attributes if name.startswith("on")]
+        for name in ("src", "href", "xlink:href"):
+            assert attributes.get(name, "#").startswith("#")
+    policy = next(a["content"] for t, a in elements.found if a.get("http-equiv") == "Content-Security-Policy")
+    assert "default-src 'none'" in policy
+    for tag, pattern in (("style", r"<style>(.*?)</style>"), ("script", r"<script>(.*?)</script>")):
+        content = re.search(pattern, page, re.S)[1]
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert len(page) < 1_000_000
+
+
+def test_hostile_names_and_texts_stay_text(tmp_path):
+    run = write_run(tmp_path / "run", hostile=HOSTILE)
+    page, _ = report(tmp_path, run, title=f"Title {HOSTILE}", draw=True)
+    elements = _Elements()
+    elements.feed(page)
+    assert "img" not in {tag for tag, _ in elements.found}
+    assert [tag for tag, _ in elements.found].count("script") == 2
+    assert "49" not in data_of(page)["buckets"][0]["x"]["0"]
+    assert data_of(page)["buckets"][0]["x"]["0"] == f"It is late in house 1. {HOSTILE}"
+    assert "\u2028" not in re.search(r'id="data">(.*?)</script>', page, re.S)[1]
+
+
+def test_script_json_is_json_that_ends_nothing():
+    value = {"</script>": ["<!--", "\u2028\u2029", "&amp;", "é"]}
+    text = script_json(value)
+    assert json.loads(text) == value
+    assert not set(text) & set("<>&\u2028\u2029")
+
+
+def test_models_stand_side_by_side_whatever_the_order_of_their_rows(tmp_path):
+    other = {bucket: said[::-1] for bucket, said in ANSWERS.items()}
+    first, second = write_file(tmp_path / "first.parquet"), tmp_path / "second.parquet"
+    shuffled = np.random.default_rng(0).permutation(len(rows(other)))
+    pq.write_table(pa.Table.from_pylist(rows(other)).take(shuffled), second)
+    page, _ = report(tmp_path, first, second)
+    head, buckets = data_of(page)["head"], data_of(page)["buckets"]
+    assert head["models"] == ["first", "second"]
+    assert len(head["sets"]) == 1
+    lost = next(bucket for bucket in buckets if bucket["id"] == "lost")
+    answers = {row[1]: [answer[0] for answer in row[4]] for row in lost["r"]}
+    assert answers == {"lost.0": [1, 0], "lost.1": [0, 0], "lost.2": [0, 0], "lost.3": [0, 0], "lost.4": [0, 1]}
+
+    def columns(answers):
+        kept = [row for row in rows(answers) if row["role"] == "paraphrase"]
+        return [row["prediction"] for row in kept], [1] * len(kept), [row["bucket_id"] for row in kept]
+
+    ours, gold, ids = columns(ANSWERS)
+    expected = consistency_difference(ours, columns(other)[0], gold, ids, estimator="unbiased", n_resamples=10)
+    table = re.search(r"Differences between the models.*?</table>", page, re.S)[0]
+    assert f"{100 * expected.difference:+.1f}".replace("-", "−") in table
+
+
+def test_a_model_that_lacks_rows_is_shown_without_them(tmp_path):
+    first, second = write_file(tmp_path / "first.parquet"), tmp_path / "second.parquet"
+    pq.write_table(pa.Table.from_pylist([r for r in rows() if r["bucket_id"] != "half"]), second)
+    page, _ = report(tmp_path, first, second)
+    half = next(bucket for bucket in data_of(page)["buckets"] if bucket["id"] == "half")
+    assert half["v"] == [0.5, None]
+    assert [row[4][1] for row in half["r"]] == [None] * 5
+
+
+def test_files_without_example_ids_are_joined_by_bucket_role_and_order(tmp_path):
+    table = pa.Table.from_pylist(rows()).drop_columns(["example_id", "input_id"])
+    for name in ("a", "b"):
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    page, _ = report(tmp_path, tmp_path / "a.parquet", tmp_path / "b.parquet")
+    for bucket in data_of(page)["buckets"]:
+        assert all(row[4][0] == row[4][1] for row in bucket["r"])
+
+
+def test_texts_come_from_a_file_by_example_id(tmp_path):
+    run = write_run(tmp_path / "run", texts=False)
+    page, written = report(tmp_path, run)
+    assert written.sets_without_texts == ("toy:set",)
+    assert data_of(page)["buckets"][0]["r"][0][3] is None
+    assert "give --texts FILE" in text_of(page)
+    texts = tmp_path / "texts.csv"
+    texts.write_text(
+        "example_id,wording\n" + "".join(f"{row['example_id']},the words {i}\n" for i, row in enumerate(rows()))
+    )
+    page, written = report(tmp_path, run, texts=[str(texts)])
+    assert written.sets_without_texts == ()
+    assert data_of(page)["head"]["sets"][0]["fields"] == ["wording"]
+    assert data_of(page)["buckets"][0]["r"][0][3] == ["the words 4"]
+
+
+def test_results_that_do_not_fit_the_predictions_are_made_anew(tmp_path):
+    run = write_run(tmp_path / "run")
+    saved = json.loads((run / "results.json").read_text())
+    saved["toy:set"]["measures"]["paraphrastic_consistency"]["accuracy"] = 0.123
+    (run / "results.json").write_text(json.dumps(saved))
+    assert "12.3" in text_of(report(tmp_path, run)[0])
+    saved["toy:set"]["n_rows"] = 7
+    (run / "results.json").write_text(json.dumps(saved))
+    page = text_of(report(tmp_path, run)[0])
+    assert "12.3" not in page
+    assert "results.json does not fit the predictions beside it" in page
+
+
+def test_fooling_rates_and_the_ie_test_of_a_run_folder_are_shown(tmp_path):
+    fooled = fooling_rate(
+        [0, 1, 2, 1], [0, 0, 2, 2], [0, 0, 2, 2], ["a", "a", "b", "b"], n_resamples=50, interval_method="exact"
+    )
+    tested = ie_test([1] * 40, [1] * 30 + [0] * 10, [1] * 40)
+    several = ie_test([1, 0] * 40, [1, 1] * 40, [1] * 80, runs=[0] * 40 + [1] * 40)
+    more = {
+        "measures": {"fooling_rate": to_strict_json(fooled.to_dict())},
+        "ie synonyms": to_strict_json(tested.to_dict()),
+        "ie runs": to_strict_json(several.to_dict()),
+    }
+    page, _ = report(tmp_path, write_run(tmp_path / "run", more=more), draw=True)
+    assert f"{100 * fooled.relaxed:.1f}" in re.search(r'<section id="fooling">.*?</section>', page, re.S)[0]
+    section = re.search(r'<section id="ie">.*?</section>', page, re.S)[0]
+    assert "invariance is rejected" in section
+    assert "plot-ie-1" in section
+
+
+def test_pair_measures_have_their_tables(tmp_path):
+    table = pa.Table.from_pylist(rows({"a": "11", "b": "10", "c": "00"}))
+    roles = pa.array(["original" if role == "original" else "negation" for role in table["role"].to_pylist()])
+    file = tmp_path / "negated.parquet"
+    pq.write_table(table.set_column(table.column_names.index("role"), "role", roles), file)
+    page, _ = report(tmp_path, file)
+    assert "Inconsistency, in per cent" in page
+    assert "66.7 % of pairs get the same answer after a negation" in text_of(page)
+    assert [(bucket["id"], bucket["v"]) for bucket in data_of(page)["buckets"]] == [("a", [1]), ("c", [1]), ("b", [0])]
+    assert "Which answers turn into which" in page
+
+
+def test_unparsed_answers_are_shown_as_such(tmp_path):
+    made = rows()
+    made[1]["prediction"] = None
+    pq.write_table(pa.Table.from_pylist(made), tmp_path / "file.parquet")
+    page, _ = report(tmp_path, tmp_path / "file.parquet")
+    calm = next(bucket for bucket in data_of(page)["buckets"] if bucket["id"] == "calm")
+    assert [row[4][0][0] for row in calm["r"]] == [1, -1, 1, 1]
+    assert "unparsed" in text_of(page)
+
+
+def test_the_run_folder_keeps_each_text_once():
+    table = pa.Table.from_pylist(rows()).drop_columns(["prediction", "probabilities", "input_id"])
+    twice = pa.concat_tables([table, table.set_column(0, "example_id", pa.array([f"x{i}" for i in range(len(table))]))])
+    bucket_set = bucket_set_from_table(twice, name="toy")
+    texts = texts_table(bucket_set)
+    assert texts.column_names == ["input_id", "premise", "hypothesis", "update"]
+    assert texts.num_rows == table.num_rows
+    by_id = dict(zip(texts["input_id"].to_pylist(), texts["update"].to_pylist(), strict=True))
+    joined = [by_id[input_id] for input_id in bucket_set.table["input_id"].to_pylist()]
+    assert joined == bucket_set.table["update"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda f: [f / "none.parquet"], "name a file that exists"),
+        (lambda f: [write_file(f / "one.parquet")] * 2, "different for every model"),
+    ],
+)
+def test_what_cannot_be_reported_is_said(make, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        report(tmp_path, *make(tmp_path))
+
+
+def test_bad_options_are_said(run, tmp_path):
+    with pytest.raises(InputError, match=r"`name` must be given once for each of the 1 models \(models/toy\)"):
+        report(tmp_path, run, names=["a", "b"])
+    ids = tmp_path / "texts.csv"
+    ids.write_text("id,text\n1,a\n")
+    with pytest.raises(InputError, match="`texts` must have a column example_id"):
+        report(tmp_path, run, texts=[str(ids)])
+    with pytest.raises(InputError, match="`output` must be a file that can be written"):
+        write_report(load_entries([run], FileOptions()), ids / "page.html", ReportOptions())
+    broken = write_run(tmp_path / "broken")
+    (broken / "results.json").write_text("{")
+    with pytest.raises(InputError, match=r"hold a readable results\.json"):
+        report(tmp_path, broken)
+
+
+def test_the_command_writes_the_page_and_the_plots(run, tmp_path):
+    page, folder = tmp_path / "out" / "page.html", tmp_path / "plots"
+    done = subprocess.run(
+        [sys.executable, "-m", "paraconsist", "report", str(run), "--output", str(page), "--plots", str(folder)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "all buckets in the flip browser" in done.stdout
+    assert page.stat().st_size > 20_000
+    names = {path.name for path in folder.iterdir()}
+    assert {"accuracy-consistency.png", "accuracy-consistency.svg", "buckets-0.svg", "strata-0.png"} <= names
+
+
+def test_a_wrong_path_is_one_line(tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["report", str(tmp_path / "none")])
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.real_data
+def test_the_published_predictions_give_the_published_numbers(data_folder, tmp_path):
+    folder = data_folder / "paranlu"
+    files = [folder / "predictions" / f"snli__{model}__human.parquet" for model in ("roberta-large", "bow")]
+    columns = ColumnNames(label="gold", prediction="pred", original="is_original", confidence="conf_gold")
+    page, _ = report(tmp_path, *files, names=["large", "bow"], score=ScoreOptions(columns=columns, n_resamples=200))
+    # Table 4 of the paper
+    for number in ("53.8", "74.8", "53.7", "82.2"):
+        assert number in text_of(page)
+    assert len(data_of(page)["buckets"]) == 250
+    assert read_predictions(files[0]).table.num_rows == sum(len(bucket["r"]) for bucket in data_of(page)["buckets"])
+
+
+def test_unparsed_answers_under_another_policy_than_the_run_s(tmp_path):
+    table = pa.table(
+        {
+            "bucket_id": ["a", "a", "b", "b"],
+            "role": ["original", "paraphrase"] * 2,
+            "label": [0, 0, 1, 1],
+            "prediction": pa.array([None, None, 1, 1], pa.int64()),
+        }
+    )
+    path = tmp_path / "mine.parquet"
+    pq.write_table(table, path)
+    said = {}
+    for policy in ("wrong", "own_class"):
+        page = tmp_path / f"{policy}.html"
+        with pytest.raises(SystemExit) as stop:
+            options = ["--measure", "semantic_inconsistency", "--unparsed", policy, "--output", str(page)]
+            main(["report", str(path), *options])
+        assert stop.value.code == 0
+        said[policy] = page.read_text()
+    assert "unparsed:wrong|" in said["wrong"]
+    assert "unparsed:own_class|" in said["own_class"]

@@ -1,0 +1,275 @@
+"""The report in a real browser: nothing loaded, nothing said on the console, filters, sorting, pages, keys, themes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers.report import ANSWERS, HOSTILE, write_run
+
+from paraconsist.data.rows import ColumnNames
+from paraconsist.reporting.page import ReportOptions, load_entries, write_report
+from paraconsist.reporting.page.entries import FileOptions
+from paraconsist.scoring.score import ScoreOptions
+
+playwright = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the path (Debian: apt-get install chromium)")
+
+MANY = ANSWERS | {f"more{i}": "11" for i in range(30)}
+QUICK = ScoreOptions(n_resamples=200)
+
+
+def write_page(folder: Path, *runs: Path) -> str:
+    page = folder / "page.html"
+    write_report(load_entries(list(runs), FileOptions(score=QUICK)), page, ReportOptions(score=QUICK))
+    return page.as_uri()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with playwright.sync_playwright() as driver:
+        arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("two")
+    other = {bucket: said[::-1] for bucket, said in MANY.items()}
+    first = write_run(folder / "first", answers=MANY, model="models/first")
+    return write_page(folder, first, write_run(folder / "second", answers=other, model="models/second"))
+
+
+@pytest.fixture
+def opened(chromium, address):
+    """A page in a fresh context; at the end nothing may have been loaded or said."""
+    context = chromium.new_context(viewport={"width": 1100, "height": 800})
+    yield visit(context, address)
+    assert context.problems == []
+    context.close()
+
+
+def visit(context, address):
+    context.problems = []
+    page = context.new_page()
+    page.on("console", lambda message: context.problems.append(message.text))
+    page.on("pageerror", lambda error: context.problems.append(str(error)))
+    page.on("request", lambda request: None if request.url == address else context.problems.append(request.url))
+    page.goto(address)
+    return page
+
+
+def ids(page) -> list[str]:
+    return page.locator("#list .bucket h3").all_text_contents()
+
+
+def choose(page, label: str, value: str) -> None:
+    page.get_by_label(label, exact=True).select_option(value)
+
+
+def test_worst_first_then_sorted_and_filtered(opened):
+    assert ids(opened)[0] == "half"
+    assert len(ids(opened)) == 20
+    choose(opened, "sort by", "id")
+    assert ids(opened)[:5] == ["calm", "gained", "half", "lost", "more0"]
+    choose(opened, "sort by", "accuracy")
+    assert ids(opened)[0] == "wrong"
+    choose(opened, "show", "lost")
+    choose(opened, "by", "0")
+    assert sorted(ids(opened)) == ["half", "lost"]
+    choose(opened, "kind", "even")
+    assert ids(opened) == ["lost"]
+    choose(opened, "show", "gained")
+    assert ids(opened) == []
+    assert "No bucket fits" in opened.locator("#found").text_content()
+
+
+def test_search_finds_texts_and_ids(opened):
+    opened.keyboard.press("/")
+    opened.keyboard.type("house 1.  HALF")
+    playwright.expect(opened.locator("#list .bucket")).to_have_count(1)
+    assert ids(opened) == ["half"]
+    assert "Buckets 1 to 1 of 1, out of 35" in opened.locator("#found").text_content()
+    opened.keyboard.press("Escape")
+    assert opened.evaluate("document.activeElement.className") == "bucket"
+
+
+def test_pages_and_keys(opened):
+    focused = "document.activeElement.querySelector('h3')?.textContent"
+    opened.keyboard.press("j")
+    assert opened.evaluate(focused) == "half"
+    opened.keyboard.press("j")
+    opened.keyboard.press("ArrowDown")
+    opened.keyboard.press("k")
+    assert opened.evaluate(focused) == ids(opened)[1]
+    assert opened.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    opened.keyboard.press("n")
+    assert "Buckets 21 to 35 of 35" in opened.locator("#found").text_content()
+    assert opened.evaluate(focused) == ids(opened)[0]
+    opened.keyboard.press("k")  # back over the edge of the page
+    assert "Buckets 1 to 20 of 35" in opened.locator("#found").text_content()
+    opened.get_by_role("button", name="Last").click()
+    assert "page 2 of 2" in opened.locator("#pages").text_content()
+    assert opened.get_by_role("button", name="Next").is_disabled()
+
+
+def test_a_bucket_shows_answers_and_differences(opened):
+    half = opened.locator("#list .bucket").first
+    assert half.locator(".shared dd").all_text_contents() == ["It is late in house 1. ", "Nobody is awake. "]
+    assert half.locator("thead th").all_text_contents() == ["row", "update", "first", "second"]
+    answers = half.locator("tbody tr").nth(3).locator(".answer")
+    assert "weakener (wrong)" in answers.nth(0).text_content()
+    assert "⇄ changed" in answers.nth(0).text_content()
+    assert "strengthener (right)" in answers.nth(1).text_content()
+    assert half.locator("tbody tr").nth(3).locator("ins").all_text_contents() == ["naps"]
+    assert half.locator("tbody tr").nth(3).locator("del").first.is_hidden()
+    opened.keyboard.press("d")
+    assert half.locator("tbody tr").nth(3).locator("del").first.is_visible()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("a b c", "a x c", [["same", "a "], ["removed", "b "], ["added", "x"], ["same", " c"]]),
+        ("a b", "a b", [["same", "a b"]]),
+        ("", "new words", [["added", "new words"]]),
+        ("old words", "", [["removed", "old words"]]),
+        (
+            "it's 5 o'clock",
+            "it's 6 o'clock",
+            [["same", "it's "], ["removed", "5 "], ["added", "6"], ["same", " o'clock"]],
+        ),
+    ],
+)
+def test_word_differences(opened, before, after, expected):
+    assert opened.evaluate("([a, b]) => words.difference(a, b)", [before, after]) == expected
+
+
+def test_word_differences_give_back_both_texts(opened):
+    texts = [
+        "the dog  sleeps, now.",
+        "now the dog\nsleeps",
+        "",
+        "x",
+        "a cat sleeps, not the dog.",
+        "dog dog dog the the",
+    ]
+    for before in texts:
+        for after in texts:
+            parts = opened.evaluate("([a, b]) => words.difference(a, b)", [before, after])
+            assert "".join(part for kind, part in parts if kind != "removed") == after
+            kept = " ".join(part for kind, part in parts if kind != "added").split()
+            assert "".join(kept) == "".join(before.split())
+
+
+def test_the_theme_follows_the_system_and_the_button(chromium, address):
+    paper = "getComputedStyle(document.body).backgroundColor"
+    line = "getComputedStyle(document.querySelector('svg.plot .fill-ink')).fill"
+    seen = {}
+    for scheme in ("light", "dark"):
+        context = chromium.new_context(color_scheme=scheme)
+        page = visit(context, address)
+        seen[scheme] = page.evaluate(paper), page.evaluate(line)
+        page.click("#theme")
+        assert page.evaluate(paper) == "rgb(255, 255, 255)"
+        page.click("#theme")
+        assert page.evaluate(paper) != "rgb(255, 255, 255)"
+        assert context.problems == []
+        context.close()
+    assert seen["light"][0] == "rgb(255, 255, 255)"
+    assert seen["light"][0] != seen["dark"][0]
+    assert seen["light"][1] != seen["dark"][1]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_needs_no_scrolling_sideways_and_text_has_contrast(chromium, address, scheme):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    page = visit(context, address)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    wide = page.evaluate(
+        "[...document.querySelectorAll('#list *')].filter((e) => e.getBoundingClientRect().right > 391).length"
+    )
+    assert wide == 0
+    for selector in (".note", ".bucket .role", "ins", ".answer.wrong .label", ".answer.right .label", "caption"):
+        assert contrast(page, selector) >= 4.5, selector
+    assert context.problems == []
+    context.close()
+
+
+_COLOURS = """(selector) => {
+  const element = document.querySelector(selector);
+  let under = element;
+  while (under && getComputedStyle(under).backgroundColor === "rgba(0, 0, 0, 0)") under = under.parentElement;
+  const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  return [numbers(getComputedStyle(element).color), numbers(getComputedStyle(under).backgroundColor)];
+}"""
+
+
+def contrast(page, selector: str) -> float:
+    """Return WCAG's contrast ratio of the first element's letters against the nearest painted background."""
+    colours = page.evaluate(_COLOURS, selector)
+    light, dark = sorted((luminance(colour) for colour in colours), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: list[float]) -> float:
+    parts = [c / 255 for c in colour[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_hostile_strings_show_as_text(chromium, tmp_path):
+    address = write_page(tmp_path, write_run(tmp_path / "run", hostile=HOSTILE))
+    context = chromium.new_context(viewport={"width": 390, "height": 844})
+    page = visit(context, address)
+    assert page.title().startswith("How consistent is")
+    assert page.title() != "broken"
+    assert page.locator("img").count() == 0
+    first = page.locator("#list .bucket").first
+    assert HOSTILE in first.locator(".shared dd").first.text_content()
+    assert HOSTILE in first.locator(".text").first.text_content()
+    assert HOSTILE in first.locator("h3").text_content()
+    assert HOSTILE in first.locator(".label").first.text_content()
+    shown = HOSTILE.replace("\u2028", " ")
+    assert shown in page.locator("#summary").text_content().replace("\u2028", " ")
+    assert page.get_by_label(f"kind{''}").locator("option").nth(1).text_content().endswith(HOSTILE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert context.problems == []
+    context.close()
+
+
+def test_without_scripts_the_numbers_are_there(chromium, address):
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(address)
+    assert page.locator("#filters").is_hidden()
+    assert page.locator("#summary table").count() >= 1
+    assert page.locator("svg.plot").count() >= 3
+    assert page.get_by_text("The flip browser needs JavaScript").is_visible()
+    context.close()
+
+
+@pytest.mark.real_data
+def test_two_models_real_predictions_open_without_a_word(chromium, data_folder, tmp_path):
+    columns = ColumnNames(label="gold", prediction="pred", original="is_original", confidence="conf_gold")
+    score = ScoreOptions(columns=columns, n_resamples=200)
+    files = [data_folder / f"paranlu/predictions/snli__{model}__human.parquet" for model in ("roberta-large", "bow")]
+    write_report(
+        load_entries(files, FileOptions(score=score), ["large", "bow"]),
+        tmp_path / "page.html",
+        ReportOptions(score=score),
+    )
+    context = chromium.new_context()
+    page = visit(context, (tmp_path / "page.html").as_uri())
+    assert "Buckets 1 to 20 of 250" in page.locator("#found").text_content()
+    choose(page, "gold label", "1")
+    assert "of 120, out of 250" in page.locator("#found").text_content()
+    assert context.problems == []
+    context.close()

@@ -1,0 +1,216 @@
+"""The browser pages without a browser: every module's own page, limits, pictures and escaping."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers.space import as_chosen, columns_of, measured, to_csv
+
+from paraconsist.errors import InputError
+from paraconsist.registry import metric_names
+from paraconsist.reporting.plots import answers as figures
+from paraconsist.reporting.plots.canvas import GOOD
+from paraconsist.reporting.space import upload as reading
+from paraconsist.reporting.space.catalogue import MODULES, module
+from paraconsist.reporting.space.page import preview, results_page
+from paraconsist.reporting.space.upload import read_text, read_upload
+
+ROOT = Path(__file__).resolve().parents[2]
+HOSTILE = '<img src=x onerror="x()">&${1}$x^{$'
+
+
+# ---------------------------------------------------------------------------- every module has its page
+
+
+def test_every_metric_has_a_page_and_every_page_a_metric():
+    assert set(MODULES) == set(metric_names())
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_an_app_starts_its_own_page(name):
+    tree = ast.parse((ROOT / "metrics" / name / "app.py").read_text(encoding="utf-8"))
+    (guarded,) = [node for node in tree.body if isinstance(node, ast.If)]
+    assert ast.unparse(guarded) == f"if __name__ == '__main__':\n    launch('{name}')"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_requirements_let_a_space_start_and_say_what_the_script_says(name):
+    folder = ROOT / "metrics" / name
+    lines = (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    (required,) = [line for line in lines if line and not line.startswith("#")]
+    named, extra = re.fullmatch(r"(.*)\[(\w+)\]", required).groups()
+    said = re.findall(r"# From: (.*)", (folder / f"{name}.py").read_text(encoding="utf-8"))
+    assert set(said) == {named}
+    (listed,) = re.findall(
+        rf"^{extra} = \[(.*)\]$", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert {"gradio", "matplotlib"} <= set(re.findall(r'"(\w+)', listed))
+
+
+def test_every_page_builds():
+    pytest.importorskip("gradio")
+    code = """
+import json
+from paraconsist.space.app import build, looks
+from paraconsist.space.catalogue import MODULES
+pages = {name: build(page).get_config_file() for name, page in MODULES.items()}
+print(json.dumps({"css": looks()["css"], "pages": pages}, default=str))
+"""
+    # in a process of its own: gradio leaves event loops open
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    built = json.loads(done.stdout)
+    assert not re.search(r"https?://|@import|url\(", built["css"])
+    for name, config in built["pages"].items():
+        ids = {component["props"].get("elem_id") for component in config["components"]}
+        fields = {f"column-{one.key}" for layout in MODULES[name].layouts for one in layout.fields}
+        assert {"upload", "paste", "example", "score", "results", *fields} <= ids
+        assert not [one for one in config["dependencies"] if one["api_visibility"] != "private"]
+    assert built["pages"].keys() == MODULES.keys()
+
+
+def test_an_unknown_module_is_refused():
+    with pytest.raises(InputError, match=r"launch: `name` must be one of paraphrastic_consistency, .*; got 'bleu'"):
+        module("bleu")
+
+
+# ---------------------------------------------------------------------------- limits and broken files
+
+
+def test_an_upload_is_read_and_deleted(tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text("bucket,label\na,1\n", encoding="utf-8")
+    assert read_upload(file).table.num_rows == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.parquet", b"PAR1 nothing", "read: `file` must be a readable, whole file; got a.parquet"),
+        ("a.csv", b"a,b\n1\n1,2,3\n", "read: `file` must be a readable, whole file; got a.csv"),
+        ("a.jsonl", b'{"a": 1\n', "read: `file` must be a readable, whole file; got a.jsonl"),
+        ("a.csv", b"a,b\n", "read: `file` must have at least one row; got a.csv"),
+        ("a.csv", b"a,a\n1,2\n", "read: `file` must name each of its columns once"),
+        ("a.xlsx", b"PK", "read: `file` must end in one of .parquet, .csv, .tsv, .jsonl, .json; got a.xlsx"),
+    ],
+)
+def test_a_broken_file_is_refused_by_its_name_and_deleted(tmp_path, name, content, message):
+    file = tmp_path / name
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=re.escape(message)) as raised:
+        read_upload(file)
+    assert not re.search(r"/tmp|/dev/shm|paraconsist-|upload\.", str(raised.value))
+    assert not file.exists()
+
+
+def test_large_files_are_refused(tmp_path, monkeypatch):
+    file = tmp_path / "mine.csv"
+
+    def refused(message: str, content: str) -> None:
+        file.write_text(content, encoding="utf-8")
+        with pytest.raises(InputError, match=message):
+            read_upload(file)
+
+    monkeypatch.setattr(reading, "MAX_BYTES", 2000)
+    monkeypatch.setattr(reading, "MAX_ROWS", 50)
+    monkeypatch.setattr(reading, "MAX_COLUMNS", 5)
+    monkeypatch.setattr(reading, "MAX_UNPACKED", 20_000)
+    refused("must have at most 2,000 bytes; got 4002", "a\n" + "1" * 4000)
+    refused("must have at most 50 rows; got 51", "a\n" + "1\n" * 51)
+    refused("must have at most 5 columns; got 6", "a,b,c,d,e,f\n1,2,3,4,5,6\n")
+    with pytest.raises(InputError, match="must have at most 2,000 bytes"):
+        read_text("a\n" + "1" * 4000)
+    packed = tmp_path / "mine.parquet"
+    pq.write_table(pa.table({"a": [0] * 60}), packed)
+    with pytest.raises(InputError, match="must have at most 50 rows; got 60"):
+        read_upload(packed)
+    pq.write_table(pa.table({"a": ["x" * 40_000]}), packed, compression="zstd")
+    with pytest.raises(InputError, match="must hold at most 20,000 bytes unpacked"):
+        read_upload(packed)
+
+
+def test_pasted_rows_of_every_kind():
+    for text in ("a,b\n1,x\n", "a\tb\n1\tx", '{"a": 1, "b": "x"}\n', '\ufeff[{"a": 1, "b": "x"}]'):
+        assert read_text(text).table.to_pylist() == [{"a": 1, "b": "x"}]
+    with pytest.raises(InputError, match="paste: `text` must not be empty"):
+        read_text(" \n")
+    with pytest.raises(InputError, match="must be a readable, whole file; got the pasted text"):
+        read_text('{"a": 1')
+
+
+# ---------------------------------------------------------------------------- what is shown
+
+
+def hostile_example() -> str:
+    labels = [HOSTILE, f"{HOSTILE}2"]
+    rows = [(f"{HOSTILE}{i // 3}", labels[i % 2], labels[0], f"words {HOSTILE} {i}") for i in range(12)]
+    return to_csv(dict(zip(["bucket", "prediction", "label", f"text{HOSTILE}"], zip(*rows, strict=True), strict=True)))
+
+
+def test_what_comes_from_a_file_is_escaped():
+    chosen = as_chosen("paraphrastic_consistency", hostile_example())
+    page = results_page(module("paraphrastic_consistency"), module("paraphrastic_consistency").measure(chosen), 0.95)
+    page += preview(chosen.predictions, HOSTILE)
+    assert "<img" not in page
+    assert "&lt;img src=x onerror=&quot;x()&quot;&gt;&amp;${1}$x^{$" in page
+
+
+def test_labels_in_a_picture_are_escaped_and_no_formulas():
+    c = columns_of(hostile_example())
+    text = to_csv({"original_prediction": c["label"], "prediction": c["prediction"]})
+    figure = measured("semantic_inconsistency", text).figure
+    ElementTree.fromstring(figure)
+    assert "<img" not in figure
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_picture_is_whole_takes_the_pages_colours_and_says_what_it_shows(name):
+    figure = measured(name).figure
+    root = ElementTree.fromstring(figure)
+    assert root.attrib["role"] == "img"
+    assert len(root.attrib["aria-label"]) > 20
+    assert "var(--body-text-color" in figure
+    assert not re.search(r"#0[1-6]0[1-6]0[1-6]|<style|DejaVu|https?://(?!www\.w3\.org/)", figure)
+
+
+def test_bars_say_how_many():
+    figure = figures.bars([("rule", [("kept", 7, GOOD)])])
+    assert 'aria-label="Bars: rule: 7 kept"' in figure
+
+
+def test_the_null_distribution_agrees_with_the_exact_p():
+    n, n10, n01 = 400, 40, 25
+    from paraconsist.measures.ie_test import ie_test_from_counts
+
+    found = ie_test_from_counts(n, n10, n01, n_correct=300)
+    assert f"p = {found.p_value:.3g}" in figures.null_distribution(n, n10, n01, found.statistic, found.p_value)
+    assert figures.null_distribution(50, 0, 0, float("nan"), 1.0) == ""
+
+
+def test_undefined_values_say_so():
+    one = to_csv({"bucket": [*"ab"], "prediction": [1, 0], "label": [1, 1]})
+    found = measured("paraphrastic_consistency", one)
+    page = results_page(MODULES["paraphrastic_consistency"], found, 0.95)
+    assert 'data-value="nan">undefined</span>' in page
+    assert "Before you read this" in page
+    assert ">None.<" in page  # no bucket is answered both ways
+
+
+def test_the_headline_is_exact_and_readable():
+    found = measured("paraphrastic_consistency")
+    page = results_page(MODULES["paraphrastic_consistency"], found, 0.95)
+    value = found.keys["paraphrastic_consistency"]
+    assert f'data-value="{value!r}">{value * 100:.1f}&thinsp;%</span>' in page
+    low, high = found.keys["confidence_interval"]["paraphrastic_consistency"]
+    assert f"95&thinsp;% interval {low * 100:.1f} to {high * 100:.1f}&thinsp;%" in page
+    assert found.keys["signature"] in page
+    assert "paraconsist score FILE --measure paraphrastic_consistency" in page

@@ -1,0 +1,195 @@
+"""Every page in headless Chromium: the number of the command line, messages for broken files, no other host."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from helpers.space import as_chosen, by_command, by_function
+
+from paraconsist.reporting.space.catalogue import MODULES
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytest.importorskip("gradio", reason="gradio is not installed: pip install paraconsist[space]")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: the pages are not driven")
+
+TOAST, VALUE = "[data-testid=toast-body]", ".pc-value"
+WAIT = 60_000
+
+
+class Servers:
+    """A process that runs the pages' app.py, each when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.uploads = folder / "uploads"
+        self.uploads.mkdir()
+        self.ports: dict[str, int] = {}
+        self.log = folder / "log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, str(Path(__file__).resolve().parents[1] / "helpers" / "space_servers.py")],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env={**os.environ, "GRADIO_TEMP_DIR": str(self.uploads)},
+                cwd=folder,
+            )
+
+    def port(self, name: str) -> int:
+        if name not in self.ports:
+            assert self.process.stdin is not None
+            assert self.process.stdout is not None
+            self.process.stdin.write(f"{name}\n")
+            self.process.stdin.flush()
+            self.ports[name] = int(self.process.stdout.readline() or 0)
+        assert self.ports[name], self.log.read_text()
+        return self.ports[name]
+
+    def end(self) -> None:
+        for stream in (self.process.stdin, self.process.stdout):
+            assert stream is not None
+            stream.close()
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    started = Servers(tmp_path_factory.mktemp("space"))
+    yield started
+    started.end()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as library:
+        arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+        started = library.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield started
+        started.close()
+
+
+class Visit:
+    """A page, and what went wrong on it."""
+
+    def __init__(self, browser: Any, port: int, **looks: Any) -> None:
+        self.errors: list[str] = []
+        self.foreign: list[str] = []
+        self.context = browser.new_context(**looks)
+        self.page = self.context.new_page()
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda request: self._seen(request.url))
+        self.page.goto(f"http://127.0.0.1:{port}/", wait_until="domcontentloaded")
+        self.page.wait_for_selector("#upload input[type=file]", state="attached", timeout=WAIT)
+
+    def _seen(self, url: str) -> None:
+        if urlsplit(url).scheme not in ("data", "blob") and urlsplit(url).hostname != "127.0.0.1":
+            self.foreign.append(url)
+
+    def upload(self, file: Path) -> None:
+        self.page.set_input_files("#upload input[type=file]", str(file))
+
+    def score(self) -> list[str]:
+        """Press the button and return the numbers in large type, in full precision."""
+        self.page.wait_for_selector(".pc-preview", timeout=WAIT)
+        self.page.click("#score")
+        return self.values()
+
+    def values(self) -> list[str]:
+        self.page.wait_for_selector(VALUE, timeout=WAIT)
+        return [found.get_attribute("data-value") for found in self.page.query_selector_all(VALUE)]
+
+    def message(self) -> str:
+        self.page.wait_for_selector(TOAST, timeout=WAIT)
+        return self.page.inner_text(TOAST)
+
+
+def true_values(name: str, tmp_path: Path) -> list[str]:
+    """Return the numbers in large type from the command line, or the function where there is no command."""
+    chosen = as_chosen(name)
+    command = MODULES[name].measure(chosen).command
+    if command:
+        file = tmp_path / f"{name}-command.csv"
+        file.write_text(MODULES[name].example(), encoding="utf-8")
+        keys = by_command(list(command), file, apart=True)
+    else:
+        keys = by_function(name)
+    values = []
+    for headline in MODULES[name].headlines:
+        value: Any = keys
+        for key in headline.path:
+            value = value[key]
+        values.append(repr(value))
+    return values
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_page_gives_the_number_of_the_command_line(name, servers, browser, tmp_path):
+    good = tmp_path / "predictions.csv"
+    good.write_text(MODULES[name].example(), encoding="utf-8")
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"PAR1 and then nothing of the kind")
+    visit = Visit(browser, servers.port(name))
+    visit.upload(good)
+    assert visit.score() == true_values(name, tmp_path)
+    assert visit.page.query_selector("#results svg") is not None
+    has_flips = MODULES[name].measure(as_chosen(name)).flips is not None
+    assert (visit.page.query_selector("#results .pc-flips") is not None) == has_flips
+
+    visit.page.click('#upload button[aria-label="Clear"]')
+    visit.page.wait_for_selector("#upload input[type=file]", state="attached", timeout=WAIT)
+    visit.upload(broken)
+    message = visit.message()
+    assert "must be a readable, whole file" in message
+    assert "broken.parquet" in message
+    assert str(servers.uploads) not in message
+    assert "Traceback" not in message
+    assert visit.page.query_selector(VALUE) is None  # the earlier result is gone
+    assert not visit.errors
+    assert not visit.foreign
+    assert not [file for file in servers.uploads.rglob("*") if file.is_file() and file.stat().st_size]
+    visit.context.close()
+
+
+def test_the_example_is_scored_with_one_click_on_a_narrow_dark_screen(servers, browser, tmp_path):
+    visit = Visit(
+        browser, servers.port("ie_test"), viewport={"width": 390, "height": 844}, color_scheme="dark", has_touch=True
+    )
+    visit.page.click("#example")
+    assert visit.values() == true_values("ie_test", tmp_path)
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert visit.page.evaluate("document.body.classList.contains('dark')")
+    assert not visit.errors
+    visit.context.close()
+
+
+def test_pasted_rows_other_columns_and_hostile_text(servers, browser):
+    hostile = '<img src=x onerror="window.owned=1">${window.owned=2}'
+    rows = [f'b{i // 2},{"yes" if i % 3 else "no"},yes,"{hostile.replace(chr(34), chr(34) * 2)}"' for i in range(24)]
+    visit = Visit(browser, servers.port("paraphrastic_consistency"))
+    page = visit.page
+    page.click("#paste-panel button")
+    page.fill("#paste textarea", "\n".join(["which,said,label,words", *rows]))
+    page.click("#use-paste")
+    page.wait_for_selector(".pc-preview", timeout=WAIT)
+    page.click("#score")
+    assert "`Bucket` must be chosen" in visit.message()
+    for key, column in (("bucket", "which"), ("prediction", "said")):
+        page.click(f"#column-{key} input")
+        page.click(f'[role=listbox] [role=option]:has-text("{column}")')
+    page.click("#score")
+    assert len(visit.values()) == 2
+    assert page.evaluate("window.owned") is None
+    assert hostile in page.inner_text("#results .pc-flips")
+    assert not visit.errors
+    visit.context.close()

@@ -1,0 +1,238 @@
+"""The numbers of the browser pages: those of the command line and of the functions; columns that are guessed; flips."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers.space import by_command, by_function, columns_of, measured, to_csv
+
+from paraconsist.errors import InputError
+from paraconsist.files import to_strict_json
+from paraconsist.reporting.space.catalogue import MODULES
+from paraconsist.reporting.space.page import results_page
+from paraconsist.reporting.space.upload import guess_columns, guess_layout, read_upload
+
+
+def long_columns(name: str) -> dict[str, list[str]]:
+    """Write a module's example, which has all texts of a bucket in one row, out in the long format by hand."""
+    c = columns_of(MODULES[name].example())
+    sides = {
+        "symmetric_inconsistency": {
+            "original": ("original_prediction", "label"),
+            "swap": ("prediction_swapped", "label"),
+        },
+        "additive_inconsistency": {
+            "part_1": ("part_1_prediction", "label"),
+            "part_2": ("part_2_prediction", "label"),
+            "merged": ("merged_prediction", "label"),
+        },
+        "semantic_inconsistency": {"original": ("original_prediction", "label"), "paraphrase": ("prediction", "label")},
+        "negational_inconsistency": {
+            "original": ("original_prediction", "original_prediction"),
+            "negation": ("prediction_negated", "original_prediction"),
+        },
+    }[name]
+    n = len(next(iter(c.values())))
+    rows = [(i, role, c[p][i], c[label][i]) for i in range(n) for role, (p, label) in sides.items()]
+    bucket, role, prediction, label = (list(column) for column in zip(*rows, strict=True))
+    return {"my_bucket": bucket, "kind": role, "said": prediction, "truth": label}
+
+
+# ---------------------------------------------------------------------------- the numbers
+
+
+@pytest.mark.parametrize("name", ["paraphrastic_consistency", "semantic_inconsistency", "prediction_change"])
+def test_an_example_has_the_command_lines_numbers(name, tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text(MODULES[name].example(), encoding="utf-8")
+    found = measured(name, seed=3, n_resamples=500, confidence_level=0.9)
+    assert to_strict_json(found.keys) == by_command(list(found.command), file)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["symmetric_inconsistency", "negational_inconsistency", "additive_inconsistency", "semantic_inconsistency"],
+)
+def test_a_long_file_has_the_command_lines_numbers(name, tmp_path):
+    text = to_csv(long_columns(name))
+    file = tmp_path / "it's mine.csv"
+    file.write_text(text, encoding="utf-8")
+    columns = {"bucket": "my_bucket", "role": "kind", "prediction": "said", "label": "truth"}
+    found = measured(name, text, "texts", columns=columns)
+    assert to_strict_json(found.keys) == by_command(list(found.command), file)
+
+
+def test_a_long_transitive_file_has_the_command_lines_numbers(tmp_path):
+    rng = np.random.default_rng(5)
+    n, roles = 30, ["antecedent_1", "antecedent_2", "consequent"]
+    table = pa.table(
+        {
+            "bucket_id": np.repeat(np.arange(n), 3),
+            "role": roles * n,
+            "label": [0, 1, -1] * n,
+            "allowed_labels": [[0], [1], [1, 2]] * n,
+            "prediction": np.where(rng.random(3 * n) < 0.7, [0, 1, 2] * n, rng.integers(0, 3, 3 * n)),
+        }
+    )
+    file = tmp_path / "chains.parquet"
+    pq.write_table(table, file)
+    copy = tmp_path / "copy.parquet"
+    pq.write_table(table, copy)
+    predictions = read_upload(copy)
+    page = MODULES["transitive_inconsistency"]
+    layout = guess_layout(page.layouts, table.column_names)
+    assert layout.key == "texts"
+    from paraconsist.reporting.space.forms import Chosen
+
+    found = page.measure(Chosen(predictions, layout, guess_columns(layout.fields, table.column_names)))
+    assert to_strict_json(found.keys) == by_command(list(found.command), file)
+    assert 0 < found.keys["n_satisfied"] < n
+    assert found.flips.n == round(found.keys["inconsistency"] * found.keys["n_satisfied"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("fooling_rate", "distribution_shift", "ie_test", "consistency_difference", "paraphrase_diversity"),
+        *("symmetric_inconsistency", "negational_inconsistency", "transitive_inconsistency", "additive_inconsistency"),
+    ],
+)
+def test_an_example_has_the_functions_numbers(name):
+    mine, theirs = measured(name).keys, by_function(name)
+    for key in theirs.keys() - {"signature", "by_rule"}:
+        np.testing.assert_equal(mine[key], theirs[key], err_msg=key)
+    if "by_rule" in theirs:  # shown by the labels' names
+        assert [*mine["by_rule"]] == [*theirs["by_rule"]]
+
+
+def test_the_two_layouts_of_a_file_agree():
+    c = columns_of(MODULES["ie_test"].example())
+    n = len(c["label"])
+    long = {
+        "bucket": [*range(n), *range(n)],
+        "is_original": ["true"] * n + ["false"] * n,
+        "answer": c["prediction"] + c["transformed_prediction"],
+        "gold": c["label"] * 2,
+    }
+    found = measured("ie_test", to_csv(long))
+    assert found.keys == measured("ie_test").keys
+    assert found.flips.n == found.keys["n10"] + found.keys["n01"]  # none turns from one wrong answer to another
+
+
+def test_the_layouts_of_the_fooling_rate_agree_where_every_original_has_variants():
+    c = columns_of(MODULES["fooling_rate"].example())
+    before = {b: p for b, r, p in zip(c["bucket_id"], c["role"], c["prediction"], strict=True) if r == "original"}
+    at = [i for i, role in enumerate(c["role"]) if role == "paraphrase"]
+    wide = {name: [c[name][i] for i in at] for name in ("bucket_id", "label", "prediction")}
+    wide["original_prediction"] = [before[bucket] for bucket in wide["bucket_id"]]
+    mine, theirs = measured("fooling_rate", to_csv(wide), "variants").keys, measured("fooling_rate").keys
+    for key in ("relaxed", "strict", "n_items", "by_label", "confidence_interval"):
+        assert mine[key] == theirs[key]
+
+
+def test_probabilities_as_lists_or_as_columns():
+    c = columns_of(MODULES["distribution_shift"].example())
+    lists = {
+        name: [f"[{', '.join(values)}]" for values in zip(*(c[f"{prefix}{k}"] for k in range(3)), strict=True)]
+        for name, prefix in (("original_probabilities", "original_p"), ("probabilities", "p"))
+    }
+    assert measured("distribution_shift", to_csv(lists)).keys == measured("distribution_shift").keys
+    with pytest.raises(InputError, match="`probabilities` must be one column of lists, or one column for each class"):
+        measured("distribution_shift", to_csv(c), columns={"probabilities": ["p0"]})
+    with pytest.raises(InputError, match=r"`probabilities` must hold lists such as \[0.2, 0.8\]; got 'a' at row 1"):
+        measured("distribution_shift", to_csv({**lists, "probabilities": ["[1, 0, 0]", *"a" * 35]}))
+
+
+def test_gold_labels_by_name_beside_numbers():
+    text = to_csv({"original_prediction": [0, 1, 1], "prediction": [0, 1, 0], "gold": ["no", "yes", "yes"]})
+    found = measured("prediction_change", text, label_names=["no", "yes"])
+    assert found.keys["correct_to_incorrect"] == 1
+    assert found.flips.rows == [[3, "yes", "yes", "no"]]
+    with pytest.raises(InputError, match="`gold` must be one of yes; got 'no' at row 0"):
+        measured("prediction_change", text, label_names=["yes"])
+
+
+def test_unparsed_answers_count_as_wrong_and_are_reported():
+    text = to_csv({"prediction": ["a", "", "a", "b"], "transformed_prediction": ["a", "a", "", ""], "label": [*"aaab"]})
+    found = measured("ie_test", text)
+    assert (found.keys["n10"], found.keys["n01"], found.keys["n"]) == (2, 1, 4)
+    assert found.warnings == ["3 of 8 predictions are unparsed and count as wrong answers."]
+    assert "(unparsed)" in found.flips.rows[0]
+
+
+def test_runs_are_tested_apart():
+    c = columns_of(MODULES["ie_test"].example())
+    found = measured("ie_test", to_csv({**c, "run": ["one", "two"] * 18}))
+    assert found.keys["runs"] == ["one", "two"]
+    assert "p-values of 2 runs" in found.figure
+
+
+# ---------------------------------------------------------------------------- columns
+
+
+def test_columns_are_guessed_once_each():
+    fields = MODULES["paraphrastic_consistency"].layouts[0].fields
+    assert guess_columns(fields, ["Question-ID", "Gold Label", "answer", "words"]) == {
+        "bucket": "Question-ID",
+        "prediction": "answer",
+        "label": "Gold Label",
+        "role": None,
+        "group": None,
+    }
+    pairs = MODULES["distribution_shift"].layouts[0].fields
+    found = guess_columns(pairs, ["p_1", "p_2", "original_p_1", "original_p_2", "price"])
+    assert (found["probabilities"], found["original_probabilities"]) == (
+        ["p_1", "p_2"],
+        ["original_p_1", "original_p_2"],
+    )
+
+
+def test_what_is_not_chosen_or_chosen_twice_is_refused():
+    with pytest.raises(InputError, match=r"`Gold label` must be chosen\. The file has the columns bucket_id, role"):
+        measured("paraphrastic_consistency", columns={"label": None})
+    with pytest.raises(InputError, match="`Gold label` must be another column than `Prediction`; got 'prediction'"):
+        measured("paraphrastic_consistency", columns={"label": "prediction"})
+    with pytest.raises(InputError, match="`Gold label` must be a column of the file; got 'gone'"):
+        measured("paraphrastic_consistency", columns={"label": "gone"})
+
+
+def test_columns_of_two_kinds_are_refused_with_their_names():
+    text = to_csv({"original_prediction": [0, 1], "prediction": ["a", "b"]})
+    with pytest.raises(InputError, match=r"must be of one kind in all their columns.*'original_prediction': 'int64'"):
+        measured("semantic_inconsistency", text)
+
+
+def test_no_command_is_shown_that_would_read_the_file_otherwise():
+    assert not measured("semantic_inconsistency", columns={"group": None}).command  # it would take group_id by its name
+    assert not measured("paraphrastic_consistency", columns={"role": None}).command
+    assert not measured("semantic_inconsistency", columns={"label": None}).command
+
+
+# ---------------------------------------------------------------------------- flips
+
+
+def test_flips_are_capped_and_the_worst_come_first():
+    sizes = [4] * 40
+    buckets = [f"b{i}" for i, size in enumerate(sizes) for _ in range(size)]
+    right = [int(place < (2 if i >= 35 else 3)) for i, size in enumerate(sizes) for place in range(size)]
+    found = measured("paraphrastic_consistency", to_csv({"bucket": buckets, "pred": right, "gold": [1] * 160}))
+    assert found.flips.n == 40
+    assert len(found.flips.rows) == 30
+    assert [row[1] for row in found.flips.rows[:6]] == ["2 of 4"] * 5 + ["3 of 4"]
+    page = results_page(MODULES["paraphrastic_consistency"], found, 0.95)
+    assert "40 lines, worst first; the first 30 are shown" in page
+
+
+def test_right_answers_that_turn_wrong_stand_before_others():
+    text = to_csv({"original_prediction": [*"cabb"], "prediction": [*"baab"], "label": [*"aaba"]})
+    found = measured("prediction_change", text)
+    assert [row[:4] for row in found.flips.rows] == [[3, "b", "b", "a"], [1, "a", "c", "b"]]
+
+
+def test_words_come_from_the_visitors_own_rows():
+    found = measured("negational_inconsistency")
+    c = columns_of(MODULES["negational_inconsistency"].example())
+    same = [i for i in range(12) if c["original_prediction"][i] == c["prediction_negated"][i]]
+    assert [row[-1] for row in found.flips.rows] == [[c["statement"][i], c["negation"][i]] for i in same]

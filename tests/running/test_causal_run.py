@@ -1,0 +1,215 @@
+"""Language models through the whole command: one process and two, killed and resumed, written answers, refusals."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from helpers.language_models import save_language_model
+from helpers.models import tiny_encoder
+from helpers.processes import HERE, launch, shards, write_set
+
+from paraconsist.cli import main
+from paraconsist.data.answers import parse_answer
+from paraconsist.data.predictions import read_predictions
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("causal")
+    save_language_model(folder / "causal", "llama", chat=True)
+    save_language_model(folder / "seq2seq", "t5")
+    write_set(folder / "set.jsonl", 60)
+    write_set(folder / "solved.jsonl", 40, seed=1)
+    return folder
+
+
+def arguments(place: Path, output: Path, **options: object) -> list[str]:
+    given = {"model": place / "causal", "dataset": place / "set.jsonl", "output": output, "n-resamples": 20}
+    given |= {name.replace("_", "-"): value for name, value in options.items()}
+    return ["run", *(str(part) for name, value in given.items() for part in (f"--{name}", value))]
+
+
+def few_shot(place: Path, output: Path, **options: object) -> list[str]:
+    return arguments(place, output, shots=4, examples=place / "solved.jsonl", batch_tokens=150, **options)
+
+
+def within(args: list[str]) -> tuple[int, str]:
+    """Run the command in this process, which is quicker; return its exit status and what it said."""
+    said = StringIO()
+    with redirect_stderr(said), redirect_stdout(said), pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("default")  # the command shows them
+        patch.setattr("sys.argv", ["paraconsist", *args, "--device", "cpu"])
+        try:
+            main()
+        except SystemExit as ended:
+            return int(ended.code or 0), said.getvalue()
+    return 0, said.getvalue()
+
+
+def predictions(output: Path):
+    return read_predictions(output / "predictions" / "set.parquet")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(place):
+    launch(few_shot(place, place / "one"))
+    return predictions(place / "one")
+
+
+def assert_same(found, expected) -> None:
+    assert found.table["example_id"].equals(expected.table["example_id"])
+    assert found.table["prediction"].equals(expected.table["prediction"])
+    ours = np.array(found.table["probabilities"].to_pylist())
+    np.testing.assert_allclose(ours, np.array(expected.table["probabilities"].to_pylist()), rtol=0, atol=1e-5)
+    assert found.metadata["model"]["prompt_hash"] == expected.metadata["model"]["prompt_hash"]
+
+
+def test_probabilities_are_those_of_the_label_words_after_each_prompt(place, undisturbed):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from paraconsist.data.bucket_sets import load_bucket_set
+    from paraconsist.running.prompting import PromptOptions, load_pools, make_prompt
+
+    rows = load_bucket_set(str(place / "set.jsonl"))
+    options = PromptOptions(shots=4, examples=[str(place / "solved.jsonl")])
+    asked = set(rows.table["input_id"].to_pylist())
+    prompt = make_prompt(options, load_pools(options), rows.task, rows.label_names, asked)
+    module = AutoModelForCausalLM.from_pretrained(place / "causal").eval()
+    tokenizer = AutoTokenizer.from_pretrained(place / "causal")
+    for row, found, prediction in zip(
+        rows.table.to_pylist()[:12],
+        undisturbed.table["probabilities"].to_pylist(),
+        undisturbed.table["prediction"].to_pylist(),
+        strict=False,
+    ):
+        totals = []
+        ids = tokenizer(prompt.text(rows.task, row))["input_ids"]
+        for answer in prompt.template.answers:
+            word = tokenizer(answer, add_special_tokens=False)["input_ids"]
+            with torch.inference_mode():
+                logits = module(torch.tensor([[*ids, *word]])).logits[0].log_softmax(-1)
+            totals.append(sum(float(logits[len(ids) - 1 + i, token]) for i, token in enumerate(word)))
+        expected = torch.softmax(torch.tensor(totals), -1).tolist()
+        assert found == pytest.approx(expected, abs=1e-5)
+        assert prediction == int(np.argmax(expected))
+
+
+def test_the_file_says_how_the_model_was_asked(undisturbed):
+    said = undisturbed.metadata["model"]
+    assert said["kind"] == "causal"
+    assert said["template"] == "s24-delta"
+    assert (said["shots"], said["scoring"], said["normalize"]) == ("4", "label", "none")
+    assert re.fullmatch("[0-9a-f]{16}", said["prompt_hash"])
+    assert undisturbed.table["raw_output"].null_count == 60
+
+
+def test_killed_in_two_processes_and_resumed_in_one(place, undisturbed, tmp_path):
+    faulty = (str(HERE / "faulty_run.py"),)
+    done = launch(["mid_line", "2", "1", *few_shot(place, tmp_path)], script=faulty, processes=2, check=False)
+    assert done.returncode != 0
+    kept = sum(shards(tmp_path).values())
+    assert kept > 0
+    assert within(few_shot(place, tmp_path))[0] == 0
+    assert_same(predictions(tmp_path), undisturbed)
+    # a line that the kill cut stays in the shard of a process that is no more
+    whole = [p.read_text().rpartition("\n")[0].splitlines() for p in tmp_path.glob("store/*/rank-*.jsonl")]
+    lines = [json.loads(line) for lines in whole for line in lines]
+    assert len({line["input_id"] for line in lines}) == len(lines)
+
+
+def test_another_prompt_is_another_run(place, undisturbed):
+    status, said = within(few_shot(place, place / "one", example_seed=1))
+    assert status == 2
+    assert "holds another model's run of task defeasible_nli (prompt_hash: " in said
+
+
+def test_written_answers_are_kept_and_unread_ones_are_null(place, tmp_path):
+    template = tmp_path / "t.yaml"
+    # the random model writes anything: single letters are found in some answers, and in others not
+    template.write_text('question: "{premise} {hypothesis} {update}"\nlabels: {weakener: "e", strengthener: "s"}\n')
+    asked = arguments(place, tmp_path / "run", scoring="generate", template=template, max_new_tokens=6)
+    status, said = within(asked)
+    assert status == 0, said
+    table = predictions(tmp_path / "run").table
+    outputs, found = table["raw_output"].to_pylist(), table["prediction"].to_pylist()
+    assert found == [parse_answer(text, ("e", "s")) for text in outputs]
+    assert None in found
+    assert "probabilities" not in table.column_names
+    assert "are unparsed and count as wrong" in said
+    assert "were there already" in within(asked)[1]
+    assert predictions(tmp_path / "run").table.equals(table)
+
+
+def test_a_sequence_to_sequence_model_and_a_template_of_ones_own(place, tmp_path):
+    template = tmp_path / "t.yaml"
+    template.write_text('question: "{premise} {hypothesis} {update}?"\nlabels: {weakener: no, strengthener: yes}\n')
+    given = arguments(place, tmp_path / "run", model=place / "seq2seq", template=template, normalize="tokens")
+    status, said = within(given)
+    assert status == 0, said
+    found = predictions(tmp_path / "run")
+    assert found.metadata["model"]["kind"] == "seq2seq"
+    assert found.metadata["model"]["template"] == "t"
+    np.testing.assert_allclose(np.array(found.table["probabilities"].to_pylist()).sum(1), 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "gpt"}, "run: `kind` must be one of classifier, causal, seq2seq; got 'gpt'"),
+        ({"kind": "classifier"}, "load_model: `model` must be a sequence-classification or multiple-choice model"),
+        ({"scoring": "guess"}, "run: `scoring` must be one of label, generate; got 'guess'"),
+        ({"normalize": "bytes"}, "run: `normalize` must be one of none, tokens, characters"),
+        ({"max-new-tokens": 3}, "run: `max_new_tokens` must be given only with --scoring generate"),
+        ({"shots": 3}, "run: `examples` must say where to draw 3 examples from"),
+        ({"template": "none-such"}, "run: `template` must be a template for task defeasible_nli (s24-delta)"),
+        ({"max-length": 100}, "run: `shots` must make prompts of at most 100 tokens"),
+    ],
+)
+def test_refusals_are_one_line(place, tmp_path, options, message):
+    status, said = within(arguments(place, tmp_path, **options))
+    assert status == 2
+    assert f"error: {message}" in said
+    assert "Traceback" not in said
+
+
+def test_a_classifier_takes_no_prompt(place, tmp_path):
+    status, said = within(few_shot(place, tmp_path / "run", model=tiny_encoder(tmp_path / "model")))
+    assert status == 2
+    assert "run: `shots` must be given only with causal and sequence-to-sequence models; got 4" in said
+
+
+def test_a_pack_that_does_not_fit_in_memory_is_halved(place, undisturbed, tmp_path, monkeypatch):
+    from paraconsist.models.causal_engine import CausalEngine
+
+    packed, sizes = CausalEngine._packed, []
+
+    def small_memory(self, rows, windows):
+        sizes.append(len(rows))
+        if len(rows) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return packed(self, rows, windows)
+
+    monkeypatch.setattr(CausalEngine, "_packed", small_memory)
+    status, said = within(few_shot(place, tmp_path))
+    assert status == 0, said
+    assert max(sizes) > 2
+    assert_same(predictions(tmp_path), undisturbed)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("name", "stem"), [("paranlu:delta_snli", "paranlu-delta_snli"), ("parte:rte", "parte-rte")])
+def test_results_for_the_papers_sets(place, tmp_path, data_folder, name, stem):
+    status, said = within(arguments(place, tmp_path, dataset=name, data_dir=data_folder, limit=40))
+    assert status == 0, said
+    table = read_predictions(tmp_path / "predictions" / f"{stem}.parquet").table
+    assert 20 < table.num_rows <= 40
+    assert table["prediction"].null_count == 0
+    assert json.loads((tmp_path / "results.json").read_text())

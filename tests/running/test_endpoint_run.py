@@ -1,0 +1,211 @@
+"""Runs over an endpoint: killed and resumed, faulty, refused; keys that stand nowhere."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+from helpers.endpoint import (
+    CONCURRENCY,
+    SEVERAL_TOKENS,
+    WRITTEN,
+    answered_tags,
+    arguments,
+    command,
+    done,
+    kill_and_resume,
+    predictions,
+)
+from helpers.faulty_server import KEY, FaultyServer, at_random, first
+from helpers.processes import write_set
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("endpoint")
+    write_set(folder / "set.jsonl", 60)
+    (folder / "several.yaml").write_text(SEVERAL_TOKENS)
+    (folder / "written.yaml").write_text(WRITTEN)
+    return folder
+
+
+def test_killed_three_times_loses_nothing_and_sends_nothing_again(place, tmp_path):
+    # a request for each label of each input; a quarter of them meet a fault
+    options = {"concurrency": CONCURRENCY, "template": place / "several.yaml"}
+    with FaultyServer() as server:
+        done(arguments(server.url, place / "set.jsonl", tmp_path / "whole", **options))
+    expected = predictions(tmp_path / "whole").table
+    with FaultyServer(script=at_random(5, 0.25), delay=0.03) as server:
+        given = arguments(server.url, place / "set.jsonl", tmp_path / "run", **options)
+        kills, n_requests, _ = kill_and_resume(given, tmp_path / "run", server, random.Random(0), 3, 30)
+    assert kills == 3
+    assert n_requests == 2 * len(set(expected["input_id"].to_pylist()))
+    assert predictions(tmp_path / "run").table.equals(expected)
+
+
+def _hear_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def test_stopped_by_the_user_it_ends_at_once_and_keeps_what_was_answered(place, tmp_path):
+    with FaultyServer(script=lambda number, tag: "hang" if number > 20 else None) as server:
+        given = arguments(server.url, place / "set.jsonl", tmp_path, concurrency=CONCURRENCY)
+        line = [sys.executable, "-m", "paraconsist", *given]
+        # a shell starts what runs in its background deaf to Ctrl-C, and this process hands that on
+        process = subprocess.Popen(
+            line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=_hear_interrupts
+        )
+        try:
+            while len(server.received) < 25:
+                time.sleep(0.005)
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=240)[1]
+        finally:
+            process.kill()
+        assert process.returncode == 130
+        assert "Traceback" not in said
+        kept = set(answered_tags(tmp_path))
+        assert kept == set(server.answered())
+        server.script, seen = None, len(server.received)
+        done(given)
+        assert not kept & set(server.sent(seen))
+
+
+def test_a_finished_run_needs_no_server(place, tmp_path):
+    with FaultyServer() as server:
+        given = arguments(server.url, place / "set.jsonl", tmp_path)
+        assert "54 distinct inputs asked in" in done(given)
+    first_table = predictions(tmp_path).table
+    assert "defeasible_nli: all 54 distinct inputs were there already." in done(given)
+    assert predictions(tmp_path).table.equals(first_table)
+
+
+def test_faults_of_every_kind_change_nothing(place, tmp_path):
+    with FaultyServer() as server:
+        done(arguments(server.url, place / "set.jsonl", tmp_path / "whole"))
+    faults = first("429:0.2", "500", "cut", "malformed", "hang", "503:0.1", "cut", "429", "529")
+    with FaultyServer(script=faults) as server:
+        out = done(arguments(server.url, place / "set.jsonl", tmp_path / "run", timeout=4))
+        assert Counter(server.answered()).most_common(1)[0][1] == 1
+    assert predictions(tmp_path / "run").table.equals(predictions(tmp_path / "whole").table)
+    assert "sent again: " in out
+    assert all(f"for {kind}" in out for kind in ("429", "500", "connection", "malformed", "timeout"))
+
+
+# refusals and keys
+
+
+def test_the_key_stands_in_no_file_and_no_message(place, tmp_path, monkeypatch):
+    monkeypatch.setenv("MY_KEY", KEY)
+    with FaultyServer(key=KEY, script=first("500", "cut")) as server:
+        given = arguments(server.url, place / "set.jsonl", tmp_path / "run", api_key_variable="MY_KEY")
+        code, out, said = command(given)
+        assert code == 0
+        assert all(request.authorization == f"Bearer {KEY}" for request in server.received)
+        monkeypatch.setenv("MY_KEY", KEY.replace("0123", "9999"))
+        wrong, _, why = command([*given, "--overwrite"])
+        monkeypatch.delenv("MY_KEY")
+        absent, _, missing = command([*given, "--overwrite"])
+        bare = [part for part in given if part not in ("--api-key-variable", "MY_KEY")]
+        none, _, wanted = command([*bare, "--overwrite"])
+    assert (wrong, absent, none) == (2, 2, 2)
+    assert "answered 401. Look at what the environment variable MY_KEY holds" in why
+    assert "`api_key_variable` must name an environment variable that is set" in missing
+    assert "It wants a key: put it into an environment variable" in wanted
+    files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    assert len(files) >= 6
+    for text in (out, said, why, *(path.read_bytes().decode("latin-1") for path in files)):
+        assert KEY not in text
+        assert KEY[6:20] not in text
+        assert "9999456789abcdef" not in text
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("too_long", "run: `shots` must make prompts that fit in the model's window; got 'input "),
+        ("400", "run: the endpoint refused input "),
+        ("unknown_model", "run: `model` must be a model that the endpoint serves; got 'toy'"),
+    ],
+)
+def test_a_refused_input_ends_the_run_and_loses_nothing(place, tmp_path, fault, message):
+    with FaultyServer(script=first(*[None] * 9, fault), delay=0.01) as server:
+        given = arguments(server.url, place / "set.jsonl", tmp_path, concurrency=4)
+        code, _, said = command(given)
+        assert code == 2
+        assert f"error: {message}" in said
+        assert said.count("\n") == 1
+        kept = set(answered_tags(tmp_path))
+        assert kept == set(server.answered())
+        assert len(kept) >= 9
+        n = len(server.received)
+        done(given)
+        assert not kept & set(server.sent(n))
+
+
+@pytest.mark.parametrize(
+    ("server", "options", "message"),
+    [
+        ({"log_probabilities": False}, {"scoring": "label"}, "`scoring` must be 'generate' for an endpoint that"),
+        ({}, {"model": "gpt"}, "`model` must be a model that the endpoint serves; got 'gpt'. It serves toy."),
+        ({"script": lambda n, tag: "html"}, {}, "`endpoint` must be the address of an OpenAI-compatible API; got 'htt"),
+        (
+            {"script": lambda n, tag: "404"},
+            {},
+            "`endpoint` must be the address of an OpenAI-compatible API with /compl",
+        ),
+        ({"script": lambda n, tag: "too_long"}, {}, "`shots` must make prompts that fit in the model's window"),
+        ({}, {"device": "cpu"}, "`device` must be given only without --endpoint; got 'cpu'"),
+        ({}, {"kind": "causal"}, "`kind` must be given only without --endpoint"),
+        ({}, {"scoring": "guess"}, "`scoring` must be one of label, generate; got 'guess'"),
+        ({}, {"normalize": "bytes"}, "`normalize` must be one of none, tokens, characters; got 'bytes'"),
+        ({}, {"request_field": "model=x"}, "`request_field` must be none of model"),
+        ({}, {"price_input": 1}, "`price_output` must be given with price_input"),
+        ({}, {"endpoint": "127.0.0.1/v1"}, "`endpoint` must be an address with http:// or https://"),
+    ],
+)
+def test_refusals_are_one_line(place, tmp_path, server, options, message):
+    with FaultyServer(**server) as running:
+        code, _, said = command(arguments(running.url, place / "set.jsonl", tmp_path / "run", **options))
+    assert code == 2
+    assert f"error: run: {message}" in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unreachable_host_is_one_line(place, tmp_path):
+    with FaultyServer() as server:
+        url = server.url
+    code, _, said = command(arguments(url, place / "set.jsonl", tmp_path / "run"))
+    assert code == 2
+    assert f"error: run: `endpoint` must be an address that can be reached; got '{url}'" in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"concurrency": 3}, "`concurrency` must be given only with --endpoint"),
+        ({"api_key_variable": KEY}, "`api_key_variable` must be given only with --endpoint"),
+        ({"model": "http://h:8000/v1"}, "`model` must be a model, not an address. Give the address as --endpoint"),
+    ],
+)
+def test_options_of_endpoints_without_one(place, tmp_path, options, message):
+    given = arguments("", place / "set.jsonl", tmp_path / "run", **options)
+    code, _, said = command([part for part in given if part not in ("--endpoint", "")])
+    assert code == 2
+    assert f"error: run: {message}" in said
+    assert KEY not in said
+
+
+def test_another_endpoint_is_another_run(place, tmp_path):
+    with FaultyServer() as one, FaultyServer() as other:
+        done(arguments(one.url, place / "set.jsonl", tmp_path))
+        code, _, said = command(arguments(other.url, place / "set.jsonl", tmp_path))
+    assert code == 2
+    assert "holds another model's run of task defeasible_nli (endpoint: " in said

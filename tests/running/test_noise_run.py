@@ -1,0 +1,141 @@
+"""The noise floor of a run: the originals asked again in other batches, and what `score` says of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers.models import WORDS, tiny_encoder
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paraconsist.cli.app import main
+from paraconsist.data.predictions import Predictions, read_predictions
+from paraconsist.data.rows import ColumnNames
+from paraconsist.errors import InputError
+from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
+from paraconsist.scoring.noise import noise_file_of, score_noise
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=90), st.integers(0, 5))
+def test_a_shuffled_plan_keeps_the_budget_and_mixes_lengths(lengths, seed):
+    shapes = [Shape(n, n, 1) for n in lengths]
+    policy = BatchPolicy(max_tokens=400).shuffled(seed)
+    batches = plan_batches(shapes, policy)
+    assert sorted(i for batch in batches for i in batch) == list(range(len(shapes)))
+    assert all(max(lengths[i] for i in batch) * len(batch) <= 400 for batch in batches)
+    assert batches == plan_batches(shapes, policy)
+    assert f"order=random {seed}" in policy.describe()
+
+
+def test_two_seeds_give_two_plans():
+    shapes = [Shape(n, n, 1) for n in range(1, 60)]
+    one, two = (plan_batches(shapes, BatchPolicy().shuffled(seed)) for seed in (1, 2))
+    assert {frozenset(batch) for batch in one} != {frozenset(batch) for batch in two}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("noise")
+    tiny_encoder(folder / "model")
+    rng = np.random.default_rng(0)
+    lines = []
+    for bucket in range(12):
+        for j in range(4):
+            words = [" ".join(rng.choice(WORDS, rng.integers(2, 20))) for _ in range(3)]
+            lines.append(
+                {
+                    **dict(zip(("premise", "hypothesis", "update"), words, strict=True)),
+                    "example_id": f"{bucket}-{j}",
+                    "bucket_id": f"b{bucket}",
+                    "role": "original" if j == 0 else "paraphrase",
+                    "label": ["weakener", "strengthener"][bucket % 2],
+                }
+            )
+    (folder / "set.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    return folder
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    return int(stop.value.code or 0)
+
+
+@pytest.fixture(scope="module")
+def finished(place):
+    options = ["--model", place / "model", "--dataset", place / "set.jsonl", "--device", "cpu"]
+    assert run("run", *options, "--noise-floor", 2, "--output", place / "run") == 0
+    return place / "run"
+
+
+def test_the_originals_are_asked_again_and_only_they(finished):
+    main_run = read_predictions(finished / "predictions" / "set.parquet")
+    file = noise_file_of(finished / "predictions" / "set.parquet")
+    assert file == finished / "noise" / "set.parquet"
+    again = read_predictions(file)
+    assert again.table["repeat"].to_pylist() == [1] * 12 + [2] * 12
+    assert set(again.table["role"].to_pylist()) == {"original"}
+    assert set(again.table["kind"].to_pylist()) == {"numeric"}
+    by_id = dict(
+        zip(main_run.table["example_id"].to_pylist(), main_run.table["probabilities"].to_pylist(), strict=True)
+    )
+    for example, found in zip(
+        again.table["example_id"].to_pylist(), again.table["probabilities"].to_pylist(), strict=True
+    ):
+        assert found == pytest.approx(by_id[example], abs=1e-4)  # other batches move the last bits at most
+    result = json.loads((finished / "results.json").read_text())["set"]["noise_floor"]
+    assert result["flip_rate"] == {"numeric": 0.0}
+    assert result["n_repeats"] == 2
+    assert "kinds:numeric|unparsed:own_class" in result["signature"]
+
+
+def test_a_finished_noise_floor_computes_nothing_again(place, finished):
+    before = {path: path.stat().st_size for path in (finished / "store").rglob("*.jsonl")}
+    assert len(before) >= 3
+    options = ["--model", place / "model", "--dataset", place / "set.jsonl", "--device", "cpu"]
+    assert run("run", *options, "--noise-floor", 2, "--output", finished) == 0
+    assert {path: path.stat().st_size for path in (finished / "store").rglob("*.jsonl")} == before
+
+
+def test_flips_are_counted_by_hand(finished):
+    main_run = read_predictions(finished / "predictions" / "set.parquet")
+    again = read_predictions(finished / "noise" / "set.parquet")
+    answers = again.table["prediction"].to_pylist()
+    answers[0] = 1 - answers[0]  # one of twelve buckets: its three pairs of runs (0-1, 0-2, 1-2) flip twice
+    place = again.table.column_names.index("prediction")
+    flipped = Predictions(again.table.set_column(place, "prediction", pa.array(answers)), again.metadata)
+    found = score_noise(main_run, flipped, ColumnNames(), n_resamples=100)
+    assert found["flip_rate"]["numeric"] == pytest.approx(2 / 3 / 12)
+    assert found["n_pairs"] == {"numeric": 36}
+    low, high = found["confidence_interval"]["flip_rate/numeric"]
+    assert low <= 2 / 3 / 12 <= high
+
+
+def test_repeats_of_another_model_are_refused(finished):
+    main_run = read_predictions(finished / "predictions" / "set.parquet")
+    again = read_predictions(finished / "noise" / "set.parquet")
+    other = replace(again, metadata={**again.metadata, "model": {"weights_hash": "0"}})
+    with pytest.raises(InputError, match="`noise` must be of the same model and set as the run"):
+        score_noise(main_run, other, ColumnNames())
+    with pytest.raises(InputError, match="`repeat` must be a column of the repeats"):
+        score_noise(main_run, main_run, ColumnNames())
+
+
+def test_a_file_outside_a_run_has_no_repeats(finished, tmp_path):
+    table = pq.read_table(finished / "predictions" / "set.parquet")
+    pq.write_table(table, tmp_path / "set.parquet")
+    assert noise_file_of(tmp_path / "set.parquet") is None
+
+
+def test_a_run_that_goes_on_with_more_rows_is_scored_and_says_that_its_repeats_are_of_fewer(place, tmp_path):
+    options = ["--model", place / "model", "--dataset", place / "set.jsonl", "--device", "cpu", "--output", tmp_path]
+    assert run("run", *options, "--limit", 20, "--noise-floor", 1) == 0
+    assert run("run", *options) == 0
+    result = json.loads((tmp_path / "results.json").read_text())["set"]
+    assert "noise_floor" not in result
+    assert "set.parquet in noise/ is of other rows: Run with --noise-floor again." in result["warnings"]

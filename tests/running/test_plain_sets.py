@@ -1,0 +1,64 @@
+"""Sets of originals alone, in a run: their accuracy, and no measure of consistency."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.models import tiny_encoder
+from helpers.processes import write_set
+from helpers.score_command import run_command
+
+from paraconsist.data.predictions import read_predictions
+from paraconsist.scoring.folders import plain_accuracies
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("plain")
+    tiny_encoder(folder / "model")
+    rows = [json.loads(line) for line in write_set(folder / "buckets.jsonl", 30).read_text().splitlines()]
+    plain = [{**row, "bucket_id": row["example_id"], "role": "original"} for row in rows]
+    (folder / "plain.jsonl").write_text("".join(json.dumps(row) + "\n" for row in plain))
+    return folder
+
+
+def run(place: Path, capsys: pytest.CaptureFixture[str], output: Path, *sets: str) -> str:
+    given = [part for name in sets for part in ("--dataset", str(place / name))]
+    code, out, err = run_command(capsys, "run", "--model", place / "model", *given, "--output", output)
+    assert code == 0, err
+    return out
+
+
+def test_a_plain_set_alone_gives_its_accuracy(place, capsys, tmp_path):
+    out = run(place, capsys, tmp_path / "run", "plain.jsonl")
+    table = read_predictions(tmp_path / "run" / "predictions" / "plain.parquet").table
+    labels, predictions = (table[name].to_numpy() for name in ("label", "prediction"))
+    said = json.loads((tmp_path / "run" / "run.json").read_text())["accuracies"]["plain"]
+    assert said["accuracy"] == np.mean(labels == predictions)
+    assert said["majority_rate"] == np.bincount(labels).max() / len(labels)
+    assert (said["n_rows"], said["n_unparsed"]) == (30, 0)
+    assert f"plain: accuracy {said['accuracy']:.1%} on 30 rows" in out
+    assert json.loads((tmp_path / "run" / "results.json").read_text()) == {}
+
+
+def test_beside_a_bucket_set_it_does_not_stand_in_the_results(place, capsys, tmp_path):
+    out = run(place, capsys, tmp_path / "run", "plain.jsonl", "buckets.jsonl")
+    assert "plain: accuracy" in out
+    assert list(json.loads((tmp_path / "run" / "results.json").read_text())) == ["buckets"]
+
+
+def test_a_full_test_set_is_said_once_in_the_table_of_its_set(capsys, tmp_path):
+    model = tiny_encoder(tmp_path / "model", labels=("weakener", "strengthener"))
+    arguments = ("--dataset", "sample:defeasible_nli", "--with-test", "--limit", "20", "--output", tmp_path / "run")
+    code, out, err = run_command(capsys, "run", "--model", model, *arguments)
+    assert code == 0, err
+    assert "defeasible_nli_test" not in out
+    files = sorted((tmp_path / "run" / "predictions").glob("*.parquet"))
+    found = plain_accuracies(files)["sample:defeasible_nli_test"]
+    (result,) = json.loads((tmp_path / "run" / "results.json").read_text()).values()
+    assert found["corrects"] == "sample:defeasible_nli"
+    assert found["accuracy"] == result["measures"]["paraphrastic_consistency"]["test_accuracy"]
+    assert found["split"] == "test"

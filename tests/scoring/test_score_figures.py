@@ -1,0 +1,224 @@
+"""BECEL's Figure 2 (gold label, prediction, prediction on the perturbed text) and Figure 3 (confidence), by hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from helpers.score_command import run_command, write
+from helpers.score_roles import GOOD, scored
+
+from paraconsist.cli.run import score_run
+from paraconsist.data.predictions import Predictions, write_predictions
+from paraconsist.data.rows import ColumnNames, read_rows
+from paraconsist.scoring.answer_changes import PAIR_MEASURES, pair_figures
+from paraconsist.scoring.score import ScoreOptions, score
+
+NAMES = ["entailment", "neutral", "contradiction"]
+ROLE = {
+    "semantic_inconsistency": "paraphrase",
+    "prediction_change": "paraphrase",
+    "symmetric_inconsistency": "swap",
+    "negational_inconsistency": "negation",
+}
+
+#: Pairs by hand: gold label, prediction on the original, on the perturbed text; None is unparsed.
+PAIRS = [(0, 0, 0), (0, 0, 2), (0, 0, 2), (1, 0, 1), (2, None, 2), (2, None, None), (2, 2, None)]
+TRANSITIONS = [
+    ("entailment", "entailment", "entailment", 1),
+    ("entailment", "entailment", "contradiction", 2),
+    ("neutral", "entailment", "neutral", 1),
+    ("contradiction", "contradiction", None, 1),
+    ("contradiction", None, "contradiction", 1),
+    ("contradiction", None, None, 1),
+]
+
+
+def peaked(prediction: int | None, confidence: float) -> list[float]:
+    rest = (1 - confidence) / 2
+    return [confidence if i == (prediction or 0) else rest for i in range(3)]
+
+
+def made(pairs: list[tuple], role: str = "paraphrase", confidences: list[tuple] | None = None) -> list[dict[str, Any]]:
+    rows = []
+    for i, (label, *predictions) in enumerate(pairs):
+        for side, (place, prediction) in enumerate(zip(("original", role), predictions, strict=True)):
+            row = {"bucket_id": f"b{i}", "role": place, "label": label, "prediction": prediction}
+            if confidences is not None:
+                row["probabilities"] = peaked(prediction, confidences[i][side])
+            rows.append(row)
+    return rows
+
+
+def table(rows: list[dict[str, Any]], **said: Any) -> Predictions:
+    return Predictions(pa.Table.from_pylist(rows), said)
+
+
+def listed(figures: dict[str, Any]) -> list[tuple]:
+    return [(t["label"], t["prediction"], t["perturbed_prediction"], t["n_pairs"]) for t in figures["transitions"]]
+
+
+@pytest.mark.parametrize("measure", sorted(PAIR_MEASURES))
+def test_figure_2_by_hand(measure):
+    given = table(made(PAIRS, ROLE[measure]), label_names=NAMES)
+    found = pair_figures(measure, read_rows(given, ColumnNames()), NAMES)
+    assert listed(found) == TRANSITIONS
+    assert "confidence" not in found  # the file has no probabilities
+
+
+def test_labels_without_names_are_shown_as_they_are():
+    found = pair_figures("semantic_inconsistency", read_rows(table(made(PAIRS)), ColumnNames()), ())
+    assert listed(found) == [
+        tuple(v if v is None or v not in NAMES else NAMES.index(v) for v in line) for line in TRANSITIONS
+    ]
+    texts = [tuple(v if v is None else NAMES[v] for v in pair) for pair in PAIRS]
+    found = pair_figures("semantic_inconsistency", read_rows(table(made(texts)), ColumnNames()), ())
+    assert sorted(map(str, listed(found))) == sorted(map(str, TRANSITIONS))
+    assert [line[0] for line in listed(found)][:3] == ["contradiction"] * 3  # by the alphabet, unparsed last
+    named = pair_figures("semantic_inconsistency", read_rows(table(made(texts)), ColumnNames()), NAMES)
+    assert listed(named) == TRANSITIONS
+
+
+def test_an_original_counts_once_a_pair_and_the_gold_label_is_its_own():
+    rows = made([(1, 1, 0)], "negation")
+    rows.append(rows[1] | {"label": 0, "prediction": 1})
+    rows[1]["label"] = 0
+    found = pair_figures("negational_inconsistency", read_rows(table(rows), ColumnNames()), ())
+    assert listed(found) == [(1, 1, 0, 1), (1, 1, 1, 1)]
+
+
+CONFIDENCES = [(0.9, 0.8), (0.6, 0.5), (0.7, 0.4), (0.5, 0.8), (0.9, 0.6), (0.9, 0.9), (0.4, 0.9)]
+
+
+@pytest.mark.parametrize("names", [NAMES, []])
+def test_figure_3_by_hand(names):
+    given = table(made(PAIRS, confidences=CONFIDENCES), label_names=names)
+    found = pair_figures("semantic_inconsistency", read_rows(given, ColumnNames()), names)["confidence"]
+    # the sixth pair is unparsed twice: one answer as the measure counts it, and no probability
+    assert found["consistent"] == pytest.approx(
+        {"n_pairs": 2, "n_predictions": 2, "confidence": 0.85, "original_confidence": 0.9, "perturbed_confidence": 0.8}
+    )
+    original, perturbed = [0.6, 0.7, 0.5, 0.4], [0.5, 0.4, 0.8, 0.6]
+    assert found["inconsistent"] == pytest.approx(
+        {
+            "n_pairs": 5,
+            "n_predictions": 8,
+            "confidence": sum(original + perturbed) / 8,
+            "original_confidence": sum(original) / 4,
+            "perturbed_confidence": sum(perturbed) / 4,
+        }
+    )
+
+
+def test_a_negation_is_inconsistent_where_the_answer_stays():
+    given = table(made([(0, 0, 0), (0, 0, 1)], "negation", [(0.9, 0.7), (0.6, 0.4)]))
+    found = pair_figures("negational_inconsistency", read_rows(given, ColumnNames()), ())["confidence"]
+    assert found["inconsistent"]["confidence"] == pytest.approx(0.8)
+    assert found["consistent"]["confidence"] == pytest.approx(0.5)
+
+
+def test_a_kind_without_pairs_has_no_confidence():
+    given = table(made([(0, 0, 0)], "swap", [(0.9, 0.7)]))
+    found = pair_figures("symmetric_inconsistency", read_rows(given, ColumnNames()), ())["confidence"]
+    assert (found["inconsistent"]["n_pairs"], found["inconsistent"]["n_predictions"]) == (0, 0)
+    assert all(math.isnan(found["inconsistent"][key]) for key in found["inconsistent"] if key.endswith("confidence"))
+
+
+def test_names_among_numbered_probabilities():
+    texts = [tuple(NAMES[v] for v in pair) for pair in PAIRS[:4]]
+    rows = made(texts)
+    for row, (prediction, confidence) in zip(
+        rows,
+        [(p, c) for pair, cs in zip(PAIRS, CONFIDENCES, strict=True) for p, c in zip(pair[1:], cs, strict=True)],
+        strict=False,
+    ):
+        row["probabilities"] = peaked(prediction, confidence)
+    given = table(rows, label_names=NAMES)
+    found = pair_figures("semantic_inconsistency", read_rows(given, ColumnNames()), NAMES)["confidence"]
+    assert found["consistent"]["confidence"] == pytest.approx(0.85)
+    nameless = pair_figures("semantic_inconsistency", read_rows(table(rows), ColumnNames()), ())
+    assert "confidence" not in nameless  # which probability is whose cannot be told
+
+
+@pytest.mark.parametrize("measure", sorted(PAIR_MEASURES))
+def test_the_figures_agree_with_their_measure(measure):
+    rng = np.random.default_rng(3)
+    pairs = [tuple(int(v) for v in rng.integers(0, 3, 3)) for _ in range(60)]
+    pairs += [(0, None, 1), (1, 1, None), (2, None, None)]
+    given = table(
+        made(pairs, ROLE[measure], rng.uniform(0.4, 1, (len(pairs), 2)).tolist()), measures=[measure], label_names=NAMES
+    )
+    result = score(given, ScoreOptions(n_resamples=20))
+    values, figures = result["measures"][measure], result["figures"][measure]
+    assert set(result["figures"]) == {measure}
+    assert not {"transitions", "confidence", "figures"} & set(values)
+    rate = values["change_rate"] if measure == "prediction_change" else values["inconsistency"]
+    assert figures["confidence"]["inconsistent"]["n_pairs"] == round(rate * values["n_pairs"])
+    counted = sum(t["n_pairs"] for t in figures["transitions"])
+    assert counted == values["n_pairs"] == sum(part["n_pairs"] for part in figures["confidence"].values())
+    must_differ = measure == "negational_inconsistency"
+    broken = sum(
+        t["n_pairs"]
+        for t in figures["transitions"]
+        if (t["prediction"] == t["perturbed_prediction"]) == must_differ
+        or None in (t["prediction"], t["perturbed_prediction"])
+    )
+    assert broken == figures["confidence"]["inconsistent"]["n_pairs"]
+
+
+def test_measures_without_pairs_have_no_figures(capsys, tmp_path):
+    rows = [row | {"role": row["role"].replace("swap", "paraphrase")} for row in GOOD]
+    assert scored(capsys, write(tmp_path / "p.csv", rows))["figures"] == {}
+
+
+def test_a_pair_in_a_row_lends_its_probabilities_to_neither_side(capsys, tmp_path):
+    rows = [{"id": "a", "first": 0, "second": 1, "label": 0, "probabilities": [0.2, 0.8]}]
+    given = (write(tmp_path / "w.jsonl", rows), "--prediction", "second", "--original-prediction", "first")
+    figures = scored(capsys, *given, "--measure", "prediction_change")["figures"]["prediction_change"]
+    assert set(figures) == {"transitions"}
+    assert listed(figures) == [(0, 0, 1, 1)]
+
+
+def test_score_shows_them_on_demand(capsys, tmp_path):
+    rows = made(PAIRS, "swap", CONFIDENCES)
+    path = tmp_path / "p.parquet"
+    write_predictions(path, pa.Table.from_pylist(rows), {"label_names": NAMES, "set": "becel:[b]_symmetric"})
+    code, out, err = run_command(capsys, "score", path)
+    assert (code, err) == (0, "")
+    assert "Predictions by gold label" not in out
+    assert "Confidence" not in out
+    code, out, err = run_command(capsys, "score", path, "--figures")
+    assert (code, err) == (0, "")
+    assert "becel:[b]_symmetric, symmetric_inconsistency: predictions by gold label" in " ".join(out.split())
+    assert "unparsed" in out
+    assert "Mean probability of the predicted label" in out
+    assert "85.0" in out
+
+
+def test_without_probabilities_only_the_first_table(capsys, tmp_path):
+    code, out, _ = run_command(capsys, "score", write(tmp_path / "p.csv", GOOD), "--figures")
+    assert code == 0
+    assert "predictions by gold label" in out
+    assert "Mean probability" not in out
+
+
+def test_run_shows_them_on_demand(capsys, tmp_path):
+    (tmp_path / "predictions").mkdir()
+    table_ = pa.Table.from_pylist(made(PAIRS, "swap", CONFIDENCES))
+    write_predictions(tmp_path / "predictions" / "p.parquet", table_, {"label_names": NAMES})
+    score_run(tmp_path, ScoreOptions(n_resamples=20))
+    assert "predictions by gold label" not in capsys.readouterr().out
+    score_run(tmp_path, ScoreOptions(n_resamples=20), figures=True)
+    assert "predictions by gold label" in capsys.readouterr().out
+    code, out, _ = run_command(capsys, "run", "--help")
+    assert code == 0
+    assert "--figures" in out
+
+
+def test_many_transitions_are_cut_and_said(capsys, tmp_path):
+    pairs = [(i % 40, i % 40, (i + 1) % 40) for i in range(40)] + [(7, 7, 8)] * 3
+    _, out, _ = run_command(capsys, "score", write(tmp_path / "p.csv", made(pairs, "swap")), "--figures")
+    assert "the 30 commonest of 40" in " ".join(out.split())

@@ -1,0 +1,252 @@
+"""Sweeps: shares by group, a grid that grows and goes on, processes, summaries and figures."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.rows import easy_rows, write_csv
+from helpers.study_rows import bucket_rows, call, refused
+
+from paraconsist.data.tasks import get_task
+from paraconsist.errors import InputError
+from paraconsist.models.training.contexts import context_keys
+from paraconsist.models.training.data import Examples
+from paraconsist.models.training.sampling import sample_share
+from paraconsist.running.pool import alone
+from paraconsist.studies.sweep import sweep
+from paraconsist.studies.sweep_grid import Cell, SweepOptions, cells_of
+from paraconsist.studies.sweep_summary import difference_over_seeds, summarise, trend
+
+
+def examples(sizes: list[int], labels: list[int] | None = None) -> Examples:
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    said = labels or [i % 2 for i in range(len(groups))]
+    return Examples(tuple((("t", str(i)),) for i in range(len(groups))), tuple(said), 0, tuple(groups.tolist()))  # type: ignore[arg-type]
+
+
+def test_a_share_is_of_whole_groups_and_smaller_ones_lie_in_larger_ones() -> None:
+    rows = examples([1, 2, 3, 4] * 25)
+    drawn = {s: sample_share(rows, s, 3, ["no", "yes"]) for s in (0.05, 0.1, 0.5, 1.0)}
+    assert [len(set(part.contexts)) for part in drawn.values()] == [5, 10, 50, 100]  # type: ignore[arg-type]
+    assert drawn[1.0] is rows
+    previous: set = set()
+    for part in drawn.values():
+        assert previous <= set(part.inputs)
+        previous = set(part.inputs)
+        for group in set(part.contexts or ()):
+            assert (part.contexts or ()).count(group) == (rows.contexts or ()).count(group)
+    assert sample_share(rows, 0.1, 4, ["no", "yes"]).inputs != drawn[0.1].inputs
+    assert list(drawn[0.5].inputs) == [given for given in rows.inputs if given in set(drawn[0.5].inputs)]
+
+
+def test_a_share_in_which_a_label_is_missing_is_refused() -> None:
+    rows = examples([1] * 100, labels=[0] * 99 + [1])
+    with pytest.raises(InputError, match="none labelled yes"):
+        sample_share(rows, 0.02, 0, ["no", "yes"])
+
+
+def test_contexts_are_the_tasks_own_or_those_asked_for() -> None:
+    columns = {"premise": ["a", "a", "b"], "hypothesis": ["x", "x", "x"], "update": ["1", "2", "3"]}
+    task, said = get_task("defeasible_nli"), {"function": "train", "name": "rows"}
+    assert context_keys(columns, task, None, range(3), **said) == [0, 0, 1]
+    assert context_keys(columns, task, ["hypothesis"], range(3), **said) == [0, 0, 0]
+    ready = {"sentence1": ["a x", "a  x", "b x"], "sentence2": ["1", "2", "3"]}
+    assert context_keys(ready, task, None, range(3), **said) == [0, 0, 1]
+    assert context_keys({"text": ["a", "a", "b"]}, get_task("topic"), None, range(3), **said) == [0, 0, 1]
+    with pytest.raises(InputError, match="be columns of rows"):
+        context_keys(columns, task, ["nothing"], range(3), **said)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    write_csv(tmp_path / "train.csv", easy_rows(160))
+    write_csv(tmp_path / "toy.csv", bucket_rows(15))
+    return tmp_path
+
+
+def options(folder: Path, **more) -> SweepOptions:
+    given = {
+        "output": folder / "sweep",
+        "models": ["bow"],
+        "sets": [str(folder / "toy.csv")],
+        "shares": (0.2, 1.0),
+        "seeds": (0, 1),
+        "training": {"train_file": folder / "train.csv", "epochs": 1.0},
+        "device": "cpu",
+        "n_resamples": 20,
+    }
+    return SweepOptions(**{**given, **more})
+
+
+def test_a_grid_has_every_combination_and_begins_with_the_largest() -> None:
+    made = SweepOptions(Path("x"), ["bow", "org/m"], ["s"], (0.1, 1.0), (0, 1), {"epochs": [1.0, 2.0], "mlp_size": [4]})
+    cells = cells_of(made)
+    assert len(cells) == len(set(cells)) == 2 * 2 * 2 * 2
+    assert [cell.share for cell in cells] == [1.0] * 8 + [0.1] * 8
+    assert cells[0] == Cell("bow", 1.0, 0, (("epochs", 1.0), ("mlp_size", 4)))
+    assert cells[0].name == "bow_share-1_epochs-1.0_mlp_size-4_seed-0"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"shares": (0.0,)}, "shares"),
+        ({"seeds": (1, 1)}, "seeds"),
+        ({"vary": {"nothing": [1]}}, "be options of training"),
+        ({"vary": {"seed": [1]}}, "be options of training"),
+        ({"jobs": 0}, "jobs"),
+    ],
+)
+def test_a_wrong_grid_is_refused(change: dict, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        options(tmp_path, **change)
+
+
+def stamps(folder: Path) -> dict[str, int]:
+    return {file.parent.name: file.stat().st_mtime_ns for file in folder.glob("sweep/cells/*/cell.json")}
+
+
+def test_a_sweep_goes_on_grows_and_never_meets_old_results(files: Path) -> None:
+    said = sweep(options(files, shares=(1.0,)))
+    assert [cell["n_rows"] for cell in said["cells"]] == [160, 160]
+    first = stamps(files)
+    whole = sweep(options(files))
+    assert [cell["share"] for cell in whole["cells"]] == [1.0, 1.0, 0.2, 0.2]
+    assert first.items() <= stamps(files).items()  # what was done stays as it is
+    assert [cell for cell in whole["cells"] if cell["share"] == 1.0] == said["cells"]
+    measures = whole["cells"][0]["sets"]["toy"]
+    assert set(measures) == {"paraphrastic_consistency", "semantic_inconsistency"}
+    assert not list(files.glob("sweep/cells/*/model/*.safetensors"))
+    write_csv(files / "toy.csv", bucket_rows(14))
+    sweep(options(files, shares=(1.0,)))
+    assert len(stamps(files)) == 6  # a changed set has cells of its own
+
+
+def test_an_interrupted_cell_goes_on_and_ends_the_same(files: Path, monkeypatch) -> None:
+    import paraconsist.studies.sweep as module
+
+    expected = sweep(options(files, output=files / "whole"))["cells"]
+
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "run_and_score", killed)
+        with pytest.raises(KeyboardInterrupt):
+            sweep(options(files))
+    assert not stamps(files)
+    (trained,) = files.glob("sweep/cells/*/model/training.json")
+    before = trained.stat().st_mtime_ns
+    found = sweep(options(files))["cells"]
+    assert trained.stat().st_mtime_ns == before  # not trained again
+    for one, two in zip(expected, found, strict=True):
+        assert {**one, "seconds": 0} == {**two, "seconds": 0}
+
+
+def test_two_processes_find_what_one_does_even_when_killed(files: Path) -> None:
+    arguments = ["sweep", "--model", "bow", "--train-file", files / "train.csv", "--dataset", files / "toy.csv",
+                 "--shares", "0.2,1", "--seeds", "0,1", "--set", "epochs=1", "--device", "cpu", "--n-resamples", 20,
+                 "--output", files / "sweep", "--jobs", 2]  # fmt: skip
+    command = [sys.executable, "-m", "paraconsist", *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.time() + 120
+    while not stamps(files) and process.poll() is None and time.time() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    done = stamps(files)
+    assert done
+    subprocess.run(command, check=True, capture_output=True, timeout=240)
+    assert done.items() <= stamps(files).items()
+    found = json.loads((files / "sweep" / "sweep.json").read_text())["cells"]
+    for one, two in zip(sweep(options(files, output=files / "alone"))["cells"], found, strict=True):
+        assert one["sets"] == two["sets"]
+    assert (files / "sweep" / "table.md").read_text().count("| bow, ") == 2
+
+
+def test_launched_processes_share_the_cells(files: Path, monkeypatch) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    made = options(files)
+    mine = []
+
+    def is_done(self: object, piece: int) -> bool:
+        return piece in mine or (bool(mine) and piece in (0, 2))  # the other process has done its own by then
+
+    monkeypatch.setattr("paraconsist.studies.sweep.SweepWork.do", lambda self, piece: mine.append(piece))
+    monkeypatch.setattr("paraconsist.studies.sweep.SweepWork.is_done", is_done)
+    assert sweep(made) == {}
+    assert mine == [1, 3]
+    with alone(["4", "7"]):
+        assert "RANK" not in os.environ
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"
+    assert os.environ["RANK"] == "1"
+
+
+def test_a_missing_label_is_said_before_anything_is_trained(tmp_path: Path, capsys) -> None:
+    rows = easy_rows(100)
+    for i, row in enumerate(rows):
+        row.update(label=int(i == 0), premise=f"{row['premise']} {i}")
+    write_csv(tmp_path / "train.csv", rows)
+    write_csv(tmp_path / "toy.csv", bucket_rows(15))
+    said = refused(capsys, "sweep", "--model", "bow", "--train-file", tmp_path / "train.csv", "--dataset",
+                   tmp_path / "toy.csv", "--shares", "0.02,1", "--output", tmp_path / "s")  # fmt: skip
+    assert "be large enough that every label is among the rows drawn" in said
+    assert not (tmp_path / "s").exists()
+
+
+def test_the_command_writes_table_and_figures(files: Path, capsys) -> None:
+    pytest.importorskip("matplotlib")
+    call("sweep", "--model", "bow", "--train-file", files / "train.csv", "--dataset", files / "toy.csv",
+         "--shares", "1", "--vary", "embedding_dim=2,4", "--set", "epochs=1", "--device", "cpu", "--n-resamples", 20,
+         "--output", files / "sweep")  # fmt: skip
+    said = capsys.readouterr().out
+    assert "bow, embedding_dim 4, 100 %" in said
+    names = {file.name for file in (files / "sweep").glob("*.png")}
+    assert names == {"accuracy-consistency-toy.png", "pc-by-size-toy.png", "tau-by-size-toy.png"}
+
+
+# summaries
+
+
+def cell(share: float, seed: int, value: float, size: int = 10) -> dict:
+    measures = {"paraphrastic_consistency": {"paraphrastic_consistency_unbiased": value}}
+    grid = {"model": "m", "share": share, "seed": seed, "varied": {}}
+    return {**grid, "n_rows": round(1000 * share), "n_parameters": size, "sets": {"s": measures}}
+
+
+def test_means_and_tests_over_seeds_are_scipys() -> None:
+    from scipy.stats import kendalltau, ttest_ind
+
+    few, many = [0.6, 0.7, 0.65], [0.8, 0.82, 0.9]
+    cells = [cell(0.1, i, v) for i, v in enumerate(few)] + [cell(1.0, i, v) for i, v in enumerate(many)]
+    said = summarise(cells)
+    row = said["summary"][0]["figures"]["P_C unb."]
+    assert (row["mean"], row["sd"], row["n"]) == (pytest.approx(0.65), pytest.approx(0.05), 3)
+    (test,) = said["tests"]
+    assert test["difference"] == pytest.approx(np.mean(few) - np.mean(many))
+    assert test["p_value"] == pytest.approx(ttest_ind(few, many, equal_var=False).pvalue)
+    by_rows = next(t for t in said["trends"] if t["axis"] == "n_rows")
+    assert by_rows["kendall"] == pytest.approx(kendalltau([100] * 3 + [1000] * 3, few + many).statistic)
+    assert np.isnan(next(t for t in said["trends"] if t["axis"] == "n_parameters")["kendall"])
+
+
+def test_what_seeds_cannot_tell_is_nan() -> None:
+    assert np.isnan(difference_over_seeds([0.5], [0.6, 0.7])[1])
+    assert difference_over_seeds([0.5, 0.5], [0.5, 0.5]) == (0.0, 1.0)
+    assert np.isnan(difference_over_seeds([0.5, 0.5], [0.25, 0.25])[1])
+    assert np.isnan(trend([(1.0, 2.0), (1.0, 3.0)])["kendall"])
+
+
+def test_configurations_that_differ_twice_are_not_compared() -> None:
+    cells = [cell(s, i, 0.5 + i / 10) for s in (0.1, 1.0) for i in range(2)]
+    others = [{**made, "model": "n"} for made in cells]
+    assert len(summarise([*cells, *others])["tests"]) == 4

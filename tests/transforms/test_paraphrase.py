@@ -1,0 +1,259 @@
+"""Paraphrase generation: settings, filters, the refining loop, the rules, and language models that generate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers.language_models import byte_tokenizer, tiny_language_model
+from helpers.paraphrase import write_places
+from helpers.perturb import wordnet_or_skip
+
+from paraconsist.errors import InputError
+from paraconsist.transforms.paraphrase.entailment import entailment_label
+from paraconsist.transforms.paraphrase.generators import LanguageGenerator, call, load_generator
+from paraconsist.transforms.paraphrase.refining import reason_against, refine
+from paraconsist.transforms.paraphrase.rules import RuleGenerator, rewordings
+from paraconsist.transforms.paraphrase.settings import PRESETS, GeneratorSettings, preset
+
+PLAIN = GeneratorSettings(n=4, keep=2)
+
+# Settings
+
+
+def test_presets_are_the_papers():
+    a24, v23, s24 = PRESETS["a24"], PRESETS["v23"], PRESETS["s24"]
+    assert (a24.n, a24.max_new_tokens, a24.temperature, a24.mutual_entailment) == (10, 40, 0.6, True)
+    assert a24.prompt == "Rephrase the following sentence while preserving its original meaning: {sentence}"
+    assert (v23.n, v23.top_k, v23.top_p, v23.most_jaccard) == (3, 120, 0.95, 0.75)
+    assert (s24.n, s24.temperature, s24.n_examples) == (9, 0.7, 10)
+    assert preset("a24").changed(n=3, keep=None).n == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n": 0}, "`n` must be a whole number of at least 1; got 0"),
+        ({"n": 6, "num_beams": 5}, r"`n` must not be above the number of beams \(5\); got 6. A beam gives one"),
+        ({"temperature": None}, r"`n` must not be above the number of beams \(1\)"),
+        ({"prompt": "Rephrase it."}, r"`prompt` must have \{sentence\}"),
+        ({"temperature": 0.0}, "`temperature` must be above 0"),
+        ({"most_jaccard": 75.0}, "`most_jaccard` must lie between 0 and 1"),
+    ],
+)
+def test_settings_refuse(change, message):
+    with pytest.raises(InputError, match=f"^paraphrase: {message}"):
+        GeneratorSettings(**change)
+    with pytest.raises(InputError, match="`preset` must be one of a24, v23, s24; got 'x'"):
+        preset("x")
+
+
+# Filters
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reason"),
+    [
+        ("", "empty"),
+        (" ... ", "empty"),
+        ("the dog SLEEPS on a bed", "copy of the original"),
+        ("A dog is asleep in a bed!", "duplicate"),
+        ("Dog.", "too short"),
+        ("The dog " + "really " * 20 + "sleeps on a bed.", "too long"),
+        ("Собака is asleep on a bed.", "another language"),
+        ("Hund schläft tief jetzt dort.", "another language"),
+        ("The dog sleeps on the bed.", "words overlap"),
+        ("In a bed, some dog is sleeping.", None),
+    ],
+)
+def test_filters(candidate, reason):
+    settings = PLAIN.changed(most_jaccard=0.75)
+    assert reason_against(candidate, "The dog sleeps on a bed.", ["a dog is asleep in a bed"], settings) == reason
+
+
+def test_jaccard_at_the_limit_is_dropped():
+    settings = PLAIN.changed(most_jaccard=0.75)
+    assert reason_against("a b c x", "a b c", [], settings) == "words overlap"  # 3/4
+    assert reason_against("a b x y", "a b", [], settings) is None
+
+
+# Refining
+
+
+class Scripted:
+    """A generator that says what it was told to, call after call, and counts."""
+
+    def __init__(self, *calls):
+        self.calls = calls
+        self.asked = []
+
+    def __call__(self, texts):
+        self.asked.append(list(texts))
+        said = self.calls[min(len(self.asked), len(self.calls)) - 1]
+        return [said.get(text, []) for text in texts]
+
+
+def test_refining_asks_again_only_for_what_lacks():
+    generator = Scripted(
+        {"one a b c": ["one a b d", "ONE A B C", "one a b e", "one a b f"], "two a b c": ["two a b d"]},
+        {"two a b c": ["two a b d", "two a b e"]},
+    )
+    found = refine(["one a b c", "two a b c", "one a b c"], generator, PLAIN.changed(tries=5))
+    assert found.accepted == {"one a b c": ["one a b d", "one a b e"], "two a b c": ["two a b d", "two a b e"]}
+    assert generator.asked == [["one a b c", "two a b c"], ["two a b c"]]
+    assert dict(found.reasons) == {"copy of the original": 1, "duplicate": 1}
+    assert (found.n_candidates, found.n_judged, found.n_unused, found.n_calls) == (7, 6, 1, 2)
+    assert found.acceptance_rate == 4 / 6
+
+
+def test_the_judge_is_asked_for_as_many_as_lack():
+    asked = []
+
+    def judge(originals, candidates):
+        asked.append(list(candidates))
+        return np.array([candidate.endswith("yes") for candidate in candidates])
+
+    generator = Scripted({"o a b": ["o a no", "o b yes", "o c yes", "o d yes"]})
+    found = refine(["o a b"], generator, PLAIN, judge)
+    assert asked == [["o a no", "o b yes"], ["o c yes"]]
+    assert found.accepted == {"o a b": ["o b yes", "o c yes"]}
+    assert found.reasons["not entailed both ways"] == 1
+    assert found.n_unused == 1
+
+
+def test_a_generator_of_empty_texts_is_bounded_and_said():
+    generator = Scripted({"a dog": ["", "  ", ""]})
+    with pytest.raises(InputError, match="`generator` must write texts; got '21 empty texts in 7 calls'"):
+        refine(["a dog"], generator, PLAIN.changed(tries=7))
+    assert len(generator.asked) == 7
+    nothing = Scripted({})
+    assert refine(["a dog"], nothing, PLAIN.changed(tries=7)).n_accepted == 0
+    assert len(nothing.asked) == 1  # no candidates at all: it is not asked again
+
+
+def test_bad_originals_and_bad_generators():
+    with pytest.raises(InputError, match="`originals` must not be empty; got ' ' at row 1"):
+        refine(["a", " "], Scripted({}), PLAIN)
+    for returned, message in [
+        ("text", "return a list of candidates for each of 1 texts"),
+        ([[], []], "return a list of candidates for each of 1 texts; got '2 items'"),
+        (["text"], "return lists of texts; got 'text' at row 0"),
+        ([[1]], "return lists of texts"),
+        (None, "return a list of candidates"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            call(lambda texts, said=returned: said, ["a"])
+    with pytest.raises(
+        InputError, match="`generator` must be in a module that can be imported; got 'nowhere:function'"
+    ):
+        load_generator("nowhere:function", PLAIN)
+
+
+# Rules
+
+
+def test_rules_by_example():
+    found = {text: rule for rule, text in rewordings("Two kids and a dog are sitting on a couch.")}
+    assert found["Two children and a dog are sitting on a couch."] == "synonym"
+    assert found["There are two kids and a dog sitting on a couch."] == "there is"
+    assert found["On a couch, two kids and a dog are sitting."] == "place first"
+    assert found["Two kids and a dog are sitting on a sofa."] == "synonym"
+    assert found["There are two kids and a dog sitting on a sofa."] == "there is + synonym"
+    assert "Two kids and a dog are sitting on a couch." not in found
+    assert "The man isn't here." in {text for _, text in rewordings("The man is not here.")}
+    assert "A woman and a man are singing." in {text for _, text in rewordings("A man and a woman are singing.")}
+    assert "A man is riding." in {text for _, text in rewordings("There is a man riding.")}
+    assert "The kids are outdoors." in {text for _, text in rewordings("The kids are outside.")}
+    assert "The kids are outdoors a house." not in {text for _, text in rewordings("The kids are outside a house.")}
+    assert list(rewordings("Xyzzy")) == []
+
+
+def test_rules_with_wordnets_verbs():
+    wordnet_or_skip()
+    found = {text for _, text in rewordings("A man is riding a horse on the beach.")}
+    assert {"A man rides a horse on the beach.", "A horse is being ridden by a man on the beach."} <= found
+
+
+def test_rules_give_further_ones_when_asked_again():
+    generator = RuleGenerator(2)
+    (first,), (second,) = generator(["The kids are outside."]), generator(["The kids are outside."])
+    assert len(first) == len(second) == 2
+    assert not set(first) & set(second)
+    assert generator.rules["The kids are outside.", first[0]]
+
+
+# Language models
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    return write_places(tmp_path_factory.mktemp("paraphrase"))
+
+
+@pytest.mark.parametrize("kind", ["causal", "seq2seq"])
+def test_a_language_model_gives_n_candidates_for_each_text_and_others_when_asked_again(places, kind):
+    for name, change in (("a24", {"n": 4}), ("v23", {}), ("s24", {"n": 2}), ("a24", {"n": 3, "num_beams": 3})):
+        settings = preset(name).changed(max_new_tokens=6, **change)
+        one, other = (load_generator(str(places / kind), settings, seed=3) for _ in range(2))
+        texts = ["the dog sleeps", "she works very late every day"]
+        found = one(texts)
+        assert [len(candidates) for candidates in found] == [settings.n] * 2
+        assert found == other(texts)  # the same seed
+        if settings.num_beams == 1:
+            assert found != one(texts)  # the next call draws anew
+
+
+@pytest.mark.parametrize("kind", ["llama", "t5"])
+def test_diverse_groups_choose_what_the_definition_says(kind):
+    """Against a plain loop: greedy search in groups, a token costs the penalty for each earlier group that chose it."""
+    import torch
+
+    from paraconsist.models.pretrained import LanguageModel
+
+    tokenizer = byte_tokenizer()
+    module = tiny_language_model(kind, tokenizer, seed=1, scale=3.0)
+    language = LanguageModel(module, tokenizer, "seq2seq" if kind == "t5" else "causal")
+    n, penalty, temperature, length = 3, 2.5, 0.7, 5
+    settings = GeneratorSettings(n=n, diversity=penalty, temperature=temperature, max_new_tokens=length)
+    texts = ["the dog sleeps", "it is late"]
+    found = LanguageGenerator(language, settings)(texts)
+    for text, candidates in zip(texts, found, strict=True):
+        ids = tokenizer(text, return_tensors="pt", return_token_type_ids=False)["input_ids"]
+        groups = [[] for _ in range(n)]
+        with torch.inference_mode():
+            for _ in range(length):
+                taken = {}
+                for group in groups:
+                    if group[-1:] == [2]:
+                        continue
+                    if kind == "t5":
+                        out = module(input_ids=ids, decoder_input_ids=torch.tensor([[0, *group]]))
+                    else:
+                        out = module(input_ids=torch.cat([ids, torch.tensor([group], dtype=torch.long)], dim=1))
+                    scores = torch.log_softmax(out.logits[0, -1].float() / temperature, dim=-1)
+                    for token, times in taken.items():
+                        scores[token] -= penalty * times
+                    chosen = int(scores.argmax())
+                    group.append(chosen)
+                    taken[chosen] = taken.get(chosen, 0) + 1
+        expected = [tokenizer.decode(group, skip_special_tokens=True) for group in groups]
+        lines = [next((line.strip() for line in said.splitlines() if line.strip()), "") for said in expected]
+        assert [" ".join(c.split()) for c in candidates] == [" ".join(line.split()) for line in lines]
+    assert len(set(found[0])) > 1
+
+
+def test_models_that_write_nothing_are_refused(places):
+    with pytest.raises(InputError, match="`generator` must be rules, module:function, or a causal or"):
+        load_generator(str(places / "nli"), preset("v23"))
+    with pytest.raises(InputError, match="`examples` must be at least 10 for this prompt; got 1"):
+        load_generator(str(places / "causal"), preset("s24"), examples=[("a", "b")])
+
+
+def test_which_label_is_entailment():
+    assert entailment_label(["CONTRADICTION", "NEUTRAL", "ENTAILMENT"]) == 2
+    assert entailment_label(["not_entailment", "entailment"]) == 1
+    assert entailment_label(["LABEL_0", "LABEL_1"], {"LABEL_1": "entailment"}) == 1
+    for names in (["good", "bad"], ["LABEL_0", "LABEL_1"]):
+        with pytest.raises(
+            InputError, match=r"`nli_model` must have one label called entailment; got \['.*--label-map"
+        ):
+            entailment_label(names)
