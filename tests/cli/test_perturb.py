@@ -52,7 +52,7 @@ def _json_rows(path):
 def test_all_formats_and_pieces_give_the_same_rows(tmp_path, monkeypatch):
     rows = [(f"text {i}", "positive") for i in range(6)]
     source = write_csv(tmp_path / "texts.csv", ["text", "label"], rows)
-    monkeypatch.setattr("paraconsist.transforms.labelled_sets._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("paraconsist.data.writing._ROWS_AT_ONCE", 7)
     for name in ("a.parquet", "a.jsonl"):
         perturb(
             str(source), tmp_path / name, "additive", task="sentiment", limit=11, seed=5, sheet=tmp_path / f"{name}.csv"
@@ -155,7 +155,7 @@ def test_nothing_is_overwritten_unasked(nli_file, tmp_path):
     output = tmp_path / "set.jsonl"
     perturb(str(nli_file), output, "symmetric")
     before = output.read_bytes()
-    with pytest.raises(InputError, match=r"not be there already; .*Give --overwrite"):
+    with pytest.raises(InputError, match=r"not be there already; .*Give `overwrite`"):
         perturb(str(nli_file), output, "symmetric")
     perturb(str(nli_file), output, "symmetric", overwrite=True)
     assert output.read_bytes() == before
@@ -167,7 +167,7 @@ def test_nothing_is_overwritten_unasked(nli_file, tmp_path):
         ({}, "`property` must be given"),
         ({"property_name": "magic"}, "be one of symmetric, transitive, additive, negation, antonym; got 'magic'"),
         ({"property_name": "symmetric", "column": ["a=b"]}, "be TASK_COLUMN=FILE_COLUMN; got 'a=b'"),
-        ({"property_name": "symmetric", "task": "sentiment"}, "^perturb: `text` must be a column of nli"),
+        ({"property_name": "symmetric", "task": "sentiment"}, "`text` must be a column of nli"),
         ({"property_name": "additive"}, "hold for the task: nli is not among those of the paper"),
         ({"property_name": "symmetric", "checked": Path("sheet.csv")}, "be given without a property"),
     ],
@@ -179,7 +179,7 @@ def test_bad_options(nli_file, tmp_path, options, match):
 
 
 def test_bad_output(nli_file, tmp_path):
-    with pytest.raises(InputError, match=r"end in \.parquet or \.jsonl"):
+    with pytest.raises(InputError, match=r"end in one of \.parquet, \.jsonl"):
         perturb(str(nli_file), tmp_path / "set.csv", "symmetric")
     with pytest.raises(InputError, match="be in a folder that exists"):
         perturb(str(nli_file), tmp_path / "none" / "set.jsonl", "symmetric")

@@ -99,7 +99,7 @@ def test_the_command_transforms_a_file(tmp_path, rows, command):
     assert said.startswith("1 of 1 marked rows are sound: 100.0 % [2.5, 100.0] (95 % Clopper-Pearson)")
     code, _, said = command("transform", rows, "--output", tmp_path / "out.csv")
     assert code == 2
-    assert "`output` must not be there already" in said
+    assert "`--output` must not be there already" in said
 
 
 def test_the_command_fits_to_a_corpus_and_saves_what_it_found(tmp_path, rows, command):
@@ -121,14 +121,14 @@ def test_the_command_fits_to_a_corpus_and_saves_what_it_found(tmp_path, rows, co
     ("given", "message"),
     [
         ([], "`file` must be given with --output"),
-        (["ROWS", "--output", "out.txt"], "`output` must end in one of .csv, .tsv, .jsonl, .parquet"),
+        (["ROWS", "--output", "out.txt"], "`--output` must end in one of .csv, .tsv, .jsonl, .parquet"),
         (["ROWS", "--output", "OUT", "--columns", "premise,text"], "be columns of rows.csv; got 'text'. There are"),
         (["ROWS", "--output", "OUT", "--columns", ","], "name columns, each once"),
-        (["ROWS", "--output", "OUT", "--option", "surface"], "`option` must be NAME=VALUE; got 'surface'"),
+        (["ROWS", "--output", "OUT", "--option", "surface"], "`--option` must be NAME=VALUE; got 'surface'"),
         (["ROWS", "--output", "OUT", "--transformation", "builtins:str"], "change at least one text"),
-        (["ROWS", "--output", "OUT", "--sheet", "OUT"], "be another file than the sheet"),
+        (["ROWS", "--output", "OUT", "--sheet", "OUT"], "be another file than"),
         (["ROWS", "--output", "OUT", "--columns", "premise,label"], "`label` must hold texts only; got 0 at row 0"),
-        (["ROWS", "--sheet-read", "s.csv"], "`sheet_read` must be given without a file"),
+        (["ROWS", "--sheet-read", "s.csv"], "`--sheet-read` must be given without a file"),
     ],
 )
 def test_the_command_refuses(tmp_path, rows, command, given, message):

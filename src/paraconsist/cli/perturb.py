@@ -58,7 +58,8 @@ def perturb(
     overwrite: Annotated[bool, typer.Option(help="Replace the output and the sheet.")] = False,
 ) -> None:
     """Make a symmetric, transitive, additive or negational bucket set from labelled rows (BECEL, section 3.2)."""
-    from paraconsist.transforms.labelled_sets import check_output, keep_checked, load_labelled, write_set
+    from paraconsist.data.writing import check_new_files
+    from paraconsist.transforms.labelled_sets import SET_ENDINGS, keep_checked, load_labelled, write_set
 
     if checked is not None:
         if property_name is not None:
@@ -69,7 +70,7 @@ def perturb(
                 got=property_name,
                 remedy="DATA is then the set that was written before; nothing is made anew.",
             )
-        check_output(output, [output], overwrite=overwrite)
+        check_new_files("perturb", [output], endings=SET_ENDINGS, overwrite=overwrite)
         for line in keep_checked(Path(data), checked, output):
             typer.echo(line)
         return
@@ -78,7 +79,7 @@ def perturb(
             "perturb", "property", "be given", remedy="One of symmetric, transitive, additive, negation, antonym."
         )
     to_check = sheet if sheet is not None else output.with_name(f"{output.stem}.check.csv")
-    check_output(output, [output, to_check], overwrite=overwrite)
+    check_new_files("perturb", [output, to_check], endings=SET_ENDINGS, overwrite=overwrite)
     skipped: Counter[str] = Counter()
     rows = load_labelled(
         data,

@@ -58,7 +58,7 @@ def transform(
     overwrite: Annotated[bool, typer.Option(help="Replace files that are there.")] = False,
 ) -> None:
     """Change texts by synonyms, a dictionary, a suffix or your function; report it, and sample it for checking."""
-    from paraconsist.transforms.labelled_sets import check_files
+    from paraconsist.data.writing import check_new_files
 
     if sheet_read is not None:
         if file is not None or output is not None or sheet is not None:
@@ -69,7 +69,8 @@ def transform(
         raise input_error(
             "transform", "file", "be given with --output", remedy="Or give --sheet-read SHEET to read a marked sheet."
         )
-    check_files([file for file in (output, sheet, save_dictionary) if file is not None], output, overwrite=overwrite)
+    outputs = [file for file in (output, sheet, save_dictionary) if file is not None]
+    check_new_files("transform", outputs, overwrite=overwrite)
     name = transformation_name or ("wordnet_nouns" if dictionary is None else "dictionary")
     options = _options(option or (), dictionary, block_list)
     report = _transform(

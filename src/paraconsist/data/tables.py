@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
 import pyarrow.parquet as pq
 
 from paraconsist.errors import InputError, input_error

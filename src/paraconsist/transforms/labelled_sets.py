@@ -5,10 +5,7 @@ Rows of texts read and written for ``paraconsist transform``: every column but t
 
 from __future__ import annotations
 
-import contextlib
-import csv
 import itertools
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,41 +13,20 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from paraconsist.data.bucket_sets import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import infer_task, input_id
+from paraconsist.data.writing import bucket_set_schema, row_writer, write_table
 from paraconsist.errors import input_error, renamed
+from paraconsist.files import replacing
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, Perturbation
 from paraconsist.transforms.sheets import SheetWriter, even_space, read_sheet, render
 
 _FILE_ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
-_OUTPUT_ENDINGS = (".parquet", ".jsonl")
+#: What a set can be written as.
+SET_ENDINGS = (".parquet", ".jsonl")
 _NO_LABEL = ("-", "")
-_ROWS_AT_ONCE = 10_000
-
-
-def check_output(output: Path, files: Sequence[Path], *, overwrite: bool) -> None:
-    """Refuse what cannot be written, or is there already (a sheet may hold hours of work).
-
-    Raises
-    ------
-    InputError
-    """
-    if output.suffix not in _OUTPUT_ENDINGS:
-        raise input_error("perturb", "output", f"end in {' or '.join(_OUTPUT_ENDINGS)}", got=str(output))
-    for file in files:
-        if not file.parent.is_dir():
-            raise input_error("perturb", "output", "be in a folder that exists", got=str(file))
-        if file.exists() and not overwrite:
-            raise input_error(
-                "perturb",
-                "output",
-                "not be there already",
-                got=str(file),
-                remedy="Give --overwrite to replace it, and what was filled in by hand with it.",
-            )
 
 
 def load_labelled(
@@ -186,29 +162,18 @@ def write_set(items: Iterable[Perturbation], data: LabelledSet, output: Path, sh
             got=f"none of {len(data.rows):,} rows",
             remedy="`paraconsist perturb --help` says what each property needs.",
         )
-    partials = [file.with_name(file.name + ".partial") for file in (output, sheet)]
-    with contextlib.ExitStack() as stack:
-        for partial in partials:
-            stack.callback(partial.unlink, missing_ok=True)  # what an error leaves half-written
-        n_items = _write_both(itertools.chain([first], upcoming), data, partials, tuple(first.strata), output.suffix)
-        partials[0].replace(output)
-        partials[1].replace(sheet)
-    return n_items
-
-
-def _write_both(
-    items: Iterable[Perturbation], data: LabelledSet, files: Sequence[Path], strata: Sequence[str], suffix: str
-) -> int:
-    set_file, sheet = files
     columns, n_items = data.task.columns, 0
+    schema = bucket_set_schema(next(rows_of(first, data)), data.label_names)
     with (
-        _SetWriter(set_file, suffix, data, strata) as set_writer,
-        sheet.open("w", encoding="utf-8-sig", newline="") as stream,
+        replacing(sheet) as partial,
+        partial.open("w", encoding="utf-8-sig", newline="") as stream,
+        row_writer(output, schema) as write_row,
     ):
         sheet_writer = SheetWriter(stream)
-        for item in items:
+        for item in itertools.chain([first], upcoming):
             n_items += 1
-            set_writer.write(item)
+            for row in rows_of(item, data):
+                write_row(row)
             *originals, perturbed = (place.texts for place in item.places)
             sheet_writer.write(
                 bucket_id=item.bucket_id,
@@ -235,58 +200,6 @@ def rows_of(item: Perturbation, data: LabelledSet) -> Iterator[dict[str, Any]]:
             "allowed_labels": list(place.allowed_labels),
             **item.strata,
         }
-
-
-class _SetWriter:
-    """Writes rows as they come: JSON Lines, or Parquet in pieces."""
-
-    def __init__(self, path: Path, suffix: str, data: LabelledSet, strata: Sequence[str]) -> None:
-        self._data = data
-        self._waiting: list[dict[str, Any]] = []
-        self._parquet: Any = None
-        self._stream: Any = None
-        if suffix == ".parquet":
-            self._schema = _schema(data, strata)
-            self._parquet = pq.ParquetWriter(path, self._schema, compression="zstd")
-        else:
-            self._stream = path.open("w", encoding="utf-8", newline="\n")
-
-    def __enter__(self) -> _SetWriter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._stream is not None:
-            self._stream.close()
-        else:
-            self._flush()
-            self._parquet.close()
-
-    def write(self, item: Perturbation) -> None:
-        for row in rows_of(item, self._data):
-            if self._stream is not None:
-                self._stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-            else:
-                self._waiting.append(row)
-        if len(self._waiting) >= _ROWS_AT_ONCE:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._waiting:
-            self._parquet.write_table(pa.Table.from_pylist(self._waiting, schema=self._schema))
-            self._waiting = []
-
-
-def _schema(data: LabelledSet, strata: Sequence[str]) -> pa.Schema:
-    texts = ("example_id", "input_id", "bucket_id", "group_id", "role", *data.task.columns)
-    fields = [(name, pa.string()) for name in texts]
-    fields += [("label", pa.int64()), ("allowed_labels", pa.list_(pa.int64()))]
-    fields += [(name, pa.string()) for name in strata]
-    value = {"dtype": "string", "_type": "Value"}
-    features: dict[str, Any] = {name: value for name, _ in fields}
-    features["label"] = {"names": list(data.label_names), "_type": "ClassLabel"}
-    features["allowed_labels"] = {"feature": {"dtype": "int64", "_type": "Value"}, "_type": "List"}
-    metadata = {b"huggingface": json.dumps({"info": {"features": features}}).encode()}
-    return pa.schema(fields, metadata=metadata)
 
 
 def keep_checked(written: Path, sheet: Path, output: Path) -> Iterator[str]:
@@ -327,40 +240,11 @@ def keep_checked(written: Path, sheet: Path, output: Path) -> Iterator[str]:
     if not kept:
         raise input_error("perturb", "checked", "mark at least one item as valid", got=str(sheet))
     rows = table.filter(pa.array([bucket in kept for bucket in buckets]))
-    partial = output.with_name(output.name + ".partial")
-    if output.suffix == ".parquet":
-        pq.write_table(rows, partial, compression="zstd")
-    else:
-        with partial.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows.to_pylist())
-    partial.replace(output)
+    write_table(rows, output)
     n_open = sum(1 for bucket in shown if said.valid.get(bucket) is None)
     n_invalid = len(shown) - len(kept) - n_open
     yield f"{len(kept):,} of {len(shown):,} items are valid ({rows.num_rows:,} rows): {output}"
     yield f"  left out {n_invalid:,} marked invalid, {n_open:,} not marked"
-
-
-_ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
-
-
-def check_files(files: Sequence[Path], output: Path, *, overwrite: bool) -> None:
-    """Refuse what cannot be written, or is there already (a sheet may hold hours of work).
-
-    Raises
-    ------
-    InputError
-    """
-    if output.suffix not in _ENDINGS:
-        raise input_error("transform", "output", f"end in one of {', '.join(_ENDINGS)}", got=str(output))
-    if len({file.resolve() for file in files}) < len(files):
-        raise input_error("transform", "output", "be another file than the sheet and the dictionary", got=str(output))
-    for file in files:
-        if not file.parent.is_dir():
-            raise input_error("transform", "output", "be in a folder that exists", got=str(file))
-        if file.exists() and not overwrite:
-            raise input_error(
-                "transform", "output", "not be there already", got=str(file), remedy="Give --overwrite to replace it."
-            )
 
 
 def read_rows(path: Path) -> pa.Table:
@@ -412,18 +296,4 @@ def write_rows(rows: pa.Table, changed: Mapping[str, Sequence[str]], path: Path)
     """Write the rows with their changed texts; the file is there whole or not at all."""
     for column, texts in changed.items():
         rows = rows.set_column(rows.column_names.index(column), column, pa.array(texts, pa.string()))
-    partial = path.with_name(path.name + ".partial")
-    try:
-        if path.suffix == ".parquet":
-            pq.write_table(rows, partial, compression="zstd")
-        elif path.suffix == ".jsonl":
-            with partial.open("w", encoding="utf-8", newline="\n") as stream:
-                stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows.to_pylist())
-        else:
-            with partial.open("w", encoding="utf-8", newline="") as stream:
-                writer = csv.writer(stream, delimiter="," if path.suffix == ".csv" else "\t", lineterminator="\n")
-                writer.writerow(rows.column_names)
-                writer.writerows(zip(*(rows[c].to_pylist() for c in rows.column_names), strict=True))
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_table(rows, path)

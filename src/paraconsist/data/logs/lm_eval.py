@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.json
 from numpy.typing import NDArray
 
 from paraconsist.data.logs.fields import Fields, Records, Table

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from paraconsist._version import __version__
+from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task, input_id
+from paraconsist.data.writing import bucket_set_schema, file_in_folder, write_set_folder, write_table
 from paraconsist.errors import input_error
 from paraconsist.transforms.paraphrase.judgements import Judgements, shown
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
 from paraconsist.transforms.sheets import even_space, render
 
-#: The Parquet file in a folder that `load_dataset` reads. Its name changes with its content: datasets' cache goes by
-#: the folder's name and the names of files in it, and would serve an earlier set.
-_INSIDE = "data/test-*.parquet"
 _METADATA = b"paraconsist_paraphrase"
 
 
@@ -127,7 +123,7 @@ def check_place(output: Path, *, overwrite: bool) -> None:
     if not output.parent.is_dir():
         raise input_error("paraphrase", "output", "be in a folder that exists", got=str(output))
     taken = output.exists() and (output.is_file() or any(output.iterdir()))
-    if taken and output.is_dir() and _inside(output) is None:
+    if taken and output.is_dir() and file_in_folder(output) is None:
         raise input_error("paraphrase", "output", "be new, empty, or written by this command", got=str(output))
     if taken and not overwrite:
         raise input_error(
@@ -164,44 +160,17 @@ def write_generated(
             got="no original has",
             remedy="Look at the counts above: ask for more candidates or tries, or loosen the filter that took most.",
         )
-    _write_table(pa.Table.from_pylist(list(rows), schema=_schema(data, rows[0], facts)), output, data, facts)
+    schema = bucket_set_schema(rows[0], data.label_names)
+    _write(pa.Table.from_pylist(list(rows), schema=schema), output, facts)
 
 
-def _write_table(table: pa.Table, output: Path, data: LabelledSet | None, facts: Mapping[str, Any]) -> None:
+def _write(table: pa.Table, output: Path, facts: Mapping[str, Any]) -> None:
+    metadata = {**table.schema.metadata, _METADATA: json.dumps(dict(facts), sort_keys=True, default=str).encode()}
+    table = table.replace_schema_metadata(metadata)
     if output.suffix == ".parquet":
-        partial = output.with_name(output.name + ".partial")
-        try:
-            pq.write_table(table, partial, compression="zstd")
-            partial.replace(output)
-        finally:
-            partial.unlink(missing_ok=True)
-        return
-    staging = Path(tempfile.mkdtemp(dir=output.parent, prefix=f".{output.name}.staging-"))
-    try:
-        new = staging / "new"
-        file = new / _INSIDE.replace("*", _digest(table))
-        file.parent.mkdir(parents=True)
-        pq.write_table(table, file, compression="zstd")
-        card = _card(output.name, table, facts, file.relative_to(new).as_posix())
-        (new / "README.md").write_text(card, encoding="utf-8")
-        if output.exists():
-            output.rename(staging / "old")
-        new.rename(output)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-
-
-def _schema(data: LabelledSet, row: Mapping[str, Any], facts: Mapping[str, Any]) -> pa.Schema:
-    kinds = {"label": pa.int64(), "allowed_labels": pa.list_(pa.int64())}
-    value = {"dtype": "string", "_type": "Value"}
-    features: dict[str, Any] = dict.fromkeys(row, value)
-    features["label"] = {"names": list(data.label_names), "_type": "ClassLabel"}
-    features["allowed_labels"] = {"feature": {"dtype": "int64", "_type": "Value"}, "_type": "List"}
-    metadata = {
-        b"huggingface": json.dumps({"info": {"features": features}}).encode(),
-        _METADATA: json.dumps(dict(facts), sort_keys=True, default=str).encode(),
-    }
-    return pa.schema([(name, kinds.get(name, pa.string())) for name in row], metadata=metadata)
+        write_table(table, output)
+    else:
+        write_set_folder(table, output, text=_card_text(output.name, table, facts), tags=["paraphrase"])
 
 
 def read_generated(place: Path) -> tuple[pa.Table, dict[str, Any]]:
@@ -212,9 +181,7 @@ def read_generated(place: Path) -> tuple[pa.Table, dict[str, Any]]:
     InputError
         If it is no such set.
     """
-    from paraconsist.data.tables import read_table
-
-    file = (_inside(place) or place / "data") if place.is_dir() else place
+    file = (file_in_folder(place) or place / "data") if place.is_dir() else place
     table = read_table(file, function="paraphrase", parameter="data")
     said = (table.schema.metadata or {}).get(_METADATA)
     if said is None:
@@ -279,38 +246,17 @@ def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, i
         "n_buckets": len(buckets),
         "n_rows": len(kept),
     }
-    _write_table(
-        pa.Table.from_pylist(kept, schema=table.schema),
-        output,
-        None,
-        {**facts, "checked": {**counts, **judgements.agreement}},
-    )
+    checked = {**facts, "checked": {**counts, **judgements.agreement}}
+    _write(pa.Table.from_pylist(kept, schema=table.schema), output, checked)
     return counts
 
 
-def _inside(folder: Path) -> Path | None:
-    found = sorted(folder.glob(_INSIDE))
-    return found[0] if len(found) == 1 else None
-
-
-def _digest(table: pa.Table) -> str:
-    return hashlib.sha256(json.dumps(table.to_pylist(), sort_keys=True).encode()).hexdigest()[:12]
-
-
-def _card(name: str, table: pa.Table, facts: Mapping[str, Any], file: str) -> str:
+def _card_text(name: str, table: pa.Table, facts: Mapping[str, Any]) -> str:
     roles = table["role"].to_pylist()
     n_original, n_all = roles.count("original"), table.num_rows
-    front = (
-        "---\n"
-        f"pretty_name: {json.dumps(name)}\n"
-        "language:\n- en\n"
-        "tags:\n- paraconsist\n- paraphrase\n- bucket-set\n"
-        "configs:\n- config_name: default\n  default: true\n  data_files:\n"
-        f"  - split: test\n    path: {file}\n---\n\n"
-    )
     made = "\n".join(f"- {key}: {json.dumps(value, default=str)}" for key, value in facts.items())
     return (
-        f"{front}# {name}\n\n"
+        f"# {name}\n\n"
         f"A bucket set: {n_original:,} originals of {facts.get('source', 'a set')} with {n_all - n_original:,} "
         "generated "
         f"paraphrases of their `{facts.get('column', 'text')}`, in paraconsist's long format (one row is one text; "

@@ -1,0 +1,158 @@
+"""Rows to files, whole or not at all: Parquet, JSON Lines, CSV, TSV, or a folder for ``load_dataset``."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paraconsist.errors import input_error
+from paraconsist.files import replacing
+
+#: The formats of `write_table`, by the file's ending.
+ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
+
+#: The Parquet file in a folder. Its name changes with its content: datasets' cache goes by the folder's name and the
+#: names of the files in it, and would serve an earlier set.
+_INSIDE = "data/test-*.parquet"
+_ROWS_AT_ONCE = 10_000
+
+
+def check_new_files(function: str, files: Sequence[Path], *, endings: Iterable[str] = ENDINGS, overwrite: bool) -> None:
+    """Raise if the first file's ending is none of `endings`, or a file cannot be written or is there already."""
+    output = files[0]
+    if output.suffix not in endings:
+        raise input_error(function, "output", f"end in one of {', '.join(endings)}", got=str(output))
+    if len({file.resolve() for file in files}) < len(files):
+        raise input_error(function, "output", "be another file than those written beside it", got=str(output))
+    for file in files:
+        if not file.parent.is_dir():
+            raise input_error(function, "output", "be in a folder that exists", got=str(file))
+        if file.exists() and not overwrite:
+            remedy = "Give `overwrite` to replace it, and what was filled in by hand with it."
+            raise input_error(function, "output", "not be there already", got=str(file), remedy=remedy)
+
+
+def bucket_set_schema(
+    columns: Iterable[str], label_names: Sequence[str], metadata: Mapping[bytes, bytes] | None = None
+) -> pa.Schema:
+    """Return the schema of a bucket set's rows; all columns but the labels are text.
+
+    Parameters
+    ----------
+    columns : iterable of str
+        All columns in their order, `label` and `allowed_labels` among them.
+    label_names : sequence of str
+        In class order. They stand in the metadata as the features of the `datasets` library.
+    metadata : mapping of bytes to bytes, optional
+        More metadata of the file.
+    """
+    kinds = {"label": pa.int64(), "allowed_labels": pa.list_(pa.int64())}
+    fields = [(name, kinds.get(name, pa.string())) for name in columns]
+    features: dict[str, Any] = {name: {"dtype": "string", "_type": "Value"} for name, _ in fields}
+    features["label"] = {"names": list(label_names), "_type": "ClassLabel"}
+    features["allowed_labels"] = {"feature": {"dtype": "int64", "_type": "Value"}, "_type": "List"}
+    declared = json.dumps({"info": {"features": features}}).encode()
+    return pa.schema(fields, metadata={b"huggingface": declared, **(metadata or {})})
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """Write a table in the format of the file's ending (one of `ENDINGS`)."""
+    if path.suffix == ".jsonl":
+        with row_writer(path, table.schema) as write:
+            for row in table.to_pylist():
+                write(row)
+        return
+    with replacing(path) as partial:
+        if path.suffix == ".parquet":
+            pq.write_table(table, partial, compression="zstd")
+            return
+        with partial.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream, delimiter="," if path.suffix == ".csv" else "\t", lineterminator="\n")
+            writer.writerow(table.column_names)
+            writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+@contextmanager
+def row_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Give a function that writes one row to a file of Parquet or JSON Lines, by its ending.
+
+    >>> from tempfile import mkdtemp
+    >>> file = Path(mkdtemp()) / "rows.jsonl"
+    >>> with row_writer(file, pa.schema([("word", pa.string())])) as write:
+    ...     write({"word": "é"})
+    >>> file.read_text(encoding="utf-8")
+    '{"word": "é"}\\n'
+    """
+    waiting: list[Mapping[str, Any]] = []
+    with replacing(path) as partial:
+        if path.suffix != ".parquet":
+            with partial.open("w", encoding="utf-8", newline="\n") as stream:
+                yield lambda row: print(json.dumps(row, ensure_ascii=False), file=stream)
+            return
+        with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
+
+            def flush() -> None:
+                if waiting:
+                    writer.write_table(pa.Table.from_pylist(waiting, schema=schema))
+                    waiting.clear()
+
+            def write(row: Mapping[str, Any]) -> None:
+                waiting.append(row)
+                if len(waiting) == _ROWS_AT_ONCE:
+                    flush()
+
+            yield write
+            flush()
+
+
+def file_in_folder(folder: Path) -> Path | None:
+    """Return the Parquet file of a folder that `write_set_folder` wrote, None if it is no such folder."""
+    files = sorted(folder.glob(_INSIDE))
+    return files[0] if len(files) == 1 else None
+
+
+def write_set_folder(table: pa.Table, folder: Path, *, text: str, tags: Sequence[str] = ()) -> None:
+    """Write a bucket set as a folder with one Parquet file and a card, in place of the folder that may be there.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Rows with a `bucket_set_schema`, which gives ``load_dataset`` the label names.
+    folder : Path
+        Its name is the set's.
+    text : str
+        The card under its metadata.
+    tags : sequence of str
+        More tags of the card.
+    """
+    from huggingface_hub import DatasetCardData
+
+    digest = hashlib.sha256(json.dumps(table.to_pylist(), sort_keys=True).encode()).hexdigest()[:12]
+    file = _INSIDE.replace("*", digest)
+    metadata = DatasetCardData(
+        pretty_name=folder.name,
+        language=["en"],
+        tags=["paraconsist", *tags, "bucket-set"],
+        configs=[{"config_name": "default", "default": True, "data_files": [{"split": "test", "path": file}]}],
+    )
+    staging = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.staging-"))
+    try:
+        new = staging / "new"
+        (new / file).parent.mkdir(parents=True)
+        pq.write_table(table, new / file, compression="zstd")
+        (new / "README.md").write_text(f"---\n{metadata}\n---\n\n{text}", encoding="utf-8")
+        if folder.exists():
+            folder.rename(staging / "old")
+        new.rename(folder)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
