@@ -24,8 +24,8 @@ from transformers import pipeline
 from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
 from paraconsist.data.selection import expand_specs
 from paraconsist.data.store import Store
-from paraconsist.models import load_model
 from paraconsist.models.batching import BatchPolicy
+from paraconsist.models.loading import load_model
 from paraconsist.running.loop import compute, start_accelerator
 
 

@@ -26,8 +26,8 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipe
 
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.store import Store
-from paraconsist.models import load_model
 from paraconsist.models.batching import BatchPolicy
+from paraconsist.models.loading import load_model
 from paraconsist.running.loop import compute, start_accelerator
 
 

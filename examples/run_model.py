@@ -14,7 +14,7 @@ from pathlib import Path
 
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.predictions import read_predictions
-from paraconsist.models import load_model
+from paraconsist.models.loading import load_model
 from paraconsist.running.run import RunOptions, run
 from paraconsist.scoring.score import ScoreOptions, score
 

@@ -217,7 +217,7 @@ def test_the_command_writes_a_run_that_score_reads(tmp_path, place, command):
 def test_embeddings_are_means_over_tokens(place):
     import torch
 
-    from paraconsist.models import load_model
+    from paraconsist.models.loading import load_model
 
     classifier = load_model(place / "model", task=get_task("nli"))
     encoder = encoder_of(classifier)
@@ -233,7 +233,7 @@ def test_embeddings_are_means_over_tokens(place):
 
 
 def test_predictor_asks_each_distinct_input_once(tmp_path, place):
-    from paraconsist.models import load_model
+    from paraconsist.models.loading import load_model
 
     task = get_task("nli")
     classifier = load_model(place / "model", task=task)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from paraconsist.data.tasks import ModelInput, get_task
 from paraconsist.errors import InputError
-from paraconsist.models import load_model, resolve_label_map
 from paraconsist.models.bow import (
     BowClassifier,
     BowConfig,
@@ -25,6 +24,8 @@ from paraconsist.models.bow import (
     split_words,
 )
 from paraconsist.models.classifier import Classifier
+from paraconsist.models.labels import resolve_label_map
+from paraconsist.models.loading import load_model
 
 DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")
 M64 = 2**64 - 1

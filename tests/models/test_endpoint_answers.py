@@ -26,7 +26,7 @@ from paraconsist.models.endpoint.protocol import (
     text_of,
     tokens_used,
 )
-from paraconsist.models.endpoint.settings import Asking, EndpointSettings
+from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 
 DELTA = Prompt(TEMPLATES["s24-delta"])
 LONG = Prompt(
@@ -38,7 +38,7 @@ def settings_of(server: FaultyServer, **options) -> EndpointSettings:
     return EndpointSettings(server.url, **{"timeout": 5.0, **options})
 
 
-def method_of(server: FaultyServer, asking: Asking, **options) -> Method:
+def method_of(server: FaultyServer, asking: EndpointPrompt, **options) -> Method:
     settings = settings_of(server, **options)
 
     async def work():
@@ -157,21 +157,21 @@ def test_texts_and_tokens():
 )
 def test_what_an_endpoint_offers_is_found_out(server, api, expected):
     with FaultyServer(**server) as running:
-        assert method_of(running, Asking("toy", DELTA), api=api) == expected
+        assert method_of(running, EndpointPrompt("toy", DELTA), api=api) == expected
         assert {request.tag for request in running.received} == {"probe"}
         assert Method.from_dict(expected.to_dict()) == expected
 
 
 def test_labels_of_several_tokens_are_read_behind_the_prompt():
     with FaultyServer() as server:
-        assert method_of(server, Asking("toy", LONG)) == Method("label", 0, True)
+        assert method_of(server, EndpointPrompt("toy", LONG)) == Method("label", 0, True)
 
 
 @pytest.mark.parametrize("prompt", [DELTA, LONG])
 def test_echoed_values_that_are_those_of_other_tokens_are_not_used(prompt):
     said = r"log-probabilities of a prompt \(echo\) are not those"
     with FaultyServer(shifted=True) as server, pytest.warns(UserWarning, match=said):
-        assert method_of(server, Asking("toy", prompt)) == Method("label", 20)
+        assert method_of(server, EndpointPrompt("toy", prompt)) == Method("label", 20)
 
 
 def test_log_probabilities_that_are_passed_over_are_an_error_where_asked_for():
@@ -179,34 +179,36 @@ def test_log_probabilities_that_are_passed_over_are_an_error_where_asked_for():
         FaultyServer(log_probabilities=False) as server,
         pytest.raises(InputError, match=r"`scoring` must be 'generate' for an endpoint that returns no log"),
     ):
-        method_of(server, Asking("toy", DELTA, "label"))
+        method_of(server, EndpointPrompt("toy", DELTA, "label"))
 
 
 def test_an_unknown_model_is_told_with_those_there_are():
     said = r"must be a model that the endpoint serves; got 'gpt'. It serves toy"
     with FaultyServer() as server, pytest.raises(InputError, match=said):
-        method_of(server, Asking("gpt", DELTA))
+        method_of(server, EndpointPrompt("gpt", DELTA))
 
 
 def test_method_and_template_and_wish_decide_the_method_s_file():
-    settings, asking = EndpointSettings("http://h/v1"), Asking("toy", DELTA)
+    settings, asking = EndpointSettings("http://h/v1"), EndpointPrompt("toy", DELTA)
     assert method_key(settings, asking) == method_key(EndpointSettings("http://h/v1", concurrency=2), asking)
     others = [
         method_key(EndpointSettings("http://h/v1", api="chat"), asking),
-        method_key(settings, Asking("toy", LONG)),
-        method_key(settings, Asking("toy", DELTA, "generate")),
-        method_key(settings, Asking("other", DELTA)),
+        method_key(settings, EndpointPrompt("toy", LONG)),
+        method_key(settings, EndpointPrompt("toy", DELTA, "generate")),
+        method_key(settings, EndpointPrompt("other", DELTA)),
     ]
     assert len({method_key(settings, asking), *others}) == 5
 
 
 def test_requests():
     settings = EndpointSettings("http://h/v1", request_fields={"temperature": None, "top_k": 1})
-    body = request_body(settings, Asking("m", DELTA), Wishes(), Question("A:"), max_tokens=1, answer=" W")
+    body = request_body(settings, EndpointPrompt("m", DELTA), Wishes(), Question("A:"), max_tokens=1, answer=" W")
     assert body == {"model": "m", "max_tokens": 1, "prompt": "A: W", "logprobs": 1, "echo": True, "top_k": 1}
     chat = EndpointSettings("http://h/v1", api="chat")
     question = Question("", ({"role": "system", "content": "Do."}, {"role": "user", "content": "A?"}))
-    body = request_body(chat, Asking("m", DELTA), Wishes("max_completion_tokens", True), question, max_tokens=2, top=5)
+    body = request_body(
+        chat, EndpointPrompt("m", DELTA), Wishes("max_completion_tokens", True), question, max_tokens=2, top=5
+    )
     assert body == {
         "model": "m",
         "temperature": 0,
@@ -221,7 +223,7 @@ def test_requests():
 
 
 def test_results_of_an_input():
-    asking, both = Asking("m", DELTA), Method("label", 20, True)
+    asking, both = EndpointPrompt("m", DELTA), Method("label", 20, True)
     shown = {"scores": [-1.0, -2.0], "floor": -5.0, "token": " W"}
     half = {"scores": [-1.0, None], "floor": -5.0, "token": " W"}
     none = {"scores": [None, None], "floor": -5.0, "token": " The"}
@@ -240,7 +242,7 @@ def test_results_of_an_input():
 
 @pytest.mark.parametrize(("normalize", "gap"), [("none", 5.0), ("tokens", 0.5), ("characters", -5 / 9 + 10 / 8)])
 def test_label_scores_are_normalised(normalize, gap):
-    asking = Asking("m", LONG, normalize=normalize)  # " entailed", " undecided"
+    asking = EndpointPrompt("m", LONG, normalize=normalize)  # " entailed", " undecided"
     scores = {
         "label-0": {"total": -10.0, "n_tokens": 4, "first": -1.0},
         "label-1": {"total": -5.0, "n_tokens": 2.5, "first": -1.0},

@@ -22,8 +22,10 @@ from safetensors.torch import load_file
 from paraconsist.cli.app import main
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.models import load_model
-from paraconsist.models.training import TrainingOptions, options_from_preset, train
+from paraconsist.models.loading import load_model
+from paraconsist.models.training.options import TrainingOptions
+from paraconsist.models.training.presets import options_from_preset
+from paraconsist.models.training.trainer import train
 
 DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")
 

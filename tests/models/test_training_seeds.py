@@ -14,8 +14,10 @@ from safetensors.torch import load_file
 from paraconsist.cli.app import main
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.models import load_model
-from paraconsist.models.training import TrainingOptions, options_from_preset, train, train_seeds
+from paraconsist.models.loading import load_model
+from paraconsist.models.training.options import TrainingOptions
+from paraconsist.models.training.presets import options_from_preset
+from paraconsist.models.training.trainer import train, train_seeds
 
 DEFEASIBLE = get_task("defeasible_nli")
 

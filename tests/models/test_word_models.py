@@ -18,11 +18,12 @@ from paraconsist.cli.app import main
 from paraconsist.data.predictions import read_predictions
 from paraconsist.data.tasks import ModelInput, get_task
 from paraconsist.errors import InputError
-from paraconsist.models import load_model
-from paraconsist.models.baselines import OWN_MODELS
+from paraconsist.models.baselines import BASELINES
 from paraconsist.models.classifier import Classifier
-from paraconsist.models.training import TrainingOptions, options_from_preset, train
-from paraconsist.models.training.options import WORD_MODELS
+from paraconsist.models.loading import load_model
+from paraconsist.models.training.options import WORD_MODELS, TrainingOptions
+from paraconsist.models.training.presets import options_from_preset
+from paraconsist.models.training.trainer import train
 from paraconsist.models.vocabulary import VOCABULARY_FILE, Vocabulary, read_vectors, split_text
 from paraconsist.models.word_models import POOLINGS, WordClassifier
 
@@ -40,7 +41,7 @@ INPUTS = [
 
 def _classifier(name: str, *, multiple_choice=False, paired=True, labels=LABELS, **settings) -> WordClassifier:
     torch.manual_seed(0)
-    own = OWN_MODELS[name]
+    own = BASELINES[name]
     config = own.config(
         vocab_size=len(VOCABULARY), embedding_dim=5, mlp_size=7, paired=paired, **settings,
         id2label=dict(enumerate(labels)), label2id={n: i for i, n in enumerate(labels)},

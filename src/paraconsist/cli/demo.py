@@ -31,8 +31,8 @@ def _train(model: Path) -> None:
 
     typer.echo("Training the bag-of-words baseline on the sample set ...")
     quiet_libraries()
-    from paraconsist.models.training import options_from_preset
     from paraconsist.models.training.folder import TrainingFolder
+    from paraconsist.models.training.presets import options_from_preset
     from paraconsist.models.training.trainer import train
 
     options = options_from_preset(

@@ -128,7 +128,7 @@ def column_of(rows: LabelledSet, column: str | None) -> str:
 def load_judge(model: str, label_map: dict[str, str] | None) -> MutualEntailment:
     """Load an NLI model to judge pairs."""
     from paraconsist.data.tasks import get_task
-    from paraconsist.models import load_model
+    from paraconsist.models.loading import load_model
     from paraconsist.running.predictor import Predictor
     from paraconsist.transforms.paraphrase.entailment import MutualEntailment
 

@@ -122,7 +122,7 @@ def run_over_endpoint(
     InputError
         For options that do not go together, and all that `run_endpoint` refuses.
     """
-    from paraconsist.models.endpoint.settings import Asking
+    from paraconsist.models.endpoint.settings import EndpointPrompt
     from paraconsist.running.endpoint import run_endpoint
     from paraconsist.running.prompting import prompt_for
 
@@ -141,10 +141,10 @@ def run_over_endpoint(
     settings = endpoint_settings(url, **given)
     assert settings is not None
 
-    def asking_for(name: str, group: Sequence[BucketSet]) -> Asking:
+    def asking_for(name: str, group: Sequence[BucketSet]) -> EndpointPrompt:
         said: dict[str, Any] = {"normalize": ask.normalize, "max_tokens": ask.max_new_tokens}
         said = {key: value for key, value in said.items() if value is not None}
-        return Asking(name, prompt_for(group, ask.prompts, pools), ask.scoring, **said)
+        return EndpointPrompt(name, prompt_for(group, ask.prompts, pools), ask.scoring, **said)
 
     report = run_endpoint(load_sets, asking_for, settings, options)
     _say(report, asked_for=ask.scoring)

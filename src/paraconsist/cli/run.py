@@ -14,7 +14,7 @@ from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
     from paraconsist.data.bucket_sets import BucketSet
-    from paraconsist.models import Classifier
+    from paraconsist.models.classifier import Classifier
     from paraconsist.running.prompting import Pool
     from paraconsist.running.run import RunReport
 
@@ -183,7 +183,7 @@ def run(
         return
     over.check_no_address(model)
     over.endpoint_settings(None, **remote)
-    from paraconsist.models import load_model
+    from paraconsist.models.loading import load_model
     from paraconsist.running.partial_input import check_partial
     from paraconsist.running.run import run as run_sets
 

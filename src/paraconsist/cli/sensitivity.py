@@ -88,8 +88,8 @@ def sensitivity(
     mapping = label_pairs(label_map)
     from paraconsist.data.run_folder import RunFolder
     from paraconsist.files import to_strict_json
-    from paraconsist.models import load_model
     from paraconsist.models.encoders import encoder_of, load_sentence_encoder
+    from paraconsist.models.loading import load_model
     from paraconsist.running.predictor import Predictor
     from paraconsist.studies.sensitivity import generator_settings, measure_sensitivity
 

@@ -95,9 +95,10 @@ def train(
     from paraconsist.cli.options import quiet_libraries
 
     quiet_libraries()
-    from paraconsist.models.training import options_from_preset, train_seeds
     from paraconsist.models.training.folder import TrainingFolder
+    from paraconsist.models.training.presets import options_from_preset
     from paraconsist.models.training.trainer import train as train_model
+    from paraconsist.models.training.trainer import train_seeds
 
     options = options_from_preset(
         preset,

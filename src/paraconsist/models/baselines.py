@@ -19,7 +19,7 @@ from paraconsist.models.word_models import (
 
 
 @dataclass(frozen=True)
-class OwnModel:
+class Baseline:
     """The classes of one model.
 
     Attributes
@@ -56,20 +56,20 @@ class OwnModel:
 
 
 _WORDS = ("splitting", "word splitting")
-OWN_MODELS: Mapping[str, OwnModel] = MappingProxyType(
+BASELINES: Mapping[str, Baseline] = MappingProxyType(
     {
         own.name: own
         for own in (
-            OwnModel("bow", BowConfig, BowForSequenceClassification, BowForMultipleChoice, "hashing", "n-gram hashing"),
-            OwnModel(
+            Baseline("bow", BowConfig, BowForSequenceClassification, BowForMultipleChoice, "hashing", "n-gram hashing"),
+            Baseline(
                 "glove_bow", GloveBowConfig, GloveBowForSequenceClassification, GloveBowForMultipleChoice, *_WORDS
             ),
-            OwnModel("bilstm", BilstmConfig, BilstmForSequenceClassification, BilstmForMultipleChoice, *_WORDS),
+            Baseline("bilstm", BilstmConfig, BilstmForSequenceClassification, BilstmForMultipleChoice, *_WORDS),
         )
     }
 )
 
 
-def find_own_model(model_type: str | None) -> OwnModel | None:
+def find_baseline(model_type: str | None) -> Baseline | None:
     """The model with this ``model_type`` in its configuration; None for any other."""
-    return next((own for own in OWN_MODELS.values() if own.model_type == model_type), None)
+    return next((own for own in BASELINES.values() if own.model_type == model_type), None)

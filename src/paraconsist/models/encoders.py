@@ -19,7 +19,7 @@ from paraconsist.errors import check_choice, input_error, renamed
 
 if TYPE_CHECKING:
     from paraconsist.data.tasks import ModelInput, Task
-    from paraconsist.models import Classifier
+    from paraconsist.models.classifier import Classifier
 
 
 POOLINGS = ("auto", "first", "mean", "head")
@@ -73,7 +73,7 @@ def load_encoder(
     """
     import transformers
 
-    from paraconsist.models.baselines import find_own_model
+    from paraconsist.models.baselines import find_baseline
     from paraconsist.models.heads import HeadClassifier, longest_input
     from paraconsist.models.loading import load_model
     from paraconsist.models.pretrained import checked_max_length, load_head, open_configuration, weights_hash
@@ -81,7 +81,7 @@ def load_encoder(
     check_choice(_FUNCTION, "pooling", pooling, POOLINGS)
     name = str(model)
     config = open_configuration(name, revision=revision)
-    own = find_own_model(config.model_type) is not None
+    own = find_baseline(config.model_type) is not None
     has_head = own or any(str(a).endswith(("Classification", "MultipleChoice")) for a in config.architectures or ())
     if pooling == "auto":
         pooling = "head" if own else "first" if has_head else "mean"

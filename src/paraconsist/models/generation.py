@@ -77,7 +77,7 @@ def _generate_batch(language: LanguageModel, rows: Sequence[TokenArray], argumen
     """New tokens for each row, `num_return_sequences` one after another; in halves where memory does not suffice."""
     module, tokenizer = language.module, language.tokenizer
     causal = language.kind == "causal"
-    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else _stop_tokens(module, tokenizer)[0]
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else stop_tokens(module, tokenizer)[0]
     try:
         padded, real = pad_sequences(rows, pad, left=causal)
         out = module.generate(
@@ -99,7 +99,8 @@ def _generate_batch(language: LanguageModel, rows: Sequence[TokenArray], argumen
     return list(out[:, padded.shape[1] :] if causal else out)
 
 
-def _stop_tokens(module: Any, tokenizer: Any) -> list[int]:
+def stop_tokens(module: Any, tokenizer: Any) -> list[int]:
+    """The tokens that end a text, of a model's generation settings or else its tokenizer."""
     stop = getattr(module.generation_config, "eos_token_id", None)
     stop = tokenizer.eos_token_id if stop is None else stop
     return [] if stop is None else [int(t) for t in stop] if isinstance(stop, list) else [int(stop)]
@@ -114,7 +115,7 @@ class CausalWriter(CausalScorer):
         self, module: Any, tokenizer: Any, settings: PromptSettings, *, window: int | None, identity: Mapping[str, str]
     ) -> None:
         super().__init__(module, tokenizer, settings, window=window, identity=identity)
-        self._stop = _stop_tokens(module, tokenizer)
+        self._stop = stop_tokens(module, tokenizer)
         self._prefix: Prefix | None = None
         self._checked = not settings.share
 

@@ -14,7 +14,7 @@ import transformers
 
 from paraconsist.data.tasks import Task
 from paraconsist.errors import check_choice, input_error
-from paraconsist.models.baselines import OWN_MODELS, OwnModel, find_own_model
+from paraconsist.models.baselines import BASELINES, Baseline, find_baseline
 from paraconsist.models.bow import BowClassifier
 from paraconsist.models.classifier import Classifier
 from paraconsist.models.generation import CausalWriter, Seq2SeqWriter
@@ -123,7 +123,7 @@ def load_model(
     """
     check_choice("load_model", "dtype", dtype, DTYPES)
     name = str(model)
-    if name in OWN_MODELS and not Path(name).exists():
+    if name in BASELINES and not Path(name).exists():
         raise input_error(
             "load_model",
             "model",
@@ -133,7 +133,7 @@ def load_model(
         )
     config = open_configuration(name, revision=revision, trust_remote_code=trust_remote_code)
     identity = _identity(name, config, dtype)
-    own = find_own_model(config.model_type)
+    own = find_baseline(config.model_type)
     if own is not None:
         return _load_own(own, name, config, task, dtype, max_length, identity)
     if ask is not None and (found := kind_of(config, kind)) != "classifier":
@@ -173,7 +173,7 @@ def load_model(
 
 
 def _load_own(
-    own: OwnModel,
+    own: Baseline,
     name: str,
     config: Any,
     task: Task,

@@ -15,7 +15,7 @@ import transformers
 from transformers.utils import logging as transformers_logging
 
 from paraconsist.errors import InputError, input_error
-from paraconsist.models.baselines import find_own_model
+from paraconsist.models.baselines import find_baseline
 from paraconsist.models.vocabulary import VOCABULARY_FILE
 
 
@@ -90,7 +90,7 @@ def open_configuration(model: str, *, revision: str | None = None, trust_remote_
             said = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             raise _not_a_model(model, "its config.json cannot be read") from None
-        own = find_own_model(said.get("model_type"))
+        own = find_baseline(said.get("model_type"))
         if own is not None:
             if said.get(own.version_field, 1) != getattr(own.config, own.version_field):
                 raise _not_a_model(model, f"it was trained with another version of the {own.what_changed}")

@@ -19,8 +19,8 @@ from paraconsist.models.endpoint.client import EndpointClient, Key, find_key
 from paraconsist.models.endpoint.journal import Journal, Usage, add_up
 from paraconsist.models.endpoint.label_scoring import Method, find_method, method_key
 from paraconsist.models.endpoint.protocol import Question, question_of
-from paraconsist.models.endpoint.queue import Asked, Asker, run_to_end
-from paraconsist.models.endpoint.settings import Asking, EndpointSettings
+from paraconsist.models.endpoint.queue import QueueStatistics, RequestQueue, run_to_end
+from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 from paraconsist.models.progress import ProgressBar
 from paraconsist.running.run import RunOptions, group_sets, label_map_of, write_set
 
@@ -35,13 +35,13 @@ class EndpointReport:
     folder: RunFolder
     files: Mapping[str, Path]
     methods: Mapping[str, Method]
-    asked: Mapping[str, Asked]
+    asked: Mapping[str, QueueStatistics]
     usage: Mapping[str, Usage]
 
 
 def run_endpoint(
     load_sets: Callable[[], Mapping[str, Sequence[BucketSet]]],
-    ask: Callable[[str, Sequence[BucketSet]], Asking],
+    ask: Callable[[str, Sequence[BucketSet]], EndpointPrompt],
     settings: EndpointSettings,
     options: RunOptions,
 ) -> EndpointReport:
@@ -88,7 +88,7 @@ def run_endpoint(
     folder.open(identities, overwrite=options.overwrite)
     for name, asking in askings.items():
         _keep_method(folder, settings, asking, methods[name])
-    asked: dict[str, Asked] = {}
+    asked: dict[str, QueueStatistics] = {}
     usage: dict[str, Usage] = {}
     files: dict[str, Path] = {}
     for name, (_, group) in groups.items():
@@ -122,11 +122,11 @@ def run_endpoint(
 def _pass(
     settings: EndpointSettings,
     key: Key | None,
-    asking: Asking,
+    asking: EndpointPrompt,
     method: Method,
     group: Sequence[BucketSet],
     store: Store,
-) -> tuple[Asked, Usage]:
+) -> tuple[QueueStatistics, Usage]:
     """Ask about every distinct input of the sets (of one task) that the store holds no result for."""
     questions = _questions(asking, settings.api, group)
     store.create()
@@ -135,16 +135,16 @@ def _pass(
         pending = {input_id: question for input_id, question in questions.items() if input_id not in finished}
         with ProgressBar(len(pending), group[0].task.name, visible=True) as bar:
 
-            async def work() -> Asked:
+            async def work() -> QueueStatistics:
                 async with EndpointClient(settings, key) as client:
-                    asker = Asker(client, asking, method, journal, shard, bar.advance)
+                    asker = RequestQueue(client, asking, method, journal, shard, bar.advance)
                     return await asker.ask(pending, len(questions))
 
-            asked = run_to_end(work) if pending else Asked(len(questions), 0, 0, {}, 0, 0, 0.0)
+            asked = run_to_end(work) if pending else QueueStatistics(len(questions), 0, 0, {}, 0, 0, 0.0)
         return asked, add_up(journal.answers.values(), settings)
 
 
-def _questions(asking: Asking, api: str, group: Sequence[BucketSet]) -> dict[str, Question]:
+def _questions(asking: EndpointPrompt, api: str, group: Sequence[BucketSet]) -> dict[str, Question]:
     questions: dict[str, Question] = {}
     for bucket_set in group:
         task: Task = bucket_set.task
@@ -158,7 +158,7 @@ def _questions(asking: Asking, api: str, group: Sequence[BucketSet]) -> dict[str
 
 
 def _method(
-    folder: RunFolder, settings: EndpointSettings, key: Key | None, asking: Asking, options: RunOptions
+    folder: RunFolder, settings: EndpointSettings, key: Key | None, asking: EndpointPrompt, options: RunOptions
 ) -> Method:
     """How labels are taken: as the run folder remembers, else as the endpoint shows."""
     path = _method_file(folder, settings, asking)
@@ -175,18 +175,18 @@ def _method(
     return run_to_end(probe)
 
 
-def _keep_method(folder: RunFolder, settings: EndpointSettings, asking: Asking, method: Method) -> None:
+def _keep_method(folder: RunFolder, settings: EndpointSettings, asking: EndpointPrompt, method: Method) -> None:
     path = _method_file(folder, settings, asking)
     partial = path.with_suffix(f".{os.getpid()}.partial")
     partial.write_text(json.dumps(method.to_dict(), indent=2) + "\n", encoding="utf-8")
     partial.replace(path)
 
 
-def _method_file(folder: RunFolder, settings: EndpointSettings, asking: Asking) -> Path:
+def _method_file(folder: RunFolder, settings: EndpointSettings, asking: EndpointPrompt) -> Path:
     return folder.store / f"endpoint-{method_key(settings, asking)}.json"
 
 
-def _identity(settings: EndpointSettings, asking: Asking, method: Method) -> dict[str, str]:
+def _identity(settings: EndpointSettings, asking: EndpointPrompt, method: Method) -> dict[str, str]:
     """What the predictions file records of the model; the key is no part of it."""
     said = {
         "model": asking.model,
@@ -207,7 +207,7 @@ def _identity(settings: EndpointSettings, asking: Asking, method: Method) -> dic
     return said
 
 
-def _warn_of_bounds(asked: Asked, name: str) -> None:
+def _warn_of_bounds(asked: QueueStatistics, name: str) -> None:
     if asked.n_unread:
         warnings.warn(
             f"{name}: for {asked.n_unread:,} of {asked.n_computed:,} inputs the endpoint showed no label word's "

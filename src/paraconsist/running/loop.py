@@ -24,7 +24,7 @@ from paraconsist.models.batching import BatchPolicy, Shape, deal, padding_share,
 from paraconsist.models.progress import ProgressBar
 
 if TYPE_CHECKING:
-    from paraconsist.models import Classifier, Prepared
+    from paraconsist.models.classifier import Classifier, Prepared
 
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from paraconsist.errors import input_error
 if TYPE_CHECKING:
     from paraconsist.data.bucket_sets import BucketSet
     from paraconsist.data.store import Result
-    from paraconsist.models import Classifier
+    from paraconsist.models.classifier import Classifier
 
 
 Floats = npt.NDArray[np.float64]

@@ -24,7 +24,8 @@ from paraconsist.running.outputs import predictions_table, run_metadata
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-    from paraconsist.models import Classifier, LabelMap
+    from paraconsist.models.classifier import Classifier
+    from paraconsist.models.labels import LabelMap
 
 
 def ask_again(

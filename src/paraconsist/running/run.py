@@ -19,7 +19,8 @@ from paraconsist.running.processes import end_with_launcher
 
 if TYPE_CHECKING:
     from paraconsist.data.store import Result
-    from paraconsist.models import Classifier, LabelMap
+    from paraconsist.models.classifier import Classifier
+    from paraconsist.models.labels import LabelMap
     from paraconsist.running.loop import LoopStatistics
 
 

@@ -234,9 +234,9 @@ def _vectors(items: Items, folder: Path, options: SelectOptions, say: Callable[[
 
 def _confidences(items: Items, options: SelectOptions) -> NDArray[np.float64]:
     """The confidence model's probability of each row's gold label; labels meet by name."""
-    from paraconsist.models import load_model
     from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
     from paraconsist.models.labels import resolve_label_map
+    from paraconsist.models.loading import load_model
 
     assert options.confidence_model is not None
     model = load_model(options.confidence_model, task=items.task)

@@ -120,7 +120,7 @@ def run_and_score(
     """
     from paraconsist.data.bucket_sets import load_bucket_set
     from paraconsist.data.selection import with_test_sets
-    from paraconsist.models import load_model
+    from paraconsist.models.loading import load_model
     from paraconsist.running.partial_input import shown_to
     from paraconsist.running.run import RunOptions, run
     from paraconsist.scoring.folders import score_folder

@@ -30,7 +30,7 @@ from paraconsist.models.endpoint.protocol import (
     request_body,
     text_of,
 )
-from paraconsist.models.endpoint.settings import Asking, EndpointSettings
+from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 
 #: Most probable tokens to ask for: what hosted chats and vLLM allow, then what older completions allow.
 _TOPS = (20, 5)
@@ -79,7 +79,7 @@ class Method:
         return "; ".join([*parts, *(["prompt echo"] if self.echo else [])])
 
 
-def method_key(settings: EndpointSettings, asking: Asking) -> str:
+def method_key(settings: EndpointSettings, asking: EndpointPrompt) -> str:
     """16 hex digits for all that the method depends on."""
     template = asking.prompt.template
     said: list[Any] = [settings.url, settings.api, dict(settings.request_fields), asking.model, asking.scoring]
@@ -87,13 +87,13 @@ def method_key(settings: EndpointSettings, asking: Asking) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
-async def find_method(client: EndpointClient, asking: Asking) -> Method:
+async def find_method(client: EndpointClient, asking: EndpointPrompt) -> Method:
     """Find out what the endpoint offers, and whether it answers at all.
 
     Parameters
     ----------
     client : EndpointClient
-    asking : Asking
+    asking : EndpointPrompt
         `scoring` says what is wanted; None takes log-probabilities where there are some.
 
     Raises
@@ -130,7 +130,7 @@ async def find_method(client: EndpointClient, asking: Asking) -> Method:
     return Method("label", top=top if found is not None and one_token else 0, echo=echoed is not None, wishes=wishes)
 
 
-def _probe_question(asking: Asking, api: str) -> Question:
+def _probe_question(asking: EndpointPrompt, api: str) -> Question:
     """A small question of the template's form, without examples, that is no input's."""
     template = asking.prompt.template
     row = dict.fromkeys(get_task(template.task).columns, _PROBE_TEXT)
@@ -141,7 +141,7 @@ def _probe_question(asking: Asking, api: str) -> Question:
 
 
 async def _first(
-    client: EndpointClient, asking: Asking, question: Question, tops: tuple[int, ...]
+    client: EndpointClient, asking: EndpointPrompt, question: Question, tops: tuple[int, ...]
 ) -> tuple[dict[str, float] | None, int, Wishes]:
     """Ask the question with fewer and fewer wishes until it is answered; return what is known of the first token."""
     settings, wishes = client.settings, Wishes()
@@ -187,7 +187,7 @@ def _adapted(wishes: Wishes, refused: Refused, question: Question) -> Wishes | N
 
 
 async def _echo(
-    client: EndpointClient, asking: Asking, wishes: Wishes, question: Question, answers: Sequence[str]
+    client: EndpointClient, asking: EndpointPrompt, wishes: Wishes, question: Question, answers: Sequence[str]
 ) -> list[LabelScore | None]:
     """The log-probabilities of answers behind the probe; None where the endpoint does not give them."""
     settings = client.settings
@@ -222,14 +222,14 @@ def _agree(found: Mapping[str, float], words: Sequence[str], echoed: Sequence[La
     return all(gap <= _SAME for gap in gaps)
 
 
-async def _refusal(client: EndpointClient, refused: Refused, asking: Asking) -> InputError:
+async def _refusal(client: EndpointClient, refused: Refused, asking: EndpointPrompt) -> InputError:
     listed = await client.get("/models")
     entries = listed.get("data") if isinstance(listed, dict) else None
     names = [str(m["id"]) for m in entries if isinstance(m, dict) and "id" in m] if isinstance(entries, list) else []
     return refusal(client.settings, refused, asking.model, "a first, small request", names, first=True)
 
 
-def _no_log_probabilities(asking: Asking, settings: EndpointSettings) -> InputError:
+def _no_log_probabilities(asking: EndpointPrompt, settings: EndpointSettings) -> InputError:
     other = "" if settings.api == "chat" else " (or --api chat, where it returns them there)"
     return input_error(
         "run",
@@ -278,7 +278,9 @@ def wanted_parts(method: Method, n_labels: int, answered: Mapping[str, Any]) -> 
     return [part for part in wanted if part not in answered]
 
 
-def part_request(settings: EndpointSettings, asking: Asking, method: Method, question: Question, part: str) -> Part:
+def part_request(
+    settings: EndpointSettings, asking: EndpointPrompt, method: Method, question: Question, part: str
+) -> Part:
     """The request for a part of an input."""
     words = asking.answers(settings.api)
 
@@ -316,7 +318,7 @@ def is_bounded(method: Method, answered: Mapping[str, Any]) -> bool:
     return None in scores and any(score is not None for score in scores)
 
 
-def result_of(method: Method, asking: Asking, api: str, answered: Mapping[str, Any]) -> list[float] | Written:
+def result_of(method: Method, asking: EndpointPrompt, api: str, answered: Mapping[str, Any]) -> list[float] | Written:
     """The result of an input whose parts are all answered.
 
     Returns

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from paraconsist.data.tasks import Task
 from paraconsist.models.endpoint.errors import Malformed
-from paraconsist.models.endpoint.settings import Asking, EndpointSettings
+from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 
 #: Values at and below which servers mean "impossible" (JSON has no infinity).
 _IMPOSSIBLE = -9000.0
@@ -230,7 +230,7 @@ class Wishes:
     merge_system: bool = False
 
 
-def question_of(asking: Asking, api: str, task: Task, row: Mapping[str, Any]) -> Question:
+def question_of(asking: EndpointPrompt, api: str, task: Task, row: Mapping[str, Any]) -> Question:
     """The question for one row."""
     if api == "chat":
         return Question("", tuple(asking.prompt.messages(task, row)))
@@ -239,7 +239,7 @@ def question_of(asking: Asking, api: str, task: Task, row: Mapping[str, Any]) ->
 
 def request_body(
     settings: EndpointSettings,
-    asking: Asking,
+    asking: EndpointPrompt,
     wishes: Wishes,
     question: Question,
     *,

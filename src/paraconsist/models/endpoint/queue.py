@@ -1,4 +1,4 @@
-"""Asking everything that is not answered yet, so many requests at a time, each answer kept as it comes."""
+"""EndpointPrompt everything that is not answered yet, so many requests at a time, each answer kept as it comes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from paraconsist.models.endpoint.errors import Refused, refusal
 from paraconsist.models.endpoint.journal import Answered, Journal
 from paraconsist.models.endpoint.label_scoring import FIRST, Method, is_bounded, part_request, result_of, wanted_parts
 from paraconsist.models.endpoint.protocol import Question, served_model, tokens_used
-from paraconsist.models.endpoint.settings import Asking
+from paraconsist.models.endpoint.settings import EndpointPrompt
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ _GRACE = 30.0
 
 
 @dataclass(frozen=True)
-class Asked:
+class QueueStatistics:
     """What one pass over an endpoint did.
 
     Attributes
@@ -57,13 +57,13 @@ class Asked:
     seconds: float
 
 
-class Asker:
+class RequestQueue:
     """Ask an endpoint about inputs.
 
     Parameters
     ----------
     client : EndpointClient
-    asking : Asking
+    asking : EndpointPrompt
     method : Method
     journal : Journal
         Where each answer goes at once, and what was answered before.
@@ -76,7 +76,7 @@ class Asker:
     def __init__(
         self,
         client: EndpointClient,
-        asking: Asking,
+        asking: EndpointPrompt,
         method: Method,
         journal: Journal,
         shard: ShardWriter,
@@ -87,7 +87,7 @@ class Asker:
         self._problem: InputError | None = None
         self._n_requests = self._n_bounded = self._n_unread = self._n_read = 0
 
-    async def ask(self, pending: Mapping[str, Question], n_inputs: int) -> Asked:
+    async def ask(self, pending: Mapping[str, Question], n_inputs: int) -> QueueStatistics:
         """Ask about all pending inputs, the longest first (one that is too long shows at once).
 
         Raises
@@ -115,7 +115,7 @@ class Asker:
             await asyncio.gather(stopped, *work, return_exceptions=True)
         if self._problem is not None:
             raise self._problem
-        return Asked(
+        return QueueStatistics(
             n_inputs=n_inputs,
             n_computed=len(pending),
             n_requests=self._n_requests,

@@ -87,7 +87,7 @@ class EndpointSettings:
 
 
 @dataclass(frozen=True)
-class Asking:
+class EndpointPrompt:
     """How a model behind an endpoint is asked.
 
     Attributes

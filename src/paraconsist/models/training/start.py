@@ -13,7 +13,7 @@ import transformers
 
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import InputError, input_error
-from paraconsist.models.baselines import OWN_MODELS, find_own_model
+from paraconsist.models.baselines import BASELINES, find_baseline
 from paraconsist.models.bow import BowClassifier, BowConfig
 from paraconsist.models.classifier import Classifier
 from paraconsist.models.heads import HeadClassifier, longest_input
@@ -41,13 +41,13 @@ def starting_model(
     A head whose labels are the task's by name is kept, in its own order; any other is replaced or renamed,
     and that is said.
     """
-    if options.model in OWN_MODELS:
+    if options.model in BASELINES:
         _no_max_length(options, options.model)
         if options.model == "bow":
             return _new_bow(options, label_names, multiple_choice=multiple_choice)
         return new_word_model(options, label_names, inputs, multiple_choice=multiple_choice, say=say)
     config = open_configuration(options.model, revision=options.revision, trust_remote_code=options.trust_remote_code)
-    own = find_own_model(config.model_type)
+    own = find_baseline(config.model_type)
     if own is not None:
         _no_max_length(options, own.name)
         return _continued(options, own.name, task, label_names, multiple_choice=multiple_choice)
@@ -93,7 +93,7 @@ def _new_bow(options: TrainingOptions, label_names: Sequence[str], *, multiple_c
         id2label=dict(enumerate(label_names)),
         label2id={name: i for i, name in enumerate(label_names)},
     )
-    kind = OWN_MODELS["bow"].head(multiple_choice=multiple_choice)
+    kind = BASELINES["bow"].head(multiple_choice=multiple_choice)
     return BowClassifier(kind(config), tuple(label_names), {"model": "bow"})
 
 
@@ -176,7 +176,7 @@ def new_word_model(
     words = [word for word, count in counts.items() if count >= options.min_count or word in known]
     extra = [] if vectors is None else [word for word in vectors.words if word not in counts]
     vocabulary = Vocabulary([*words, *extra])
-    own = OWN_MODELS[options.model]
+    own = BASELINES[options.model]
     settings = {
         "vocab_size": len(vocabulary),
         "embedding_dim": options.embedding_dim if vectors is None else vectors.matrix.shape[1],

@@ -21,7 +21,7 @@ from torch.utils.data import Dataset
 from transformers.trainer_callback import PrinterCallback
 
 from paraconsist.errors import input_error
-from paraconsist.models.baselines import OWN_MODELS
+from paraconsist.models.baselines import BASELINES
 from paraconsist.models.classifier import Classifier, Prepared
 from paraconsist.models.pretrained import quiet
 from paraconsist.models.progress import ProgressBar
@@ -84,7 +84,7 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
     folder = TrainingFolder(options.output)
     state = folder.check(options, said_of_data)
     device: dict[str, Any] = {"use_cpu": True} if options.device == "cpu" else {}
-    if options.model in OWN_MODELS:
+    if options.model in BASELINES:
         device["ddp_find_unused_parameters"] = False
     arguments = _arguments(options, folder.checkpoints, device, has_eval=eval_rows is not None)
     if state == "finished":

@@ -22,13 +22,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import torch
-from transformers import LogitsProcessor, LogitsProcessorList
-
 from paraconsist.errors import InputError, input_error, renamed
 from paraconsist.transforms.paraphrase.settings import GeneratorSettings
 
 if TYPE_CHECKING:
+    import torch
+
     from paraconsist.models.endpoint.journal import Usage
     from paraconsist.models.endpoint.settings import EndpointSettings
     from paraconsist.models.pretrained import LanguageModel
@@ -237,7 +236,7 @@ def _own_function(name: str) -> Generator:
     return made
 
 
-class DiverseGroups(LogitsProcessor):  # type: ignore[misc]
+class DiverseGroups:
     """Makes greedy search choose, in each row of a group of `n_groups` rows, what diverse beam search would.
 
     Parameters
@@ -262,6 +261,8 @@ class DiverseGroups(LogitsProcessor):  # type: ignore[misc]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Return the log-probabilities less what earlier groups' choices cost."""
+        import torch
+
         n_rows = scores.shape[0]
         before = input_ids[:, :-1]
         if self._seen is None or before.shape != self._seen.shape or not torch.equal(before, self._seen):
@@ -283,10 +284,11 @@ class DiverseGroups(LogitsProcessor):  # type: ignore[misc]
 
 def diverse_groups(language: LanguageModel, n_groups: int, penalty: float, temperature: float) -> dict[str, Any]:
     """Return the arguments of ``generate`` for prompts that stand `n_groups` times one after another."""
-    stop = getattr(language.module.generation_config, "eos_token_id", None)
-    stop = language.tokenizer.eos_token_id if stop is None else stop
-    tokens = () if stop is None else tuple(stop) if isinstance(stop, (list, tuple)) else (int(stop),)
-    made = DiverseGroups(n_groups, penalty, temperature, tokens)
+    from transformers import LogitsProcessorList
+
+    from paraconsist.models.generation import stop_tokens
+
+    made = DiverseGroups(n_groups, penalty, temperature, tuple(stop_tokens(language.module, language.tokenizer)))
     return {"logits_processor": LogitsProcessorList([made])}
 
 
