@@ -13,7 +13,7 @@ from helpers.perturb import labelled, write_csv
 from paraconsist.data.predictions import read_predictions
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.models.encoders import encoder_of, load_sentence_encoder
+from paraconsist.models.encoders import encoder_of, load_encoder
 from paraconsist.running.predictor import Predictor
 from paraconsist.studies.sensitivity import compare_sides, generator_settings, measure_sensitivity
 from paraconsist.transforms.paraphrase.settings import GeneratorSettings, preset
@@ -228,7 +228,7 @@ def test_embeddings_are_means_over_tokens(place):
         with torch.inference_mode():
             states = classifier.module.bert(**classifier.tokenizer(text, return_tensors="pt")).last_hidden_state
         assert vector == pytest.approx(states[0].mean(dim=0).numpy(), abs=1e-4)
-    assert load_sentence_encoder(str(place / "model"))(texts) == pytest.approx(found, abs=1e-5)
+    assert load_encoder(str(place / "model"))(texts) == pytest.approx(found, abs=1e-5)
     assert encoder_of(object()) is None
 
 

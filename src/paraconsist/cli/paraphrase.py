@@ -241,7 +241,7 @@ def _measure(
     parser: str | None,
 ) -> ParaphraseDiversityResult:
     from paraconsist.data.bucket_sets import load_bucket_set
-    from paraconsist.models.encoders import load_sentence_encoder
+    from paraconsist.models.encoders import load_encoder
     from paraconsist.transforms.paraphrase.surface_form import (
         COLUMNS,
         load_bleurt,
@@ -257,9 +257,11 @@ def _measure(
         raise input_error("paraphrase", "column", f"be one of {', '.join(found.task.columns)}", got=column)
     if bleurt is not None and embedding_model is not None:
         raise input_error("paraphrase", "bleurt", "be given without --embedding-model", got=bleurt)
+    with renamed(model="embedding_model"):
+        encoder = None if embedding_model is None else load_encoder(embedding_model)
     return measure_pairs(
         pairs_of(found.table.to_pylist(), columns),
-        encoder=None if embedding_model is None else load_sentence_encoder(embedding_model),
+        encoder=encoder,
         bleurt=None if bleurt is None else load_bleurt(bleurt),
         parser=None if parser is None else load_parser(parser),
         judge=None if nli_model is None else load_judge(nli_model, label_map),

@@ -88,7 +88,7 @@ def sensitivity(
     mapping = label_pairs(label_map)
     from paraconsist.data.run_folder import RunFolder
     from paraconsist.files import to_strict_json
-    from paraconsist.models.encoders import encoder_of, load_sentence_encoder
+    from paraconsist.models.encoders import encoder_of, load_encoder
     from paraconsist.models.loading import load_model
     from paraconsist.running.predictor import Predictor
     from paraconsist.studies.sensitivity import generator_settings, measure_sensitivity
@@ -131,6 +131,8 @@ def sensitivity(
         endpoint=remote,
         answers=folder.path / "answers",
     )
+    with renamed(model="embedding_model"):
+        encoder = encoder_of(classifier) if embedding_model is None else load_encoder(embedding_model)
     predictor = Predictor(classifier, found.task, store=folder.store, device=device)
     report = measure_sensitivity(
         predictor,
@@ -141,7 +143,7 @@ def sensitivity(
         label_map=mapping,
         label_rule=label_rule,
         limit=limit,
-        encoder=encoder_of(classifier) if embedding_model is None else load_sentence_encoder(embedding_model),
+        encoder=encoder,
         name=generator,
         n_resamples=n_resamples,
         seed=seed,

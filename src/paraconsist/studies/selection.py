@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from paraconsist.errors import input_error
+from paraconsist.errors import input_error, renamed
 from paraconsist.measures.sampling_correction import deciles
 from paraconsist.studies.aflite import AfliteOptions, AfliteResult, aflite
 from paraconsist.studies.items import sample_by_difficulty
@@ -209,11 +209,12 @@ def _part(items: Items, mask: NDArray[np.bool_]) -> Items:
 
 
 def _vectors(items: Items, folder: Path, options: SelectOptions, say: Callable[[str], None]) -> NDArray[np.float32]:
-    from paraconsist.models.encoders import content_key, embed, load_encoder
+    from paraconsist.models.encoders import load_encoder
     from paraconsist.models.progress import ProgressBar
 
-    encoder = load_encoder(options.encoder, items.task, pooling=options.pooling, max_length=options.max_length)
-    key = content_key(encoder, items.inputs)
+    with renamed(model="encoder"):
+        encoder = load_encoder(options.encoder, items.task, pooling=options.pooling, max_length=options.max_length)
+    key = encoder.content_key(items.inputs)
     file = folder / "embeddings.npz"
     if file.is_file():
         try:
@@ -224,8 +225,8 @@ def _vectors(items: Items, folder: Path, options: SelectOptions, say: Callable[[
                     return kept
         except (OSError, ValueError, KeyError, EOFError):
             pass  # damaged: made again
-    with ProgressBar(len(items), "embedding", visible=True) as bar:
-        vectors = embed(encoder, items.inputs, device=options.device, progress=bar.advance)
+    with renamed(model="encoder"), ProgressBar(len(items), "embedding", visible=True) as bar:
+        vectors = encoder.vectors(items.inputs, device=options.device, progress=bar.advance)
     partial = file.with_name("embeddings.partial.npz")
     np.savez(partial, vectors=vectors, key=key)
     partial.replace(file)

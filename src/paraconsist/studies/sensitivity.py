@@ -30,7 +30,7 @@ from paraconsist.transforms.paraphrase.settings import GeneratorSettings
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
 
 if TYPE_CHECKING:
-    from paraconsist.models.encoders import SentenceEncoder
+    from paraconsist.models.encoders import Encoder
 
 
 Floats = npt.NDArray[np.float64]
@@ -114,7 +114,7 @@ def measure_sensitivity(
     label_map: dict[str, str] | None = None,
     label_rule: str = "argmax",
     limit: int | None = None,
-    encoder: SentenceEncoder | None = None,
+    encoder: Encoder | None = None,
     name: str = "generated",
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -137,7 +137,7 @@ def measure_sensitivity(
         As for ``paraconsist run``.
     limit : int, optional
         Draw this many of the right originals at random.
-    encoder : SentenceEncoder, optional
+    encoder : Encoder, optional
         For the distance of changed and unchanged variants from their originals.
     name : str
         The generator's, for the bucket set.
@@ -320,7 +320,7 @@ def compare_sides(
     confidence_change: Floats,
     *,
     groups: Sequence[str],
-    encoder: SentenceEncoder | None = None,
+    encoder: Encoder | None = None,
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> dict[str, dict[str, Any]]:
@@ -335,7 +335,7 @@ def compare_sides(
         Probability of the gold label on the variant less that on the original.
     groups : sequence of str, shape (n,)
         What intervals resample.
-    encoder : SentenceEncoder, optional
+    encoder : Encoder, optional
         For ``embedding_distance``, 1 - cosine; nan without.
 
     Returns

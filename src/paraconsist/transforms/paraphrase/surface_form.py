@@ -14,7 +14,7 @@ from paraconsist.measures.diversity import ParaphraseDiversityResult, paraphrase
 from paraconsist.transforms.paraphrase.refining import Judge
 
 if TYPE_CHECKING:
-    from paraconsist.models.encoders import SentenceEncoder
+    from paraconsist.models.encoders import Encoder
 
 
 #: Task -> the columns that its papers paraphrase.
@@ -61,7 +61,7 @@ def pairs_of(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> list[Pai
 def measure_pairs(
     pairs: Sequence[Pair],
     *,
-    encoder: SentenceEncoder | None = None,
+    encoder: Encoder | None = None,
     bleurt: Callable[[Sequence[str], Sequence[str]], list[float]] | None = None,
     parser: Parser | None = None,
     judge: Judge | None = None,
