@@ -132,11 +132,7 @@ def read_verified(place: str, file: UpstreamFile, builder: str) -> bytes:
         if is_url:
             raise _no_network(builder, {"": file}, error) from error
         raise input_error(
-            f"build {builder}",
-            "data_dir",
-            "hold readable files",
-            got=place,
-            remedy=f"The system says: {error}.",
+            f"build {builder}", "data_dir", "hold readable files", got=place, remedy=f"The system says: {error}."
         ) from error
     found = hashlib.sha256(data).hexdigest()
     if found == file.sha256:

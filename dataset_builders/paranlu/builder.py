@@ -18,12 +18,7 @@ __all__ = ["ParanluBuilder"]
 
 _VERSION = "1.0.0"
 _SOURCES = ("anli", "snli", "atomic", "social")  # the authors' names, which open all ids
-_CONFIG_NAMES = {
-    "anli": "alpha_nli",
-    "snli": "delta_snli",
-    "atomic": "delta_atomic",
-    "social": "delta_social",
-}
+_CONFIG_NAMES = {"anli": "alpha_nli", "snli": "delta_snli", "atomic": "delta_atomic", "social": "delta_social"}
 _N_HUMAN = {"anli": 2098, "snli": 1980, "atomic": 1869, "social": 1835}
 _N_AUTOMATIC = {"anli": (250, 2342), "snli": (250, 1625), "atomic": (250, 1640), "social": (249, 1688)}
 _N_TEST = {"anli": 3059, "snli": 1837, "atomic": 4138, "social": 9439}
@@ -79,9 +74,7 @@ _AUTOMATIC_FILES = {
 _TEST_FILES = {
     "anli": {
         "examples": UpstreamFile(
-            *_INTERNAL,
-            "raw-data/anli/test.jsonl",
-            "93bd86eb8961583b2181ac0834cd9bd26da3fd822f043a4d5bc7bda61a08834f",
+            *_INTERNAL, "raw-data/anli/test.jsonl", "93bd86eb8961583b2181ac0834cd9bd26da3fd822f043a4d5bc7bda61a08834f"
         ),
         "labels": UpstreamFile(
             *_INTERNAL,
@@ -221,13 +214,7 @@ def _bucket_rows(
     yield (
         shared
         | texts
-        | {
-            "example_id": bucket_id,
-            "role": "original",
-            "source": "original",
-            "annotator": -1,
-            "copies_original": False,
-        }
+        | {"example_id": bucket_id, "role": "original", "source": "original", "annotator": -1, "copies_original": False}
     )
     for paraphrase in paraphrases:
         rewritten = texts | _paraphrased_texts(source, paraphrase)

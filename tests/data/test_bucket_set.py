@@ -71,10 +71,7 @@ def test_a_mirror_may_be_named_at_any_level(mirror, tmp_path, below):
 
 
 def test_the_mirror_does_not_enter_the_identity(mirror, tmp_path):
-    plain, mirrored = (
-        ToyBuilder(cache_dir=str(tmp_path)),
-        ToyBuilder(cache_dir=str(tmp_path), data_dir=mirror),
-    )
+    plain, mirrored = (ToyBuilder(cache_dir=str(tmp_path)), ToyBuilder(cache_dir=str(tmp_path), data_dir=mirror))
     assert plain.cache_dir == mirrored.cache_dir
 
 

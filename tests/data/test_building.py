@@ -41,12 +41,7 @@ def load_fresh(path: str, config: str, *, home: Path, cwd: Path, streaming: bool
         capture_output=True,
         text=True,
         cwd=cwd,
-        env={
-            **os.environ,
-            "HF_HOME": str(home),
-            "HF_DATASETS_CACHE": str(home / "ds"),
-            "HF_HUB_OFFLINE": "1",
-        },
+        env={**os.environ, "HF_HOME": str(home), "HF_DATASETS_CACHE": str(home / "ds"), "HF_HUB_OFFLINE": "1"},
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
@@ -147,10 +142,7 @@ def test_configs_of_an_earlier_call_stay(cache, tmp_path):
     write_folder("sample", folder, configs=["defeasible_nli_train"], cache_dir=cache)
     assert [c["config_name"] for c in front_matter(folder)["configs"] if c.get("default")] == ["defeasible_nli_train"]
     write_folder("sample", folder, configs=["defeasible_nli", "defeasible_nli"], cache_dir=cache)
-    assert [c["config_name"] for c in front_matter(folder)["configs"]] == [
-        "defeasible_nli",
-        "defeasible_nli_train",
-    ]
+    assert [c["config_name"] for c in front_matter(folder)["configs"]] == ["defeasible_nli", "defeasible_nli_train"]
     assert {i["config_name"] for i in front_matter(folder)["dataset_info"]} == set(SAMPLE) - {"defeasible_nli_test"}
 
 
@@ -287,12 +279,7 @@ def test_list_shows_what_there_is(monkeypatch):
     monkeypatch.setenv("COLUMNS", "250")
     done = command(list_)
     assert done.exit_code == 0, done.output
-    for word in (
-        "paraphrastic_consistency",
-        "paranlu:delta_social_automatic",
-        "1,688 paraphrase",
-        "abductive_nli",
-    ):
+    for word in ("paraphrastic_consistency", "paranlu:delta_social_automatic", "1,688 paraphrase", "abductive_nli"):
         assert word in done.output
     assert "s24-roberta" in done.output
 

@@ -96,10 +96,7 @@ def test_every_row_of_the_test_sets(sets, data_folder, config):
 def test_published_predictions_join(sets, data_folder):
     import pyarrow.parquet as pq
 
-    for config, name in (
-        ("delta_snli", "snli__bow__human"),
-        ("alpha_nli_automatic", "anli__roberta-large__auto"),
-    ):
+    for config, name in (("delta_snli", "snli__bow__human"), ("alpha_nli_automatic", "anli__roberta-large__auto")):
         table = pq.read_table(data_folder / "paranlu" / "predictions" / f"{name}.parquet").to_pylist()
         ids = {f"{r['bucket_id']}.{r['paraphrase_id']}".rstrip(".") for r in table}
         assert ids == {row["example_id"] for row in sets[config][1]}

@@ -51,10 +51,7 @@ def test_empty_texts_take_their_joining_space_with_them(texts, expected):
 
 
 def test_braces_in_a_text_are_text():
-    assert get_task("nli").encode({"premise": "{hypothesis}", "hypothesis": "{0} }{"}) == (
-        "{hypothesis}",
-        "{0} }{",
-    )
+    assert get_task("nli").encode({"premise": "{hypothesis}", "hypothesis": "{0} }{"}) == ("{hypothesis}", "{0} }{")
 
 
 def test_abductive_nli_single_and_choices():

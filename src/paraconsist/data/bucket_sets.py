@@ -140,11 +140,7 @@ def _from_builder(name: str, config: str, *, task: str | None, data_dir: str | N
     splits = list(builder.info.splits)
     if split not in splits:
         raise input_error(
-            "run",
-            "split",
-            f"be a split of {name}:{config} ({', '.join(splits)})",
-            got=split,
-            remedy="Give --split.",
+            "run", "split", f"be a split of {name}:{config} ({', '.join(splits)})", got=split, remedy="Give --split."
         )
     rows = builder.as_dataset(split=split)
     return bucket_set_from_table(

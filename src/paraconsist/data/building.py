@@ -48,11 +48,7 @@ def is_prepared(name: str, config: str, *, cache_dir: str | Path | None = None) 
 
 
 def prepare(
-    name: str,
-    config: str | None = None,
-    *,
-    data_dir: str | Path | None = None,
-    cache_dir: str | Path | None = None,
+    name: str, config: str | None = None, *, data_dir: str | Path | None = None, cache_dir: str | Path | None = None
 ) -> BucketSetBuilder:
     """Prepare one config in the datasets cache, so that ``load_dataset(name, config)`` finds it.
 
@@ -239,9 +235,5 @@ def _check_target(target: Path, known_configs: set[str]) -> None:
 
 def _unwritable(target: Path, error: OSError) -> InputError:
     return input_error(
-        "build",
-        "folder",
-        "be a folder that can be written",
-        got=str(target),
-        remedy=f"The system says: {error}.",
+        "build", "folder", "be a folder that can be written", got=str(target), remedy=f"The system says: {error}."
     )

@@ -107,10 +107,7 @@ def get_template(name: str, task: Task) -> PromptTemplate:
     if template is None or template.task != task.name:
         fitting = ", ".join(t.name for t in TEMPLATES.values() if t.task == task.name)
         raise input_error(
-            "run",
-            "template",
-            f"be a template for task {task.name} ({fitting}), or a YAML file that exists",
-            got=name,
+            "run", "template", f"be a template for task {task.name} ({fitting}), or a YAML file that exists", got=name
         )
     return template
 

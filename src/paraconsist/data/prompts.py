@@ -228,12 +228,7 @@ def shown_labels(templates: Sequence[PromptTemplate]) -> str:
 
 
 def draw_examples(
-    task: Task,
-    pools: Sequence[Sequence[Example]],
-    shots: int,
-    *,
-    seed: int,
-    exclude: Collection[str] = (),
+    task: Task, pools: Sequence[Sequence[Example]], shots: int, *, seed: int, exclude: Collection[str] = ()
 ) -> tuple[Example, ...]:
     """Draw `shots` examples, evenly from the pools and evenly over the labels of each, in random order.
 

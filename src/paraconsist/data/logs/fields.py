@@ -182,12 +182,7 @@ def _matched(values: pa.ChunkedArray, pattern: str, text: str, option: str) -> p
     if taken.null_count:
         row = pc.index(taken.is_null(), True).as_py()
         raise input_error(
-            "score",
-            option,
-            "match in every row",
-            got=values[row].as_py(),
-            row=row,
-            remedy=f"The expression is {text}.",
+            "score", option, "match in every row", got=values[row].as_py(), row=row, remedy=f"The expression is {text}."
         )
     return pa.chunked_array([taken])
 
