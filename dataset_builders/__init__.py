@@ -4,38 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice
 
 if TYPE_CHECKING:
     from paraconsist.dataset_builders.bucket_set import BucketSetBuilder
 
 __all__ = ["BUILDERS", "builder_class"]
 
-#: Builder names, each with the module and class that `builder_class` imports when it is asked for.
+#: The builders' names, each with its module: every folder here with a ``builder.py`` is one.
 BUILDERS: Mapping[str, str] = MappingProxyType(
     {
-        "becel": "paraconsist.dataset_builders.becel.builder:BecelBuilder",
-        "paranlu": "paraconsist.dataset_builders.paranlu.builder:ParanluBuilder",
-        "parte": "paraconsist.dataset_builders.parte.builder:ParteBuilder",
-        "sample": "paraconsist.dataset_builders.sample.builder:SampleBuilder",
+        file.parent.name: f"{__name__}.{file.parent.name}.builder"
+        for file in sorted(Path(__file__).parent.glob("*/builder.py"))
     }
 )
 
 
 def builder_class(name: str) -> type[BucketSetBuilder]:
-    """Import and return the builder called `name` (imports `datasets`).
+    """Import and return the builder called `name`, the one subclass of `BucketSetBuilder` in its module.
+
+    It imports `datasets`.
 
     Raises
     ------
     InputError
         If there is no such builder.
     """
-    target = BUILDERS.get(name)
-    if target is None:
-        raise input_error("builder_class", "name", f"be one of {', '.join(BUILDERS)}", got=name)
-    module, _, attribute = target.partition(":")
-    builder: type[BucketSetBuilder] = getattr(import_module(module), attribute)
+    check_choice("builder_class", "name", name, BUILDERS)
+    module = import_module(BUILDERS[name])
+    from paraconsist.dataset_builders.bucket_set import BucketSetBuilder
+
+    own = [value for value in vars(module).values() if getattr(value, "__module__", None) == module.__name__]
+    (builder,) = (value for value in own if isinstance(value, type) and issubclass(value, BucketSetBuilder))
     return builder

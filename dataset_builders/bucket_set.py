@@ -18,11 +18,9 @@ from filelock import FileLock
 from paraconsist.data import tasks
 from paraconsist.data.tasks import get_task, input_id
 from paraconsist.dataset_builders import upstream
-from paraconsist.dataset_builders.rows import SplitChecker
-from paraconsist.dataset_builders.surface import normalize_surface
+from paraconsist.dataset_builders.checks import SplitChecker
+from paraconsist.dataset_builders.normalisation import normalize_surface
 from paraconsist.errors import InputError, input_error
-
-__all__ = ["BucketSetBuilder", "BucketSetConfig", "is_whole"]
 
 
 @dataclass
@@ -44,7 +42,7 @@ class BucketSetConfig(datasets.BuilderConfig):  # type: ignore[misc]
     label_names
         The labels in class order; the task's own by default.
     normalize_surface
-        Put every input column into one surface form (`surface.normalize_surface`), so that originals and
+        Put every input column into one surface form (`normalisation.normalize_surface`), so that originals and
         perturbed texts do not differ by tokenisation and casing.
     """
 
@@ -156,7 +154,7 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         datasets serves what it finds under this hash, so an edit of any of them makes a new set.
         """
         here = Path(__file__).resolve().parent
-        shared = [here / name for name in ("bucket_set.py", "rows.py", "surface.py", "upstream.py")]
+        shared = [here / name for name in ("bucket_set.py", "checks.py", "normalisation.py", "upstream.py")]
         shared.append(Path(tasks.__file__).resolve())
         own = [p for p in sorted(cls.source_folder().iterdir()) if p.suffix in {".py", ".jsonl"}]
         digest = hashlib.sha256()

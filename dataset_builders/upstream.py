@@ -13,8 +13,6 @@ import fsspec
 
 from paraconsist.errors import InputError, input_error
 
-__all__ = ["UpstreamFile", "locate", "mirror_root", "read_verified"]
-
 _BASE_URL = "https://raw.githubusercontent.com"
 
 

@@ -8,8 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-__all__ = ["additive_pairs"]
-
 _GOLDEN_RATIO = (1 + math.sqrt(5)) / 2
 
 

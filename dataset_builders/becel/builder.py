@@ -13,8 +13,6 @@ from paraconsist.dataset_builders.bucket_set import BucketSetBuilder, BucketSetC
 from paraconsist.dataset_builders.upstream import UpstreamFile
 from paraconsist.errors import input_error
 
-__all__ = ["BecelBuilder"]
-
 #: The labels of SNLI's transitive file -> what they allow. 4 (not contradiction) does not occur.
 _SNLI_ALLOWED: Mapping[int, list[int]] = {2: [2], 3: [1, 2], 4: [0, 1]}
 _SNLI_RULES: Mapping[tuple[int, int, int], str] = {

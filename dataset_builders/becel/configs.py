@@ -8,8 +8,6 @@ from typing import Any
 from paraconsist.dataset_builders.becel.files import TASKS
 from paraconsist.dataset_builders.bucket_set import BucketSetConfig
 
-__all__ = ["CONFIGS", "N_GROUPS", "N_ROWS", "TEST_CASES", "TOKEN_LIMITS"]
-
 _VERSION = "1.0.0"
 
 #: ``<task>/<kind>`` -> rows of the published file; for the rebuilt additive sets, pairs.

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from paraconsist.dataset_builders.upstream import UpstreamFile
 from paraconsist.errors import input_error
 
-__all__ = ["FILES", "TASKS", "BecelTask", "read_rows"]
-
 _REPOSITORY = "MJ-Jang/BECEL"
 _COMMIT = "f5bdd1196e46323e6ec3f4e651bcad78b1883b04"
 _SHA256 = {

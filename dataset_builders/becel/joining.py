@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 
 from paraconsist.errors import input_error
 
-__all__ = ["TextIndex", "join_by_index", "require_same"]
-
 #: Config -> perturbed row -> original row, where BECEL mended a word of the original.
 MENDED: Mapping[str, Mapping[int, int]] = {"snli_negational": {56: 6251, 255: 200, 368: 7048}}
 _NOT_ALPHANUMERIC = re.compile(r"[^0-9a-z]")

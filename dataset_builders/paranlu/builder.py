@@ -14,8 +14,6 @@ from paraconsist.dataset_builders.paranlu.skipped_lines import SOCIAL_TEST_SKIPP
 from paraconsist.dataset_builders.upstream import UpstreamFile
 from paraconsist.errors import input_error
 
-__all__ = ["ParanluBuilder"]
-
 _VERSION = "1.0.0"
 _SOURCES = ("anli", "snli", "atomic", "social")  # the authors' names, which open all ids
 _CONFIG_NAMES = {"anli": "alpha_nli", "snli": "delta_snli", "atomic": "delta_atomic", "social": "delta_social"}

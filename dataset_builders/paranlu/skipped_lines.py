@@ -7,8 +7,6 @@ those that the authors' published test-set predictions leave out. They are neede
 
 from __future__ import annotations
 
-__all__ = ["SOCIAL_TEST_SKIPPED"]
-
 # fmt: off
 SOCIAL_TEST_SKIPPED: frozenset[int] = frozenset((
     24, 34, 35, 38, 54, 124, 300, 301, 326, 350, 370, 374, 390, 398, 400, 404, 470, 471, 480, 508, 512,

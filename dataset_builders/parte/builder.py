@@ -13,8 +13,6 @@ from paraconsist.dataset_builders.bucket_set import BucketSetBuilder, BucketSetC
 from paraconsist.dataset_builders.parte.released import DOI, PARTS, URL, check_pairs, find_file, read_pairs
 from paraconsist.errors import InputError, input_error
 
-__all__ = ["ParteBuilder"]
-
 _LABEL_NAMES = ("entailment", "not_entailment")
 _PAIRS = BucketSetConfig(
     name="rte",

@@ -13,8 +13,6 @@ from typing import Any
 
 from paraconsist.errors import InputError, input_error
 
-__all__ = ["COLUMNS", "DOI", "PARTS", "URL", "check_pairs", "find_file", "read_pairs"]
-
 DOI = "doi:10.7910/DVN/HLMI23"
 #: All files of the published data set in one archive, as they were deposited.
 URL = f"https://dataverse.harvard.edu/api/access/dataset/:persistentId/?persistentId={DOI}&format=original"

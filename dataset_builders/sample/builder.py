@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 from paraconsist.data.tasks import get_task
 from paraconsist.dataset_builders.bucket_set import BucketSetBuilder, BucketSetConfig
 
-__all__ = ["SampleBuilder"]
-
 _VERSION = "1.0.0"
 _TASK = "defeasible_nli"
 

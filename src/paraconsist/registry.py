@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
-import os
-import tempfile
 from importlib.resources import files
 from pathlib import Path
 
 from paraconsist.errors import check_choice
+from paraconsist.files import replacing
 
 _KINDS = ("metric", "comparison", "measurement")
 
@@ -30,15 +30,16 @@ def metric_script(name: str) -> Path:
     InputError
         If there is no metric of this name.
     """
-    names = metric_names()
-    check_choice("metric_script", "name", name, names)
+    check_choice("metric_script", "name", name, metric_names())
     return _folder() / name / f"{name}.py"
 
 
 def metric_kind(name: str) -> str:
     """Return what evaluate calls the module: ``"metric"``, ``"comparison"`` or ``"measurement"``."""
-    script = metric_script(name).read_text(encoding="utf-8")
-    return next(kind for kind in _KINDS if f"(evaluate.{kind.capitalize()})" in script)
+    script = ast.parse(metric_script(name).read_text(encoding="utf-8"))  # to import it would import evaluate: seconds
+    bases = [base for node in script.body if isinstance(node, ast.ClassDef) for base in node.bases]
+    names = [ast.unparse(base).rpartition(".")[2].lower() for base in bases]
+    return next(kind for kind in names if kind in _KINDS)
 
 
 def register(cache_dir: str | Path | None = None) -> list[Path]:
@@ -80,9 +81,6 @@ def _copy(script: Path, folder: Path) -> Path:
     if target.exists() and target.read_bytes() == content:
         target.touch()  # evaluate takes the version that was modified last
         return target
-    handle, temporary = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    Path(temporary).chmod(0o644)
-    Path(temporary).replace(target)  # whole or not at all, also when two processes register at once
+    with replacing(target) as partial:  # two processes may register at once
+        partial.write_bytes(content)
     return target

@@ -313,7 +313,7 @@ def test_a_builder_passes_on_what_is_wrong(mirror, tmp_path, monkeypatch):
 def test_the_room_imports_what_it_may():
     code = """
         import sys
-        import paraconsist.tasks
+        import paraconsist.data.tasks
         assert not {"numpy", "datasets", "torch"} & set(sys.modules)
         from paraconsist.dataset_builders import BUILDERS, builder_class
         assert "datasets" not in sys.modules

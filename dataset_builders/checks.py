@@ -6,26 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from paraconsist.data.rows import ROLES
 from paraconsist.data.tasks import Task
 from paraconsist.errors import InputError, input_error
 
-__all__ = ["ROLES", "SplitChecker"]
-
-ROLES = frozenset(
-    {
-        "original",
-        "paraphrase",
-        "swap",
-        "negation",
-        "antecedent_1",
-        "antecedent_2",
-        "consequent",
-        "part_1",
-        "part_2",
-        "merged",
-    }
-)
-_ONCE = ROLES - {"paraphrase", "swap", "negation"}  # at most one such row in a bucket
+_ONCE = set(ROLES) - {"paraphrase", "swap", "negation"}  # at most one such row in a bucket
 _ONE_LABEL = frozenset({"original", "paraphrase", "swap", "part_1", "part_2", "merged"})  # what a bucket's gold is
 _IDS = ("example_id", "input_id", "bucket_id", "group_id", "role")
 _PYTHON_TYPES: Mapping[str, type] = {"string": str, "bool": bool, "int32": int, "float64": float}
@@ -89,7 +74,7 @@ class SplitChecker:
             if type(row[name]) is not _PYTHON_TYPES[kind]:
                 raise self._error(row, name, f"be of type {kind}", row[name])
         if row["role"] not in ROLES:
-            raise self._error(row, "role", f"be one of {', '.join(sorted(ROLES))}", row["role"])
+            raise self._error(row, "role", f"be one of {', '.join(ROLES)}", row["role"])
         if row["example_id"] in self._seen_ids:
             raise self._error(row, "example_id", "be unique in the split", row["example_id"])
         self._seen_ids.add(row["example_id"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paraconsist.dataset_builders.surface import normalize_surface
+from paraconsist.dataset_builders.normalisation import normalize_surface
 
 
 @pytest.mark.parametrize(

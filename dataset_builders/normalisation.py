@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 import re
 
-__all__ = ["normalize_surface"]
-
 _REPLACED = (
     (r"\s?&?#39;", "'"),  # AG-News: "company #39;s"
     (r"&?#(\d{2,4});", lambda match: chr(int(match[1]))),
