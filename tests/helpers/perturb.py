@@ -8,7 +8,7 @@ import pytest
 
 from paraconsist.data.tasks import get_task
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
-from paraconsist.transforms.wordnet import WordNet, find_wordnet, load_wordnet
+from paraconsist.transforms.wordnet import find_wordnet, load_wordnet
 
 NLI_ROWS = [
     ("A girl reads.", "A girl is awake.", "entailment"),
@@ -30,7 +30,8 @@ def write_csv(path, columns, rows):
     return path
 
 
-def wordnet_or_skip() -> WordNet:
+def wordnet_or_skip():
+    """Return nltk's reader of WordNet."""
     pytest.importorskip("nltk", reason="nltk is not installed: pip install 'paraconsist[nlp]'")
     if find_wordnet() is None:
         pytest.skip("WordNet not found: python -m nltk.downloader wordnet, or apt-get install wordnet-base")

@@ -11,7 +11,7 @@ from helpers.perturb import NLI_ROWS, labelled, write_csv
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
 from paraconsist.transforms.agreement import cohen_kappa, fleiss_kappa
-from paraconsist.transforms.paraphrase.judgements import read_judgements, write_sheet
+from paraconsist.transforms.paraphrase.judgements import read_judgements, write_judgement_sheet
 from paraconsist.transforms.paraphrase.sets import GeneratedSet, keep_valid, write_generated
 
 # Agreement
@@ -101,7 +101,7 @@ def test_a_set_written_anew_is_not_served_from_the_cache_of_datasets(tmp_path, g
 def test_the_sheet_comes_back_with_agreement(tmp_path, generated):
     place, sheet = tmp_path / "set.parquet", tmp_path / "s.csv"
     write_generated(generated.rows(), generated.data, place, FACTS)
-    write_sheet(sheet, generated.sheet_rows(), annotators=3)
+    write_judgement_sheet(sheet, generated.sheet_rows(), annotators=3)
     fill(sheet, valid_1=["yes", "no", "yes"], valid_2=["1", "yes", "x"], valid_3=["no", "no", ""])
     said = read_judgements([sheet])
     assert dict(said.valid) == {"e0.paraphrase_1": True, "e0.paraphrase_2": False, "e2.paraphrase_1": True}
@@ -119,7 +119,7 @@ def test_the_sheet_comes_back_with_agreement(tmp_path, generated):
 def test_copies_of_the_sheet_and_ties(tmp_path, generated):
     sheets = [tmp_path / "a.csv", tmp_path / "b.csv"]
     for sheet, said in zip(sheets, (["yes", "yes", ""], ["no", "yes", ""]), strict=True):
-        write_sheet(sheet, generated.sheet_rows())
+        write_judgement_sheet(sheet, generated.sheet_rows())
         fill(sheet, valid=said)
     found = read_judgements(sheets)
     assert list(found.valid.values()) == [False, True, None]  # a tie is no
@@ -129,7 +129,7 @@ def test_copies_of_the_sheet_and_ties(tmp_path, generated):
 def test_human_scores_keep_similar_and_grammatical_ones_most_similar_first(tmp_path, generated):
     place, sheet = tmp_path / "set.parquet", tmp_path / "s.csv"
     write_generated(generated.rows(), generated.data, place, FACTS)
-    write_sheet(sheet, generated.sheet_rows(), scores=True)
+    write_judgement_sheet(sheet, generated.sheet_rows(), scores=True)
     fill(sheet, similarity=["80", "95,5", "75"], grammatical=["yes", "yes", "yes"])
     said = read_judgements([sheet])
     assert list(said.valid.values()) == [True, True, False]  # above 75, not 75
@@ -145,7 +145,7 @@ def test_bad_sheets(tmp_path, generated):
         ({"valid": ["perhaps", "", ""]}, "`valid` must say yes, no or nothing; got 'perhaps' at row 0 of s.csv"),
         ({"example_id": ["e0.paraphrase_1"] * 3}, "`example_id` must be there once; got 'e0.paraphrase_1' at row 1"),
     ]:
-        write_sheet(sheet, generated.sheet_rows())
+        write_judgement_sheet(sheet, generated.sheet_rows())
         fill(sheet, **columns)
         with pytest.raises(InputError, match=message):
             read_judgements([sheet])
@@ -154,15 +154,15 @@ def test_bad_sheets(tmp_path, generated):
         ({"valid": ["yes"] * 3, "paraphrase": ["edited"] * 3}, "`checked` must show the texts of the set unchanged"),
         ({"valid": ["yes"] * 3, "example_id": ["x", "y", "z"]}, "it has no such row; got 'x'"),
     ]:
-        write_sheet(sheet, generated.sheet_rows())
+        write_judgement_sheet(sheet, generated.sheet_rows())
         fill(sheet, **columns)
         with pytest.raises(InputError, match=message):
             keep_valid(place, read_judgements([sheet]), tmp_path / "kept.parquet")
-    write_sheet(sheet, generated.sheet_rows(), scores=True)
+    write_judgement_sheet(sheet, generated.sheet_rows(), scores=True)
     fill(sheet, similarity=["101", "", ""], grammatical=["yes"] * 3)
     with pytest.raises(InputError, match="`similarity` must be a number from 0 to 100, or empty; got '101'"):
         read_judgements([sheet])
-    with pytest.raises(InputError, match="must have the columns example_id, original, paraphrase, and valid"):
+    with pytest.raises(InputError, match="must have the columns example_id, original, paraphrase"):
         read_judgements([write_csv(tmp_path / "t.csv", ("a", "b"), [])])
     with pytest.raises(InputError, match="`checked` must name a CSV sheet that can be read"):
         read_judgements([tmp_path / "none.csv"])

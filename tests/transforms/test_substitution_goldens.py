@@ -14,11 +14,6 @@ from paraconsist.transforms.registry import transformation
 COLUMNS = ("premise", "hypothesis")
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("PARACONSIST_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 def table(path, delimiter=","):
     with path.open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream, delimiter=delimiter))

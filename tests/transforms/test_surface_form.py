@@ -175,7 +175,7 @@ def test_outside_scorers_say_how_to_get_them(monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(InputError, match=r"`parser` must be installed: stanza. pip install stanza"):
         load_parser("stanza")
-    with pytest.raises(InputError, match=r"`similarity` must be installed: bleurt. .*--embedding-model"):
+    with pytest.raises(InputError, match=r"`similarity` must be installed: bleurt. .*`embedding_model`"):
         load_bleurt("somewhere")
     with pytest.raises(InputError, match="`parser` must be stanza, or module:function of your own; got 'corenlp'"):
         load_parser("corenlp")

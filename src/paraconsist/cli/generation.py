@@ -15,9 +15,8 @@ from paraconsist.errors import input_error, renamed
 
 if TYPE_CHECKING:
     from paraconsist.models.endpoint.settings import EndpointSettings
-    from paraconsist.transforms.paraphrase.entailment import MutualEntailment
     from paraconsist.transforms.paraphrase.generators import Generator
-    from paraconsist.transforms.paraphrase.refining import Refined
+    from paraconsist.transforms.paraphrase.refining import MutualEntailment, Refined
     from paraconsist.transforms.paraphrase.settings import GeneratorSettings
     from paraconsist.transforms.perturbation import LabelledSet
 
@@ -130,7 +129,7 @@ def load_judge(model: str, label_map: dict[str, str] | None) -> MutualEntailment
     from paraconsist.data.tasks import get_task
     from paraconsist.models.loading import load_model
     from paraconsist.running.predictor import Predictor
-    from paraconsist.transforms.paraphrase.entailment import MutualEntailment
+    from paraconsist.transforms.paraphrase.refining import MutualEntailment
 
     nli = get_task("nli")
     with renamed(model="nli_model"):

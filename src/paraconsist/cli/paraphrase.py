@@ -117,7 +117,7 @@ def paraphrase(
     if output is None:
         raise input_error("paraphrase", "output", "be given", remedy="NAME.parquet, or a folder; or --measure.")
     from paraconsist.files import to_strict_json
-    from paraconsist.transforms.paraphrase.judgements import write_sheet
+    from paraconsist.transforms.paraphrase.judgements import write_judgement_sheet
     from paraconsist.transforms.paraphrase.refining import refine
     from paraconsist.transforms.paraphrase.sets import GeneratedSet, check_place, write_generated
     from paraconsist.transforms.paraphrase.surface_form import measure_pairs, pairs_of
@@ -196,7 +196,7 @@ def paraphrase(
     say_generator(made, aside=as_json)
     say_refined(refined, settings, skipped, aside=as_json)
     write_generated(written, rows, output, facts)
-    write_sheet(to_check, generated.sheet_rows(), annotators=annotators, scores=scores)
+    write_judgement_sheet(to_check, generated.sheet_rows(), annotators=annotators, scores=scores)
     form = measure_pairs(pairs_of(written, [chosen]), n_resamples=1000)
     if as_json:
         typer.echo(json.dumps(to_strict_json({**facts, "surface_form": form.to_dict()}), indent=2))

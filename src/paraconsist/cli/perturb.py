@@ -13,7 +13,7 @@ import typer
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
-    from paraconsist.transforms.negation import VerbLexicon
+    from paraconsist.transforms.lexicon import Lexicon
     from paraconsist.transforms.perturbation import LabelledSet, Perturbation
 
 
@@ -144,7 +144,6 @@ def _found(
     from paraconsist.transforms.antonyms import antonym, antonyms_from_list, antonyms_from_wordnet
     from paraconsist.transforms.negation import negation
     from paraconsist.transforms.pairings import symmetric, transitive
-    from paraconsist.transforms.wordnet import load_wordnet
 
     if property_name == "symmetric":
         return symmetric(rows, skipped)
@@ -154,15 +153,16 @@ def _found(
         return negation(rows, _lexicon(wordnet), skipped)
     if antonyms is not None:
         return antonym(rows, antonyms_from_list(antonyms), skipped)
-    return antonym(rows, antonyms_from_wordnet(load_wordnet(wordnet)), skipped)
+    return antonym(rows, antonyms_from_wordnet(wordnet), skipped)
 
 
-def _lexicon(wordnet: Path | None) -> VerbLexicon | None:
+def _lexicon(wordnet: Path | None) -> Lexicon | None:
     """Return WordNet if it is there; without it lexical verbs are left alone, which is said."""
-    from paraconsist.transforms.wordnet import find_wordnet, load_wordnet
+    from paraconsist.transforms.lexicon import known_lexicon
 
-    if find_wordnet(wordnet) is not None:
-        return load_wordnet(wordnet)
+    lexicon = known_lexicon(wordnet)
+    if lexicon is not None:
+        return lexicon
     typer.echo(
         "WordNet was not found: only sentences with a copula, an auxiliary or `have` are negated. "
         "Install nltk and WordNet (`python -m nltk.downloader wordnet`, or Debian's wordnet-base) for the others.",

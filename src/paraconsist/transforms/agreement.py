@@ -1,30 +1,30 @@
-"""How well annotators agree: Cohen's kappa of two, Fleiss' kappa of several (pure Python)."""
+"""How well annotators agree: Cohen's kappa of two, Fleiss' kappa of several."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, input_error
 
 
 def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    r"""Return Cohen's kappa of two annotators, :math:`(p_o - p_e) / (1 - p_e)`.
+    r"""Return Cohen's kappa of two annotators, :math:`(p_o - p_e) / (1 - p_e)`, by scikit-learn.
 
     Parameters
     ----------
     first, second : sequence, shape (n,)
-        What each said of every item.
+        The answer of each to every item.
 
     Returns
     -------
     float
-        At most 1; 0 for agreement by chance; nan where both said one and the same thing throughout, or of nothing.
+        At most 1; 0 for agreement by chance; nan where both gave one and the same answer throughout, or none.
 
     Raises
     ------
     InputError
-        If the lengths differ.
+        If the lengths differ, or scikit-learn is not installed.
 
     References
     ----------
@@ -32,13 +32,14 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
     """
     if len(first) != len(second):
         raise input_error("cohen_kappa", "second", f"have {len(first)} answers, as the first has", got=len(second))
-    n = len(first)
-    if not n:
+    if len({*first, *second}) < 2:
         return float("nan")
-    observed = sum(a == b for a, b in zip(first, second, strict=True)) / n
-    one, other = Counter(first), Counter(second)
-    expected = sum(one[answer] * other[answer] for answer in one) / n**2
-    return (observed - expected) / (1.0 - expected) if expected < 1.0 else float("nan")
+    try:
+        from sklearn.metrics import cohen_kappa_score
+    except ImportError:
+        remedy = "pip install 'paraconsist[baselines]'"
+        raise InputError("needs scikit-learn.", function="cohen_kappa", remedy=remedy) from None
+    return float(cohen_kappa_score(first, second))
 
 
 def fleiss_kappa(items: Sequence[Sequence[Hashable]]) -> float:
@@ -48,12 +49,12 @@ def fleiss_kappa(items: Sequence[Sequence[Hashable]]) -> float:
         \kappa = \frac{\bar P - \bar P_e}{1 - \bar P_e}, \quad
         P_i = \frac{\sum_j n_{ij}^2 - m}{m (m - 1)}, \quad \bar P_e = \sum_j p_j^2
 
-    with n_ij how many of the m annotators of item i said j, and p_j the share of all answers that are j.
+    with n_ij how many of the m annotators of item i answered j, and p_j the share of all answers that are j.
 
     Parameters
     ----------
     items : sequence of sequences, shape (n, m)
-        What was said of each item, in any order of annotators; m at least 2.
+        The answers to each item, in any order of annotators; m at least 2.
 
     Returns
     -------
@@ -74,13 +75,8 @@ def fleiss_kappa(items: Sequence[Sequence[Hashable]]) -> float:
     m = len(items[0])
     for row, answers in enumerate(items):
         if len(answers) != m or m < 2:
-            raise input_error(
-                "fleiss_kappa",
-                "items",
-                "have equally many answers, two or more",
-                got=f"{len(answers)} answers",
-                row=row,
-            )
+            must = "have equally many answers, two or more"
+            raise input_error("fleiss_kappa", "items", must, got=f"{len(answers)} answers", row=row)
     counts = [Counter(answers) for answers in items]
     observed = sum((sum(n * n for n in c.values()) - m) / (m * (m - 1)) for c in counts) / len(items)
     total: Counter[Hashable] = sum(counts, Counter())

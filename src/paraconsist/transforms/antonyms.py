@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 from collections import Counter
@@ -10,10 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from paraconsist.errors import input_error
+from paraconsist.transforms.lexicon import load_lexicon
 from paraconsist.transforms.negation import is_negated
-from paraconsist.transforms.perturbation import LabelledSet, Perturbation, Place, negation_target
+from paraconsist.transforms.perturbation import LabelledSet, NegationTarget, Perturbation
+from paraconsist.transforms.replacing import replace_span
+from paraconsist.transforms.sheets import read_sheet
 from paraconsist.transforms.verb_forms import word_set
-from paraconsist.transforms.wordnet import WordNet
+from paraconsist.transforms.wordnet import load_wordnet
 
 #: Words that WordNet lists as adjectives or adverbs with an antonym, and that do another job in most sentences.
 _NOT_REPLACED = word_set(
@@ -25,8 +27,6 @@ _NOT_REPLACED = word_set(
     """
 )
 _WORD = re.compile(r"[A-Za-z]+(?:-[A-Za-z]+)*")
-_SILENT_H = re.compile(r"hour|hono|hones|heir", re.IGNORECASE)
-_CONSONANT_SOUND = re.compile(r"eu|ewe|on(?:e|ce)\b|uni(?![dmn])|us[aeu]|uti|uto|ubi|ura", re.IGNORECASE)
 
 Antonyms = Callable[[str], tuple[str, ...]]
 
@@ -42,76 +42,39 @@ def antonyms_from_list(path: str | os.PathLike[str]) -> Antonyms:
         If the file cannot be read, or lacks a column or a word.
     """
     pairs: dict[str, dict[str, None]] = {}
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream)
-            if not {"word", "antonym"} <= set(reader.fieldnames or ()):
-                raise input_error(
-                    "perturb", "antonyms", "have the columns word and antonym", got=list(reader.fieldnames or ())
-                )
-            for number, row in enumerate(reader):
-                word, antonym = (row["word"] or "").strip().lower(), (row["antonym"] or "").strip()
-                if not word or not antonym:
-                    raise input_error(
-                        "perturb", "antonyms", "have a word and an antonym in each row", got=row, row=number
-                    )
-                pairs.setdefault(word, {})[antonym] = None
-    except (OSError, UnicodeDecodeError) as problem:
-        raise input_error(
-            "perturb", "antonyms", "name a CSV file that can be read", got=str(path), remedy=f"{problem}."
-        ) from None
+    for place, row in read_sheet(path, ("word", "antonym"), function="perturb", parameter="antonyms"):
+        word, antonym = row["word"].strip().lower(), row["antonym"].strip()
+        if not word or not antonym:
+            raise input_error("perturb", "antonyms", "have a word and an antonym in each row", got=row, row=place)
+        pairs.setdefault(word, {})[antonym] = None
     return lambda word: tuple(pairs.get(word, ()))
 
 
-def antonyms_from_wordnet(wordnet: WordNet) -> Antonyms:
-    """Return the look-up of direct antonyms of adjectives and adverbs.
+def antonyms_from_wordnet(folder: str | Path | None = None) -> Antonyms:
+    """Return the look-up of direct antonyms of adjectives and adverbs, over all senses, sorted.
 
     There is no tagger: a word counts as one where WordNet's tagged texts have it as adjective or adverb at
     least as often as as a noun or verb.
+
+    Raises
+    ------
+    InputError
+        As for `load_wordnet`.
     """
+    reader, lexicon = load_wordnet(folder), load_lexicon(folder)
 
     def look_up(word: str) -> tuple[str, ...]:
         if word in _NOT_REPLACED or len(word) < 3:
             return ()
-        found = tuple(a for a in wordnet.antonyms(word) if a.lower() != word)
-        if not found:
+        senses = (lemma for part in "ar" for synset in reader.synsets(word, part) for lemma in synset.lemmas())
+        lemmas = (other for lemma in senses if lemma.name().lower() == word for other in lemma.antonyms())
+        opposites = {lemma.name().replace("_", " ") for lemma in lemmas}
+        noun, verb, adjective, adverb = (lexicon.frequency(word, part) for part in "nvar")
+        if max(0, adjective) + max(0, adverb) < max(noun, verb):
             return ()
-        describing = max(0, wordnet.frequency(word, "a")) + max(0, wordnet.frequency(word, "r"))
-        return found if describing >= max(wordnet.frequency(word, "n"), wordnet.frequency(word, "v")) else ()
+        return tuple(sorted(opposite for opposite in opposites if opposite.lower() != word))
 
     return look_up
-
-
-def replace_word(text: str, start: int, end: int, word: str) -> str:
-    """Return `text` with ``text[start:end]`` replaced, in its case, and with the article before it mended.
-
-    Examples
-    --------
-    >>> replace_word("An old man sleeps.", 3, 6, "young")
-    'A young man sleeps.'
-    """
-    old = text[start:end]
-    if old.isupper() and len(old) > 1:
-        word = word.upper()
-    elif old[:1].isupper():
-        word = word[:1].upper() + word[1:]
-    before = text[:start]
-    article = re.search(r"\b(an?)(\s+)$", before, re.IGNORECASE)
-    if article is not None:
-        wanted = "an" if _starts_with_vowel(word) else "a"
-        if article[1].lower() != wanted:
-            if article[1].isupper() and len(article[1]) > 1:
-                wanted = wanted.upper()
-            elif article[1][0].isupper():
-                wanted = wanted.capitalize()
-            before = before[: article.start(1)] + wanted + article[2]
-    return before + word + text[end:]
-
-
-def _starts_with_vowel(word: str) -> bool:
-    if _SILENT_H.match(word):
-        return True
-    return word[:1].lower() in {*"aeiou"} and _CONSONANT_SOUND.match(word) is None
 
 
 def antonym(data: LabelledSet, antonyms: Antonyms, skipped: Counter[str]) -> Iterator[Perturbation]:
@@ -137,25 +100,16 @@ def antonym(data: LabelledSet, antonyms: Antonyms, skipped: Counter[str]) -> Ite
     InputError
         If the property does not hold for the task, or the labels have other names.
     """
-    target = negation_target(data, "antonym")
-    for row in data.rows:
-        text = row.texts[target.place]
-        if row.label != target.label:
-            skipped[f"label {data.label_names[row.label]}: the opposite does not turn it"] += 1
-            continue
+    target = NegationTarget.of(data, "antonym")
+    for row, text in target.rows(skipped, "the opposite does not turn it"):
         if is_negated(text):
             skipped["already negated"] += 1
             continue
-        n_found = 0
+        n_items = 0
         for match in _WORD.finditer(text):
             for opposite in antonyms(match[0].lower()):
-                n_found += 1
-                texts = list(row.texts)
-                texts[target.place] = replace_word(text, match.start(), match.end(), opposite)
-                place = Place("negation", tuple(texts), target.becomes, (target.becomes,))
-                bucket = f"antonym.{row.example_id}.{match.start()}.{opposite}"
-                yield Perturbation(
-                    "antonym", bucket, row.group_id, (Place.of("original", row), place), {"method": "antonym"}
-                )
-        if n_found == 0:
+                n_items += 1
+                changed = replace_span(text, match.start(), match.end(), opposite)
+                yield target.item(row, changed, "antonym", f"{row.example_id}.{match.start()}.{opposite}")
+        if n_items == 0:
             skipped["no word with an antonym"] += 1

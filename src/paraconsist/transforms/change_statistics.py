@@ -35,7 +35,7 @@ def change_statistics(
     substitutions : callable, optional
         Text -> the words replaced in it, where the transformation knows; by default the two texts are compared.
     nouns : callable, optional
-        Text -> for each of its words (`words_of`), in order, whether it is a noun there.
+        Text -> for each of its words (`bare_words`), in order, whether it is a noun there.
     n_frequent : int
         How many of the commonest substitutions to list.
 

@@ -1,7 +1,4 @@
-"""Substitution by a dictionary of the user's: every word that is a key becomes its value.
-
-Dictionaries and word lists that users give as files: read, and checked.
-"""
+"""Substitution by a dictionary: every word that is a key becomes its value; dictionaries and word lists as files."""
 
 from __future__ import annotations
 
@@ -13,10 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice, input_error
+from paraconsist.files import replacing
 from paraconsist.transforms.change_statistics import change_statistics
 from paraconsist.transforms.interface import Items
-from paraconsist.transforms.replacing import Replacer, check_surface, plain_text
+from paraconsist.transforms.replacing import SURFACES, Replacer, plain_text
+from paraconsist.transforms.sheets import read_sheet
 
 
 class FittedDictionary:
@@ -90,11 +89,9 @@ class DictionaryTransformation:
         surface: str = "kept",
         repair_articles: bool = False,
     ) -> None:
-        check_surface(surface)
+        check_choice("transformation", "surface", surface, SURFACES)
         is_mapping = isinstance(dictionary, Mapping)
-        entries = (
-            check_dictionary(dictionary.items()) if isinstance(dictionary, Mapping) else read_dictionary(dictionary)
-        )
+        entries = check_dictionary(dictionary.items()) if is_mapping else read_dictionary(dictionary)  # type: ignore
         self.blocked = frozenset() if block_list is None else read_words(block_list)
         self.dictionary = {key: value for key, value in entries.items() if key not in self.blocked}
         self.parameters: Mapping[str, object] = {
@@ -110,9 +107,6 @@ class DictionaryTransformation:
         return FittedDictionary(self.dictionary, surface=self._surface, repair_articles=self._repair)
 
 
-_ENDINGS = {".csv": ",", ".tsv": "\t"}
-
-
 def read_dictionary(path: str | os.PathLike[str]) -> dict[str, str]:
     """Read a dictionary: CSV or TSV with the columns `key` and `value`, or a JSON object.
 
@@ -122,29 +116,18 @@ def read_dictionary(path: str | os.PathLike[str]) -> dict[str, str]:
         If it cannot be read, or `check_dictionary` refuses it.
     """
     file = Path(path)
-    if file.suffix not in (*_ENDINGS, ".json"):
+    if file.suffix not in (".csv", ".tsv", ".json"):
         raise input_error("dictionary", "dictionary", "be a .csv, .tsv or .json file", got=str(file))
+    if file.suffix != ".json":
+        sheet = read_sheet(file, ("key", "value"), function="dictionary", parameter="dictionary")
+        return check_dictionary([(row["key"], row["value"]) for row in sheet.rows], source=file.name)
     try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            if file.suffix == ".json":
-                entries = json.load(stream, object_pairs_hook=list)
-                if not isinstance(entries, list) or not all(isinstance(e, tuple) for e in entries):
-                    raise input_error("dictionary", "dictionary", "be one JSON object of word: word", got=str(file))
-            else:
-                reader = csv.DictReader(stream, delimiter=_ENDINGS[file.suffix])
-                if not {"key", "value"} <= set(reader.fieldnames or ()):
-                    raise input_error(
-                        "dictionary",
-                        "dictionary",
-                        "have the columns key and value",
-                        got=list(reader.fieldnames or ()),
-                        remedy=f"{file.name} begins with its header.",
-                    )
-                entries = [(row["key"], row["value"]) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error, json.JSONDecodeError) as problem:
-        raise input_error(
-            "dictionary", "dictionary", "name a file that can be read", got=str(file), remedy=f"{problem}."
-        ) from None
+        entries = json.loads(file.read_text(encoding="utf-8-sig"), object_pairs_hook=list)
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as problem:
+        must = "name a file that can be read"
+        raise input_error("dictionary", "dictionary", must, got=str(file), remedy=f"{problem}.") from None
+    if not isinstance(entries, list) or not all(isinstance(entry, tuple) for entry in entries):
+        raise input_error("dictionary", "dictionary", "be one JSON object of word: word", got=str(file))
     return check_dictionary(entries, source=file.name)
 
 
@@ -160,7 +143,7 @@ def check_dictionary(entries: Iterable[tuple[Any, Any]], *, source: str = "") ->
         If there is no entry, an entry is empty, no text or its own key, a key is more than one word, or there twice.
     """
     where = f" of {source}" if source else ""
-    found: dict[str, str] = {}
+    dictionary: dict[str, str] = {}
     for number, (key, value) in enumerate(entries):
         row = f"{number}{where}"
         for name, text in (("key", key), ("value", value)):
@@ -169,20 +152,19 @@ def check_dictionary(entries: Iterable[tuple[Any, Any]], *, source: str = "") ->
         key, value = " ".join(key.lower().split()), " ".join(value.split())
         if " " in key:
             raise input_error("dictionary", "key", "be one word", got=key, row=row)
-        if key in found:
-            raise input_error(
-                "dictionary", "key", f"be there once (before: {key} -> {found[key]})", got=f"{key} -> {value}", row=row
-            )
+        if key in dictionary:
+            must = f"be there once (before: {key} -> {dictionary[key]})"
+            raise input_error("dictionary", "key", must, got=f"{key} -> {value}", row=row)
         if key == value.lower():
             raise input_error("dictionary", "value", "be another word than its key", got=value, row=row)
-        found[key] = value
-    if not found:
+        dictionary[key] = value
+    if not dictionary:
         raise input_error("dictionary", "dictionary", "have at least one entry", got=source or {})
-    rounds = _in_rounds(found)
+    rounds = _in_rounds(dictionary)
     if rounds:
-        shown = ", ".join(f"{key} -> {found[key]}" for key in rounds[:4]) + (" ..." if len(rounds) > 4 else "")
-        warnings.warn(f"dictionary{where}: {len(rounds)} words become one another: {shown}", UserWarning, stacklevel=2)
-    return found
+        listed = ", ".join(f"{key} -> {dictionary[key]}" for key in rounds[:4]) + (" ..." if len(rounds) > 4 else "")
+        warnings.warn(f"dictionary{where}: {len(rounds)} words become one another: {listed}", UserWarning, stacklevel=2)
+    return dictionary
 
 
 def _in_rounds(dictionary: Mapping[str, str]) -> list[str]:
@@ -212,13 +194,8 @@ def read_words(source: str | os.PathLike[str] | Iterable[str], *, parameter: str
         try:
             lines = Path(source).read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as problem:
-            raise input_error(
-                "transformation",
-                parameter,
-                "name a text file with a word a line",
-                got=str(source),
-                remedy=f"{problem}.",
-            ) from None
+            must = "name a text file with a word a line"
+            raise input_error("transformation", parameter, must, got=str(source), remedy=f"{problem}.") from None
         words = [line.partition("#")[0].strip() for line in lines]
     else:
         words = list(source)
@@ -230,7 +207,7 @@ def read_words(source: str | os.PathLike[str] | Iterable[str], *, parameter: str
 
 def write_dictionary(dictionary: Mapping[str, str], path: str | os.PathLike[str]) -> None:
     """Write a dictionary as CSV with the columns `key` and `value`, sorted: `read_dictionary` reads it back."""
-    with Path(path).open("w", encoding="utf-8", newline="") as stream:
+    with replacing(Path(path)) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(("key", "value"))
         writer.writerows(sorted(dictionary.items()))

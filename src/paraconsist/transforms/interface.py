@@ -64,7 +64,7 @@ class Substitution:
     before, after : str
         The word as it stood, in lower case, and what stands there now.
     word : int or None
-        Which word of the text it is (`replacing.words_of`), where that is known.
+        Which word of the text it is (`replacing.bare_words`), where that is known.
     """
 
     before: str
@@ -88,33 +88,25 @@ def checked_texts(texts: Sequence[str], function: str) -> Sequence[str]:
     return texts
 
 
-def checked_text(result: object, text: str, row: int, function: str) -> str:
-    """Refuse what a transformation must not return for a text: no text, or an empty one.
+def each_text(apply: Callable[[str], object], texts: Sequence[str], function: str) -> list[str]:
+    """Apply a function to each text, each distinct text once.
 
     Raises
     ------
     InputError
-        Naming the row and the text that led to it.
+        If it returns something else than a text, or an empty one for one that is not; the message names the row.
     """
-    if not isinstance(result, str):
-        raise input_error(
-            function,
-            "transformation",
-            "return a text for every text",
-            got=result,
-            row=row,
-            remedy=f"The text was {_short(text)}.",
-        )
-    if text.strip() and not result.strip():
-        raise input_error(
-            function,
-            "transformation",
-            "not return an empty text",
-            got=result,
-            row=row,
-            remedy=f"The text was {_short(text)}.",
-        )
-    return result
+    done: dict[str, str] = {}
+    for row, text in enumerate(checked_texts(texts, function)):
+        if text in done:
+            continue
+        result = apply(text)
+        if not isinstance(result, str) or (text.strip() and not result.strip()):
+            must = "not return an empty text" if isinstance(result, str) else "return a text for every text"
+            remedy = f"The text was {text if len(text) <= 80 else text[:77] + '...'!r}."
+            raise input_error(function, "transformation", must, got=result, row=row, remedy=remedy)
+        done[text] = result
+    return [done[text] for text in texts]
 
 
 def apply_to_columns(
@@ -144,9 +136,8 @@ def apply_to_columns(
     changed = {column: fitted.apply(checked_texts(texts, function)) for column, texts in columns.items()}
     for column, texts in columns.items():
         if len(changed[column]) != len(texts):
-            raise input_error(
-                function, "transformation", f"return {len(texts):,} texts for {column}", got=len(changed[column])
-            )
+            must = f"return {len(texts):,} texts for {column}"
+            raise input_error(function, "transformation", must, got=len(changed[column]))
     before = columns
     if isinstance(fitted, HasSurface):
         before = {column: [fitted.unchanged(text) for text in texts] for column, texts in columns.items()}
@@ -159,16 +150,3 @@ def apply_to_columns(
             remedy="Look at its dictionary, block list and columns: with nothing changed there is nothing to test.",
         )
     return changed
-
-
-def each_text(apply: Callable[[str], object], texts: Sequence[str], function: str) -> list[str]:
-    """Apply a function to each text, each distinct text once, with the checks of `checked_text`."""
-    done: dict[str, str] = {}
-    for row, text in enumerate(checked_texts(texts, function)):
-        if text not in done:
-            done[text] = checked_text(apply(text), text, row, function)
-    return [done[text] for text in texts]
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 80 else text[:77] + "...")

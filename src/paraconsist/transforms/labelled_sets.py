@@ -18,10 +18,9 @@ from paraconsist.data.bucket_sets import BucketSet, bucket_set_from_table, decla
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import infer_task, input_id
 from paraconsist.data.writing import bucket_set_schema, row_writer, write_table
-from paraconsist.errors import input_error, renamed
-from paraconsist.files import replacing
+from paraconsist.errors import input_error
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, Perturbation
-from paraconsist.transforms.sheets import SheetWriter, even_space, read_sheet, render
+from paraconsist.transforms.sheets import ITEM_COLUMNS, check_same_texts, open_sheet, read_marks, render
 
 _FILE_ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
 #: What a set can be written as.
@@ -60,14 +59,11 @@ def load_labelled(
         If the rows cannot be had, lack a column, or hold labels that do not fit.
     """
     names = None if label_names is None else tuple(name.strip() for name in label_names.split(","))
-    with renamed():
-        if spec.endswith(_FILE_ENDINGS):
-            found = _from_file(Path(spec), skipped, task, columns, names)
-        elif columns or names:
-            raise input_error("perturb", "column", "be given with a file only", got=[*columns, *(names or ())])
-        else:
-            found = load_bucket_set(spec, task=task, data_dir=data_dir, split=split)
-    return _labelled(found, skipped)
+    if spec.endswith(_FILE_ENDINGS):
+        return _labelled(_from_file(Path(spec), skipped, task, columns, names), skipped)
+    if columns or names:
+        raise input_error("perturb", "column", "be given with a file only", got=[*columns, *(names or ())])
+    return _labelled(load_bucket_set(spec, task=task, data_dir=data_dir, split=split), skipped)
 
 
 def _from_file(
@@ -164,24 +160,15 @@ def write_set(items: Iterable[Perturbation], data: LabelledSet, output: Path, sh
         )
     columns, n_items = data.task.columns, 0
     schema = bucket_set_schema(next(rows_of(first, data)), data.label_names)
-    with (
-        replacing(sheet) as partial,
-        partial.open("w", encoding="utf-8-sig", newline="") as stream,
-        row_writer(output, schema) as write_row,
-    ):
-        sheet_writer = SheetWriter(stream)
+    with open_sheet(sheet, ITEM_COLUMNS) as write_line, row_writer(output, schema) as write_row:
         for item in itertools.chain([first], upcoming):
             n_items += 1
             for row in rows_of(item, data):
                 write_row(row)
             *originals, perturbed = (place.texts for place in item.places)
-            sheet_writer.write(
-                bucket_id=item.bucket_id,
-                property_name=item.property,
-                original=render(columns, originals),
-                perturbed=render(columns, [perturbed]),
-                label=" or ".join(data.label_names[i] for i in item.places[-1].allowed_labels),
-            )
+            label = " or ".join(data.label_names[i] for i in item.places[-1].allowed_labels)
+            texts = (render(columns, originals), render(columns, [perturbed]))
+            write_line((item.bucket_id, item.property, *texts, label, ""))
     return n_items
 
 
@@ -217,31 +204,22 @@ def keep_checked(written: Path, sheet: Path, output: Path) -> Iterator[str]:
     if "bucket_id" not in table.column_names:
         raise input_error("perturb", "data", "be a set that perturb wrote, with bucket_id", got=table.column_names)
     columns = infer_task(table.column_names).columns if "text" not in table.column_names else ("text",)
-    said = read_sheet(sheet)
+    marks = read_marks(sheet, function="perturb")
     shown: dict[str, list[tuple[str, ...]]] = {}
     buckets = table["bucket_id"].to_pylist()
     for bucket, *values in zip(buckets, *(table[c].to_pylist() for c in columns), strict=True):
         shown.setdefault(bucket, []).append(tuple(values))
-    for bucket, texts in said.texts.items():
-        if bucket not in shown:
-            raise input_error(
-                "perturb", "checked", "be the sheet of this set; it has no such bucket", got=bucket, remedy=f"{written}"
-            )
-        *originals, perturbed = shown[bucket]
-        if texts != (even_space(render(columns, originals)), even_space(render(columns, [perturbed]))):
-            raise input_error(
-                "perturb",
-                "checked",
-                f"show the texts of the set unchanged (bucket {bucket})",
-                got=texts[1],
-                remedy="Edited texts are not taken over: mark the item invalid, or mend the set itself.",
-            )
-    kept = {bucket for bucket, is_valid in said.valid.items() if is_valid}
+    written_texts = {
+        bucket: (render(columns, originals), render(columns, [perturbed]))
+        for bucket, (*originals, perturbed) in shown.items()
+    }
+    check_same_texts("perturb", marks.texts, written_texts)
+    kept = {bucket for bucket, is_valid in marks.valid.items() if is_valid}
     if not kept:
         raise input_error("perturb", "checked", "mark at least one item as valid", got=str(sheet))
     rows = table.filter(pa.array([bucket in kept for bucket in buckets]))
     write_table(rows, output)
-    n_open = sum(1 for bucket in shown if said.valid.get(bucket) is None)
+    n_open = sum(1 for bucket in shown if marks.valid.get(bucket) is None)
     n_invalid = len(shown) - len(kept) - n_open
     yield f"{len(kept):,} of {len(shown):,} items are valid ({rows.num_rows:,} rows): {output}"
     yield f"  left out {n_invalid:,} marked invalid, {n_open:,} not marked"

@@ -1,33 +1,29 @@
-"""What noun substitution asks of WordNet, as one table: sense counts, first synsets, base forms.
+"""What noun substitution and negation ask of WordNet, as one table: sense counts, first synsets, base forms.
 
-The table is made once through nltk's reader and kept in the user's cache (`lexicon_cache`); from there it needs
-neither nltk's reader nor its loading time.
-
-The lexicon's table in the user's cache folder, under the hash of the WordNet files that it was made from.
-
-A file is written beside its place and then moved there, so that several writers do each other no harm; it
-begins with the hash of the rest, so that a damaged one is seen and made anew.
+The table is made once through nltk's reader and kept in the user's cache folder; from there it needs neither the reader
+nor its loading time. The file's name holds the hash of the WordNet files that it was made from; it begins with the hash
+of its own rest, so that a damaged one is noticed and made anew.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import re
-import sys
-import tempfile
+import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from paraconsist.errors import input_error
-from paraconsist.transforms.wordnet import find_wordnet, load_wordnet
+import platformdirs
+
+from paraconsist.files import replacing
+from paraconsist.transforms.wordnet import find_wordnet, load_wordnet, wordnet_file
 
 #: Parts of speech in the order in which nltk lists a word's synsets.
 PARTS = ("n", "v", "a", "r")
@@ -36,6 +32,16 @@ _FILE_OF_PART = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 
 #: Where an adjective may stand, as its synset's line has it: "galore(ip)".
 _MARK = re.compile(r"\([a-z]+\)\Z")
+
+#: WordNet's files that the table is made from.
+_FILES = (
+    *(f"{kind}.{part}" for kind in ("index", "data") for part in _FILE_OF_PART.values()),
+    *(f"{part}.exc" for part in _FILE_OF_PART.values()),
+    "cntlist.rev",
+)
+#: Changes whenever the table's content or form does.
+_FORM = "1"
+_WRITING = threading.Lock()
 
 #: The first digit of a sense key's code -> part of speech; 5 is a satellite adjective.
 _PART_OF_CODE = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}
@@ -107,39 +113,11 @@ class Lexicon:
     @cached_property
     def _irregular_plurals(self) -> dict[str, str]:
         """Lemma -> irregular plural; of several the first in the alphabet."""
-        found: dict[str, str] = {}
+        plurals: dict[str, str] = {}
         for plural, singulars in sorted(self.exceptions["n"].items()):
             for singular in singulars:
-                found.setdefault(singular, plural)
-        return found
-
-
-def scan(reader: Any, source: str) -> Lexicon:
-    """Make the table from nltk's reader: its index, and the files themselves (nltk's synsets take ten times as long).
-
-    Raises
-    ------
-    InputError
-        If WordNet's folder lacks its counts.
-    """
-    counts = _counts(reader, source)
-    index = reader._lemma_pos_offset_map
-    data = {part: _text(reader, f"data.{_FILE_OF_PART[part]}", source) for part in PARTS}
-    names: dict[tuple[str, int], list[str]] = {}
-    entries: dict[str, dict[str, list[Any]]] = {}
-    for lemma, places in index.items():
-        if "_" in lemma:
-            continue
-        for part in PARTS:
-            if not places.get(part):
-                continue
-            place = (part, places[part][0])
-            if place not in names:
-                names[place] = _words(data[part], place[1])
-            entries.setdefault(lemma, {})[part] = [counts[lemma, part], names[place]]
-    exceptions = {part: {form: list(found) for form, found in reader._exception_map[part].items()} for part in PARTS}
-    endings = {part: [list(pair) for pair in reader.MORPHOLOGICAL_SUBSTITUTIONS[part]] for part in PARTS}
-    return Lexicon(entries, exceptions, endings, source)
+                plurals.setdefault(singular, plural)
+        return plurals
 
 
 def load_lexicon(folder: str | os.PathLike[str] | None = None) -> Lexicon:
@@ -155,62 +133,18 @@ def load_lexicon(folder: str | os.PathLike[str] | None = None) -> Lexicon:
     InputError
         If nltk or WordNet is not there; the message says how to get them.
     """
-    return _load(None if folder is None else os.fspath(folder), read_or_make)
+    return _load(None if folder is None else os.fspath(folder))
 
 
 @cache
-def _load(folder: str | None, read_or_make: Any) -> Lexicon:
-    found: Lexicon = read_or_make(folder)
-    return found
+def known_lexicon(folder: str | os.PathLike[str] | None = None) -> Lexicon | None:
+    """Return the table, None where nltk or WordNet is not installed."""
+    return None if find_wordnet(folder) is None else load_lexicon(folder)
 
 
-def _counts(reader: Any, source: str) -> Counter[tuple[str, str]]:
-    """Return (lemma, part of speech) -> times seen, summed over senses."""
-    found: Counter[tuple[str, str]] = Counter()
-    for line in _text(reader, "cntlist.rev", source).splitlines():
-        key, _, times = line.split()
-        lemma, _, code = key.partition("%")
-        found[lemma, _PART_OF_CODE[code[0]]] += int(times)
-    return found
-
-
-def _words(data: str, start: int) -> list[str]:
-    """Return the words of the synset whose line begins at an offset: after its third field how many, in base 16."""
-    fields = data[start : data.index("\n", start)].split(" ")
-    number = int(fields[3], 16)
-    return [_MARK.sub("", word).replace("_", " ") for word in fields[4 : 4 + 2 * number : 2]]
-
-
-def _text(reader: Any, name: str, source: str) -> str:
-    """Return one of WordNet's files; they are in ASCII, so offsets in bytes are offsets in it."""
-    try:
-        stream = reader.open(name)
-    except OSError:
-        raise input_error(
-            "wordnet", "folder", f"hold {name}", got=source, remedy="Install WordNet 3.0 whole."
-        ) from None
-    with stream:
-        text = stream.read()
-    return text if isinstance(text, str) else text.decode("ascii")
-
-
-#: Changes whenever the table's content or form does.
-_FORM = "1"
-
-_KINDS = ("noun", "verb", "adj", "adv")
-_FILES = (*(f"index.{k}" for k in _KINDS), *(f"data.{k}" for k in _KINDS), *(f"{k}.exc" for k in _KINDS), "cntlist.rev")
-
-
-def cache_folder() -> Path:
-    """Return paraconsist's own cache folder: `PARACONSIST_CACHE`, else the system's place for a user's caches."""
-    named = os.environ.get("PARACONSIST_CACHE")
-    if named:
-        return Path(named)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "paraconsist"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "paraconsist"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paraconsist"
+@cache
+def _load(folder: str | None) -> Lexicon:
+    return read_or_make(folder)
 
 
 def read_or_make(folder: str | None = None) -> Lexicon:
@@ -225,14 +159,63 @@ def read_or_make(folder: str | None = None) -> Lexicon:
     """
     source = find_wordnet(folder)
     if source is None:
-        return scan(load_wordnet(folder).reader, "")  # raises, saying what to install
+        return scan(load_wordnet(folder), "")  # raises, saying what to install
     file = cache_folder() / f"wordnet-{_key(source)}.json"
-    kept = _read(file)
-    if kept is not None:
-        return Lexicon(kept["entries"], kept["exceptions"], kept["endings"], source)
-    made = scan(load_wordnet(folder).reader, source)
-    _write(file, {"entries": made.entries, "exceptions": made.exceptions, "endings": made.endings})
-    return made
+    table = _read(file)
+    if table is not None:
+        return Lexicon(table["entries"], table["exceptions"], table["endings"], source)
+    lexicon = scan(load_wordnet(folder), source)
+    _write(file, {"entries": lexicon.entries, "exceptions": lexicon.exceptions, "endings": lexicon.endings})
+    return lexicon
+
+
+def scan(reader: Any, source: str) -> Lexicon:
+    """Make the table from nltk's reader: its index, and the files themselves (nltk's synsets take ten times as long).
+
+    Raises
+    ------
+    InputError
+        If WordNet's folder lacks one of its files.
+    """
+    counts = _counts(source)
+    data = {part: wordnet_file(source, f"data.{_FILE_OF_PART[part]}").decode("ascii") for part in PARTS}
+    names: dict[tuple[str, int], list[str]] = {}
+    entries: dict[str, dict[str, list[Any]]] = {}
+    for lemma, places in reader._lemma_pos_offset_map.items():
+        if "_" in lemma:
+            continue
+        for part in PARTS:
+            if not places.get(part):
+                continue
+            place = (part, places[part][0])
+            if place not in names:
+                names[place] = _words(data[part], place[1])
+            entries.setdefault(lemma, {})[part] = [counts[lemma, part], names[place]]
+    exceptions = {part: {form: list(lemmas) for form, lemmas in reader._exception_map[part].items()} for part in PARTS}
+    endings = {part: [list(pair) for pair in reader.MORPHOLOGICAL_SUBSTITUTIONS[part]] for part in PARTS}
+    return Lexicon(entries, exceptions, endings, source)
+
+
+def _counts(source: str) -> Counter[tuple[str, str]]:
+    """Return (lemma, part of speech) -> times seen, summed over senses."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for line in wordnet_file(source, "cntlist.rev").decode("ascii").splitlines():
+        key, _, times = line.split()
+        lemma, _, code = key.partition("%")
+        counts[lemma, _PART_OF_CODE[code[0]]] += int(times)
+    return counts
+
+
+def _words(data: str, start: int) -> list[str]:
+    """Return the words of the synset whose line begins at an offset: after its third field how many, in base 16."""
+    fields = data[start : data.index("\n", start)].split(" ")
+    number = int(fields[3], 16)
+    return [_MARK.sub("", word).replace("_", " ") for word in fields[4 : 4 + 2 * number : 2]]
+
+
+def cache_folder() -> Path:
+    """Return paraconsist's own cache folder: `PARACONSIST_CACHE`, else the system's place for a user's caches."""
+    return Path(os.environ.get("PARACONSIST_CACHE") or platformdirs.user_cache_path("paraconsist", appauthor=False))
 
 
 def _key(source: str) -> str:
@@ -241,34 +224,11 @@ def _key(source: str) -> str:
 
     rules = {part: WordNetCorpusReader.MORPHOLOGICAL_SUBSTITUTIONS[part] for part in PARTS}
     digest = hashlib.sha256(json.dumps([_FORM, rules]).encode())
-    for name, content in _contents(source):
+    for name in _FILES:
+        content = wordnet_file(source, name)
         digest.update(f"\n{name} {len(content)}\n".encode())
         digest.update(content)
     return digest.hexdigest()[:32]
-
-
-def _contents(source: str) -> Iterator[tuple[str, bytes]]:
-    for name in _FILES:
-        try:
-            yield name, _content(source, name)
-        except (OSError, LookupError):
-            raise input_error(
-                "wordnet", "folder", f"hold {name}", got=source, remedy="Install WordNet 3.0 whole."
-            ) from None
-
-
-def _content(source: str, name: str) -> bytes:
-    if source != "nltk":
-        return (Path(source) / name).read_bytes()
-    import nltk.data
-
-    try:
-        place = nltk.data.find(f"corpora/wordnet/{name}")
-    except LookupError:
-        place = nltk.data.find(f"corpora/wordnet.zip/wordnet/{name}")
-    with place.open() as stream:
-        content: bytes = stream.read()
-    return content
 
 
 def _read(file: Path) -> Any:
@@ -277,27 +237,16 @@ def _read(file: Path) -> Any:
         head, _, body = file.read_bytes().partition(b"\n")
     except OSError:
         return None
-    if head != hashlib.sha256(body).hexdigest().encode():
-        return None
-    return json.loads(body)
+    return json.loads(body) if head == hashlib.sha256(body).hexdigest().encode() else None
 
 
 def _write(file: Path, table: Any) -> None:
     body = json.dumps(table, separators=(",", ":")).encode()
-    partial = None
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f"{file.stem}-", suffix=".partial", dir=file.parent)
-        partial = Path(name)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(file)
+        with _WRITING, replacing(file) as partial:
+            partial.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
     except OSError as problem:
-        if partial is not None:
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
         warnings.warn(
             f"WordNet's table could not be kept ({problem}): it is made anew each time, which takes some seconds. "
             f"PARACONSIST_CACHE names another folder.",

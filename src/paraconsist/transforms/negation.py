@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from paraconsist.transforms.perturbation import LabelledSet, Perturbation, Place, negation_target
+from paraconsist.transforms.perturbation import LabelledSet, NegationTarget, Perturbation
 from paraconsist.transforms.verb_forms import (
     AUXILIARIES,
     CLAUSE_WORDS,
@@ -29,13 +29,8 @@ from paraconsist.transforms.verb_forms import (
     tokens_of,
 )
 
-
-class VerbLexicon(Protocol):
-    """What lexical verbs need; `paraconsist.transforms.wordnet.WordNet` has it."""
-
-    def base_forms(self, word: str, part: str) -> tuple[str, ...]: ...
-
-    def frequency(self, word: str, part: str) -> int: ...
+if TYPE_CHECKING:
+    from paraconsist.transforms.lexicon import Lexicon
 
 
 class Negated(NamedTuple):
@@ -52,7 +47,7 @@ def is_negated(text: str) -> bool:
     return any(token.word in NEGATIVES for token in tokens_of(text))
 
 
-def negate(text: str, lexicon: VerbLexicon | None = None, *, question: bool = False) -> Negated:
+def negate(text: str, lexicon: Lexicon | None = None, *, question: bool = False) -> Negated:
     """Return a text with its one finite verb negated.
 
     Forms: ``not`` after the copula, a modal or an auxiliary; ``no`` in "there is a ..."; ``do not``, ``does
@@ -65,7 +60,7 @@ def negate(text: str, lexicon: VerbLexicon | None = None, *, question: bool = Fa
     ----------
     text : str
         One sentence, or with `question` one yes-no question that opens with its auxiliary.
-    lexicon : VerbLexicon, optional
+    lexicon : Lexicon, optional
         For lexical verbs other than "have"; without it they are left alone.
 
     Examples
@@ -181,7 +176,7 @@ def _question(text: str, tokens: Sequence[Token]) -> Negated:
     return Negated(None, "where the question's subject ends is not clear")
 
 
-def _lexical(text: str, tokens: Sequence[Token], lexicon: VerbLexicon | None) -> Negated:
+def _lexical(text: str, tokens: Sequence[Token], lexicon: Lexicon | None) -> Negated:
     if lexicon is None:
         return Negated(None, "no auxiliary (lexical verbs need WordNet)")
     plural = _has_plural_subject(tokens)
@@ -200,7 +195,7 @@ def _has_plural_subject(tokens: Sequence[Token]) -> bool:
     return tokens[0].word in NUMBERS | {"these", "those", "they", "we", "you", "i"} | PLURAL_NOUNS
 
 
-def _finite(tokens: Sequence[Token], i: int, lexicon: VerbLexicon, plural: bool) -> tuple[str, str] | None:
+def _finite(tokens: Sequence[Token], i: int, lexicon: Lexicon, plural: bool) -> tuple[str, str] | None:
     """Return (do, does or did; base form) of a word that can be the finite verb, None of any other.
 
     ``("", "")`` marks a form that may be finite and may not: with it the sentence has a second candidate.
@@ -230,9 +225,7 @@ def _finite(tokens: Sequence[Token], i: int, lexicon: VerbLexicon, plural: bool)
     return _plain_form(tokens, i, after, lexicon, plural)
 
 
-def _plain_form(
-    tokens: Sequence[Token], i: int, after: str, lexicon: VerbLexicon, plural: bool
-) -> tuple[str, str] | None:
+def _plain_form(tokens: Sequence[Token], i: int, after: str, lexicon: Lexicon, plural: bool) -> tuple[str, str] | None:
     """Return the reading of a word in its dictionary form, after a plural subject."""
     word, before = tokens[i].word, tokens[i - 1].word
     if word in SAME_IN_PAST:
@@ -252,7 +245,7 @@ def _opens(tokens: Sequence[Token], i: int) -> bool:
     return not any(token.word in PREPOSITIONS for token in tokens[:i])
 
 
-def _more_verb_than_noun(word: str, lexicon: VerbLexicon) -> bool:
+def _more_verb_than_noun(word: str, lexicon: Lexicon) -> bool:
     return lexicon.frequency(word, "v") > max(lexicon.frequency(word, "n"), lexicon.frequency(word, "a"))
 
 
@@ -264,7 +257,7 @@ def _replace(text: str, token: Token, words: str) -> str:
     return text[: token.start] + words + text[token.end :]
 
 
-def negation(data: LabelledSet, lexicon: VerbLexicon | None, skipped: Counter[str]) -> Iterator[Perturbation]:
+def negation(data: LabelledSet, lexicon: Lexicon | None, skipped: Counter[str]) -> Iterator[Perturbation]:
     """Yield each positive row with one of its texts negated.
 
     Parameters
@@ -272,7 +265,7 @@ def negation(data: LabelledSet, lexicon: VerbLexicon | None, skipped: Counter[st
     data : LabelledSet
         Inference (entailment, on the hypothesis), paraphrase identification (paraphrase, on the second
         sentence), or yes-no questions (yes, on the question).
-    lexicon : VerbLexicon, optional
+    lexicon : Lexicon, optional
         WordNet, for lexical verbs.
     skipped : Counter
         Reasons for leaving rows out are counted into it.
@@ -287,18 +280,11 @@ def negation(data: LabelledSet, lexicon: VerbLexicon | None, skipped: Counter[st
     InputError
         If the property does not hold for the task, or the labels have other names.
     """
-    target = negation_target(data, "negation")
-    is_question = target.column == "question"
-    for row in data.rows:
-        if row.label != target.label:
-            skipped[f"label {data.label_names[row.label]}: negation does not turn it"] += 1
-            continue
-        text, note = negate(row.texts[target.place], lexicon, question=is_question)
-        if text is None:
+    target = NegationTarget.of(data, "negation")
+    is_question = data.task.columns[target.place] == "question"
+    for row, text in target.rows(skipped, "negation does not turn it"):
+        negated, note = negate(text, lexicon, question=is_question)
+        if negated is None:
             skipped[note.partition(":")[0]] += 1  # without the word that was met
-            continue
-        texts = list(row.texts)
-        texts[target.place] = text
-        place = Place("negation", tuple(texts), target.becomes, (target.becomes,))
-        bucket = f"negation.{row.example_id}"
-        yield Perturbation("negation", bucket, row.group_id, (Place.of("original", row), place), {"method": note})
+        else:
+            yield target.item(row, negated, note, row.example_id)

@@ -1,11 +1,4 @@
-"""Transformations by name: what the command line and the IE test ask for.
-
-A function of the user's own as a transformation, named by its import path.
-
-Tautology suffixes: a text goes on with something that adds nothing ("and true is true").
-
-Naik et al. (2018, "Stress Test Evaluation for Natural Language Inference", COLING), cited by Salvatore et al. (2023).
-"""
+"""Transformations by name, and the two that learn nothing from a corpus: a function of the user's, and a suffix."""
 
 from __future__ import annotations
 
@@ -14,17 +7,35 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_whole, input_error
 from paraconsist.transforms.change_statistics import change_statistics
 from paraconsist.transforms.dictionary import DictionaryTransformation
 from paraconsist.transforms.interface import Items, Transformation, each_text
 from paraconsist.transforms.wordnet_nouns import WordNetNouns
 
+#: Short names of suffixes -> words and how often they are repeated: word overlap, negation and length mismatch of the
+#: stress tests of Naik et al. (2018, "Stress Test Evaluation for Natural Language Inference", COLING), which Salvatore
+#: et al. (2023) cite. Each goes on with something that adds nothing.
+SUFFIXES: Mapping[str, tuple[str, int]] = {
+    "tautology": ("and true is true", 1),
+    "negation": ("and false is not true", 1),
+    "length": ("and true is true", 5),
+}
 
-def load_function(path: str) -> Any:
-    """Return what ``module:name`` names, the working folder among the places to look.
+_END = re.compile(r"[\s.!?…]*\Z")
+
+
+def load_function(path: str, *, parameter: str = "function", signature: str = "text to text") -> Any:
+    """Return what ``module:function`` names, the working folder among the places to look.
+
+    Parameters
+    ----------
+    path : str
+    parameter, signature : str
+        The caller's name for it and what the function must do, for messages.
 
     Raises
     ------
@@ -33,34 +44,58 @@ def load_function(path: str) -> Any:
     """
     module_name, colon, name = path.partition(":")
     if not colon or not module_name or not name:
-        raise input_error("transformation", "function", "be written module:function", got=path)
+        raise input_error("transformation", parameter, "be written module:function", got=path)
     here = "" not in sys.path
     if here:
         sys.path.insert(0, "")
     try:
-        found: Any = importlib.import_module(module_name)
+        function: Any = importlib.import_module(module_name)
     except Exception as problem:
-        raise input_error(
-            "transformation",
-            "function",
-            "be in a module that can be imported",
-            got=path,
-            remedy=f"{type(problem).__name__}: {problem}.",
-        ) from problem
+        remedy = f"{type(problem).__name__}: {problem}."
+        must = "be in a module that can be imported"
+        raise input_error("transformation", parameter, must, got=path, remedy=remedy) from problem
     finally:
         if here:
             sys.path.remove("")
     for part in name.split("."):
-        found = getattr(found, part, None)
-        if found is None:
-            raise input_error("transformation", "function", f"be in module {module_name}", got=path)
-    if not callable(found):
-        raise input_error("transformation", "function", "be callable: text to text", got=path)
-    return found
+        function = getattr(function, part, None)
+        if function is None:
+            raise input_error("transformation", parameter, f"be in module {module_name}", got=path)
+    if not callable(function):
+        raise input_error("transformation", parameter, f"be callable: {signature}", got=path)
+    return function
 
 
-class FunctionTransformation:
-    """Applies a function from text to text.
+@dataclass(frozen=True)
+class FixedTransformation:
+    """A transformation that learns nothing: a function from text to text, called once for each distinct text."""
+
+    name: str
+    parameters: Mapping[str, object]
+    function: Callable[[str], object]
+    source: str
+
+    def fit(self, texts: Sequence[str]) -> FixedTransformation:
+        """Return itself: there is nothing to learn."""
+        return self
+
+    def apply(self, texts: Sequence[str]) -> list[str]:
+        """Return each text transformed.
+
+        Raises
+        ------
+        InputError
+            If the function fails, or returns an empty text or none; the message names the row.
+        """
+        return each_text(self.function, texts, self.source)
+
+    def report(self, texts: Items, changed: Items) -> dict[str, Any]:
+        """Return `change_statistics`, from a comparison of the texts."""
+        return change_statistics(texts, changed)
+
+
+def function_transformation(function: str | Callable[[str], object]) -> FixedTransformation:
+    """Return a function of the user's as a transformation.
 
     Parameters
     ----------
@@ -72,104 +107,52 @@ class FunctionTransformation:
     InputError
         If it cannot be imported or called.
     """
+    own = load_function(function) if isinstance(function, str) else function
+    if not callable(own):
+        raise input_error("transformation", "function", "be module:function, or callable", got=function)
+    named = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__name__)}"
+    source = function if isinstance(function, str) else named
 
-    name = "function"
-
-    def __init__(self, function: Any) -> None:
-        self._function = load_function(function) if isinstance(function, str) else function
-        if not callable(self._function):
-            raise input_error("transformation", "function", "be module:function, or callable", got=function)
-        known = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__name__)}"
-        self._path = function if isinstance(function, str) else known
-        self.parameters: Mapping[str, object] = {"function": self._path}
-
-    def fit(self, texts: Sequence[str]) -> FunctionTransformation:
-        """Return itself: there is nothing to learn."""
-        return self
-
-    def apply(self, texts: Sequence[str]) -> list[str]:
-        """Return what the function makes of each text; it is called once for each distinct text.
-
-        Raises
-        ------
-        InputError
-            If it fails, or returns an empty text or none; the message names the row.
-        """
-        return each_text(self._one, texts, self._path)
-
-    def report(self, texts: Items, changed: Items) -> dict[str, Any]:
-        """Return `change_statistics`, from a comparison of the texts."""
-        return change_statistics(texts, changed)
-
-    def _one(self, text: str) -> object:
+    def call(text: str) -> object:
         try:
-            return self._function(text)
+            return own(text)
         except Exception as problem:
-            raise input_error(
-                "transformation",
-                "function",
-                "return a text for every text",
-                got=text,
-                remedy=f"{self._path} raised {type(problem).__name__}: {problem}.",
-            ) from problem
+            remedy = f"{source} raised {type(problem).__name__}: {problem}."
+            must = "return a text for every text"
+            raise input_error("transformation", "function", must, got=text, remedy=remedy) from problem
+
+    return FixedTransformation("function", {"function": source}, call, source)
 
 
-#: Short names: word overlap, negation and length mismatch of the stress tests.
-SUFFIXES: Mapping[str, tuple[str, int]] = {
-    "tautology": ("and true is true", 1),
-    "negation": ("and false is not true", 1),
-    "length": ("and true is true", 5),
-}
-
-_END = re.compile(r"[\s.!?…]*\Z")
-
-
-class SuffixTransformation:
-    """Adds a suffix to every text, before its final punctuation.
+def suffix_transformation(suffix: str = "tautology", times: int | None = None) -> FixedTransformation:
+    """Return what adds a suffix to every text, before its final punctuation; an empty text stays empty.
 
     Parameters
     ----------
     suffix : str
         ``tautology``, ``negation``, ``length`` (see `SUFFIXES`), or the words themselves.
     times : int, optional
-        How often it is said; by default once, five times for ``length``.
+        How often it is repeated; by default once, five times for ``length``.
     """
+    if not isinstance(suffix, str) or not suffix.strip():
+        raise input_error("suffix", "suffix", f"be one of {', '.join(SUFFIXES)}, or words", got=suffix)
+    words, usual = SUFFIXES.get(suffix, (suffix, 1))
+    times = check_whole("suffix", "times", usual if times is None else times)
+    added = " ".join([words.strip()] * times)
 
-    name = "suffix"
-
-    def __init__(self, suffix: str = "tautology", times: int | None = None) -> None:
-        if not isinstance(suffix, str) or not suffix.strip():
-            raise input_error("suffix", "suffix", f"be one of {', '.join(SUFFIXES)}, or words", got=suffix)
-        words, usual = SUFFIXES.get(suffix, (suffix, 1))
-        times = usual if times is None else times
-        if isinstance(times, bool) or not isinstance(times, int) or times < 1:
-            raise input_error("suffix", "times", "be a whole number of at least 1", got=times)
-        self._added = " ".join([words.strip()] * times)
-        self.parameters: Mapping[str, object] = {"suffix": words.strip(), "times": times}
-
-    def fit(self, texts: Sequence[str]) -> SuffixTransformation:
-        """Return itself: there is nothing to learn."""
-        return self
-
-    def apply(self, texts: Sequence[str]) -> list[str]:
-        """Return each text with the suffix; an empty text stays empty."""
-        return each_text(self._one, texts, "suffix")
-
-    def report(self, texts: Items, changed: Items) -> dict[str, Any]:
-        """Return `change_statistics`."""
-        return change_statistics(texts, changed)
-
-    def _one(self, text: str) -> str:
+    def add(text: str) -> str:
         body = _END.sub("", text)
-        return f"{body} {self._added}{text[len(body) :]}" if body else text
+        return f"{body} {added}{text[len(body) :]}" if body else text
+
+    return FixedTransformation("suffix", {"suffix": words.strip(), "times": times}, add, "suffix")
 
 
 #: Name -> what makes it from its options.
 TRANSFORMATIONS: dict[str, Callable[..., Transformation]] = {
     "wordnet_nouns": WordNetNouns,
     "dictionary": DictionaryTransformation,
-    "suffix": SuffixTransformation,
-    "function": FunctionTransformation,
+    "suffix": suffix_transformation,
+    "function": function_transformation,
 }
 
 
@@ -181,7 +164,7 @@ def transformation(name: str, **options: Any) -> Transformation:
     name : str
         One of `TRANSFORMATIONS`, or ``module:function``, a function of yours from text to text.
     **options
-        Those of the transformation; `paraconsist.transforms` has a module for each.
+        Those of the transformation, see what `TRANSFORMATIONS` names.
 
     Raises
     ------
@@ -192,14 +175,14 @@ def transformation(name: str, **options: Any) -> Transformation:
         name, options = "function", {"function": name, **options}
     make = TRANSFORMATIONS.get(name)
     if make is None:
-        raise input_error(
-            "transformation", "name", f"be one of {', '.join(TRANSFORMATIONS)}, or module:function", got=name
-        )
-    known = inspect.signature(make).parameters
+        must = f"be one of {', '.join(TRANSFORMATIONS)}, or module:function"
+        raise input_error("transformation", "name", must, got=name)
+    parameters = inspect.signature(make).parameters
     for option in options:
-        if option not in known:
-            raise input_error("transformation", "options", f"be options of {name}: {', '.join(known)}", got=option)
-    for option, parameter in known.items():
+        if option not in parameters:
+            must = f"be options of {name}: {', '.join(parameters)}"
+            raise input_error("transformation", "options", must, got=option)
+    for option, parameter in parameters.items():
         if parameter.default is parameter.empty and option not in options:
             raise input_error("transformation", "options", f"give {option} for {name}", got=options)
     return make(**options)

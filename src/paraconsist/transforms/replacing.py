@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice
 from paraconsist.transforms.interface import Substitution, each_text
 
 #: What becomes of case and punctuation.
@@ -13,18 +13,12 @@ SURFACES = ("kept", "plain")
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’][sS]\Z")
+_ARTICLE = re.compile(r"\b(an?)(\s+)\Z", re.IGNORECASE)
 _NOT_PLAIN = re.compile(r"[^\w\s]|_")
 
-#: Begins of words that sound otherwise than they are spelt.
-_SAID_WITH_VOWEL = ("hour", "honest", "honor", "honour", "heir", "herb")
-_SAID_WITH_CONSONANT = ("uni", "use", "usa", "usu", "uti", "ute", "ura", "eu", "ewe", "one", "once", "ubi", "ufo")
-_UNI_WITH_VOWEL = ("unin", "unim", "unid")  # uninterested, unimportant, unidentified
-
-
-def check_surface(surface: str) -> None:
-    """Refuse a surface that is none of `SURFACES`."""
-    if surface not in SURFACES:
-        raise input_error("transformation", "surface", f"be {' or '.join(SURFACES)}", got=surface)
+#: How words begin that sound otherwise than they are spelt: with a vowel ("unimportant"), with a consonant ("utility").
+_VOWEL_SOUND = re.compile(r"hour|hon(?:est|ou?r)|heir|herb(?!ert)|uni(?:n|m(?!od)|d(?!i[mr]))")
+_CONSONANT_SOUND = re.compile(r"eu|ewe|one(?![gir])|once|uni|us[aeiu]|ut[eio]|ur[aei]|ubi|ufo")
 
 
 def plain_text(text: str) -> str:
@@ -32,28 +26,52 @@ def plain_text(text: str) -> str:
     return " ".join(_NOT_PLAIN.sub("", text.lower()).split())
 
 
-def words_of(text: str) -> list[str]:
+def bare_words(text: str) -> list[str]:
     """Return a text's words in lower case as dictionaries know them: without punctuation and possessive endings."""
     return [_POSSESSIVE.sub("", word) for word in _WORD.findall(text.lower())]
 
 
-def words_with_places(text: str) -> list[tuple[int, int]]:
-    """Return where each word of `words_of` begins and ends in a text; the end is before a possessive ending."""
-    places = []
-    for match in _WORD.finditer(text):
-        ending = _POSSESSIVE.search(match.group())
-        places.append((match.start(), match.end() - (len(ending.group()) if ending else 0)))
-    return places
+def bare_word_spans(text: str) -> list[tuple[int, int]]:
+    """Return where each word of `bare_words` begins and ends in a text."""
+    spans = ((match.start(), _POSSESSIVE.sub("", match.group())) for match in _WORD.finditer(text))
+    return [(start, start + len(word)) for start, word in spans]
 
 
 def article_for(word: str) -> str:
-    """Return ``a`` or ``an``, by the spelling of the word that follows."""
+    """Return ``a`` or ``an``, by the spelling of the word that follows.
+
+    >>> [article_for(word) for word in ("dog", "infant", "university", "uninvited guest", "hour", "one-armed bandit")]
+    ['a', 'an', 'a', 'an', 'an', 'a']
+    """
     word = word.lower()
-    if word.startswith(_UNI_WITH_VOWEL) or word.startswith(_SAID_WITH_VOWEL):
+    if _VOWEL_SOUND.match(word):
         return "an"
-    if word.startswith(_SAID_WITH_CONSONANT):
-        return "a"
-    return "an" if word[:1] in tuple("aeiou") else "a"
+    return "an" if word[:1] in tuple("aeiou") and not _CONSONANT_SOUND.match(word) else "a"
+
+
+def cased(new: str, word: str) -> str:
+    """Give a replacement the case of the word it stands for; a single capital says nothing of the others."""
+    if word.isupper() and len(word) > 1:
+        return new.upper()
+    return new[:1].upper() + new[1:] if word[:1].isupper() else new
+
+
+def article_before(text: str, end: int) -> re.Match[str] | None:
+    """Return the match of a or an (group 1) that stands right before a place of a text."""
+    return _ARTICLE.search(text[:end])
+
+
+def replace_span(text: str, start: int, end: int, new: str) -> str:
+    """Return `text` with ``text[start:end]`` replaced, in its case, and with the article before it set right.
+
+    >>> replace_span("An old man sleeps.", 3, 6, "young")
+    'A young man sleeps.'
+    """
+    head = text[:start]
+    article = article_before(text, start)
+    if article is not None:
+        head = head[: article.start()] + cased(article_for(new), article[1]) + article[2]
+    return head + cased(new, text[start:end]) + text[end:]
 
 
 class Replacer:
@@ -79,7 +97,7 @@ class Replacer:
         repair_articles: bool = False,
         chosen: Callable[[str], Sequence[bool]] | None = None,
     ) -> None:
-        check_surface(surface)
+        check_choice("transformation", "surface", surface, SURFACES)
         self._dictionary = dict(dictionary)
         self._plain = surface == "plain"
         self._repair = repair_articles
@@ -116,16 +134,9 @@ class Replacer:
                 out.append(word)
                 continue
             if self._repair and article >= 0 and not between.strip() and between:
-                out[article] = _cased(article_for(value), out[article])
-            out.append(_cased(value, word[: len(word) - len(ending)]) + ending)
+                out[article] = cased(article_for(value), out[article])
+            out.append(cased(value, word[: len(word) - len(ending)]) + ending)
             made.append(Substitution(lower, value, index))
             article = -1
         out.append(text[end:])
         return "".join(out), made
-
-
-def _cased(value: str, word: str) -> str:
-    """Give a replacement the case of the word it stands for; a single capital says nothing of the others."""
-    if word.isupper() and len(word) > 1:
-        return value.upper()
-    return value[:1].upper() + value[1:] if word[:1].isupper() else value

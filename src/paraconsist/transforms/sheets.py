@@ -1,9 +1,7 @@
-"""The sheet for checking by hand: one row for each perturbed item, and an empty column to fill in.
+"""Sheets for people: CSV files that spreadsheets open, with empty columns to fill in, and what comes back, checked.
 
-The soundness sheet: a random sample of transformed items for a person to mark, read back to a share.
-
-Salvatore et al. (2023, Tables 1 and 16) marked 400 pairs. A sheet is a `sheet` of perturbations: the same columns,
-the same marks.
+The sheet of perturbed items has one row an item and the column ``valid``. Salvatore et al. (2023, Tables 1 and 16) had
+400 transformed pairs marked in the same way: a random sample, read back as the share that is sound.
 """
 
 from __future__ import annotations
@@ -11,22 +9,107 @@ from __future__ import annotations
 import csv
 import os
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from math import nan
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from paraconsist.errors import input_error, renamed
+from paraconsist.errors import check_whole, input_error
+from paraconsist.files import replacing
 
-COLUMNS = ("bucket_id", "property", "original", "perturbed", "label", "valid")
+#: The columns of a sheet of perturbed items.
+ITEM_COLUMNS = ("bucket_id", "property", "original", "perturbed", "label", "valid")
+
+#: How many pairs Salvatore et al. (2023) had marked.
+SAMPLE_SIZE = 400
 
 _YES = frozenset({"yes", "y", "true", "t", "1", "1.0", "x", "valid", "ok"})
 _NO = frozenset({"no", "n", "false", "f", "0", "0.0", "invalid"})
 
 
+class Sheet:
+    """A sheet that was read.
+
+    Attributes
+    ----------
+    columns : list of str
+    rows : list of dict of str to str
+        A missing cell is an empty one.
+    name : str
+        The file's.
+    """
+
+    def __init__(self, columns: list[str], rows: list[dict[str, str]], name: str, function: str) -> None:
+        self.columns, self.rows, self.name, self._function = columns, rows, name, function
+
+    def __iter__(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Yield each row with its place, for messages."""
+        return ((f"{number} of {self.name}", row) for number, row in enumerate(self.rows))
+
+    def check_unique(self, column: str) -> None:
+        """Refuse a cell of a column that is empty or there twice."""
+        seen: set[str] = set()
+        for place, row in self:
+            if not row[column] or row[column] in seen:
+                raise input_error(self._function, column, "be there once", got=row[column], row=place)
+            seen.add(row[column])
+
+    def yes_or_no(self, place: str, row: Mapping[str, str], column: str) -> bool | None:
+        """Return what a cell says: yes, y, true, 1, x, valid, ok; no, n, false, 0, invalid; or nothing (None)."""
+        answer = row[column].strip().lower()
+        if answer and answer not in _YES | _NO:
+            raise input_error(self._function, column, "say yes, no or nothing", got=row[column], row=place)
+        return answer in _YES if answer else None
+
+
+@contextmanager
+def open_sheet(path: str | os.PathLike[str], columns: Sequence[str]) -> Iterator[Callable[[Iterable[str]], Any]]:
+    """Give a function that writes a row: CSV in UTF-8 with a byte-order mark, which spreadsheets recognise."""
+    with replacing(Path(path)) as partial, partial.open("w", encoding="utf-8-sig", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(columns)
+        yield writer.writerow
+
+
+def write_sheet(path: str | os.PathLike[str], columns: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
+    """Write a whole sheet, see `open_sheet`."""
+    with open_sheet(path, columns) as write:
+        for row in rows:
+            write(row)
+
+
+def read_sheet(
+    path: str | os.PathLike[str], columns: Sequence[str], *, function: str, parameter: str = "checked"
+) -> Sheet:
+    """Read a sheet: comma, semicolon or tab, whichever the spreadsheet program wrote.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or lacks one of `columns`.
+    """
+    file = Path(path)
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            head = stream.readline()
+            stream.seek(0)
+            reader = csv.DictReader(stream, delimiter=max(",;\t", key=head.count), restval="")
+            header, rows = list(reader.fieldnames or ()), list(reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as problem:
+        raise input_error(
+            function, parameter, "name a CSV sheet that can be read", got=str(file), remedy=f"{problem}."
+        ) from None
+    missing = [column for column in columns if column not in header]
+    if missing:
+        remedy = f"{file.name} begins with its header."
+        raise input_error(function, parameter, f"have the columns {', '.join(missing)}", got=header, remedy=remedy)
+    return Sheet(header, rows, file.name, function)
+
+
 def render(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as the sheet shows them: ``column: text`` a line, an empty line between rows.
+    """Return rows as a sheet shows them: ``column: text`` a line, an empty line between rows.
 
     The column's name in front also keeps spreadsheets from taking a text that begins with ``=`` for a formula.
     """
@@ -34,31 +117,9 @@ def render(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n\n".join(parts)
 
 
-class SheetWriter:
-    """Writes the sheet row by row: CSV in UTF-8 with a byte-order mark, which spreadsheets recognise."""
-
-    def __init__(self, stream: IO[str]) -> None:
-        self._writer = csv.writer(stream)
-        self._writer.writerow(COLUMNS)
-
-    def write(self, *, bucket_id: str, property_name: str, original: str, perturbed: str, label: str) -> None:
-        self._writer.writerow((bucket_id, property_name, original, perturbed, label, ""))
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What people said of the items.
-
-    Attributes
-    ----------
-    valid : mapping of bool or None
-        Bucket -> what they said; None where the cell is empty.
-    texts : mapping of (str, str)
-        Bucket -> original and perturbed text as the sheet has them, white space evened out.
-    """
-
-    valid: Mapping[str, bool | None]
-    texts: Mapping[str, tuple[str, str]]
+def no_formula(text: str) -> str:
+    """Return a text as a cell of its own: spreadsheets would take some first letters for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "@") else text
 
 
 def even_space(text: str) -> str:
@@ -66,52 +127,61 @@ def even_space(text: str) -> str:
     return " ".join(text.split())
 
 
-def read_sheet(path: str | os.PathLike[str]) -> Checked:
-    """Read a sheet back (comma, semicolon or tab, whichever the spreadsheet program wrote).
+def check_same_texts(
+    function: str, shown: Mapping[str, tuple[str, str]], written: Mapping[str, tuple[str, str]]
+) -> None:
+    """Refuse a sheet whose rows are not those of its set, or show other texts; white space does not count.
 
-    `valid` may say yes, y, true, 1, x, valid, ok; no, n, false, 0, invalid; or nothing.
+    Parameters
+    ----------
+    function : str
+    shown, written : mapping of str to (str, str)
+        Row -> its two texts, in the sheet and in the set.
+    """
+    for name, texts in shown.items():
+        if name not in written:
+            raise input_error(function, "checked", "be the sheet of this set; it has no such row", got=name)
+        if any(even_space(one) != even_space(other) for one, other in zip(texts, written[name], strict=True)):
+            raise input_error(
+                function,
+                "checked",
+                f"show the texts of the set unchanged (row {name})",
+                got=texts[1],
+                remedy="Edited texts are not taken over: mark the row as not valid, or mend the set itself.",
+            )
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What people marked in a sheet of perturbed items.
+
+    Attributes
+    ----------
+    valid : mapping of str to bool or None
+        Bucket -> their mark; None where the cell is empty.
+    texts : mapping of str to (str, str)
+        Bucket -> original and perturbed text as the sheet has them.
+    """
+
+    valid: Mapping[str, bool | None]
+    texts: Mapping[str, tuple[str, str]]
+
+
+def read_marks(path: str | os.PathLike[str], *, function: str = "read_marks", parameter: str = "checked") -> Marks:
+    """Read a marked sheet of perturbed items.
 
     Raises
     ------
     InputError
-        If the file cannot be read, lacks a column, repeats a bucket, or `valid` says anything else.
+        As for `read_sheet`; also if a bucket is there twice, or `valid` says something else than yes, no or nothing.
     """
-    file = Path(path)
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            head = stream.readline()
-            stream.seek(0)
-            delimiter = max(",;\t", key=head.count)
-            return _read(csv.DictReader(stream, delimiter=delimiter), file)
-    except (OSError, UnicodeDecodeError) as problem:
-        raise input_error(
-            "perturb", "checked", "name a CSV sheet that can be read", got=str(file), remedy=f"{problem}."
-        ) from None
-
-
-def _read(reader: Any, file: Path) -> Checked:
-    missing = [c for c in ("bucket_id", "original", "perturbed", "valid") if c not in (reader.fieldnames or ())]
-    if missing:
-        raise input_error(
-            "perturb", "checked", f"have the columns {', '.join(missing)}", got=list(reader.fieldnames or ())
-        )
-    valid: dict[str, bool | None] = {}
-    texts: dict[str, tuple[str, str]] = {}
-    for number, row in enumerate(reader):
-        bucket, said = row["bucket_id"] or "", (row["valid"] or "").strip().lower()
-        if not bucket or bucket in valid:
-            raise input_error("perturb", "bucket_id", "be there once", got=bucket, row=f"{number} of {file.name}")
-        if said and said not in _YES | _NO:
-            raise input_error(
-                "perturb", "valid", "say yes, no or nothing", got=row["valid"], row=f"{number} of {file.name}"
-            )
-        valid[bucket] = said in _YES if said else None
-        texts[bucket] = (even_space(row["original"] or ""), even_space(row["perturbed"] or ""))
-    return Checked(valid, texts)
-
-
-#: S23's.
-SAMPLE_SIZE = 400
+    columns = ("bucket_id", "original", "perturbed", "valid")
+    sheet = read_sheet(path, columns, function=function, parameter=parameter)
+    sheet.check_unique("bucket_id")
+    return Marks(
+        {row["bucket_id"]: sheet.yes_or_no(place, row, "valid") for place, row in sheet},
+        {row["bucket_id"]: (row["original"], row["perturbed"]) for row in sheet.rows},
+    )
 
 
 @dataclass(frozen=True)
@@ -153,7 +223,7 @@ def write_soundness_sheet(
     size: int = SAMPLE_SIZE,
     seed: int = 0,
 ) -> int:
-    """Write a random sample of the changed items as a CSV with an empty column `valid`; return its size.
+    """Write a random sample of the changed items with an empty column `valid`; return its size.
 
     Items that were not changed are sound by themselves and are not sampled.
 
@@ -177,53 +247,33 @@ def write_soundness_sheet(
     InputError
         If no item was changed, or the size is below 1.
     """
-    if size < 1:
-        raise input_error("transform", "sheet_size", "be at least 1", got=size)
+    check_whole("transform", "sheet_size", size)
     rows = [row for row, (old, new) in enumerate(zip(texts, changed, strict=True)) if tuple(old) != tuple(new)]
     if not rows:
         raise input_error("transform", "sheet", "have at least one changed item to show", got=f"{len(texts):,} items")
     if size < len(rows):
         rows = sorted(random.Random(seed).sample(rows, size))
-    file = Path(path)
-    partial = file.with_name(file.name + ".partial")
-    try:
-        with partial.open("w", encoding="utf-8-sig", newline="") as stream:
-            writer = SheetWriter(stream)
-            for row in rows:
-                writer.write(
-                    bucket_id=str(row),
-                    property_name=name,
-                    original=render(columns, [texts[row]]),
-                    perturbed=render(columns, [changed[row]]),
-                    label="" if labels is None else labels[row],
-                )
-        partial.replace(file)
-    finally:
-        partial.unlink(missing_ok=True)
+    shown = labels if labels is not None else [""] * len(texts)
+    lines = (
+        (str(row), name, render(columns, [texts[row]]), render(columns, [changed[row]]), shown[row], "") for row in rows
+    )
+    write_sheet(path, ITEM_COLUMNS, lines)
     return len(rows)
 
 
 def read_soundness(path: str | os.PathLike[str], *, confidence_level: float = 0.95) -> Soundness:
-    """Read a marked sheet back.
+    """Read a marked sheet back as the share of sound items.
 
     Raises
     ------
     InputError
-        If it is no such sheet, or a mark is neither yes nor no.
+        As for `read_marks`.
     """
     from paraconsist.measures.intervals import proportion_interval
 
-    with renamed(checked="sheet_read"):
-        marks = list(read_sheet(path).valid.values())
+    marks = list(read_marks(path, function="transform", parameter="sheet_read").valid.values())
     n_marked = sum(mark is not None for mark in marks)
     n_sound = sum(mark is True for mark in marks)
     low, high = proportion_interval(n_sound, n_marked, confidence_level) if n_marked else (nan, nan)
-    return Soundness(
-        share=n_sound / n_marked if n_marked else nan,
-        low=low,
-        high=high,
-        n_sound=n_sound,
-        n_marked=n_marked,
-        n_open=len(marks) - n_marked,
-        confidence_level=confidence_level,
-    )
+    share = n_sound / n_marked if n_marked else nan
+    return Soundness(share, low, high, n_sound, n_marked, len(marks) - n_marked, confidence_level)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import io
 import os
 import warnings
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,58 +40,6 @@ _REMEDY = (
 )
 
 
-class WordNet:
-    """What the transforms ask of WordNet; all words are lower case.
-
-    Parameters
-    ----------
-    reader
-        An nltk ``WordNetCorpusReader``, for what is not asked here (`reader.synsets` and so on).
-    source : str
-        Where it was found, for messages.
-    """
-
-    def __init__(self, reader: Any, source: str) -> None:
-        self.reader = reader
-        self.source = source
-        self._frequency = lru_cache(maxsize=65536)(self._count)
-
-    def __repr__(self) -> str:
-        return f"WordNet({self.source})"
-
-    def base_forms(self, word: str, part: str) -> tuple[str, ...]:
-        """Return the dictionary forms of a word as a part of speech (``n``, ``v``, ``a``, ``r``), () if none.
-
-        nltk gives them as a set in effect: they are sorted, the word itself first if it is one of them.
-        """
-        forms = self.reader._morphy(word, part)
-        return tuple(sorted(set(forms), key=lambda form: (form != word, form)))
-
-    def frequency(self, word: str, part: str) -> int:
-        """Return how often a word was seen as a part of speech in WordNet's tagged texts; -1 if it is none."""
-        return self._frequency(word, part)
-
-    def _count(self, word: str, part: str) -> int:
-        forms = self.base_forms(word, part)
-        if not forms:
-            return -1
-        found = 0
-        for form in forms:
-            for synset in self.reader.synsets(form, part):
-                found += sum(lemma.count() for lemma in synset.lemmas() if lemma.name().lower() == form)
-        return found
-
-    def antonyms(self, word: str, parts: str = "ar") -> tuple[str, ...]:
-        """Return a word's direct antonyms, sorted, over all its senses in these parts of speech."""
-        found = set()
-        for part in parts:
-            for synset in self.reader.synsets(word, part):
-                for lemma in synset.lemmas():
-                    if lemma.name().lower() == word:
-                        found |= {other.name().replace("_", " ") for other in lemma.antonyms()}
-        return tuple(sorted(found))
-
-
 def find_wordnet(folder: str | os.PathLike[str] | None = None) -> str | None:
     """Return where WordNet is: the named folder, ``nltk`` for nltk's own data, a system folder, or None.
 
@@ -102,20 +50,38 @@ def find_wordnet(folder: str | os.PathLike[str] | None = None) -> str | None:
     """
     if folder is not None:
         if not (Path(folder) / "index.noun").is_file():
-            raise input_error(
-                "wordnet", "folder", "hold WordNet's dict files (index.noun ...)", got=str(folder), remedy=_REMEDY
-            )
+            must = "hold WordNet's dict files (index.noun ...)"
+            raise input_error("wordnet", "folder", must, got=str(folder), remedy=_REMEDY)
         return str(folder)
-    if _nltk() is None:
+    if importlib.util.find_spec("nltk") is None:
         return None
     if _in_nltk() is not None:
         return "nltk"
     return next((place for place in SYSTEM_FOLDERS if (Path(place) / "index.noun").is_file()), None)
 
 
+def wordnet_file(source: str, name: str) -> bytes:
+    """Return the content of one of WordNet's files.
+
+    Raises
+    ------
+    InputError
+        If it is not there.
+    """
+    try:
+        if source != "nltk":
+            return (Path(source) / name).read_bytes()
+        with _in_nltk().join(name).open() as stream:
+            content: bytes = stream.read()
+        return content
+    except OSError:
+        remedy = "Install WordNet 3.0 whole."
+        raise input_error("wordnet", "folder", f"hold {name}", got=source, remedy=remedy) from None
+
+
 @cache
-def load_wordnet(folder: str | os.PathLike[str] | None = None) -> WordNet:
-    """Return WordNet, read once a process (about two seconds).
+def load_wordnet(folder: str | os.PathLike[str] | None = None) -> Any:
+    """Return nltk's ``WordNetCorpusReader``, made once a process (about two seconds).
 
     Parameters
     ----------
@@ -128,7 +94,7 @@ def load_wordnet(folder: str | os.PathLike[str] | None = None) -> WordNet:
         If nltk or WordNet is not there; the message says how to get them.
     """
     source = find_wordnet(folder)
-    if source is None or _nltk() is None:
+    if source is None or importlib.util.find_spec("nltk") is None:
         raise input_error("wordnet", "folder", "be found, and nltk installed", remedy=_REMEDY)
     root: Any = _in_nltk() if source == "nltk" else source
     nltk_data = importlib.import_module("nltk.data")
@@ -136,14 +102,7 @@ def load_wordnet(folder: str | os.PathLike[str] | None = None) -> WordNet:
         nltk_data.path.append(source)
     with warnings.catch_warnings():  # that there are no other languages
         warnings.simplefilter("ignore")
-        return WordNet(_reader_class()(root, None), source)
-
-
-def _nltk() -> Any:
-    try:
-        return importlib.import_module("nltk")
-    except ImportError:
-        return None
+        return _reader_class()(root, None)
 
 
 def _in_nltk() -> Any:

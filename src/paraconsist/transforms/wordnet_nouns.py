@@ -1,11 +1,4 @@
-"""Noun substitution by WordNet's synonyms, fitted to a corpus (Salvatore et al. 2023).
-
-Words that noun substitution leaves alone unless told otherwise: WordNet's first synset has no usual synonym.
-
-Salvatore et al. (2023) block words by hand too; this list is our own, made from the commonest substitutions in
-sentences about everyday scenes.
-
-The published rule that picks a synonym for every noun of a corpus.
+"""Noun substitution: a synonym of WordNet's for each noun of a corpus, by the published rule.
 
 Salvatore et al. (2023), as their code has it: candidates are the words of the first synset over all parts of speech;
 the one commonest in the corpus is taken (the last in the alphabet of equals), else the nearest by edit distance (the
@@ -17,9 +10,10 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice, input_error
 from paraconsist.transforms.dictionary import FittedDictionary, read_words
 from paraconsist.transforms.interface import checked_texts
 from paraconsist.transforms.lexicon import PARTS, Lexicon, load_lexicon
@@ -31,10 +25,29 @@ from paraconsist.transforms.noun_taggers import (
     find_tagger,
     tagger_name,
 )
-from paraconsist.transforms.replacing import check_surface, plain_text
+from paraconsist.transforms.replacing import SURFACES, plain_text
 
 #: A noun's word is replaced wherever it stands (published), or only where it is tagged as a noun.
 LEVELS = ("type", "token")
+
+#: Whose words are candidates: the first synset over all parts of speech (published), or the first noun's.
+SYNSETS = ("first", "first_noun")
+
+# Words that are left alone unless told otherwise, because WordNet's first synset has no usual synonym. Salvatore et al.
+# (2023) block words by hand too; this list is our own, made from the commonest substitutions in everyday sentences.
+#: The first synset has another meaning, or another number: men -> hands, table -> tabular array.
+_ANOTHER_MEANING = (
+    "men women feet front table hat guy hand hands band lot class arms police way car family end time years view place "
+    "cake shoes cream works fun tan square hammer van hose soda scooter runner stroller tank upside past number "
+    "intersection s"
+)
+#: Nobody says it so: water -> h2o, head -> caput.
+_LEARNED = "water girl horse head mouth foot knee chest palm eye bat neon silver gold father back nose belly zoo magic"
+#: In running text the word is mostly no noun: looks -> face, blue -> blueness.
+_NO_NOUN = "blue looks look play watch run catch match cover kick pose wait leans passes talks paint stop leaps"
+
+#: With words of the closed classes, of which a tagger takes one or the other for a noun now and then ("are" -> "ar").
+STANDARD_BLOCK_LIST = CLOSED_CLASS | frozenset(f"{_ANOTHER_MEANING} {_LEARNED} {_NO_NOUN}".split())
 
 
 class WordNetNouns:
@@ -94,22 +107,15 @@ class WordNetNouns:
         surface: str = "kept",
         wordnet: str | os.PathLike[str] | None = None,
     ) -> None:
-        for name, value, choices in (
-            ("tag_rule", tag_rule, TAG_RULES), ("level", level, LEVELS), ("synset", synset, SYNSETS)
-        ):  # fmt: skip
-            if value not in choices:
-                raise input_error("wordnet_nouns", name, f"be {' or '.join(choices)}", got=value)
-        check_surface(surface)
+        check_choice("wordnet_nouns", "tag_rule", tag_rule, TAG_RULES)
+        check_choice("wordnet_nouns", "level", level, LEVELS)
+        check_choice("wordnet_nouns", "synset", synset, SYNSETS)
+        check_choice("wordnet_nouns", "surface", surface, SURFACES)
         self._nouns = None if nouns is None else read_words(nouns, parameter="nouns")
         self._tagger = "list" if self._nouns is not None else tagger_name(tagger)
         if level == "token" and not self._tagger.startswith("spacy"):
-            raise input_error(
-                "wordnet_nouns",
-                "level",
-                "be type where no tagger looks at the context",
-                got=level,
-                remedy="Give tagger=spacy, with spaCy and a model installed.",
-            )
+            must, remedy = "be type where no tagger looks at the context", "Give tagger=spacy, with spaCy and a model."
+            raise input_error("wordnet_nouns", "level", must, got=level, remedy=remedy)
         self._lexicon: Lexicon = load_lexicon(wordnet)
         self._blocked = STANDARD_BLOCK_LIST if block_list == "standard" else read_words(block_list or ())
         self._wordnet = None if wordnet is None else str(wordnet)
@@ -123,13 +129,12 @@ class WordNetNouns:
             "repair_articles": bool(repair_articles),
             "surface": surface,
         }
-        self._found: NounTagger | None = None
 
     @property
     def parameters(self) -> Mapping[str, object]:
         """Every option; the tagger by name and version."""
         return {
-            "tagger": self._noun_tagger().name,
+            "tagger": self._noun_tagger.name,
             "nouns": None if self._nouns is None else sorted(self._nouns),
             **self._options,
             "block_list": sorted(self._blocked),
@@ -147,7 +152,7 @@ class WordNetNouns:
         options = self._options
         checked_texts(texts, "wordnet_nouns")
         corpus = [plain_text(text) for text in texts] if options["surface"] == "plain" else texts
-        tagger = self._noun_tagger()
+        tagger = self._noun_tagger
         counts = tagger.count(corpus, options["tag_rule"])
         dictionary = synonyms(
             counts,
@@ -175,32 +180,9 @@ class WordNetNouns:
             details={"n_nouns": len(counts), "tagger": tagger.name},
         )
 
+    @cached_property
     def _noun_tagger(self) -> NounTagger:
-        if self._found is None:
-            if self._nouns is not None:
-                self._found = ListTagger(self._nouns)
-            else:
-                self._found = find_tagger(self._tagger, lambda: self._lexicon)
-        return self._found
-
-
-#: The first synset has another meaning, or another number: men -> hands, table -> tabular array.
-_ANOTHER_MEANING = (
-    "men women feet front table hat guy hand hands band lot class arms police way car family end time years view place "
-    "cake shoes cream works fun tan square hammer van hose soda scooter runner stroller tank upside past number "
-    "intersection s"
-)
-#: Nobody says it so: water -> h2o, head -> caput.
-_LEARNED = "water girl horse head mouth foot knee chest palm eye bat neon silver gold father back nose belly zoo magic"
-#: In running text the word is mostly no noun: looks -> face, blue -> blueness.
-_NO_NOUN = "blue looks look play watch run catch match cover kick pose wait leans passes talks paint stop leaps"
-
-#: With words of the closed classes, of which a tagger takes one or the other for a noun now and then ("are" -> "ar").
-STANDARD_BLOCK_LIST = CLOSED_CLASS | frozenset(f"{_ANOTHER_MEANING} {_LEARNED} {_NO_NOUN}".split())
-
-
-#: Whose words are candidates: the first synset over all parts of speech (published), or the first noun's.
-SYNSETS = ("first", "first_noun")
+        return find_tagger(self._tagger, self._lexicon) if self._nouns is None else ListTagger(self._nouns)
 
 
 def synonyms(
@@ -236,7 +218,7 @@ def synonyms(
     """
     stem, distance = _stemmer(), _distance()
     parts = PARTS if synset == "first" else ("n",)
-    found = {}
+    substitutes = {}
     for word in sorted(counts):
         if word in blocked or (drop_ing and word.endswith("ing")):
             continue
@@ -249,8 +231,8 @@ def synonyms(
         if plural:
             chosen = reinflect(chosen, lexicon)
         if chosen != word and not (drop_same_stem and stem(chosen) == stem(word)):
-            found[word] = chosen
-    return found
+            substitutes[word] = chosen
+    return substitutes
 
 
 def reinflect(words: str, lexicon: Lexicon) -> str:
@@ -278,8 +260,7 @@ def _stemmer() -> Callable[[str], str]:
 def _distance() -> Callable[[str, str], int]:
     """Return Levenshtein's distance; nltk's gives the same, more slowly."""
     try:
-        module: Any = importlib.import_module("rapidfuzz.distance.Levenshtein")
-        found: Callable[[str, str], int] = module.distance
+        distance: Callable[[str, str], int] = importlib.import_module("rapidfuzz.distance.Levenshtein").distance
     except ImportError:
-        found = importlib.import_module("nltk.metrics.distance").edit_distance
-    return found
+        distance = importlib.import_module("nltk.metrics.distance").edit_distance
+    return distance

@@ -1,37 +1,30 @@
-"""Generators: from texts to lists of candidates, by rules, a language model, or a function of the user's.
+"""Generators: from texts to lists of candidates, by rules, a language model, an endpoint, or a function of the user's.
 
 A generator is any callable ``texts -> a list of candidates for each``. Called again for the same text it may give
 others (the refining loop does so); it need not.
-
-Diverse beam search with one beam a group (Vijayakumar et al. 2018), as arguments of transformers' ``generate``.
-
-transformers 5 has no group beam search of its own. With one beam a group it is greedy search in groups side by
-side, where a token that earlier groups chose at this place costs `penalty` for each of them.
-
-What a generator reads for a sentence, solved examples included, and what is taken of the text it writes.
-
-A model behind an endpoint as a generator; what it wrote is kept, and nothing is asked for twice.
 """
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from paraconsist.errors import InputError, input_error, renamed
+from paraconsist.errors import input_error, renamed
 from paraconsist.transforms.paraphrase.settings import GeneratorSettings
+from paraconsist.transforms.sheets import read_sheet
 
 if TYPE_CHECKING:
     import torch
 
     from paraconsist.models.endpoint.journal import Usage
     from paraconsist.models.endpoint.settings import EndpointSettings
+    from paraconsist.models.generation import GenerationSettings
     from paraconsist.models.pretrained import LanguageModel
 
+Generator: TypeAlias = Callable[[Sequence[str]], Sequence[Sequence[str]]]
 
 #: Solved examples for prompts: our own sentences.
 EXAMPLES = (
@@ -49,12 +42,7 @@ EXAMPLES = (
 
 
 def check_examples(settings: GeneratorSettings, examples: Sequence[tuple[str, str]]) -> None:
-    """Refuse too few solved examples for a prompt.
-
-    Raises
-    ------
-    InputError
-    """
+    """Raise if there are fewer solved examples than the prompt has."""
     if settings.n_examples > len(examples):
         must = f"be at least {settings.n_examples} for this prompt"
         raise input_error("paraphrase", "examples", must, got=len(examples))
@@ -82,22 +70,12 @@ def read_examples(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
     ------
     InputError
     """
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            rows = list(csv.DictReader(stream))
-    except (OSError, UnicodeDecodeError) as problem:
-        raise input_error(
-            "paraphrase", "examples", "name a CSV that can be read", got=str(path), remedy=f"{problem}."
-        ) from None
-    for number, row in enumerate(rows):
-        if not (row.get("original") or "").strip() or not (row.get("paraphrase") or "").strip():
-            raise input_error(
-                "paraphrase", "examples", "have texts in the columns original and paraphrase", got=row, row=number
-            )
-    return [(row["original"], row["paraphrase"]) for row in rows]
-
-
-Generator: TypeAlias = Callable[[Sequence[str]], Sequence[Sequence[str]]]
+    sheet = read_sheet(path, ("original", "paraphrase"), function="paraphrase", parameter="examples")
+    for place, row in sheet:
+        if not row["original"].strip() or not row["paraphrase"].strip():
+            must = "have texts in the columns original and paraphrase"
+            raise input_error("paraphrase", "examples", must, got=row, row=place)
+    return [(row["original"], row["paraphrase"]) for row in sheet.rows]
 
 
 def load_generator(
@@ -136,20 +114,19 @@ def load_generator(
 
         return RuleGenerator(settings.n)
     if ":" in name and not Path(name).exists():
-        return _own_function(name)
+        from paraconsist.transforms.registry import load_function
+
+        own: Generator = load_function(name, parameter="generator", signature="texts to lists of candidates")
+        return own
     from paraconsist.models.loading import kind_of
     from paraconsist.models.pretrained import load_language_model, open_configuration
 
-    found = kind_of(open_configuration(name, revision=revision), kind)
-    if found == "classifier":
-        raise input_error(
-            "paraphrase",
-            "generator",
-            "be rules, module:function, or a causal or sequence-to-sequence language model",
-            got=name,
-            remedy="That model is a classifier and writes no text.",
-        )
-    return LanguageGenerator(load_language_model(name, found, revision=revision), settings, seed, tuple(examples))
+    kind = kind_of(open_configuration(name, revision=revision), kind)
+    if kind == "classifier":
+        must = "be rules, module:function, or a causal or sequence-to-sequence language model"
+        remedy = "That model is a classifier and writes no text."
+        raise input_error("paraphrase", "generator", must, got=name, remedy=remedy)
+    return LanguageGenerator(load_language_model(name, kind, revision=revision), settings, seed, tuple(examples))
 
 
 def call(generator: Generator, texts: Sequence[str]) -> list[list[str]]:
@@ -159,22 +136,25 @@ def call(generator: Generator, texts: Sequence[str]) -> list[list[str]]:
     ------
     InputError
     """
-    found = generator(list(texts))
-    if isinstance(found, (str, bytes)) or not isinstance(found, Sequence) or len(found) != len(texts):
-        raise input_error(
-            "paraphrase",
-            "generator",
-            f"return a list of candidates for each of {len(texts)} texts",
-            got=found if not isinstance(found, Sequence) else f"{len(found)} items",
-        )
-    for row, candidates in enumerate(found):
-        if (
-            isinstance(candidates, str)
-            or not isinstance(candidates, Sequence)
-            or not all(isinstance(c, str) for c in candidates)
-        ):
+    lists = generator(list(texts))
+    if isinstance(lists, (str, bytes)) or not isinstance(lists, Sequence) or len(lists) != len(texts):
+        got = f"{len(lists)} items" if isinstance(lists, Sequence) else lists
+        must = f"return a list of candidates for each of {len(texts)} texts"
+        raise input_error("paraphrase", "generator", must, got=got)
+    for row, candidates in enumerate(lists):
+        is_list = isinstance(candidates, Sequence) and not isinstance(candidates, str)
+        if not is_list or not all(isinstance(candidate, str) for candidate in candidates):
             raise input_error("paraphrase", "generator", "return lists of texts", got=candidates, row=row)
-    return [list(candidates) for candidates in found]
+    return [list(candidates) for candidates in lists]
+
+
+def _sampling(settings: GeneratorSettings, seed: int, **more: Any) -> GenerationSettings:
+    from paraconsist.models.generation import GenerationSettings
+
+    names = ("n", "max_new_tokens", "num_beams", "top_k", "top_p")
+    temperature = settings.temperature if settings.num_beams == 1 else None
+    options = {name: getattr(settings, name) for name in names}
+    return GenerationSettings(temperature=temperature, seed=seed, **options, **more)
 
 
 @dataclass
@@ -200,44 +180,22 @@ class LanguageGenerator:
         prompts = [prompt_of(s, self.examples, text) for text in texts]
         if s.diversity is not None and s.num_beams == 1:
             groups = s.n * (calls + 1)  # asked again, it goes on to further groups
-            chosen = diverse_groups(self.language, groups, s.diversity, s.temperature or 1.0)
+            choice = diverse_groups(self.language, groups, s.diversity, s.temperature or 1.0)
             rows = groups * max(1, self.batch_rows // groups)
-            options = GenerationSettings(n=1, max_new_tokens=s.max_new_tokens, batch_rows=rows, more=chosen)
-            flat = [
-                line
-                for one in generate(self.language, [p for p in prompts for _ in range(groups)], options)
-                for line in one
-            ]
-            found = [flat[i + groups - s.n : i + groups] for i in range(0, len(flat), groups)]
+            options = GenerationSettings(n=1, max_new_tokens=s.max_new_tokens, batch_rows=rows, more=choice)
+            lists = generate(self.language, [prompt for prompt in prompts for _ in range(groups)], options)
+            lines = [line for candidates in lists for line in candidates]
+            lists = [lines[i + groups - s.n : i + groups] for i in range(0, len(lines), groups)]
         else:
-            sampled = s.num_beams == 1
-            options = GenerationSettings(
-                n=s.n,
-                max_new_tokens=s.max_new_tokens,
-                num_beams=s.num_beams,
-                temperature=s.temperature if sampled else None,
-                top_k=s.top_k,
-                top_p=s.top_p,
-                seed=self.seed + calls,
-                batch_rows=self.batch_rows,
-            )
-            found = generate(self.language, prompts, options)
-        return [[tidy(text) for text in candidates] for candidates in found]
-
-
-def _own_function(name: str) -> Generator:
-    from paraconsist.transforms.registry import load_function
-
-    try:
-        with renamed(function="generator"):
-            made: Generator = load_function(name)
-    except InputError as problem:  # the reader speaks of transformations
-        raise InputError(str(problem).replace("text to text", "texts to lists of candidates")) from None
-    return made
+            lists = generate(self.language, prompts, _sampling(s, self.seed + calls, batch_rows=self.batch_rows))
+        return [[tidy(text) for text in candidates] for candidates in lists]
 
 
 class DiverseGroups:
     """Makes greedy search choose, in each row of a group of `n_groups` rows, what diverse beam search would.
+
+    Vijayakumar et al. (2018), with one beam a group; a logits processor, since transformers 5 has no group beam search
+    of its own. With one beam a group it is greedy search in groups side by side.
 
     Parameters
     ----------
@@ -252,10 +210,7 @@ class DiverseGroups:
     """
 
     def __init__(self, n_groups: int, penalty: float, temperature: float, stop: tuple[int, ...]) -> None:
-        self.n_groups = n_groups
-        self.penalty = penalty
-        self.temperature = temperature
-        self.stop = stop
+        self.n_groups, self.penalty, self.temperature, self.stop = n_groups, penalty, temperature, stop
         self._over: Any = None
         self._seen: Any = None
 
@@ -288,8 +243,8 @@ def diverse_groups(language: LanguageModel, n_groups: int, penalty: float, tempe
 
     from paraconsist.models.generation import stop_tokens
 
-    made = DiverseGroups(n_groups, penalty, temperature, tuple(stop_tokens(language.module, language.tokenizer)))
-    return {"logits_processor": LogitsProcessorList([made])}
+    stop = tuple(stop_tokens(language.module, language.tokenizer))
+    return {"logits_processor": LogitsProcessorList([DiverseGroups(n_groups, penalty, temperature, stop)])}
 
 
 def without_beams(settings: GeneratorSettings) -> GeneratorSettings:
@@ -331,32 +286,24 @@ class EndpointGenerator:
 
     def __post_init__(self) -> None:
         for name, usual in (("num_beams", 1), ("diversity", None)):
-            if (given := getattr(self.settings, name)) != usual:
-                must = f"be {usual} for an endpoint"
-                raise input_error("paraphrase", name, must, got=given, remedy="Endpoints sample: give a temperature.")
+            value = getattr(self.settings, name)
+            if value != usual:
+                must, remedy = f"be {usual} for an endpoint", "Endpoints sample: give a temperature."
+                raise input_error("paraphrase", name, must, got=value, remedy=remedy)
         check_examples(self.settings, self.examples)
 
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
         """Return `settings.n` candidates for each text; asked again, others."""
         from paraconsist.models.endpoint.generation import write_texts
         from paraconsist.models.endpoint.journal import Journal
-        from paraconsist.models.generation import GenerationSettings
 
-        s = self.settings
-        sampling = GenerationSettings(
-            n=s.n,
-            max_new_tokens=s.max_new_tokens,
-            temperature=s.temperature,
-            top_k=s.top_k,
-            top_p=s.top_p,
-            seed=self.seed + self._calls * s.n,
-        )
+        sampling = _sampling(self.settings, self.seed + self._calls * self.settings.n)
         self._calls += 1
-        prompts = [prompt_of(s, self.examples, text) for text in texts]
+        prompts = [prompt_of(self.settings, self.examples, text) for text in texts]
         self.answers.mkdir(parents=True, exist_ok=True)
         with renamed(model="generator"), Journal(self.answers) as journal:
-            found = write_texts(self.endpoint, self.model, prompts, sampling, journal=journal)
-        return [[tidy(text) for text in candidates] for candidates in found]
+            lists = write_texts(self.endpoint, self.model, prompts, sampling, journal=journal)
+        return [[tidy(text) for text in candidates] for candidates in lists]
 
     def usage(self) -> Usage:
         """Return what the answers came to, over all the commands that put them there."""

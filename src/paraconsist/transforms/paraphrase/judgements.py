@@ -1,12 +1,11 @@
-"""The sheet on which people judge paraphrases, and what they said: valid or not, or scores, by several annotators.
+"""Sheets for paraphrases: to judge generated ones (valid or not, or scores), or to write them by hand.
 
-The sheet for writing paraphrases by hand: empty places beside each original, read back as a bucket set.
+The sheet to judge has empty columns beside each paraphrase; the sheet to write has empty places beside each original,
+and is read back as a bucket set.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import os
 import re
@@ -19,22 +18,23 @@ import pyarrow as pa
 
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task, get_task
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import check_whole, input_error
 from paraconsist.models.training.contexts import CONTEXT_COLUMNS
 from paraconsist.transforms.agreement import cohen_kappa, fleiss_kappa
-from paraconsist.transforms.sheets import even_space, render
+from paraconsist.transforms.sheets import Sheet, even_space, no_formula, read_sheet, render, write_sheet
 
 #: Verma et al. 2023, appendix B: similarity above 75 of 100, and grammatical.
 LEAST_SIMILARITY = 75.0
 
-_YES = frozenset({"yes", "y", "true", "t", "1", "1.0", "x", "valid", "ok"})
-_NO = frozenset({"no", "n", "false", "f", "0", "0.0", "invalid"})
 _FIXED = ("example_id", "context", "original", "paraphrase", "label")
 _COLUMN = re.compile(r"(valid|similarity|grammatical)(?:_(.+))?")
+_NEW = "new_"
 
 
-def write_sheet(path: Path, rows: Sequence[Mapping[str, str]], *, annotators: int = 1, scores: bool = False) -> None:
-    """Write paraphrases as a CSV with empty columns to fill in; in UTF-8 with a byte-order mark, for spreadsheets.
+def write_judgement_sheet(
+    path: Path, rows: Sequence[Mapping[str, str]], *, annotators: int = 1, scores: bool = False
+) -> None:
+    """Write paraphrases with empty columns to fill in.
 
     Parameters
     ----------
@@ -46,27 +46,23 @@ def write_sheet(path: Path, rows: Sequence[Mapping[str, str]], *, annotators: in
     scores : bool
         ``similarity`` (0 to 100) and ``grammatical`` in place of ``valid``.
     """
-    if annotators < 1:
-        raise input_error("paraphrase", "annotators", "be at least 1", got=annotators)
-    asked = ("similarity", "grammatical") if scores else ("valid",)
-    columns = [name if annotators == 1 else f"{name}_{i + 1}" for i in range(annotators) for name in asked]
-    with path.open("w", encoding="utf-8-sig", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow([*_FIXED, *columns])
-        for row in rows:
-            writer.writerow([*(shown(row[name]) for name in _FIXED), *[""] * len(columns)])
+    check_whole("paraphrase", "annotators", annotators)
+    kinds = ("similarity", "grammatical") if scores else ("valid",)
+    columns = [kind if annotators == 1 else f"{kind}_{i + 1}" for i in range(annotators) for kind in kinds]
+    lines = ((*(no_formula(row[name]) for name in _FIXED), *[""] * len(columns)) for row in rows)
+    write_sheet(path, (*_FIXED, *columns), lines)
 
 
 @dataclass(frozen=True)
 class Judgements:
-    """What people said.
+    """What people judged.
 
     Attributes
     ----------
     valid : mapping of str to bool or None
-        Row's id -> what most of them said (a tie is no); None where nobody said anything.
+        Row's id -> the judgement of most of them (a tie is no); None where nobody judged it.
     similarity : mapping of str to float
-        Row's id -> mean similarity, where scores were asked for.
+        Row's id -> mean similarity, where there are scores.
     texts : mapping of str to (str, str)
         Original and paraphrase as the sheet has them, white space evened out.
     annotators : tuple of str
@@ -96,139 +92,100 @@ def read_judgements(
     Raises
     ------
     InputError
-        If a file cannot be read, lacks a column, repeats a row, or says anything else than yes, no, a score of 0 to
+        If a file cannot be read, lacks a column, repeats a row, or holds anything else than yes, no, a score of 0 to
         100, or nothing.
     """
-    said: dict[str, dict[str, bool]] = {}
+    answers: dict[str, dict[str, bool]] = {}
     scores: dict[str, list[float]] = {}
     texts: dict[str, tuple[str, str]] = {}
     annotators: dict[str, None] = {}
-    for number, path in enumerate(paths):
-        file = Path(path)
-        reader, kinds = _open(file)
-        who = {
-            key: (key if len(paths) == 1 else f"{number + 1}" if not key else f"{number + 1}.{key}") for key in kinds
-        }
-        annotators.update(dict.fromkeys(who.values()))
-        seen: set[str] = set()
-        for line, row in enumerate(reader):
-            name, where = row["example_id"] or "", f"{line} of {file.name}"
-            if not name or name in seen:
-                raise input_error("paraphrase", "example_id", "be there once", got=name, row=where)
-            seen.add(name)
-            shown = (even_space(row["original"] or ""), even_space(row["paraphrase"] or ""))
-            if texts.setdefault(name, shown) != shown:
-                raise input_error("paraphrase", "checked", "show the same texts in all sheets", got=shown[1], row=where)
-            said.setdefault(name, {})
-            for key, columns in kinds.items():
-                answer = _answer(row, columns, where, least_similarity, scores.setdefault(name, []))
+    for number, path in enumerate(paths, start=1):
+        sheet = read_sheet(path, ("example_id", "original", "paraphrase"), function="paraphrase")
+        sheet.check_unique("example_id")
+        columns = _columns_of_annotators(sheet)
+        if len(paths) > 1:
+            columns = {f"{number}.{key}" if key else str(number): kinds for key, kinds in columns.items()}
+        annotators.update(dict.fromkeys(columns))
+        for place, row in sheet:
+            name, pair = row["example_id"], (even_space(row["original"]), even_space(row["paraphrase"]))
+            if texts.setdefault(name, pair) != pair:
+                raise input_error("paraphrase", "checked", "show the same texts in all sheets", got=pair[1], row=place)
+            answers.setdefault(name, {})
+            for annotator, kinds in columns.items():
+                answer = _answer(sheet, place, row, kinds, least_similarity, scores.setdefault(name, []))
                 if answer is not None:
-                    said[name][who[key]] = answer
-    majority = {name: (2 * sum(a.values()) > len(a) if a else None) for name, a in said.items()}
+                    answers[name][annotator] = answer
+    majority = {name: (2 * sum(a.values()) > len(a) if a else None) for name, a in answers.items()}
     mean = {name: sum(values) / len(values) for name, values in scores.items() if values}
-    return Judgements(majority, mean, texts, tuple(annotators), _agreement(said, list(annotators)))
+    return Judgements(majority, mean, texts, tuple(annotators), _agreement(answers, list(annotators)))
 
 
-def _agreement(said: Mapping[str, Mapping[str, bool]], annotators: Sequence[str]) -> dict[str, Any]:
-    if len(annotators) < 2:
-        return {}
-    common = [[answers[who] for who in annotators] for answers in said.values() if len(answers) == len(annotators)]
-    pairs = {}
-    for one, other in itertools.combinations(annotators, 2):
-        both = [(answers[one], answers[other]) for answers in said.values() if one in answers and other in answers]
-        pairs[f"{one}, {other}"] = cohen_kappa([a for a, _ in both], [b for _, b in both])
-    return {"fleiss_kappa": fleiss_kappa(common), "cohen_kappa": pairs, "n_common": len(common)}
-
-
-def _open(file: Path) -> tuple[Any, dict[str, dict[str, str]]]:
-    """Return the rows, and annotator -> what is asked -> column."""
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            text = stream.read()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise input_error(
-            "paraphrase", "checked", "name a CSV sheet that can be read", got=str(file), remedy=f"{problem}."
-        ) from None
-    head = text.partition("\n")[0]
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count))
-    names = list(reader.fieldnames or ())
-    kinds: dict[str, dict[str, str]] = {}
-    for name in names:
+def _columns_of_annotators(sheet: Sheet) -> dict[str, dict[str, str]]:
+    """Return annotator -> kind of judgement -> its column."""
+    columns: dict[str, dict[str, str]] = {}
+    for name in sheet.columns:
         match = _COLUMN.fullmatch(name)
         if match is not None:
-            kinds.setdefault(match[2] or "", {})[match[1]] = name
-    missing = [name for name in ("example_id", "original", "paraphrase") if name not in names]
-    unfit = any("valid" not in asked and set(asked) != {"similarity", "grammatical"} for asked in kinds.values())
-    if missing or not kinds or unfit:
-        raise input_error(
-            "paraphrase",
-            "checked",
-            "have the columns example_id, original, paraphrase, and valid (or similarity and grammatical)",
-            got=names,
-        )
-    return reader, kinds
+            columns.setdefault(match[2] or "", {})[match[1]] = name
+    if not columns or any("valid" not in k and set(k) != {"similarity", "grammatical"} for k in columns.values()):
+        must = "have the column valid, or similarity and grammatical"
+        raise input_error("paraphrase", "checked", must, got=sheet.columns)
+    return columns
 
 
 def _answer(
-    row: Mapping[str, str], columns: Mapping[str, str], where: str, least: float, scores: list[float]
+    sheet: Sheet, place: str, row: Mapping[str, str], kinds: Mapping[str, str], least: float, scores: list[float]
 ) -> bool | None:
-    if "valid" in columns:
-        return _yes_or_no(row, columns["valid"], where)
-    grammatical = _yes_or_no(row, columns["grammatical"], where)
-    given = (row[columns["similarity"]] or "").strip()
-    if not given or grammatical is None:
+    """Return whether one annotator finds a row valid; None where they left it open. A score is added to `scores`."""
+    if "valid" in kinds:
+        return sheet.yes_or_no(place, row, kinds["valid"])
+    grammatical = sheet.yes_or_no(place, row, kinds["grammatical"])
+    cell = row[kinds["similarity"]].strip()
+    if not cell or grammatical is None:
         return None
     try:
-        score = float(given.replace(",", "."))
+        score = float(cell.replace(",", "."))
     except ValueError:
         score = float("nan")
     if not 0 <= score <= 100:
-        raise input_error(
-            "paraphrase", columns["similarity"], "be a number from 0 to 100, or empty", got=given, row=where
-        )
+        must = "be a number from 0 to 100, or empty"
+        raise input_error("paraphrase", kinds["similarity"], must, got=cell, row=place)
     scores.append(score)
     return grammatical and score > least
 
 
-def _yes_or_no(row: Mapping[str, str], column: str, where: str) -> bool | None:
-    said = (row[column] or "").strip().lower()
-    if said and said not in _YES | _NO:
-        raise input_error("paraphrase", column, "say yes, no or nothing", got=row[column], row=where)
-    return said in _YES if said else None
+def _agreement(answers: Mapping[str, Mapping[str, bool]], annotators: Sequence[str]) -> dict[str, Any]:
+    if len(annotators) < 2:
+        return {}
+    common = [[row[who] for who in annotators] for row in answers.values() if len(row) == len(annotators)]
+    pairs = {}
+    for one, other in itertools.combinations(annotators, 2):
+        both = [(row[one], row[other]) for row in answers.values() if one in row and other in row]
+        pairs[f"{one}, {other}"] = cohen_kappa([a for a, _ in both], [b for _, b in both])
+    return {"fleiss_kappa": fleiss_kappa(common), "cohen_kappa": pairs, "n_common": len(common)}
 
 
-def shown(text: str) -> str:
-    """Return a text as the sheet has it: spreadsheets would take some first letters for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "@") else text
-
-
-_FUNCTION = "select"
-_NEW = "new_"
-
-
-def rewritten_columns(task: Task, asked: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the columns that people paraphrase: those that are not the context, or those asked for.
+def rewritten_columns(task: Task, columns: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return the columns that people paraphrase: `columns`, by default those that are not the context.
 
     Raises
     ------
     InputError
         For columns that the task does not have.
     """
-    if asked is not None:
-        unknown = [column for column in asked if column not in task.columns]
-        if unknown or not asked:
-            raise input_error(
-                _FUNCTION, "rewrite", f"name columns of {task.name} ({', '.join(task.columns)})", got=unknown
-            )
-        return tuple(asked)
-    context = CONTEXT_COLUMNS.get(task.name, ())
-    return tuple(column for column in task.columns if column not in context)
+    if columns is None:
+        context = CONTEXT_COLUMNS.get(task.name, ())
+        return tuple(column for column in task.columns if column not in context)
+    unknown = [column for column in columns if column not in task.columns]
+    if unknown or not columns:
+        raise input_error("select", "rewrite", f"name columns of {task.name} ({', '.join(task.columns)})", got=unknown)
+    return tuple(columns)
 
 
 def write_writing_sheet(
     path: Path, originals: Sequence[Mapping[str, Any]], *, task: Task, rewrite: Sequence[str], n: int
 ) -> int:
-    """Write `n` empty places for each original: CSV in UTF-8 with a byte-order mark, which spreadsheets recognise.
+    """Write `n` empty places for each original.
 
     The columns are ``bucket_id``, ``writer`` (to be filled in where several people write), ``context``, ``label``,
     and for each column to rewrite the original text and ``new_<column>``.
@@ -238,23 +195,24 @@ def write_writing_sheet(
     int
         How many places there are.
     """
-    shown = [column for column in task.columns if column not in rewrite]
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(
-            ["bucket_id", "writer", "context", "label", *rewrite, *(f"{_NEW}{column}" for column in rewrite)]
+    context = [column for column in task.columns if column not in rewrite]
+    new = [f"{_NEW}{column}" for column in rewrite]
+    lines = (
+        (
+            *(row["bucket_id"], "", render(context, [[row[column] for column in context]]), row["label"]),
+            *(row[column] for column in rewrite),
+            *[""] * len(new),
         )
-        for row in originals:
-            context = render(shown, [[row[column] for column in shown]]) if shown else ""
-            texts = [row[column] for column in rewrite]
-            for _ in range(n):
-                writer.writerow([row["bucket_id"], "", context, row["label"], *texts, *([""] * len(rewrite))])
+        for row in originals
+        for _ in range(n)
+    )
+    write_sheet(path, ("bucket_id", "writer", "context", "label", *rewrite, *new), lines)
     return n * len(originals)
 
 
 @dataclass(frozen=True)
 class Written:
-    """What came back.
+    """What people wrote.
 
     Attributes
     ----------
@@ -283,78 +241,55 @@ def read_written(sheet: Path, originals: Path) -> Written:
         the new texts of a place, or a paraphrase that is the original or stands in its bucket already (case and
         white space apart); the message names the row, from 0.
     """
-    table = read_table(originals, function=_FUNCTION, parameter="originals")
+    table = read_table(originals, function="select", parameter="originals")
     known = {row["bucket_id"]: row for row in table.to_pylist()}
-    if "task" not in (table.column_names):
-        raise input_error(_FUNCTION, "originals", "be the file that `select` wrote", got=str(originals))
+    if "task" not in table.column_names:
+        raise input_error("select", "originals", "be the file that `select` wrote", got=str(originals))
     task = get_task(table["task"][0].as_py())
-    lines, header = _lines(sheet)
-    rewrite = [name.removeprefix(_NEW) for name in header if name.startswith(_NEW)]
-    absent = [c for c in ("bucket_id", *rewrite) if c not in header] or ([] if rewrite else [f"{_NEW}<column>"])
-    if absent or not set(rewrite) <= set(task.columns):
-        raise input_error(_FUNCTION, "written", f"have the columns {', '.join(absent or task.columns)}", got=header)
-    found: dict[str, list[dict[str, Any]]] = {bucket: [] for bucket in known}
-    seen: dict[str, set[tuple[str, ...]]] = {
-        bucket: {_plain([row[column] for column in rewrite])} for bucket, row in known.items()
-    }
+    lines = read_sheet(sheet, ("bucket_id",), function="select", parameter="written")
+    rewrite = [name.removeprefix(_NEW) for name in lines.columns if name.startswith(_NEW)]
+    if not rewrite or not set(rewrite) <= {*task.columns} & {*lines.columns}:
+        must = f"have a column of {', '.join(task.columns)} and {_NEW}<column> beside it"
+        raise input_error("select", "written", must, got=lines.columns)
+    paraphrases: dict[str, list[dict[str, Any]]] = {bucket: [] for bucket in known}
+    seen = {bucket: {_plain([row[column] for column in rewrite])} for bucket, row in known.items()}
     n_empty = 0
-    for number, line in enumerate(lines):
-        where = f"{number} of {sheet.name}"
+    for place, line in lines:
         bucket = line["bucket_id"]
         if bucket not in known:
-            raise input_error(_FUNCTION, "bucket_id", f"be a bucket of {originals.name}", got=bucket, row=where)
+            raise input_error("select", "bucket_id", f"be a bucket of {originals.name}", got=bucket, row=place)
         original = known[bucket]
         for column in rewrite:
             if even_space(line[column]) != even_space(original[column]):
-                raise input_error(
-                    _FUNCTION,
-                    column,
-                    "be the original text, unchanged",
-                    got=line[column],
-                    row=where,
-                    remedy=f"Write the paraphrase into {_NEW}{column}.",
-                )
-        new = [even_space(line[f"{_NEW}{column}"] or "") for column in rewrite]
-        if not any(new):
+                must, remedy = "be the original text, unchanged", f"Write the paraphrase into {_NEW}{column}."
+                raise input_error("select", column, must, got=line[column], row=place, remedy=remedy)
+        new = {column: even_space(line[f"{_NEW}{column}"]) for column in rewrite}
+        if not any(new.values()):
             n_empty += 1
             continue
-        _check_new(new, rewrite, seen[bucket], where)
-        seen[bucket].add(_plain(new))
-        found[bucket].append(_paraphrase(original, dict(zip(rewrite, new, strict=True)), line, len(found[bucket])))
-    unwritten = [bucket for bucket, paraphrases in found.items() if not paraphrases]
+        _check_new(new, seen[bucket], place)
+        seen[bucket].add(_plain(list(new.values())))
+        row = _long(original) | new
+        row["example_id"], row["role"] = f"{bucket}.paraphrase-{len(paraphrases[bucket])}", "paraphrase"
+        row["writer"] = line.get("writer", "").strip()
+        paraphrases[bucket].append(row)
+    unwritten = [bucket for bucket, rows in paraphrases.items() if not rows]
     if len(unwritten) == len(known):
-        raise input_error(
-            _FUNCTION, "written", "hold at least one paraphrase", got=str(sheet), remedy=f"Fill in {_NEW}{rewrite[0]}."
-        )
-    rows = [row for bucket, said in found.items() if said for row in (_long(known[bucket]), *said)]
-    return Written(rows, sum(map(len, found.values())), n_empty, unwritten)
+        remedy = f"Fill in {_NEW}{rewrite[0]}."
+        raise input_error("select", "written", "hold at least one paraphrase", got=str(sheet), remedy=remedy)
+    rows = [row for bucket, own in paraphrases.items() if own for row in (_long(known[bucket]), *own)]
+    return Written(rows, sum(map(len, paraphrases.values())), n_empty, unwritten)
 
 
-def _lines(sheet: Path) -> tuple[list[dict[str, str]], list[str]]:
-    try:
-        with sheet.open(encoding="utf-8-sig", newline="") as stream:
-            head = stream.readline()
-            stream.seek(0)
-            reader = csv.DictReader(stream, delimiter=max(",;\t", key=head.count), restval="")
-            return list(reader), list(reader.fieldnames or ())
-    except (OSError, UnicodeDecodeError) as problem:
-        raise input_error(
-            _FUNCTION, "written", "name a CSV sheet that can be read", got=str(sheet), remedy=f"{problem}."
-        ) from None
-
-
-def _check_new(new: Sequence[str], rewrite: Sequence[str], seen: set[tuple[str, ...]], where: str) -> None:
-    problem: InputError | None = None
-    if not all(new):
-        missing = rewrite[[bool(text) for text in new].index(False)]
-        problem = input_error(_FUNCTION, f"{_NEW}{missing}", "be filled in too", got="", row=where)
-    elif _plain(new) in seen:
+def _check_new(new: Mapping[str, str], seen: set[tuple[str, ...]], place: str) -> None:
+    for column, text in new.items():
+        if not text:
+            raise input_error("select", f"{_NEW}{column}", "be filled in too", got="", row=place)
+    if _plain(list(new.values())) in seen:
+        column, text = next(iter(new.items()))
         remedy = "It is the original, or stands there twice; case and white space are no paraphrase."
-        problem = input_error(
-            _FUNCTION, f"{_NEW}{rewrite[0]}", "be a new text of its bucket", got=new[0], row=where, remedy=remedy
-        )
-    if problem is not None:
-        raise problem
+        must = "be a new text of its bucket"
+        raise input_error("select", f"{_NEW}{column}", must, got=text, row=place, remedy=remedy)
 
 
 def _plain(texts: Sequence[str]) -> tuple[str, ...]:
@@ -363,18 +298,6 @@ def _plain(texts: Sequence[str]) -> tuple[str, ...]:
 
 def _long(original: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in original.items() if name != "task"} | {"writer": ""}
-
-
-def _paraphrase(
-    original: Mapping[str, Any], new: Mapping[str, str], line: Mapping[str, str], number: int
-) -> dict[str, Any]:
-    return {
-        **_long(original),
-        **new,
-        "example_id": f"{original['bucket_id']}.paraphrase-{number}",
-        "role": "paraphrase",
-        "writer": (line.get("writer") or "").strip(),
-    }
 
 
 def long_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:

@@ -1,13 +1,10 @@
-"""The loop: ask for candidates, filter them, ask again for originals that have too few, until the tries are spent.
-
-Which candidates are kept: filters on the texts alone, each with the reason that it gives.
-"""
+"""Which candidates are kept: filters on the texts, mutual entailment, and the loop that asks again for what lacks."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -15,8 +12,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from paraconsist.data.tasks import get_task
 from paraconsist.errors import input_error
 from paraconsist.measures.text_distances import jaccard, words_of
+from paraconsist.models.labels import normalise_label
+from paraconsist.running.predictor import Predictor
 from paraconsist.transforms.paraphrase.generators import Generator, call
 from paraconsist.transforms.paraphrase.settings import GeneratorSettings
 
@@ -104,35 +104,30 @@ def refine(
     """
     for row, text in enumerate(originals):
         if not text.strip():
-            raise input_error(
-                "paraphrase", "originals", "not be empty", got=text, row=row, remedy="Leave such rows out of the file."
-            )
-    found = Refined({text: [] for text in originals})
-    seen: dict[str, list[str]] = {text: [] for text in found.accepted}
+            remedy = "Leave such rows out of the file."
+            raise input_error("paraphrase", "originals", "not be empty", got=text, row=row, remedy=remedy)
+    refined = Refined({text: [] for text in originals})
+    seen: dict[str, list[str]] = {text: [] for text in refined.accepted}
     for _ in range(settings.tries):
-        wanting = [text for text, kept in found.accepted.items() if len(kept) < settings.keep]
-        if not wanting:
+        lacking = [text for text, kept in refined.accepted.items() if len(kept) < settings.keep]
+        if not lacking:
             break
-        given = call(generator, wanting)
-        found.n_calls += 1
-        found.n_candidates += sum(map(len, given))
-        queues = {text: list(candidates) for text, candidates in zip(wanting, given, strict=True)}
-        _judge_in_waves(found, queues, seen, settings, judge)
-        if not any(given):
+        lists = call(generator, lacking)
+        refined.n_calls += 1
+        refined.n_candidates += sum(map(len, lists))
+        queues = {text: list(candidates) for text, candidates in zip(lacking, lists, strict=True)}
+        _judge_in_waves(refined, queues, seen, settings, judge)
+        if not any(lists):
             break  # it has nothing more to say
-    if found.n_candidates and found.reasons["empty"] == found.n_candidates:
-        raise input_error(
-            "paraphrase",
-            "generator",
-            "write texts",
-            got=f"{found.n_candidates:,} empty texts in {found.n_calls} calls",
-            remedy="Look at its prompt, and at what it writes for one sentence.",
-        )
-    return found
+    if refined.n_candidates and refined.reasons["empty"] == refined.n_candidates:
+        got = f"{refined.n_candidates:,} empty texts in {refined.n_calls} calls"
+        remedy = "Look at its prompt, and at what it writes for one sentence."
+        raise input_error("paraphrase", "generator", "write texts", got=got, remedy=remedy)
+    return refined
 
 
 def _judge_in_waves(
-    found: Refined,
+    refined: Refined,
     queues: Mapping[str, list[str]],
     seen: Mapping[str, list[str]],
     settings: GeneratorSettings,
@@ -140,27 +135,27 @@ def _judge_in_waves(
 ) -> None:
     """Take as many candidates of each original as it lacks, judge them, and go on until all are enough or through."""
     while True:
-        asked: list[tuple[str, str]] = []
+        pairs: list[tuple[str, str]] = []
         for original, queue in queues.items():
-            lacking = settings.keep - len(found.accepted[original])
+            lacking = settings.keep - len(refined.accepted[original])
             while lacking > 0 and queue:
                 candidate = queue.pop(0).strip()
                 reason = reason_against(candidate, original, seen[original], settings)
                 if reason is not None:
-                    found.reasons[reason] += 1
+                    refined.reasons[reason] += 1
                     continue
                 seen[original].append(candidate)
-                asked.append((original, candidate))
+                pairs.append((original, candidate))
                 lacking -= 1
-        if not asked:
+        if not pairs:
             break
-        holds = judge([o for o, _ in asked], [c for _, c in asked]) if judge is not None else [True] * len(asked)
-        for (original, candidate), is_kept in zip(asked, holds, strict=True):
+        holds = judge([o for o, _ in pairs], [c for _, c in pairs]) if judge is not None else [True] * len(pairs)
+        for (original, candidate), is_kept in zip(pairs, holds, strict=True):
             if is_kept:
-                found.accepted[original].append(candidate)
+                refined.accepted[original].append(candidate)
             else:
-                found.reasons[_NOT_ENTAILED] += 1
-    found.n_unused += sum(map(len, queues.values()))
+                refined.reasons[_NOT_ENTAILED] += 1
+    refined.n_unused += sum(map(len, queues.values()))
 
 
 #: What a candidate can be left out for, in the order in which it is looked at.
@@ -221,10 +216,63 @@ def scripts(text: str) -> frozenset[str]:
     >>> sorted(scripts("Der Hund, собака"))
     ['CYRILLIC', 'LATIN']
     """
-    return frozenset(_scripts(text))
+    return frozenset(unicodedata.name(letter, "UNKNOWN").split()[0] for letter in set(text) if letter.isalpha())
 
 
-def _scripts(text: str) -> Iterator[str]:
-    for letter in set(text):
-        if letter.isalpha():
-            yield unicodedata.name(letter, "UNKNOWN").split()[0]
+def entailment_label(label_names: Sequence[str], label_map: dict[str, str] | None = None) -> int:
+    """Return which of a model's labels is entailment.
+
+    Parameters
+    ----------
+    label_names : sequence of str
+        The model's.
+    label_map : dict of str to str, optional
+        Model label -> its real name, for models with names that say nothing.
+
+    Raises
+    ------
+    InputError
+        If none or several are called entailment.
+    """
+    real_names = {normalise_label(key): value for key, value in (label_map or {}).items()}
+    names = [normalise_label(real_names.get(normalise_label(name), name)) for name in label_names]
+    if names.count("entailment") != 1:
+        must = "have one label called entailment"
+        remedy = "Say which it is: `label_map` MODEL_LABEL=entailment; or take a model trained on inference."
+        raise input_error("paraphrase", "nli_model", must, got=list(label_names), remedy=remedy)
+    return names.index("entailment")
+
+
+class MutualEntailment:
+    """Judges pairs: is entailment the most probable label in both directions (Arakelyan et al. 2024)?
+
+    Parameters
+    ----------
+    predictor : Predictor
+        An NLI model.
+    label_map : dict, optional
+        As for `entailment_label`.
+    """
+
+    def __init__(self, predictor: Predictor, label_map: dict[str, str] | None = None) -> None:
+        if predictor.task != get_task("nli"):
+            must = "be asked about premise and hypothesis"
+            raise input_error("paraphrase", "nli_model", must, got=predictor.task.name)
+        self.predictor = predictor
+        self.label = entailment_label(predictor.label_names, label_map)
+
+    def __call__(self, originals: Sequence[str], candidates: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Return for each pair whether it holds, shape (n,); the way back is asked only where the way there holds."""
+        there = self._entails(originals, candidates)
+        both = there.copy()
+        rows = np.flatnonzero(there).tolist()
+        if rows:
+            both[rows] = self._entails([candidates[i] for i in rows], [originals[i] for i in rows])
+        return both
+
+    def _entails(self, premises: Sequence[str], hypotheses: Sequence[str]) -> npt.NDArray[np.bool_]:
+        rows = [{"premise": p, "hypothesis": h} for p, h in zip(premises, hypotheses, strict=True)]
+        if not rows:
+            return np.zeros(0, dtype=np.bool_)
+        entailed: npt.NDArray[np.bool_] = self.predictor.probabilities(rows).argmax(axis=1) == self.label
+        return entailed

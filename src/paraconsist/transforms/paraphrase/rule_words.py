@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from paraconsist.errors import InputError
-from paraconsist.transforms.lexicon import Lexicon, load_lexicon
+from paraconsist.transforms.lexicon import known_lexicon
+from paraconsist.transforms.replacing import article_before, cased, replace_span
 from paraconsist.transforms.verb_forms import NUMBERS, word_set
 from paraconsist.transforms.wordnet_nouns import reinflect
 
@@ -32,42 +32,29 @@ _ONE_WAY = """
 """
 #: Exchanged only where they end a clause: "inside a house" is not "indoors a house".
 _LAST_ONLY = frozenset({"inside", "outside"})
-_CONTRACTED = {
-    "is not": "isn't",
-    "are not": "aren't",
-    "was not": "wasn't",
-    "were not": "weren't",
-    "does not": "doesn't",
-    "do not": "don't",
-    "did not": "didn't",
-    "has not": "hasn't",
-    "have not": "haven't",
-    "can not": "can't",
-    "cannot": "can't",
-    "they are": "they're",
-    "there is": "there's",
-    "it is": "it's",
-    "he is": "he's",
-    "she is": "she's",
-}
+_NOT = ("is", "are", "was", "were", "does", "do", "did", "has", "have")
+_CONTRACTED = {f"{verb} not": f"{verb}n't" for verb in _NOT} | {"can not": "can't", "cannot": "can't"}
+_CONTRACTED |= {"they are": "they're"} | {f"{who} is": f"{who}'s" for who in ("there", "it", "he", "she")}
 #: Nouns that WordNet's first sense serves badly.
 _NOT_IN_WORDNET = NUMBERS | word_set(
     "one ones front back top bottom side kind lot lots pair group couple number way part thing things time times "
     "work play look run ride walk watch show hand hands head white black red blue green yellow orange color will can "
     "is are was be am do does has have had a an the in on at no so as it he she they outside inside middle years"
 )
+#: What begins so takes the place of an article before it.
+_BRINGS_ITS_OWN = re.compile(r"(?:a|an|the|several|no|two)\s", re.IGNORECASE)
 
 
 @cache
 def _table() -> dict[str, str]:
-    found: dict[str, str] = {}
+    table: dict[str, str] = {}
     for text, both in ((_BOTH_WAYS, True), (_ONE_WAY, False)):
         for pair in " ".join(text.split()).split("; "):
             one, _, other = pair.strip().partition(": ")
-            found.setdefault(one, other)
+            table.setdefault(one, other)
             if both:
-                found.setdefault(other, one)
-    return found
+                table.setdefault(other, one)
+    return table
 
 
 @cache
@@ -81,40 +68,16 @@ def replaced(text: str, phrase: str, other: str) -> str | None:
     match = _pattern(phrase).search(text)
     if match is None:
         return None
-    new = other[0].upper() + other[1:] if match[0][0].isupper() else other
-    if len(match[0]) > 1 and match[0].isupper():
-        new = other.upper()
-    head, tail = text[: match.start()], text[match.end() :]
-    article = re.search(r"\b(an?)\s+\Z", head, re.IGNORECASE)
-    if article is not None:
-        if re.match(r"(a|an|the|several|no|two)\s", other) or other in ("several people", "a lot of"):
-            head = head[: article.start()]
-        else:
-            fitting = article_for(other)
-            head = head[: article.start()] + (fitting.capitalize() if article[1][0] == "A" else fitting) + " "
-    return head + new + tail
-
-
-def article_for(word: str) -> str:
-    """Return a or an, by the first letter and a few exceptions.
-
-    >>> article_for("infant"), article_for("university"), article_for("hour")
-    ('an', 'a', 'an')
-    """
-    lower = word.lower()
-    if re.match(r"(uni(?!n)|eu|one\b|us[ei])", lower):
-        return "a"
-    return "an" if lower[:1] in "aeiou" or re.match(r"(hour|honest|heir)", lower) else "a"
+    article = article_before(text, match.start())
+    if article is not None and _BRINGS_ITS_OWN.match(other):
+        return text[: article.start()] + cased(other, match[0]) + text[match.end() :]
+    return replace_span(text, match.start(), match.end(), other)
 
 
 def exchanges(text: str) -> Iterator[str]:
     """Yield the text with one word or phrase of the table exchanged, each in turn, in the text's order."""
-    found = [
-        (match.start(), -len(one), one, other)
-        for one, other in _table().items()
-        if (match := _pattern(one).search(text))
-    ]
-    for _, _, one, other in sorted(found):
+    places = ((_pattern(one).search(text), one, other) for one, other in _table().items())
+    for _, _, one, other in sorted((match.start(), -len(one), one, other) for match, one, other in places if match):
         changed = replaced(text, one, other)
         if changed is not None:
             yield changed
@@ -123,9 +86,7 @@ def exchanges(text: str) -> Iterator[str]:
 def contractions(text: str) -> Iterator[str]:
     """Yield the text with one contraction made, or one taken apart."""
     for full, short in _CONTRACTED.items():
-        changed = replaced(text, full, short)
-        if changed is None:
-            changed = replaced(text, short, full)
+        changed = replaced(text, full, short) or replaced(text, short, full)
         if changed is not None:
             yield changed
 
@@ -136,11 +97,9 @@ def wordnet_nouns(text: str) -> Iterator[str]:
     if lexicon is None:
         return
     for word in dict.fromkeys(re.findall(r"[a-z]+", text)):  # lower case only: names stay
-        if (
-            word in _NOT_IN_WORDNET
-            or len(word) < 3
-            or lexicon.frequency(word, "n") < max(1, lexicon.frequency(word, "v"))
-        ):
+        if word in _NOT_IN_WORDNET or len(word) < 3:
+            continue
+        if lexicon.frequency(word, "n") < max(1, lexicon.frequency(word, "v")):
             continue
         plural = lexicon.is_plural(word)
         same = {word, *lexicon.base_forms(word, "n")}
@@ -149,12 +108,3 @@ def wordnet_nouns(text: str) -> Iterator[str]:
             changed = replaced(text, word, reinflect(other, lexicon) if plural else other)
             if changed is not None:
                 yield changed
-
-
-@cache
-def known_lexicon() -> Lexicon | None:
-    """Return WordNet's table, None where WordNet is not installed."""
-    try:
-        return load_lexicon(None)
-    except InputError:
-        return None

@@ -16,9 +16,9 @@ from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task, input_id
 from paraconsist.data.writing import bucket_set_schema, file_in_folder, write_set_folder, write_table
 from paraconsist.errors import input_error
-from paraconsist.transforms.paraphrase.judgements import Judgements, shown
+from paraconsist.transforms.paraphrase.judgements import Judgements
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
-from paraconsist.transforms.sheets import even_space, render
+from paraconsist.transforms.sheets import check_same_texts, no_formula, render
 
 _METADATA = b"paraconsist_paraphrase"
 
@@ -211,18 +211,10 @@ def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, i
     column = facts["column"]
     originals = {row["bucket_id"]: row[column] for row in rows if row["role"] == "original"}
     paraphrases = {row["example_id"]: row for row in rows if row["role"] == "paraphrase"}
-    for name, texts in judgements.texts.items():
-        row = paraphrases.get(name)
-        if row is None:
-            raise input_error("paraphrase", "checked", "be the sheet of this set; it has no such row", got=name)
-        if texts != (even_space(shown(originals[row["bucket_id"]])), even_space(shown(row[column]))):
-            raise input_error(
-                "paraphrase",
-                "checked",
-                f"show the texts of the set unchanged (row {name})",
-                got=texts[1],
-                remedy="Edited texts are not taken over: say no, or mend the set itself.",
-            )
+    written = {
+        name: (no_formula(originals[row["bucket_id"]]), no_formula(row[column])) for name, row in paraphrases.items()
+    }
+    check_same_texts("paraphrase", judgements.texts, written)
     valid = {name for name in paraphrases if judgements.valid.get(name)}
     if not valid:
         raise input_error("paraphrase", "checked", "find at least one paraphrase valid", got=f"{len(paraphrases)} rows")

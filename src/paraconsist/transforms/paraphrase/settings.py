@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from paraconsist.errors import check_choice, input_error
+from paraconsist.errors import check_choice, check_whole, input_error
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,7 @@ class GeneratorSettings:
 
     def __post_init__(self) -> None:
         for name in ("n", "keep", "tries", "max_new_tokens", "num_beams"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise input_error("paraphrase", name, "be a whole number of at least 1", got=value)
+            check_whole("paraphrase", name, getattr(self, name))
         if "{sentence}" not in self.prompt:
             raise input_error("paraphrase", "prompt", "have {sentence} where the original goes", got=self.prompt)
         if self.temperature is not None and not self.temperature > 0:
@@ -71,13 +69,9 @@ class GeneratorSettings:
             raise input_error("paraphrase", "most_jaccard", "lie between 0 and 1", got=self.most_jaccard)
         beams_only = self.num_beams > 1 or (self.temperature is None and self.diversity is None)
         if beams_only and self.n > self.num_beams:
-            raise input_error(
-                "paraphrase",
-                "n",
-                f"not be above the number of beams ({self.num_beams})",
-                got=self.n,
-                remedy="A beam gives one candidate: give more beams, or a temperature (sampling) with one beam.",
-            )
+            must = f"not be above the number of beams ({self.num_beams})"
+            remedy = "A beam gives one candidate: give more beams, or a temperature (sampling) with one beam."
+            raise input_error("paraphrase", "n", must, got=self.n, remedy=remedy)
 
     def changed(self, **options: Any) -> GeneratorSettings:
         """Return the settings with other values; options that are None stay as they are."""
@@ -88,50 +82,29 @@ class GeneratorSettings:
         return asdict(self)
 
 
+_A24_PROMPT = "Rephrase the following sentence while preserving its original meaning: {sentence}"
+_S24_PROMPT = "Paraphrase each sentence in other words.\n\n{examples}Sentence: {sentence}\nParaphrase:"
+
+_A24_PROMPT = "Rephrase the following sentence while preserving its original meaning: {sentence}"
+_S24_PROMPT = "Paraphrase each sentence in other words.\n\n{examples}Sentence: {sentence}\nParaphrase:"
+
 #: The settings as the papers print them; what they leave open is noted beside it.
 PRESETS: Mapping[str, GeneratorSettings] = {
     # Arakelyan et al. 2024, section 3.1: group beam search with a diversity term, k = 10, at most 40 tokens. They
     # give temperatures from 0.3 to 0.6, neither groups nor weight: as many groups as candidates, and weight 1.
     "a24": GeneratorSettings(
-        prompt="Rephrase the following sentence while preserving its original meaning: {sentence}",
-        n=10,
-        keep=10,
-        max_new_tokens=40,
-        diversity=1.0,
-        temperature=0.6,
-        mutual_entailment=True,
+        _A24_PROMPT, n=10, keep=10, max_new_tokens=40, diversity=1.0, temperature=0.6, mutual_entailment=True
     ),
     # Verma et al. 2023: top-k 120, top-p 0.95, three each; overlap of 0.75 or more is dropped.
     "v23": GeneratorSettings(
-        prompt="paraphrase: {sentence}",
-        n=3,
-        keep=3,
-        tries=3,
-        max_new_tokens=64,
-        temperature=1.0,
-        top_k=120,
-        top_p=0.95,
-        most_jaccard=0.75,
+        "paraphrase: {sentence}", n=3, keep=3, tries=3, max_new_tokens=64, top_k=120, top_p=0.95, most_jaccard=0.75
     ),
     # Srikanth et al. 2024, section 6: temperature 0.7, nine each, ten examples in the prompt.
-    "s24": GeneratorSettings(
-        prompt="Paraphrase each sentence in other words.\n\n{examples}Sentence: {sentence}\nParaphrase:",
-        n=9,
-        keep=9,
-        max_new_tokens=64,
-        temperature=0.7,
-        n_examples=10,
-    ),
+    "s24": GeneratorSettings(_S24_PROMPT, n=9, keep=9, max_new_tokens=64, temperature=0.7, n_examples=10),
 }
 
 
 def preset(name: str) -> GeneratorSettings:
-    """Return a paper's settings.
-
-    Raises
-    ------
-    InputError
-        If there are none of this name.
-    """
+    """Return a paper's settings, one of `PRESETS`."""
     check_choice("paraphrase", "preset", name, PRESETS)
     return PRESETS[name]

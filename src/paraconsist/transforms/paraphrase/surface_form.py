@@ -1,6 +1,6 @@
 """Surface form of a bucket set: its paraphrases beside their originals, as in Table 6 of Srikanth et al. (2024).
 
-What measures of surface form need from outside: a constituency parser, and BLEURT; both optional, and said so.
+A constituency parser and BLEURT come from outside and are optional.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from paraconsist.errors import InputError, input_error, renamed
+from paraconsist.errors import InputError, first_line, input_error
 from paraconsist.measures.diversity import ParaphraseDiversityResult, paraphrase_diversity
 from paraconsist.transforms.paraphrase.refining import Judge
 
@@ -43,19 +43,18 @@ def pairs_of(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> list[Pai
         If a bucket has paraphrases and no original, or the set has no paraphrases.
     """
     originals = {row["bucket_id"]: row for row in rows if row["role"] == "original"}
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     for number, row in enumerate(rows):
         if row["role"] != "paraphrase":
             continue
         original = originals.get(row["bucket_id"])
         if original is None:
-            raise input_error(
-                "paraphrase", "data", "have an original in every bucket", got=row["bucket_id"], row=number
-            )
-        found += [(row[column], original[column], row["bucket_id"]) for column in columns]
-    if not found:
+            must = "have an original in every bucket"
+            raise input_error("paraphrase", "data", must, got=row["bucket_id"], row=number)
+        pairs += [(row[column], original[column], row["bucket_id"]) for column in columns]
+    if not pairs:
         raise input_error("paraphrase", "data", "have paraphrases", got="none", remedy="Give a bucket set.")
-    return found
+    return pairs
 
 
 def measure_pairs(
@@ -107,9 +106,8 @@ def load_parser(name: str) -> Parser:
     if ":" in name:
         from paraconsist.transforms.registry import load_function
 
-        with renamed(function="parser"):
-            made: Parser = load_function(name)
-        return made
+        own: Parser = load_function(name, parameter="parser", signature="texts to bracketed trees")
+        return own
     if name != "stanza":
         raise input_error("paraphrase", "parser", "be stanza, or module:function of your own", got=name)
     try:
@@ -119,13 +117,9 @@ def load_parser(name: str) -> Parser:
     try:
         pipeline = stanza.Pipeline("en", processors="tokenize,pos,constituency", tokenize_no_ssplit=True, verbose=False)
     except Exception as problem:
-        said = (str(problem).splitlines() or [type(problem).__name__])[0]
-        raise _missing("parser", "stanza with its English model", f'stanza.download("en"). It said: {said}') from None
-
-    def parse(texts: Sequence[str]) -> list[str]:
-        return [str(pipeline(text).sentences[0].constituency) for text in texts]
-
-    return parse
+        how = f'stanza.download("en"). Its error: {first_line(problem)}'
+        raise _missing("parser", "stanza with its English model", how) from None
+    return lambda texts: [str(pipeline(text).sentences[0].constituency) for text in texts]
 
 
 def load_bleurt(checkpoint: str) -> Callable[[Sequence[str], Sequence[str]], list[float]]:
@@ -139,22 +133,17 @@ def load_bleurt(checkpoint: str) -> Callable[[Sequence[str], Sequence[str]], lis
     try:
         score: Any = importlib.import_module("bleurt.score")
     except ImportError:
-        raise _missing(
-            "similarity",
-            "bleurt",
-            "pip install git+https://github.com/google-research/bleurt, and unpack a checkpoint; "
-            "or give --embedding-model for the cosine of embeddings",
-        ) from None
+        how = "pip install git+https://github.com/google-research/bleurt, and unpack a checkpoint; "
+        how += "or give `embedding_model` for the cosine of embeddings"
+        raise _missing("similarity", "bleurt", how) from None
     try:
         scorer = score.BleurtScorer(checkpoint)
     except Exception as problem:
-        said = (str(problem).splitlines() or [type(problem).__name__])[0]
-        raise input_error("paraphrase", "similarity", "name a BLEURT checkpoint", got=checkpoint, remedy=said) from None
-
-    def scores(paraphrases: Sequence[str], originals: Sequence[str]) -> list[float]:
-        return [float(s) for s in scorer.score(references=list(originals), candidates=list(paraphrases))]
-
-    return scores
+        must, remedy = "name a BLEURT checkpoint", first_line(problem)
+        raise input_error("paraphrase", "similarity", must, got=checkpoint, remedy=remedy) from None
+    return lambda paraphrases, originals: [
+        float(value) for value in scorer.score(references=list(originals), candidates=list(paraphrases))
+    ]
 
 
 def _missing(parameter: str, package: str, how: str) -> InputError:
