@@ -1,14 +1,10 @@
-"""Numbers, intervals and tables as the page shows them.
-
-The terminal's tables as Markdown, for issues, model cards and papers.
-"""
+"""Numbers and intervals as people read them everywhere, and the terminal's tables as Markdown."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rich.console import RenderableType
@@ -16,64 +12,39 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 
-@dataclass(frozen=True)
-class Cell:
-    """What stands in a table: a text, a smaller one under it (an interval), whether it heads its line, stands under a
-    heading, or is a name of ours, whose signs are set as in print.
-    """
-
-    text: str
-    below: str = ""
-    head: bool = False
-    indent: bool = False
-    ours: bool = False
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column's label, what it means (shown on hovering), and whether it holds numbers."""
-
-    label: str
-    title: str = ""
-    numeric: bool = True
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of the page; a row with one cell is a heading over the rows below it."""
-
-    caption: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Cell]]
-    note: str = ""
-    attributes: Mapping[str, str] = field(default_factory=dict)
-
-
 def known(value: Any) -> bool:
     """Say whether a value is a number that is defined."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def percent(value: Any) -> str:
-    """Return a share as per cent with one decimal, "–" where it is undefined.
+def percent(value: Any, *, digits: int = 1, signed: bool = False, undefined: str = "–") -> str:
+    """Return a share as per cent.
 
-    >>> percent(0.7382), percent(None)
-    ('73.8', '–')
+    >>> percent(0.7382), percent(0.7382, signed=True), percent(None)
+    ('73.8', '+73.8', '–')
     """
-    return f"{100 * value:.1f}" if known(value) else "–"
+    return f"{100 * value:{'+' if signed else ''}.{digits}f}" if known(value) else undefined
 
 
-def number(value: Any, digits: int = 4) -> str:
-    """Return a value with a fixed number of decimals; whole numbers and texts as they are."""
+def decimal(value: Any, *, digits: int = 4, signed: bool = False, undefined: str = "–") -> str:
+    """Return what is no share with a fixed number of decimals."""
+    return f"{value:{'+' if signed else ''}.{digits}f}" if known(value) else undefined
+
+
+def quantity(value: Any, share: bool, *, undefined: str = "undefined") -> str:
+    """Return ``73.8 %`` for a share, four decimals for anything else."""
+    if not known(value):
+        return undefined
+    return f"{percent(value)} %" if share else decimal(value)
+
+
+def number(value: Any) -> str:
+    """Return any value: whole numbers with commas, others with four decimals (tiny ones with their power of ten)."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int):
-        return count(value)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return "–"
-        return f"{value:.{digits}f}" if abs(value) >= 10**-digits or value == 0 else f"{value:.1e}"
-    return "–" if value is None else str(value)
+    if isinstance(value, float) and known(value):
+        return decimal(value) if abs(value) >= 1e-4 or value == 0 else f"{value:.1e}"
+    return count(value) if value is None or isinstance(value, (int, float)) else str(value)
 
 
 def count(value: Any) -> str:
@@ -81,23 +52,34 @@ def count(value: Any) -> str:
     return f"{value:,}" if known(value) else "–"
 
 
+def p_value(value: Any, *, undefined: str = "–") -> str:
+    """Return a p-value with four decimals.
+
+    >>> p_value(0.0312), p_value(1e-7)
+    ('0.0312', '< 0.0001')
+    """
+    return "< 0.0001" if known(value) and value < 0.0001 else decimal(value, undefined=undefined)
+
+
 def bounds(intervals: Any, key: str | None = None) -> tuple[float, float] | None:
     """Return an interval's two ends, None where there are none."""
-    found = intervals.get(key) if isinstance(intervals, Mapping) and key is not None else intervals
-    if isinstance(found, Mapping):
-        found = next(iter(found.values()), None)
-    if not isinstance(found, (list, tuple)) or len(found) != 2 or not all(known(end) for end in found):
+    ends = intervals.get(key) if isinstance(intervals, Mapping) and key is not None else intervals
+    if isinstance(ends, Mapping):
+        ends = next(iter(ends.values()), None)
+    if not isinstance(ends, (list, tuple)) or len(ends) != 2 or not all(known(end) for end in ends):
         return None
-    return float(found[0]), float(found[1])
+    return float(ends[0]), float(ends[1])
 
 
-def interval(ends: tuple[float, float] | None, *, percent: bool = True, digits: int = 4) -> str:
-    """Return ``[59.1, 72.8]``, or nothing where there is no interval."""
-    if ends is None:
+def interval(ends: Any, show: Callable[..., str] = percent, **style: Any) -> str:
+    """Return two ends as `show` shows each, or nothing where there is no interval.
+
+    >>> interval([0.591, 0.728]), interval([-0.1, 0.2], decimal, digits=2), interval([None, 1.0])
+    ('[59.1, 72.8]', '[-0.10, 0.20]', '')
+    """
+    if (both := bounds(ends)) is None:
         return ""
-    low, high = ends
-    shown = f"[{100 * low:.1f}, {100 * high:.1f}]" if percent else f"[{low:.{digits}f}, {high:.{digits}f}]"
-    return shown.replace("-", "−")
+    return f"[{show(both[0], **style)}, {show(both[1], **style)}]"
 
 
 #: What Markdown or HTML would read as more than text.

@@ -1,36 +1,37 @@
-"""The studies' figures: the filter's learning curve, and measures against what was varied.
-
-A sweep's figures and its table: accuracy against P_C, and every figure against data and size.
-"""
+"""The studies' figures and a sweep's table: the filter's learning curve, and measures against what was varied."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paraconsist.reporting.plots.canvas import (
-    COLOURS,
-    MARKERS,
-    Plot,
-    axes_of,
-    figure,
-    series_colour,
-    shown,
-    write_plot,
-)
+from paraconsist.reporting.formatting import percent
+from paraconsist.reporting.plots.canvas import MARKERS, MUTED, Plot, legend, series_colour, shown, write_plot
 from paraconsist.reporting.plots.consistency import Point, accuracy_consistency_plot
 from paraconsist.studies.sweep_summary import FIGURES, configuration_name
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
+
+_P_C = "paraphrastic_consistency"
+_AXES = (("n_rows", "rows", "training rows"), ("n_parameters", "size", "parameters"))
 
 
 def aflite_plot(curve: Sequence[Mapping[str, Any]]) -> Plot:
     """Return held-out accuracy of the linear classifiers against the rows that are left."""
-    ends = f"from {100 * curve[0]['accuracy']:.1f} % at {curve[0]['n_rows']:,} rows" if curve else "no iteration"
-    if curve:
-        ends += f" to {100 * curve[-1]['accuracy']:.1f} % at {curve[-1]['n_rows']:,}"
+    ends = [f"{percent(entry['accuracy'])} % at {entry['n_rows']:,}" for entry in (*curve[:1], *curve[-1:])]
+    described = f"from {ends[0]} rows to {ends[1]}" if curve else "no iteration"
+
+    def draw(axes: Axes) -> None:
+        rows = [entry["n_rows"] for entry in curve]
+        axes.plot(rows, [100 * e["accuracy"] for e in curve], color=series_colour(0), marker="o", markersize=3)
+        axes.plot(rows, [100 * e["majority"] for e in curve], color=MUTED, dashes=(4, 3), linewidth=0.9)
+        axes.invert_xaxis()
+        axes.set(xlabel="rows left", ylabel="held-out accuracy, %")
+
     return Plot(
         name="aflite",
         title="Adversarial filtering",
@@ -38,20 +39,9 @@ def aflite_plot(curve: Sequence[Mapping[str, Any]]) -> Plot:
             "Accuracy of linear classifiers on rows that they were not trained on, as the rows that are easiest to "
             "predict go. The dashed line is the share of the commonest label."
         ),
-        description=f"Line plot of held-out accuracy, {ends}.",
-        draw=lambda: _aflite(curve),
+        description=f"Line plot of held-out accuracy, {described}.",
+        draw=draw,
     )
-
-
-def _aflite(curve: Sequence[Mapping[str, Any]]) -> Figure:
-    made = figure(3.0)
-    axes = axes_of(made)
-    rows = [entry["n_rows"] for entry in curve]
-    axes.plot(rows, [100 * e["accuracy"] for e in curve], color=series_colour(0), marker="o", markersize=3)
-    axes.plot(rows, [100 * e["majority"] for e in curve], color=COLOURS["muted"], dashes=(4, 3), linewidth=0.9)
-    axes.invert_xaxis()
-    axes.set(xlabel="rows left", ylabel="held-out accuracy, %")
-    return made
 
 
 def curve_plot(
@@ -75,38 +65,31 @@ def curve_plot(
     log : bool
         Whether x is drawn on a logarithmic scale.
     """
-    told = "; ".join(
-        f"{shown(label)}: " + ", ".join(f"{x:,.4g} gives {100 * y:.1f} %" for x, y in _means(points))
+    described = "; ".join(
+        f"{shown(label)}: " + ", ".join(f"{x:,.4g} gives {percent(y)} %" for x, y in _means(points))
         for label, points in series.items()
     )
-    return Plot(
-        name, title, caption, f"{ylabel} against {xlabel}. {told}.", lambda: _curve(series, xlabel, ylabel, log)
-    )
+
+    def draw(axes: Axes) -> None:
+        for number, (label, points) in enumerate(series.items()):
+            style: dict[str, Any] = {"color": series_colour(number), "marker": MARKERS[number % len(MARKERS)]}
+            x, y = zip(*points, strict=True)
+            axes.plot(x, [100 * value for value in y], markersize=3.5, alpha=0.55, linestyle="", **style)
+            x, y = zip(*_means(points), strict=True)
+            axes.plot(x, [100 * value for value in y], markersize=5.5, label=shown(label, 34), **style)
+        axes.set(xlabel=xlabel, ylabel=ylabel)
+        if log:
+            places = sorted({x for points in series.values() for x, _ in points})
+            axes.set_xscale("log")
+            axes.set_xticks(places, [_tick(x) for x in places])
+            axes.set_xticks([], minor=True)
+        if len(series) > 1:
+            legend(axes)
+
+    return Plot(name, title, caption, f"{ylabel} against {xlabel}. {described}.", draw, height=3.1)
 
 
-def _curve(series: Mapping[str, Sequence[tuple[float, float]]], xlabel: str, ylabel: str, log: bool) -> Figure:
-    made = figure(3.1 + 0.19 * (len(series) if len(series) > 1 else 0) / 2)
-    axes = axes_of(made)
-    for number, (label, points) in enumerate(series.items()):
-        colour, marker = series_colour(number), MARKERS[number % len(MARKERS)]
-        x, y = zip(*points, strict=True)
-        axes.plot(x, [100 * value for value in y], marker, color=colour, markersize=3.5, alpha=0.55)
-        mx, my = zip(*_means(points), strict=True)
-        axes.plot(
-            mx, [100 * value for value in my], color=colour, marker=marker, markersize=5.5, label=shown(label, 34)
-        )
-    axes.set(xlabel=xlabel, ylabel=ylabel)
-    if log:
-        places = sorted({x for points in series.values() for x, _ in points})
-        axes.set_xscale("log")
-        axes.set_xticks(places, [_number(x) for x in places])
-        axes.set_xticks([], minor=True)
-    if len(series) > 1:
-        made.legend(loc="outside lower center", ncols=2)
-    return made
-
-
-def _number(value: float) -> str:
+def _tick(value: float) -> str:
     """As short as a tick must be: 284, 28.4k, 2.1M."""
     for unit, name in ((1e9, "B"), (1e6, "M"), (1e4, "k")):
         if value >= unit:
@@ -122,13 +105,9 @@ def _means(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return [(x, sum(values) / len(values)) for x, values in sorted(by_x.items())]
 
 
-_P_C = "paraphrastic_consistency"
-_AXES = (("n_rows", "rows", "training rows"), ("n_parameters", "size", "parameters"))
-
-
-def sweep_plots(said: Mapping[str, Any]) -> list[Plot]:
+def sweep_plots(sweep: Mapping[str, Any]) -> list[Plot]:
     """Return every plot of what `sweep` returned: those of S24's Figures 5 and 6 and of J22's Figure 4."""
-    cells = sorted(said["cells"], key=lambda cell: (str(cell["model"]), str(cell["varied"]), cell["share"]))
+    cells = sorted(sweep["cells"], key=lambda cell: (str(cell["model"]), str(cell["varied"]), cell["share"]))
     sets = list(dict.fromkeys(name for cell in cells for name in cell["sets"]))
     plots = []
     for name in sets:
@@ -138,7 +117,7 @@ def sweep_plots(said: Mapping[str, Any]) -> list[Plot]:
             if (values := cell["sets"].get(name, {}).get(_P_C)) is not None
         ]
         if points:
-            plots.append(_renamed(accuracy_consistency_plot(points), f"accuracy-consistency-{_slug(name)}"))
+            plots.append(replace(accuracy_consistency_plot(points), name=f"accuracy-consistency-{_slug(name)}"))
         for axis, word, label in _AXES:
             plots += _against(cells, name, axis, word, label)
     return plots
@@ -175,16 +154,16 @@ def _against(cells: Sequence[Mapping[str, Any]], name: str, axis: str, word: str
     return plots
 
 
-def write_sweep_plots(said: Mapping[str, Any], folder: Path) -> list[Path]:
+def write_sweep_plots(sweep: Mapping[str, Any], folder: Path) -> list[Path]:
     """Write every plot as PNG and SVG."""
-    return [file for plot in sweep_plots(said) for file in write_plot(plot, folder)]
+    return [file for plot in sweep_plots(sweep) for file in write_plot(plot, folder)]
 
 
-def markdown_table(said: Mapping[str, Any]) -> str:
+def markdown_table(sweep: Mapping[str, Any]) -> str:
     """Return the summary as a Markdown table: mean over seeds, standard deviation behind it, in per cent."""
     out = []
-    for name in dict.fromkeys(row["set"] for row in said["summary"]):
-        rows = [row for row in said["summary"] if row["set"] == name]
+    for name in dict.fromkeys(row["set"] for row in sweep["summary"]):
+        rows = [row for row in sweep["summary"] if row["set"] == name]
         labels = [figure[2] for figure in FIGURES if any(figure[2] in row["figures"] for row in rows)]
         out += [
             f"**{name}**",
@@ -202,12 +181,8 @@ def markdown_table(said: Mapping[str, Any]) -> str:
 def _cell(value: Mapping[str, float] | None) -> str:
     if value is None:
         return "-"
-    mean = f"{100 * value['mean']:.1f}"
-    return mean if value["sd"] != value["sd"] else f"{mean} ± {100 * value['sd']:.1f}"
-
-
-def _renamed(plot: Plot, name: str) -> Plot:
-    return Plot(name, plot.title, plot.caption, plot.description, plot.draw)
+    mean = percent(value["mean"])
+    return mean if math.isnan(value["sd"]) else f"{mean} ± {percent(value['sd'])}"
 
 
 def _slug(name: str) -> str:

@@ -68,6 +68,11 @@ class Entry:
     notes: tuple[str, ...] = ()
 
 
+def set_names(entries: Sequence[Entry]) -> list[str]:
+    """Return the sets that any of the models answered."""
+    return list(dict.fromkeys(name for entry in entries for name in entry.sets))
+
+
 @dataclass(frozen=True)
 class FileOptions:
     """How files made elsewhere are read and scored.
@@ -252,4 +257,4 @@ def _named(entries: Sequence[Entry], names: Sequence[str]) -> list[Entry]:
         raise input_error(
             "report", "name", "be different for every model", got=wanted, remedy="Give --name for each of them."
         )
-    return [Entry(name, e.source, e.sets, e.run, e.more, e.notes) for name, e in zip(wanted, entries, strict=True)]
+    return [replace(entry, name=name) for name, entry in zip(wanted, entries, strict=True)]

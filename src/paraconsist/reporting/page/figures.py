@@ -10,9 +10,9 @@ import numpy as np
 
 from paraconsist.reporting.formatting import bounds, known
 from paraconsist.reporting.page.aligned import AlignedSet
-from paraconsist.reporting.page.changes import ie_tables
+from paraconsist.reporting.page.changes import PARTS, Changes, ie_tables
 from paraconsist.reporting.page.entries import Entry
-from paraconsist.reporting.page.tables import results_of
+from paraconsist.reporting.page.tables import by_stratum, measures_of, results_of
 from paraconsist.reporting.plots import Plot
 from paraconsist.reporting.plots.answers import Line, forest_plot
 from paraconsist.reporting.plots.consistency import Point, accuracy_consistency_plot, bucket_accuracy_plot
@@ -30,25 +30,13 @@ class Placed:
     plot: Plot
 
 
-def report_plots(
-    entries: Sequence[Entry],
-    aligned: Sequence[AlignedSet],
-    changes: Mapping[tuple[str, str], Mapping[str, Any]],
-) -> list[Placed]:
-    """Return the plots in the order of the page.
-
-    Parameters
-    ----------
-    entries : sequence of Entry
-    aligned : sequence of AlignedSet
-    changes : mapping of (set, model) to what `paraconsist.measures.prediction_change.prediction_change` found
-    """
-    numbers = {item.name: number for number, item in enumerate(aligned)}
+def report_plots(entries: Sequence[Entry], aligned: Sequence[AlignedSet], changes: Changes) -> list[Placed]:
+    """Return the plots in the order of the page."""
     return [
         *_accuracy(entries),
         *_buckets(aligned),
-        *_strata(entries, numbers),
-        *_changes(changes, numbers),
+        *(plot for number, item in enumerate(aligned) for plot in _strata(entries, item.name, number)),
+        *(plot for number, item in enumerate(aligned) for plot in _changes(changes, item.name, number)),
         *_inconsistencies(entries),
         *_fooling(entries),
         *_ie(entries),
@@ -56,17 +44,16 @@ def report_plots(
 
 
 def _accuracy(entries: Sequence[Entry]) -> Iterator[Placed]:
+    keys = ("bucket_accuracy", "paraphrastic_consistency")
     points = [
         Point(
             model,
             name,
-            found["bucket_accuracy"],
-            found["paraphrastic_consistency"],
-            bounds(found.get("confidence_interval"), "bucket_accuracy"),
-            bounds(found.get("confidence_interval"), "paraphrastic_consistency"),
+            *(values[key] for key in keys),
+            *(bounds(values.get("confidence_interval"), key) for key in keys),
         )
-        for name, model, _, found in results_of(entries, "paraphrastic_consistency")
-        if known(found.get("bucket_accuracy")) and known(found.get("paraphrastic_consistency"))
+        for name, model, _, values in results_of(entries, "paraphrastic_consistency")
+        if all(known(values.get(key)) for key in keys)
     ]
     if points:
         yield Placed("accuracy", "", accuracy_consistency_plot(points))
@@ -74,141 +61,97 @@ def _accuracy(entries: Sequence[Entry]) -> Iterator[Placed]:
 
 def _buckets(aligned: Sequence[AlignedSet]) -> Iterator[Placed]:
     for number, item in enumerate(aligned):
-        if item.measure != "paraphrastic_consistency":
-            continue
-        values = {model: item.accuracy[model] for model in item.models[:_MOST_MODELS]}
-        known_values = {model: found[~np.isnan(found)] for model, found in values.items()}
-        yield Placed("buckets", item.name, bucket_accuracy_plot(f"buckets-{number}", item.name, known_values))
+        if item.measure == "paraphrastic_consistency":
+            values = {model: item.accuracy[model] for model in item.models[:_MOST_MODELS]}
+            defined = {model: one[~np.isnan(one)] for model, one in values.items()}
+            yield Placed("buckets", item.name, bucket_accuracy_plot(f"buckets-{number}", item.name, defined))
 
 
-def _strata(entries: Sequence[Entry], numbers: Mapping[str, int]) -> Iterator[Placed]:
-    for name, number in numbers.items():
-        lines = []
-        for entry in entries:
-            strata = (entry.sets[name].results.get("strata") or {}) if name in entry.sets else {}
-            for column, values in strata.items():
-                for value, parts in values.items():
-                    for key, shown in (("paraphrastic_consistency", ""), ("inconsistency", "")):
-                        found = next((part for part in parts.values() if known(part.get(key))), None)
-                        if found is not None:
-                            ends = bounds(found.get("confidence_interval"), key)
-                            lines.append(Line(f"{column}{shown}", value, entry.name, found[key], ends))
-        if not lines:
-            continue
-        measures = {measure for e in entries if name in e.sets for measure in e.sets[name].results["measures"]}
-        consistency = "paraphrastic_consistency" in measures
+def _line(heading: str, label: object, model: str, values: Mapping[str, Any], key: str) -> list[Line]:
+    """Return the line of one estimate, none where it is undefined."""
+    if not known(values.get(key)):
+        return []
+    return [Line(heading, str(label), model, values[key], bounds(values.get("confidence_interval"), key))]
+
+
+def _strata(entries: Sequence[Entry], name: str, number: int) -> Iterator[Placed]:
+    results = {entry.name: entry.sets[name].results for entry in entries if name in entry.sets}
+    lines = [
+        line
+        for model, result in results.items()
+        for column, value, _, parts in by_stratum({model: result.get("strata") or {}})
+        for key in ("paraphrastic_consistency", "inconsistency")
+        for line in [line for part in parts.values() for line in _line(column, value, model, part, key)][:1]
+    ]
+    if lines:
+        consistency = any("paraphrastic_consistency" in result["measures"] for result in results.values())
+        caption = (
+            "P_C of each part of the set, with its interval; further right is better. Parts with few buckets have wide "
+            "intervals."
+            if consistency
+            else "Share of broken rules in each part of the set, with its interval; further left is better."
+        )
+        axis = "P_C, %" if consistency else "inconsistency, %"
         yield Placed(
-            "strata",
-            name,
-            forest_plot(
-                f"strata-{number}",
-                f"By stratum, {name}",
-                "P_C of each part of the set, with its interval; further right is better. Parts with few buckets have "
-                "wide intervals."
-                if consistency
-                else "Share of broken rules in each part of the set, with its interval; further left is better.",
-                "P_C, %" if consistency else "inconsistency, %",
-                _by_column(lines),
-            ),
+            "strata", name, forest_plot(f"strata-{number}", f"By stratum, {name}", caption, axis, _by_heading(lines))
         )
 
 
-def _by_column(lines: Sequence[Line]) -> list[Line]:
-    """Put the models' lines of one column together."""
-    columns = list(dict.fromkeys(line.heading for line in lines))
-    return [line for column in columns for line in lines if line.heading == column]
+def _by_heading(lines: Sequence[Line]) -> list[Line]:
+    """Put the models' lines under one heading together."""
+    headings = list(dict.fromkeys(line.heading for line in lines))
+    return sorted(lines, key=lambda line: headings.index(line.heading))
 
 
-def _changes(changes: Mapping[tuple[str, str], Mapping[str, Any]], numbers: Mapping[str, int]) -> Iterator[Placed]:
-    for name, number in numbers.items():
-        lines = []
-        for (set_name, model), found in changes.items():
-            if set_name != name:
-                continue
-            ends = found.get("confidence_interval")
-            for key, label in (
-                ("change_rate", "all"),
-                ("change_rate_given_correct", "original right"),
-                ("change_rate_given_incorrect", "original wrong"),
-            ):
-                if known(found.get(key)):
-                    lines.append(Line("", label, model, found[key], bounds(ends, key)))
-            for column, values in (found.get("by_stratum") or {}).items():
-                lines += [
-                    Line(column, str(value), model, part["change_rate"], bounds(part.get("confidence_interval")))
-                    for value, part in values.items()
-                    if known(part.get("change_rate"))
-                ]
-        if lines:
-            yield Placed(
-                "flips",
-                name,
-                forest_plot(
-                    f"changes-{number}",
-                    f"Changed answers, {name}",
-                    "Share of paraphrases that get another answer than their original; further left is better.",
-                    "changed answers, %",
-                    _by_column(lines),
-                ),
-            )
+def _changes(changes: Changes, name: str, number: int) -> Iterator[Placed]:
+    lines: list[Line] = []
+    for (set_name, model), values in changes.items():
+        if set_name == name:
+            lines += [line for key, label in PARTS.items() for line in _line("", label, model, values, key)]
+            parts = by_stratum({model: values.get("by_stratum") or {}})
+            lines += [line for column, v, _, part in parts for line in _line(column, v, model, part, "change_rate")]
+    if lines:
+        caption = "Share of paraphrases that get another answer than their original; further left is better."
+        title, axis = f"Changed answers, {name}", "changed answers, %"
+        yield Placed("flips", name, forest_plot(f"changes-{number}", title, caption, axis, _by_heading(lines)))
 
 
 def _inconsistencies(entries: Sequence[Entry]) -> Iterator[Placed]:
-    measures = dict.fromkeys(m for e in entries for s in e.sets.values() for m in s.results.get("measures", {}))
     lines = [
-        Line(
-            measure.removesuffix("_inconsistency"),
-            name.partition(":")[2] or name,
-            model,
-            found["inconsistency"],
-            bounds(found.get("confidence_interval"), "inconsistency"),
+        line
+        for measure in measures_of(entries)
+        for name, model, _, values in results_of(entries, measure)
+        for line in _line(
+            measure.removesuffix("_inconsistency"), name.partition(":")[2] or name, model, values, "inconsistency"
         )
-        for measure in measures
-        for name, model, _, found in results_of(entries, measure)
-        if known(found.get("inconsistency"))
     ]
     if lines:
-        yield Placed(
-            "inconsistency",
-            "",
-            forest_plot(
-                "inconsistency",
-                "Inconsistency of every set",
-                "Share of broken rules (tau), with its interval; further left is better.",
-                "tau, %",
-                lines,
-            ),
-        )
+        caption = "Share of broken rules (tau), with its interval; further left is better."
+        plot = forest_plot("inconsistency", "Inconsistency of every set", caption, "tau, %", lines)
+        yield Placed("inconsistency", "", plot)
 
 
 def _fooling(entries: Sequence[Entry]) -> Iterator[Placed]:
-    lines = []
-    for name, model, _, found in results_of(entries, "fooling_rate"):
-        for label, part in (("all", found), *(found.get("by_label") or {}).items()):
-            for key in ("relaxed", "strict"):
-                if known(part.get(key)):
-                    ends = bounds(part.get("confidence_interval"), key)
-                    lines.append(Line(f"{name}, {key}", str(label), model, part[key], ends))
+    lines = [
+        line
+        for name, model, _, values in results_of(entries, "fooling_rate")
+        for label, part in (("all", values), *(values.get("by_label") or {}).items())
+        for key in ("relaxed", "strict")
+        for line in _line(f"{name}, {key}", label, model, part, key)
+    ]
     if lines:
-        yield Placed(
-            "fooling",
-            "",
-            forest_plot(
-                "fooling",
-                "Fooling rates by gold label",
-                "Share of right answers that at least one variant turns into another (relaxed) or the opposite "
-                "(strict) answer; further left is better.",
-                "fooled items, %",
-                _by_column(lines),
-            ),
+        caption = (
+            "Share of right answers that at least one variant turns into another (relaxed) or the opposite (strict) "
+            "answer; further left is better."
         )
+        title, axis = "Fooling rates by gold label", "fooled items, %"
+        yield Placed("fooling", "", forest_plot("fooling", title, caption, axis, _by_heading(lines)))
 
 
 def _ie(entries: Sequence[Entry]) -> Iterator[Placed]:
-    for number, (title, found, _) in enumerate(ie_tables(entries)):
-        p_values = found.get("p_values") or []
-        if len(p_values) < 2:
-            continue
-        runs = [str(run) for run in (found.get("runs") or range(1, len(p_values) + 1))]
-        rejected = [bool(value) for value in found.get("rejected", [False] * len(p_values))]
-        yield Placed("ie", title, ie_runs_plot(f"ie-{number}", runs, p_values, rejected))
+    for number, (title, values, _) in enumerate(ie_tables(entries)):
+        p_values = values.get("p_values") or []
+        if len(p_values) > 1:
+            runs = [str(run) for run in (values.get("runs") or range(1, len(p_values) + 1))]
+            rejected = [bool(value) for value in values.get("rejected", [False] * len(p_values))]
+            yield Placed("ie", title, ie_runs_plot(f"ie-{number}", runs, p_values, rejected))

@@ -1,15 +1,13 @@
-"""The page's tables: headline numbers, inconsistencies, breakdowns, every number of a result.
-
-Several models on the sets that they all answered: paired differences with intervals and corrected p-values.
-"""
+"""The page's tables: headline numbers, inconsistencies, breakdowns, differences between models, every number."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from paraconsist.reporting.formatting import Cell, Column, Table, bounds, count, interval, known, number, percent
-from paraconsist.reporting.page.entries import Entry
+from paraconsist.reporting.formatting import bounds, count, decimal, interval, known, number, p_value, percent, quantity
+from paraconsist.reporting.page.entries import Entry, set_names
 from paraconsist.scoring.compare import CompareOptions, SetComparison, compare
 from paraconsist.scoring.score import ScoreOptions
 
@@ -24,22 +22,89 @@ _MEASURES = (
     ("corrected_accuracy", "A corrected", "accuracy weighted back to the full test set"),
     ("corrected_paraphrastic_consistency", "P_C corrected", "P_C weighted back to the full test set"),
 )
+_COMPARED_MEASURES = (
+    ("paraphrastic_consistency", "P_C"),
+    ("paraphrastic_consistency_unbiased", "P_C unbiased"),
+    ("accuracy", "A"),
+)
 _CONDITIONAL = ("transitive_inconsistency", "additive_inconsistency")
 _STRATUM = ("accuracy", "paraphrastic_consistency", "paraphrastic_consistency_unbiased", "pvap")
 #: What is no share: shown with four decimals.
 _NO_SHARE = ("vap", "variance", "statistic", "p_value", "snr", "distance", "divergence", "deviation", "difference")
 
 
+@dataclass(frozen=True)
+class Cell:
+    """What stands in a table: a text, a smaller one under it (an interval), whether it heads its line, stands under a
+    heading, or is a name of ours, whose signs are set as in print.
+    """
+
+    text: str
+    below: str = ""
+    head: bool = False
+    indent: bool = False
+    ours: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's label, what it means (shown on hovering), and whether it holds numbers."""
+
+    label: str
+    title: str = ""
+    numeric: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the page; a row with one cell is a heading over the rows below it."""
+
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+
+
+MODEL = Column("model", numeric=False)
+
+
+def table(
+    caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Cell]], entries: Sequence[Entry], note: str = ""
+) -> Table:
+    """Return a table without its column of models where the page has one model."""
+    if len(entries) > 1:
+        return Table(caption, columns, list(rows), note)
+    place = columns.index(MODEL)
+    kept = [[cell for i, cell in enumerate(row) if i != place] for row in rows]
+    return Table(caption, [column for column in columns if column is not MODEL], kept, note)
+
+
+def share(values: Mapping[str, Any], key: str) -> Cell:
+    """Return a share in per cent with its interval below."""
+    return Cell(percent(values.get(key)), in_print(interval(bounds(values.get("confidence_interval"), key))))
+
+
+def in_print(shown: str) -> str:
+    """Return a number with a minus sign for its hyphen."""
+    return shown.replace("-", "−")
+
+
 def results_of(
-    entries: Sequence[Entry], measure: str
+    entries: Sequence[Entry], *measures: str
 ) -> Iterator[tuple[str, str, Mapping[str, Any], Mapping[str, Any]]]:
-    """Yield (set, model, the set's results, the measure's), set by set, for those that have the measure."""
-    for name in dict.fromkeys(name for entry in entries for name in entry.sets):
-        for entry in entries:
-            result = entry.sets[name].results if name in entry.sets else {}
-            found = result.get("measures", {}).get(measure)
-            if found is not None:
-                yield name, entry.name, result, found
+    """Yield (set, model, the set's results, the measure's), measure by measure and set by set, where there are any."""
+    for measure in measures:
+        for name in set_names(entries):
+            for entry in entries:
+                result = entry.sets[name].results if name in entry.sets else {}
+                values = result.get("measures", {}).get(measure)
+                if values is not None:
+                    yield name, entry.name, result, values
+
+
+def measures_of(entries: Sequence[Entry]) -> list[str]:
+    """Return every measure that the sets were scored for."""
+    return list(dict.fromkeys(m for e in entries for s in e.sets.values() for m in s.results.get("measures", {})))
 
 
 def headline_table(entries: Sequence[Entry]) -> Table | None:
@@ -47,141 +112,131 @@ def headline_table(entries: Sequence[Entry]) -> Table | None:
     lines = list(results_of(entries, "paraphrastic_consistency"))
     if not lines:
         return None
-    used = [m for m in _MEASURES if any(known(found.get(m[0])) for *_, found in lines)]
-    rows: list[list[Cell]] = []
-    for name, model, result, found in lines:
-        intervals = found.get("confidence_interval", {})
-        rows.append(
-            [
-                Cell(name, head=True),
-                *([Cell(model)] if len(entries) > 1 else []),
-                Cell(count(found.get("n_buckets"))),
-                *(Cell(percent(found.get(key)), interval(bounds(intervals, key))) for key, *_ in used),
-                Cell(percent(result.get("majority_rate"))),
-            ]
-        )
+    used = [m for m in _MEASURES if any(known(values.get(m[0])) for *_, values in lines)]
     columns = [
         Column("set", numeric=False),
-        *([Column("model", numeric=False)] if len(entries) > 1 else []),
+        MODEL,
         Column("buckets", "problems, each with its paraphrases"),
         *(Column(label, title) for _, label, title in used),
         Column("majority", "accuracy of always giving the commonest label; its P_C would be 100"),
     ]
-    return Table(
-        "Paraphrastic consistency, in per cent, with intervals",
-        columns,
-        rows,
-        note="Read P_C beside A: a model that always gives the same answer has P_C 100.",
-    )
+    rows = [
+        [
+            Cell(name, head=True),
+            Cell(model),
+            Cell(count(values.get("n_buckets"))),
+            *(share(values, key) for key, *_ in used),
+            Cell(percent(result.get("majority_rate"))),
+        ]
+        for name, model, result, values in lines
+    ]
+    note = "Read P_C beside A: a model that always gives the same answer has P_C 100."
+    return table("Paraphrastic consistency, in per cent, with intervals", columns, rows, entries, note)
 
 
 def inconsistency_table(entries: Sequence[Entry]) -> Table | None:
     """Return the shares of broken rules: a line for each set, measure and model (BECEL's Table 2)."""
-    rows: list[list[Cell]] = []
-    measures = dict.fromkeys(m for e in entries for s in e.sets.values() for m in s.results.get("measures", {}))
-    for measure in measures:
-        for name, model, result, found in results_of(entries, measure):
-            if "inconsistency" not in found:
-                continue
-            conditional = measure in _CONDITIONAL
-            population = f"{count(found.get('n_satisfied'))} / {count(found.get('n_rows'))}"
-            rows.append(
-                [
-                    Cell(name, measure.removesuffix("_inconsistency"), head=True),
-                    *([Cell(model)] if len(entries) > 1 else []),
-                    Cell(
-                        percent(found["inconsistency"]),
-                        interval(bounds(found.get("confidence_interval"), "inconsistency")),
-                    ),
-                    Cell(population if conditional else count(found.get("n_pairs"))),
-                    Cell(percent(found.get("accuracy"))),
-                    Cell(percent(found.get("perturbed_accuracy"))),
-                    Cell(percent(result.get("majority_rate"))),
-                ]
-            )
-    if not rows:
-        return None
+    rows = [
+        [
+            Cell(name, measure.removesuffix("_inconsistency"), head=True),
+            Cell(model),
+            share(values, "inconsistency"),
+            Cell(
+                f"{count(values.get('n_satisfied'))} / {count(values.get('n_rows'))}"
+                if measure in _CONDITIONAL
+                else count(values.get("n_pairs"))
+            ),
+            Cell(percent(values.get("accuracy"))),
+            Cell(percent(values.get("perturbed_accuracy"))),
+            Cell(percent(result.get("majority_rate"))),
+        ]
+        for measure in measures_of(entries)
+        for name, model, result, values in results_of(entries, measure)
+        if "inconsistency" in values
+    ]
     columns = [
         Column("set", numeric=False),
-        *([Column("model", numeric=False)] if len(entries) > 1 else []),
+        MODEL,
         Column("tau", "share of broken rules; lower is better"),
         Column("rows", "what the share is of; for transitive and additive sets: rows whose parts are right, of all"),
         Column("A", "accuracy on the originals"),
         Column("A perturbed", "accuracy on the perturbed side"),
         Column("majority", "accuracy of always giving the originals' commonest label"),
     ]
-    return Table("Inconsistency, in per cent, lower is better", columns, rows)
+    return table("Inconsistency, in per cent, lower is better", columns, rows, entries) if rows else None
 
 
 def breakdowns(entries: Sequence[Entry]) -> Iterator[tuple[str, str, Table]]:
     """Yield (set, measure, table) for every set that is broken down by strata."""
-    for name in dict.fromkeys(name for entry in entries for name in entry.sets):
-        having = [entry for entry in entries if name in entry.sets and entry.sets[name].results.get("strata")]
+    for name in set_names(entries):
+        strata = {e.name: e.sets[name].results.get("strata") or {} for e in entries if name in e.sets}
         measures = dict.fromkeys(
             measure
-            for entry in having
-            for values in entry.sets[name].results["strata"].values()
+            for by_column in strata.values()
+            for values in by_column.values()
             for part in values.values()
             for measure in part
         )
         for measure in measures:
-            rows = list(_stratum_rows(having, name, measure, len(entries) > 1))
-            if rows:
-                yield name, measure, Table(_caption(measure), _stratum_columns(measure, len(entries) > 1), rows)
+            rows = stratified(
+                (column, value, model, _stratum_cells(measure, part[measure]))
+                for column, value, model, part in by_stratum(strata)
+                if part.get(measure) is not None
+            )
+            columns = [Column("stratum", numeric=False), MODEL]
+            if measure == "paraphrastic_consistency":
+                caption = "Accuracy and consistency by stratum, in per cent"
+                labels = {key: (label, title) for key, label, title in _MEASURES}
+                columns += [Column("buckets"), Column("rows"), *(Column(*labels[key]) for key in _STRATUM)]
+            else:
+                caption = f"{measure.replace('_', ' ').capitalize()} by stratum, in per cent"
+                columns += [Column("rows"), Column("tau", "share of broken rules; lower is better")]
+            yield name, measure, table(caption, columns, rows, entries)
 
 
-def _caption(measure: str) -> str:
-    if measure == "paraphrastic_consistency":
-        return "Accuracy and consistency by stratum, in per cent"
-    return f"{measure.replace('_', ' ').capitalize()} by stratum, in per cent"
-
-
-def _stratum_columns(measure: str, several: bool) -> list[Column]:
-    first = [Column("stratum", numeric=False), *([Column("model", numeric=False)] if several else [])]
-    if measure == "paraphrastic_consistency":
-        labels = {key: (label, title) for key, label, title in _MEASURES}
-        return [*first, Column("buckets"), Column("rows"), *(Column(*labels[key]) for key in _STRATUM)]
-    return [*first, Column("rows"), Column("tau", "share of broken rules; lower is better")]
-
-
-def _stratum_rows(entries: Sequence[Entry], name: str, measure: str, several: bool) -> Iterator[list[Cell]]:
-    strata = {entry.name: entry.sets[name].results["strata"] for entry in entries}
-    columns = dict.fromkeys(column for found in strata.values() for column in found)
-    for column in columns:
-        yield [Cell(column, head=True)]
-        for value in dict.fromkeys(value for found in strata.values() for value in found.get(column, {})):
+def by_stratum(strata: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[tuple[str, str, str, Any]]:
+    """Yield (column, value, model, what it holds) of every stratum that a model has: strata side by side."""
+    for column in dict.fromkeys(column for by_column in strata.values() for column in by_column):
+        for value in dict.fromkeys(value for by_column in strata.values() for value in by_column.get(column, {})):
             for model, by_column in strata.items():
-                found = by_column.get(column, {}).get(value, {}).get(measure)
-                if found is None:
-                    continue
-                intervals = found.get("confidence_interval", {})
-                cells = [Cell(value, head=True, indent=True), *([Cell(model)] if several else [])]
-                if measure == "paraphrastic_consistency":
-                    cells += [Cell(count(found["n_buckets"])), Cell(count(found["n_examples"]))]
-                    cells += [Cell(percent(found.get(key)), interval(bounds(intervals, key))) for key in _STRATUM]
-                else:
-                    n = found.get("n_satisfied", found.get("n_pairs"))
-                    tau = found.get("inconsistency")
-                    cells += [Cell(count(n)), Cell(percent(tau), interval(bounds(intervals, "inconsistency")))]
-                yield cells
+                part = by_column.get(column, {}).get(value)
+                if part is not None:
+                    yield column, str(value), model, part
+
+
+def stratified(lines: Iterable[tuple[str, str, str, Sequence[Cell]]]) -> Iterator[list[Cell]]:
+    """Yield the rows of (column, value, model, cells), a heading over each column's."""
+    heading = None
+    for column, value, model, cells in lines:
+        if column != heading:
+            yield [Cell(column, head=True)]
+            heading = column
+        yield [Cell(value, head=True, indent=True), Cell(model), *cells]
+
+
+def _stratum_cells(measure: str, values: Mapping[str, Any]) -> list[Cell]:
+    if measure == "paraphrastic_consistency":
+        counts = [Cell(count(values[key])) for key in ("n_buckets", "n_examples")]
+        return [*counts, *(share(values, key) for key in _STRATUM)]
+    return [Cell(count(values.get("n_satisfied", values.get("n_pairs")))), share(values, "inconsistency")]
 
 
 def every_number(entries: Sequence[Entry]) -> list[tuple[str, str, Table]]:
     """Return (set and model, measure, table) with every number of every result, also of measures unknown here."""
-    found = []
+    tables = []
     for entry in entries:
         parts = [
-            (f"{name}, {entry.name}", measure, values)
+            (name, measure, values)
             for name, scored in entry.sets.items()
             for measure, values in scored.results.get("measures", {}).items()
         ]
-        parts += [(f"{name}, {entry.name}", name, values) for name, values in entry.more.items()]
-        for title, measure, values in parts:
+        parts += [(name, name, values) for name, values in entry.more.items()]
+        for name, measure, values in parts:
             rows = list(_number_rows(values))
             if rows:
                 columns = [Column("key", numeric=False), Column("value"), Column("interval")]
-                found.append((title, measure, Table(measure.replace("_", " "), columns, rows)))
-    return found
+                tables.append((f"{name}, {entry.name}", measure, Table(measure.replace("_", " "), columns, rows)))
+    return tables
 
 
 def _number_rows(values: Mapping[str, Any]) -> Iterator[list[Cell]]:
@@ -189,100 +244,90 @@ def _number_rows(values: Mapping[str, Any]) -> Iterator[list[Cell]]:
     for key, value in values.items():
         if isinstance(value, (int, float)) or (value is None and key not in ("runs", "collapsed_runs")):
             ends = bounds(intervals, key) if isinstance(intervals, Mapping) else None
-            share = isinstance(value, float) and not any(word in key for word in _NO_SHARE)
-            shown = f"{percent(value)} %" if share and known(value) else number(value)
-            yield [Cell(key.replace("_", " "), head=True), Cell(shown), Cell(interval(ends, percent=share))]
-
-
-_COMPARED_MEASURES = (
-    ("paraphrastic_consistency", "P_C"),
-    ("paraphrastic_consistency_unbiased", "P_C unbiased"),
-    ("accuracy", "A"),
-)
+            is_share = isinstance(value, float) and not any(word in key for word in _NO_SHARE)
+            shown = quantity(value, True, undefined="–") if is_share else number(value)
+            below = in_print(interval(ends, percent if is_share else decimal))
+            yield [Cell(key.replace("_", " "), head=True), Cell(shown), Cell(below)]
 
 
 def compare_entries(entries: Sequence[Entry], options: ScoreOptions) -> list[SetComparison]:
     """Compare the models on every set that all of them have; nothing where they have none in common."""
-    common = [name for name in entries[0].sets if all(name in entry.sets for entry in entries)]
-    found: list[SetComparison] = []
     by_columns: dict[Any, list[str]] = {}
-    for name in common:
-        columns = entries[0].sets[name].columns
-        by_columns.setdefault(repr(columns), []).append(name)
+    for name, scored in entries[0].sets.items():
+        if all(name in entry.sets for entry in entries):
+            by_columns.setdefault(repr(scored.columns), []).append(name)
+    comparisons: list[SetComparison] = []
     for names in by_columns.values():
-        columns = entries[0].sets[names[0]].columns
         settings = CompareOptions(
-            columns=columns,
+            columns=entries[0].sets[names[0]].columns,
             measures=options.measures,
             confidence_level=options.confidence_level,
             n_resamples=options.n_resamples,
             seed=options.seed,
             unparsed=options.unparsed,
         )
-        found += compare({e.name: {n: e.sets[n].predictions for n in names} for e in entries}, settings)
-    return found
+        comparisons += compare({e.name: {n: e.sets[n].predictions for n in names} for e in entries}, settings)
+    return comparisons
 
 
-def comparison_tables(found: Sequence[SetComparison]) -> Iterator[Table]:
+def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
     """Yield a table of the differences, and one of the models that another one beats in both ways."""
     rows: list[list[Cell]] = []
-    for one in found:
+    for one in comparisons:
         for pair in one.pairs:
-            who = f"{pair.first} minus {pair.second}"
-            lines = list(_lines(pair.result, pair.measure))
-            for label, value, ends, p in lines:
+            for place, (label, value, ends, p) in enumerate(_lines(pair.result, pair.measure)):
+                difference = in_print(percent(value, signed=True)), in_print(interval(ends))
                 rows.append(
                     [
                         Cell(one.set, below=f"{count(one.n_common_buckets)} common buckets", head=True),
-                        Cell(who),
+                        Cell(f"{pair.first} minus {pair.second}"),
                         Cell(label, ours=True),
-                        Cell(_points(value), interval(ends)),
-                        Cell(_p(p)),
-                        Cell(_p(pair.corrected_p_value) if label == lines[0][0] else ""),
+                        Cell(*difference),
+                        Cell(p_value(p)),
+                        Cell(p_value(pair.corrected_p_value) if place == 0 else ""),
                     ]
                 )
     if not rows:
         return
     columns = [
-        Column("set", numeric=False),
-        Column("models", numeric=False),
-        Column("measure", numeric=False),
+        *(Column(label, numeric=False) for label in ("set", "models", "measure")),
         Column("difference", "in points"),
         Column("p", "sign-flip permutation test, two-sided"),
-        Column("p corrected", f"over {found[0].n_comparisons} comparisons, {found[0].correction}"),
+        Column("p corrected", f"over {comparisons[0].n_comparisons} comparisons, {comparisons[0].correction}"),
     ]
     note = (
         "Positive: the first model has the higher value. Both models on the same buckets; the interval is of the "
         "difference, which two overlapping intervals do not say."
     )
-    yield Table("Differences between the models, in points", columns, rows, note=note)
-    beaten = [(one.set, row) for one in found for row in one.pareto if row["dominated_by"]]
-    if beaten:
-        beaten_rows = [
-            [
-                Cell(name, head=True),
-                Cell(str(row["model"])),
-                Cell(percent(row["accuracy"])),
-                Cell(percent(row["consistency"])),
-                Cell(", ".join(map(str, row["dominated_by"]))),
-            ]
-            for name, row in beaten
+    yield Table("Differences between the models, in points", columns, rows, note)
+    beaten = [
+        [
+            Cell(one.set, head=True),
+            Cell(str(row["model"])),
+            Cell(percent(row["accuracy"])),
+            Cell(percent(row["consistency"])),
+            Cell(", ".join(map(str, row["dominated_by"]))),
         ]
+        for one in comparisons
+        for row in one.pareto
+        if row["dominated_by"]
+    ]
+    if beaten:
         columns = [
             Column("set", numeric=False),
-            Column("model", numeric=False),
+            MODEL,
             Column("A"),
             Column("P_C unbiased"),
             Column("at least as good both ways", numeric=False),
         ]
-        yield Table("Models that another one beats in accuracy and consistency", columns, beaten_rows)
+        yield Table("Models that another one beats in accuracy and consistency", columns, beaten)
 
 
-def comparison_signatures(found: Sequence[SetComparison]) -> list[tuple[str, str]]:
+def comparison_signatures(comparisons: Sequence[SetComparison]) -> list[tuple[str, str]]:
     """Return (set and models, signature line) of every difference."""
     return [
         (f"{one.set}, {pair.first} minus {pair.second}", str(pair.result["signature"]))
-        for one in found
+        for one in comparisons
         for pair in one.pairs
     ]
 
@@ -299,13 +344,3 @@ def _lines(result: dict[str, Any], measure: str) -> Iterator[tuple[str, Any, tup
     for key, label in order:
         if key in result["differences"]:
             yield label, result["differences"][key], bounds(intervals, key), result["p_values"].get(key)
-
-
-def _points(value: Any) -> str:
-    return f"{100 * value:+.1f}".replace("-", "−") if known(value) else "–"
-
-
-def _p(value: Any) -> str:
-    if not known(value):
-        return "–"
-    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"

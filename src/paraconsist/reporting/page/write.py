@@ -7,16 +7,23 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from paraconsist._version import __version__
 from paraconsist.errors import InputError, input_error
+from paraconsist.files import replacing
 from paraconsist.reporting.page.aligned import AlignedSet, align
 from paraconsist.reporting.page.browser import BrowserData, browser_data
-from paraconsist.reporting.page.changes import change_of, change_tables, fooling_tables, ie_tables, transition_tables
-from paraconsist.reporting.page.entries import Entry
+from paraconsist.reporting.page.changes import (
+    Changes,
+    change_of,
+    change_tables,
+    fooling_tables,
+    ie_tables,
+    transition_tables,
+)
+from paraconsist.reporting.page.entries import Entry, set_names
 from paraconsist.reporting.page.figures import Placed, report_plots
 from paraconsist.reporting.page.headlines import alarms, headlines, identity_tables, signatures
 from paraconsist.reporting.page.tables import (
@@ -96,10 +103,9 @@ def write_report(
         If matplotlib or jinja2 is not installed, or a file cannot be written.
     """
     _check_packages()
-    names = dict.fromkeys(name for entry in entries for name in entry.sets)
-    sets = [align(name, {e.name: e.sets[name] for e in entries if name in e.sets}) for name in names]
-    given = read_texts_files(options.texts)
-    texts = [_texts(aligned, entries, given, options) for aligned in sets]
+    sets = [align(name, {e.name: e.sets[name] for e in entries if name in e.sets}) for name in set_names(entries)]
+    tables = read_texts_files(options.texts)
+    texts = [_texts(aligned, entries, tables, options) for aligned in sets]
     changes = _changes(entries, sets, options)
     plots = report_plots(entries, sets, changes)
     data = browser_data(
@@ -108,11 +114,11 @@ def write_report(
         most_buckets=options.most_buckets,
         most_bytes=options.most_bytes,
     )
-    page = _render(entries, options, changes, plots, data)
-    written = _write(output, page)
+    content = _render(entries, options, changes, plots, data).encode("utf-8", "replace")
+    _write(output, content)
     return ReportWritten(
         output,
-        written,
+        len(content),
         tuple(_write_plots(plots, plots_folder)),
         data.n_shown,
         data.n_buckets,
@@ -131,18 +137,16 @@ def _check_packages() -> None:
 
 
 def _texts(
-    aligned: AlignedSet, entries: Sequence[Entry], given: Sequence[Any], options: ReportOptions
+    aligned: AlignedSet, entries: Sequence[Entry], tables: Sequence[Any], options: ReportOptions
 ) -> SetTexts | None:
     scored = [entry.sets[aligned.name] for entry in entries if aligned.name in entry.sets]
     kept = [one.texts for one in scored if one.texts is not None]
-    return set_texts(aligned, kept, given, scored[0].columns, options.text_columns)
+    return set_texts(aligned, kept, tables, scored[0].columns, options.text_columns)
 
 
-def _changes(
-    entries: Sequence[Entry], sets: Sequence[AlignedSet], options: ReportOptions
-) -> dict[tuple[str, str], Mapping[str, Any]]:
+def _changes(entries: Sequence[Entry], sets: Sequence[AlignedSet], options: ReportOptions) -> Changes:
     """Return prediction change for every set that has it, or that has originals and paraphrases."""
-    found: dict[tuple[str, str], Mapping[str, Any]] = {}
+    changes: dict[tuple[str, str], Mapping[str, Any]] = {}
     for aligned in sets:
         for entry in entries:
             if aligned.name not in entry.sets:
@@ -152,8 +156,8 @@ def _changes(
             if change is None and "paraphrastic_consistency" in measures:
                 change = change_of(aligned.rows[entry.name], options.score.intervals)
             if change is not None:
-                found[aligned.name, entry.name] = change
-    return found
+                changes[aligned.name, entry.name] = change
+    return changes
 
 
 def _comparison(entries: Sequence[Entry], options: ReportOptions) -> Sequence[SetComparison]:
@@ -165,7 +169,7 @@ def _comparison(entries: Sequence[Entry], options: ReportOptions) -> Sequence[Se
 def _render(
     entries: Sequence[Entry],
     options: ReportOptions,
-    changes: Mapping[tuple[str, str], Mapping[str, Any]],
+    changes: Changes,
     plots: Sequence[Placed],
     data: BrowserData,
 ) -> str:
@@ -182,9 +186,9 @@ def _render(
         lstrip_blocks=True,
     )
     environment.filters["signs"] = _signs
-    style, script = _asset("style.css"), "\n".join(_asset(name) for name in _SCRIPTS)
+    style, script = _source(environment, "style.css"), "\n".join(_source(environment, name) for name in _SCRIPTS)
     several, compared = len(entries) > 1, _comparison(entries, options)
-    found_alarms = [*alarms(entries), *((f"{one.set}, compared", one.warnings) for one in compared if one.warnings)]
+    warnings = [*alarms(entries), *((f"{one.set}, compared", one.warnings) for one in compared if one.warnings)]
     by_section: dict[str, list[dict[str, Any]]] = {}
     for placed in plots:
         view = {"set": placed.set, "plot": placed.plot, "svg": Markup(inline_svg(placed.plot))}
@@ -193,17 +197,17 @@ def _render(
         title=options.title or _title(entries),
         entries=entries,
         models=[entry.name for entry in entries],
-        sets=list(dict.fromkeys(name for entry in entries for name in entry.sets)),
+        sets=set_names(entries),
         several=several,
-        alarms=found_alarms,
-        n_alarms=sum(len(sentences) for _, sentences in found_alarms),
+        alarms=warnings,
+        n_alarms=sum(len(sentences) for _, sentences in warnings),
         headlines=headlines(entries),
         headline_table=headline_table(entries),
         inconsistency_table=inconsistency_table(entries),
         comparison=list(comparison_tables(compared)),
         plots=by_section,
         breakdowns=list(breakdowns(entries)),
-        changes=list(change_tables(changes, several)),
+        changes=list(change_tables(changes, entries)),
         transitions=list(transition_tables(entries)),
         fooling=list(fooling_tables(entries)),
         ie=list(ie_tables(entries)),
@@ -234,8 +238,9 @@ def _title(entries: Sequence[Entry]) -> str:
     return f"How consistent are {len(entries)} models?"
 
 
-def _asset(name: str) -> str:
-    return (files("paraconsist.reporting.page") / "templates" / name).read_text(encoding="utf-8")
+def _source(environment: Any, name: str) -> str:
+    """Return a file of the templates' folder as it stands."""
+    return str(environment.loader.get_source(environment, name)[0])
 
 
 def _policy(style: str, script: str) -> str:
@@ -249,18 +254,13 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def _write(output: Path, page: str) -> int:
-    content = page.encode("utf-8", "replace")
-    partial = output.with_name(output.name + ".partial")
+def _write(output: Path, content: bytes) -> None:
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
-        partial.replace(output)
+        with replacing(output) as partial:
+            partial.write_bytes(content)
     except OSError as problem:
-        raise input_error(
-            "report", "output", "be a file that can be written", got=str(output), remedy=f"{problem.strerror}."
-        ) from None
-    return len(content)
+        raise _cannot("output", "file", output, problem) from None
 
 
 def _write_plots(plots: Sequence[Placed], folder: Path | None) -> list[Path]:
@@ -272,6 +272,9 @@ def _write_plots(plots: Sequence[Placed], folder: Path | None) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         return [path for placed in plots for path in write_plot(placed.plot, folder)]
     except OSError as problem:
-        raise input_error(
-            "report", "plots", "be a folder that can be written", got=str(folder), remedy=f"{problem.strerror}."
-        ) from None
+        raise _cannot("plots", "folder", folder, problem) from None
+
+
+def _cannot(parameter: str, kind: str, path: Path, problem: OSError) -> InputError:
+    must = f"be a {kind} that can be written"
+    return input_error("report", parameter, must, got=str(path), remedy=f"{problem.strerror}.")

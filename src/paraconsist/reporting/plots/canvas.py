@@ -1,10 +1,7 @@
-"""What all plots share: paper, ink, palette, and the ways out of a figure (inline SVG, SVG file, PNG file).
+"""The canvas of every plot: figure, axes, theme, and the ways out: SVG as a part of a page, SVG and PNG files.
 
-A figure's SVG made part of a page: colours by class, so that they follow the page's theme; no style attributes.
-
-A strict content security policy forbids ``style="..."``; what matplotlib says there becomes presentation attributes.
-
-Matplotlib figures as SVG whose colours are the page's own, so that they change with its light and dark mode.
+An inline SVG has classes or the page's variables for its colours, so that they follow light and dark mode, and no
+``style="..."``, which a strict content security policy forbids: presentation attributes stand in its place.
 """
 
 from __future__ import annotations
@@ -14,17 +11,15 @@ import re
 import threading
 import warnings
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
+    from matplotlib.lines import Line2D
 
 #: The light theme; the page's style sheet has the dark one under the same names. Series: after Okabe and Ito, whose
 #: colours stay apart for colour-blind readers.
@@ -34,6 +29,8 @@ COLOURS = {
     "muted": "#667080",
     "grid": "#e4e7ec",
     "shade": "#f1f3f6",
+    "good": "#0d9488",
+    "bad": "#d9480f",
     "series-0": "#0072b2",
     "series-1": "#d55e00",
     "series-2": "#009e73",
@@ -41,86 +38,18 @@ COLOURS = {
     "series-4": "#3d9bd1",
     "series-5": "#b87f00",
 }
+INK, MUTED, GRID, GOOD, BAD = (COLOURS[name] for name in ("ink", "muted", "grid", "good", "bad"))
 _NAMES = {value: name for name, value in COLOURS.items()}
 _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _FONT = re.compile(r"(?:(?P<weight>bold|\d{3}) )?(?P<size>[\d.]+)px")
-#: matplotlib draws the paper first; on a page that is the page's own.
-_BACKGROUNDS = ("patch_1",)
-
-
-def themed(svg: bytes, name: str, description: str) -> str:
-    """Return the SVG element for a page.
-
-    Parameters
-    ----------
-    svg : bytes
-        What matplotlib wrote, with letters as text.
-    name : str
-        Makes the ids unique on the page.
-    description : str
-        The text alternative.
-    """
-    ET.register_namespace("", _SVG)
-    ET.register_namespace("xlink", _XLINK)
-    root = ET.fromstring(svg)
-    for child in list(root):
-        if child.tag in (f"{{{_SVG}}}metadata", f"{{{_SVG}}}title") or child.get("id") in _BACKGROUNDS:
-            root.remove(child)
-    for element in root.iter():
-        for parent_child in [c for c in element if c.tag in (f"{{{_SVG}}}style", f"{{{_SVG}}}title")]:
-            element.remove(parent_child)
-        for background in [c for c in element if c.get("id") in _BACKGROUNDS and element.get("id") == "figure_1"]:
-            element.remove(background)
-    for element in root.iter():
-        _without_style(element)
-        _rename(element, name)
-    for key in ("width", "height", "version"):
-        root.attrib.pop(key, None)
-    root.set("role", "img")
-    root.set("aria-label", description)
-    root.set("class", "plot")
-    return ET.tostring(root, encoding="unicode")
-
-
-def _without_style(element: ET.Element) -> None:
-    style = element.attrib.pop("style", "")
-    classes = []
-    said = dict(part.split(":", 1) for part in style.split(";") if ":" in part)
-    said = {key.strip(): value.strip() for key, value in said.items()}
-    for key in ("fill", "stroke"):
-        if key in element.attrib:
-            said.setdefault(key, element.attrib.pop(key))
-    for key, value in said.items():
-        colour = _NAMES.get(value.lower())
-        if key in ("fill", "stroke") and colour is not None:
-            classes.append(f"{key}-{colour}")
-        elif key == "font":
-            found = _FONT.search(value)
-            if found is not None:
-                element.set("font-size", found["size"])
-                if found["weight"]:
-                    element.set("font-weight", found["weight"])
-        elif key != "font-family":
-            element.set(key, value.removesuffix("px") if key == "font-size" else value)
-    if element.tag == f"{{{_SVG}}}text" and not any(c.startswith("fill-") for c in classes):
-        classes.append("fill-ink")
-    if classes:
-        element.set("class", " ".join(classes))
-
-
-def _rename(element: ET.Element, name: str) -> None:
-    if "id" in element.attrib:
-        element.set("id", f"{name}-{element.get('id')}")
-    for key in (f"{{{_XLINK}}}href", "href"):
-        if element.get(key, "").startswith("#"):
-            element.set(key, f"#{name}-{element.get(key, '')[1:]}")
-    if element.get("clip-path", "").startswith("url(#"):
-        element.set("clip-path", element.get("clip-path", "").replace("url(#", f"url(#{name}-"))
-
+#: What matplotlib writes and a page has no use for: its own style, and the paper, which is the page's.
+_LEFT_OUT = tuple(f"{{{_SVG}}}{tag}" for tag in ("metadata", "title", "style"))
+_PAPER = "patch_1"
 
 #: Width of every figure in inches; at this width its letters are readable on a phone.
 WIDTH = 5.0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
+_LEGEND_ROW = 0.19
 _MOST_LETTERS = 30
 
 #: What matplotlib is told while a figure is made or written; nothing outside of that is changed.
@@ -134,7 +63,6 @@ _STYLE = {
     "axes.spines.right": False,
     "axes.titlelocation": "left",
     "axes.titlesize": 10,
-    "axes.titleweight": "bold",
     "axes.axisbelow": True,
     "figure.facecolor": COLOURS["paper"],
     "axes.facecolor": COLOURS["paper"],
@@ -155,6 +83,7 @@ _STYLE = {
     "legend.fontsize": 9,
     "lines.linewidth": 1.4,
 }
+_DRAWING = threading.Lock()  # matplotlib's settings belong to the process, which may serve several pages
 
 
 @dataclass(frozen=True)
@@ -170,37 +99,18 @@ class Plot:
     description : str
         What somebody learns who cannot see it.
     draw : callable
-        Makes the figure.
+        Draws it on its axes, which have a quiet grid.
+    height, width : float
+        In inches; legends add to the height.
     """
 
     name: str
     title: str
     caption: str
     description: str
-    draw: Callable[[], Figure]
-
-
-@contextmanager
-def _style(**more: Any) -> Iterator[None]:
-    import matplotlib
-
-    with matplotlib.rc_context({**_STYLE, **more}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"Glyph .* missing from")  # a reader's own font may have it
-        yield
-
-
-def figure(height: float) -> Figure:
-    """Return an empty figure of the common width; `height` in inches."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(WIDTH, height), layout="constrained")
-
-
-def axes_of(made: Figure) -> Axes:
-    """Return the figure's one new pair of axes, with a quiet grid along both directions."""
-    axes = made.add_subplot()
-    axes.grid(True)
-    return axes
+    draw: Callable[[Axes], None]
+    height: float = 3.0
+    width: float = WIDTH
 
 
 def series_colour(number: int) -> str:
@@ -208,98 +118,137 @@ def series_colour(number: int) -> str:
     return COLOURS[f"series-{number % 6}"]
 
 
-def shown(text: str, most: int = _MOST_LETTERS) -> str:
+def shown(text: object, most: int = _MOST_LETTERS) -> str:
     """Return a name as it can stand in a figure: one line, no control characters, not too long."""
-    line = _line(text)
+    line = _line(str(text))
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def _line(text: str) -> str:
     """Return a text on one line, without the control characters that no SVG may hold."""
-    return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def inline_svg(plot: Plot) -> str:
-    """Return the figure as an SVG element that takes its colours and letters from the page around it."""
-    return themed(_svg(plot, fonttype="none"), plot.name, _line(f"{plot.title}. {plot.description}"))
+def legend_entry(label: str, colour: str, marker: str, **style: Any) -> Line2D:
+    """Return a legend's entry of its own, where no single line of the plot has the label."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], marker=marker, color=colour, label=shown(label, 34), **style)
+
+
+def legend(axes: Axes, entries: Sequence[Any] | None = None, **style: Any) -> None:
+    """Put a legend of two columns below the axes, in room of its own; by default of all lines that have labels."""
+    handles = axes.get_legend_handles_labels()[0] if entries is None else list(entries)
+    if handles:
+        made: Any = axes.figure
+        made.set_figheight(made.get_figheight() + _LEGEND_ROW * -(-len(handles) // 2))
+        made.legend(handles=handles, loc="outside lower center", ncols=2, **style)
+
+
+def logarithmic(axes: Axes) -> None:
+    """Make y logarithmic, its ticks plain text: no text in a figure is read as mathematics, so neither are they."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+
+
+def inline_svg(plot: Plot, variables: Mapping[str, str] | None = None) -> str:
+    """Return the figure as an SVG element that takes its colours and letters from the page around it.
+
+    Parameters
+    ----------
+    plot : Plot
+    variables : mapping, optional
+        Name of a colour -> the page's CSS variable; by default colours are classes, such as ``fill-ink``.
+    """
+    ET.register_namespace("", _SVG)
+    ET.register_namespace("xlink", _XLINK)
+    root = ET.fromstring(_svg(plot, fonttype="none"))
+    for parent in list(root.iter()):
+        for child in list(parent):
+            of_figure = parent is root or parent.get("id") == "figure_1"
+            if child.tag in _LEFT_OUT or (of_figure and child.get("id") == _PAPER):
+                parent.remove(child)
+    for element in root.iter():
+        _unstyle(element, variables)
+        _rename(element, plot.name)
+    for key in ("width", "height", "version"):
+        root.attrib.pop(key, None)
+    root.set("role", "img")
+    root.set("aria-label", _about(plot))
+    root.set("class", "plot")
+    return ET.tostring(root, encoding="unicode")
+
+
+def _about(plot: Plot) -> str:
+    return _line(f"{plot.title}. {plot.description}" if plot.title else plot.description)
+
+
+def _unstyle(element: ET.Element, variables: Mapping[str, str] | None) -> None:
+    """Turn the style attribute into presentation attributes, and the theme's colours into the page's."""
+    parts = (part.split(":", 1) for part in element.attrib.pop("style", "").split(";") if ":" in part)
+    style = {key.strip(): value.strip() for key, value in parts}
+    style |= {key: element.attrib.pop(key) for key in ("fill", "stroke") if key in element.attrib}
+    if element.tag == f"{{{_SVG}}}text":
+        style.setdefault("fill", COLOURS["ink"])
+    classes = []
+    for key, value in style.items():
+        colour = _NAMES.get(value.lower()) if key in ("fill", "stroke") else None
+        if colour is not None and variables is not None:
+            element.set(key, f"var({variables[colour]})")
+        elif colour is not None:
+            classes.append(f"{key}-{colour}")
+        elif key == "font":
+            if (font := _FONT.search(value)) is not None:
+                element.set("font-size", font["size"])
+                if font["weight"]:
+                    element.set("font-weight", font["weight"])
+        elif key != "font-family":
+            element.set(key, value.removesuffix("px") if key == "font-size" else value)
+    if classes:
+        element.set("class", " ".join(classes))
+
+
+def _rename(element: ET.Element, name: str) -> None:
+    """Make ids unique on the page."""
+    if "id" in element.attrib:
+        element.set("id", f"{name}-{element.get('id')}")
+    for key in (f"{{{_XLINK}}}href", "href"):
+        if element.get(key, "").startswith("#"):
+            element.set(key, f"#{name}-{element.get(key, '')[1:]}")
+    if element.get("clip-path", "").startswith("url(#"):
+        element.set("clip-path", element.get("clip-path", "").replace("url(#", f"url(#{name}-"))
 
 
 def write_plot(plot: Plot, folder: Path) -> list[Path]:
     """Write ``<name>.png`` and ``<name>.svg`` on white paper; return the two paths."""
     png, svg = folder / f"{plot.name}.png", folder / f"{plot.name}.svg"
     svg.write_bytes(_svg(plot, fonttype="path"))
-    with _style():
-        plot.draw().savefig(png, format="png", dpi=200)
+    png.write_bytes(_drawn(plot, format="png", dpi=200))
     return [png, svg]
 
 
 def _svg(plot: Plot, fonttype: str) -> bytes:
+    about = {"Title": _line(plot.title), "Description": _line(plot.description), "Date": None, "Creator": None}
+    return _drawn(plot, {"svg.fonttype": fonttype, "svg.hashsalt": plot.name}, format="svg", metadata=about)
+
+
+def _drawn(plot: Plot, style: Mapping[str, Any] | None = None, **saved: Any) -> bytes:
+    from matplotlib.figure import Figure
+
     out = io.BytesIO()
-    with _style(**{"svg.fonttype": fonttype, "svg.hashsalt": plot.name, "svg.id": None}):
-        about = {"Title": _line(plot.title), "Description": _line(plot.description), "Date": None, "Creator": None}
-        plot.draw().savefig(out, format="svg", metadata=about)
+    with _styled({**_STYLE, **(style or {})}):
+        made = Figure(figsize=(plot.width, plot.height), layout="constrained")
+        axes = made.add_subplot()
+        axes.grid(True)
+        plot.draw(axes)
+        made.savefig(out, **saved)
     return out.getvalue()
 
 
-# Stand-ins, replaced by the page's variables: matplotlib knows no CSS.
-INK, MUTED, GRID = "#010101", "#020202", "#030303"
-GOOD, BAD, PAPER = "#040404", "#050505", "#060606"
-_VARIABLES = {
-    INK: "--body-text-color",
-    MUTED: "--body-text-color-subdued",
-    GRID: "--border-color-primary",
-    GOOD: "--pc-good",
-    BAD: "--pc-bad",
-    PAPER: "--block-background-fill",
-}
-_WIDTH, _FONT_SIZE = 4.6, 9.5
-_rendering = threading.Lock()  # matplotlib's settings belong to the process
-
-
-def axes(height: float = 3.0, *, width: float = _WIDTH) -> Any:
-    """Return axes on a figure of this size in inches, without a frame."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    drawn = figure.add_subplot()
-    for side in ("top", "right"):
-        drawn.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        drawn.spines[side].set_color(GRID)
-    drawn.tick_params(colors=MUTED, labelsize=_FONT_SIZE - 0.5, length=0, pad=5)
-    drawn.xaxis.label.set(color=INK, fontsize=_FONT_SIZE)
-    drawn.yaxis.label.set(color=INK, fontsize=_FONT_SIZE)
-    drawn.set_axisbelow(True)
-    return drawn
-
-
-def to_svg(drawn: Any, description: str) -> str:
-    """Return the axes' figure as SVG for a page, `description` for those who cannot see it (escaped here)."""
-    import html
-
+@contextmanager
+def _styled(style: Mapping[str, Any]) -> Iterator[None]:
     import matplotlib
 
-    text = StringIO()
-    legend = drawn.get_legend()
-    if legend is not None:
-        for label in legend.get_texts():
-            label.set_color(INK)
-    with _rendering, matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "paraconsist"}):
-        drawn.figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    svg = text.getvalue()
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    for colour, variable in _VARIABLES.items():
-        svg = svg.replace(colour, f"var({variable})")
-    svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)  # inline it would hold for the whole page
-    svg = re.sub(r"font-family: [^;\"]*", "font-family: var(--font)", svg)
-    named = html.escape(description, quote=True)
-    return re.sub(
-        r'<svg[^>]*? viewBox="([^"]*)"[^>]*>',
-        lambda match: (
-            '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-            f'role="img" aria-label="{named}" viewBox="{match[1]}">'
-        ),
-        svg,
-        count=1,
-    )
+    with _DRAWING, matplotlib.rc_context(dict(style)), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from")  # a reader's own font may have it
+        yield

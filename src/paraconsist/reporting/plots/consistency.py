@@ -1,7 +1,4 @@
-"""Accuracy against consistency, with the curves that say how much of the variance is due to paraphrasing.
-
-How right buckets are: from all wrong to all right, with the buckets that wording divides in between.
-"""
+"""How consistent models are: P_C against accuracy, with PVAP's curves, and how right each bucket is."""
 
 from __future__ import annotations
 
@@ -12,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist.reporting.plots.canvas import COLOURS, MARKERS, Plot, axes_of, figure, series_colour, shown
+from paraconsist.reporting.formatting import percent
+from paraconsist.reporting.plots.canvas import COLOURS, MARKERS, Plot, legend, legend_entry, series_colour, shown
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from matplotlib.axes import Axes
 
 _SHARES = (0.25, 0.5, 0.75)
 _MOST_IN_LEGEND = 14
+_EDGES = (0.2, 0.4, 0.6, 0.8)
+_LABELS = ("all\nwrong", "0–20", "20–40", "40–60", "60–80", "80–100", "all\nright")
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,8 @@ def accuracy_consistency_plot(points: Sequence[Point]) -> Plot:
     Below the lowest curve, 1 - 2a(1-a), no model can lie; on the curve with PVAP p, 1 - 2pa(1-a), a share p of the
     variance of correctness is due to paraphrasing.
     """
-    told = "; ".join(
-        f"{shown(p.model)} on {shown(p.set)}: accuracy {100 * p.accuracy:.1f} %, "
-        f"consistency {100 * p.consistency:.1f} %"
+    described = "; ".join(
+        f"{shown(p.model)} on {shown(p.set)}: accuracy {percent(p.accuracy)} %, consistency {percent(p.consistency)} %"
         for p in points[:24]
     )
     return Plot(
@@ -54,22 +52,19 @@ def accuracy_consistency_plot(points: Sequence[Point]) -> Plot:
             "better. No model can lie in the shaded region. On a grey curve the given share of the variance of "
             "correctness is due to wording (PVAP); the rest is due to some problems being harder than others."
         ),
-        description=f"Scatter plot. {told}.",
-        draw=lambda: _draw(points),
+        description=f"Scatter plot. {described}.",
+        draw=lambda axes: _draw_points(axes, points),
+        height=3.7,
     )
 
 
-def _draw(points: Sequence[Point]) -> Figure:
+def _draw_points(axes: Axes, points: Sequence[Point]) -> None:
     models = list(dict.fromkeys(p.model for p in points))
     sets = list(dict.fromkeys(p.set for p in points))
-    n_keys = (len(models) if len(models) > 1 else 0) + (len(sets) if len(sets) > 1 else 0)
-    rows = -(-min(n_keys, _MOST_IN_LEGEND) // 2)
-    made = figure(3.7 + 0.19 * rows)
-    axes = axes_of(made)
     lowest = min(min(p.accuracy, *(p.accuracy_interval or (1.0,))) for p in points)
     left = max(0.0, min(40.0, 100 * lowest - 5))
     floor = max(0.0, min(50.0, 100 * min(min(p.consistency, *(p.consistency_interval or (1.0,))) for p in points) - 2))
-    _curves(axes, left, floor)
+    _draw_curves(axes, left, floor)
     for point in points:
         colour = series_colour(models.index(point.model) if len(models) > 1 else sets.index(point.set))
         marker = MARKERS[sets.index(point.set) % len(MARKERS)]
@@ -80,53 +75,31 @@ def _draw(points: Sequence[Point]) -> Figure:
             axes.plot([x, x], [100 * end for end in point.consistency_interval], color=colour, linewidth=0.9)
         axes.plot([x], [y], marker, color=colour, markersize=6.5, markeredgecolor=COLOURS["paper"])
     axes.set(xlim=(left, 100), ylim=(floor, 100.8), xlabel="bucket accuracy, %", ylabel="P_C, %")
-    _legend(made, models, sets)
-    return made
+    entries = []
+    if len(models) > 1:
+        entries += [legend_entry(model, series_colour(i), "o", linestyle="") for i, model in enumerate(models)]
+    if len(sets) > 1:
+        colours = [COLOURS["muted"] if len(models) > 1 else series_colour(i) for i in range(len(sets))]
+        marked = zip(sets, colours, (MARKERS[i % len(MARKERS)] for i in range(len(sets))), strict=True)
+        entries += [legend_entry(*one, linestyle="") for one in marked]
+    legend(axes, entries[:_MOST_IN_LEGEND], handletextpad=0.2)
 
 
-def _curves(draw: Any, left: float, floor: float) -> None:
+def _draw_curves(axes: Axes, left: float, floor: float) -> None:
     accuracy = np.linspace(0, 1, 201)
     spread = accuracy * (1 - accuracy)
-    draw.fill_between(100 * accuracy, floor, 100 * (1 - 2 * spread), color=COLOURS["shade"], linewidth=0)
-    draw.plot(100 * accuracy, 100 * (1 - 2 * spread), color=COLOURS["muted"], linewidth=1.1)
+    axes.fill_between(100 * accuracy, floor, 100 * (1 - 2 * spread), color=COLOURS["shade"], linewidth=0)
+    axes.plot(100 * accuracy, 100 * (1 - 2 * spread), color=COLOURS["muted"], linewidth=1.1)
     for share in _SHARES:
-        draw.plot(100 * accuracy, 100 * (1 - 2 * share * spread), color=COLOURS["muted"], linewidth=0.7, dashes=(4, 3))
-    at, small = (left + 2) / 100, {"fontsize": 8.5, "color": COLOURS["muted"]}
+        axes.plot(100 * accuracy, 100 * (1 - 2 * share * spread), color=COLOURS["muted"], linewidth=0.7, dashes=(4, 3))
+    at = (left + 2) / 100
+    small: dict[str, Any] = {"fontsize": 8.5, "color": COLOURS["muted"]}
     for share in _SHARES:
         height = 100 * (1 - 2 * share * at * (1 - at))
         text = f"PVAP {100 * share:.0f} %"
-        draw.annotate(text, (100 * at, height), xytext=(0, 3), textcoords="offset points", **small)
+        axes.annotate(text, (100 * at, height), xytext=(0, 3), textcoords="offset points", **small)
     least = (100 + left) / 2 + 0.34 * (100 - left), 0.86 * floor + 14
-    draw.annotate("no model\ncan lie here", least, ha="center", va="center", **small)
-
-
-def _legend(made: Figure, models: Sequence[str], sets: Sequence[str]) -> None:
-    from matplotlib.lines import Line2D
-
-    handles = []
-    if len(models) > 1:
-        handles += [
-            Line2D([], [], marker="o", linestyle="", color=series_colour(i), label=shown(m, 34))
-            for i, m in enumerate(models)
-        ]
-    if len(sets) > 1:
-        handles += [
-            Line2D(
-                [],
-                [],
-                marker=MARKERS[i % len(MARKERS)],
-                linestyle="",
-                color=COLOURS["muted"] if len(models) > 1 else series_colour(i),
-                label=shown(s, 34),
-            )
-            for i, s in enumerate(sets)
-        ]
-    if handles:
-        made.legend(handles=handles[:_MOST_IN_LEGEND], loc="outside lower center", ncols=2, handletextpad=0.2)
-
-
-_EDGES = (0.2, 0.4, 0.6, 0.8)
-_LABELS = ("all\nwrong", "0–20", "20–40", "40–60", "60–80", "80–100", "all\nright")
+    axes.annotate("no model\ncan lie here", least, ha="center", va="center", **small)
 
 
 def bucket_accuracy_shares(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -164,10 +137,10 @@ def bucket_accuracy_plot(name: str, set_name: str, accuracies: Mapping[str, NDAr
     accuracies : mapping of model to float array, shape (n_buckets,)
     """
     shares = {model: bucket_accuracy_shares(values) for model, values in accuracies.items()}
-    told = "; ".join(
-        f"{shown(model)}: {100 * found[0]:.0f} % of buckets all wrong, {100 * found[-1]:.0f} % all right, "
-        f"{100 * found[1:-1].sum():.0f} % in between"
-        for model, found in shares.items()
+    described = "; ".join(
+        f"{shown(model)}: {100 * bins[0]:.0f} % of buckets all wrong, {100 * bins[-1]:.0f} % all right, "
+        f"{100 * bins[1:-1].sum():.0f} % in between"
+        for model, bins in shares.items()
     )
     return Plot(
         name=name,
@@ -176,23 +149,21 @@ def bucket_accuracy_plot(name: str, set_name: str, accuracies: Mapping[str, NDAr
             "Share of buckets by how many of their paraphrases are answered right. The two outer columns are the "
             "buckets whose answers do not depend on the wording: all wrong, all right."
         ),
-        description=f"Histogram. {told}.",
-        draw=lambda: _draw_bucket_accuracy(shares),
+        description=f"Histogram. {described}.",
+        draw=lambda axes: _draw_bins(axes, shares),
+        height=2.6,
     )
 
 
-def _draw_bucket_accuracy(shares: Mapping[str, NDArray[np.float64]]) -> Figure:
-    made = figure(2.6 + (0.19 * -(-len(shares) // 2) if len(shares) > 1 else 0))
-    axes = axes_of(made)
+def _draw_bins(axes: Axes, shares: Mapping[str, NDArray[np.float64]]) -> None:
     axes.grid(False, axis="x")
     places, width = np.arange(7), 0.82 / len(shares)
-    for number, (model, found) in enumerate(shares.items()):
+    for number, (model, bins) in enumerate(shares.items()):
         offset = (number - (len(shares) - 1) / 2) * width
-        axes.bar(places + offset, 100 * found, width=width * 0.94, color=series_colour(number), label=shown(model, 34))
+        axes.bar(places + offset, 100 * bins, width=width * 0.94, color=series_colour(number), label=shown(model, 34))
     axes.set_xticks(places, _LABELS)
     for edge in (0.5, 5.5):
         axes.axvline(edge, color=COLOURS["grid"], linewidth=0.7)
     axes.set(xlim=(-0.6, 6.6), xlabel="paraphrases right, %", ylabel="buckets, %")
     if len(shares) > 1:
-        made.legend(loc="outside lower center", ncols=2, handlelength=1)
-    return made
+        legend(axes, handlelength=1)
