@@ -105,14 +105,14 @@ def test_bad_files(capsys, tmp_path: Path) -> None:
         ([good, good], "be different models' predictions"),
         ([good, csv(tmp_path / "copy.csv", answers(0, 0.2))], "The two hold the same, byte for byte"),
         ([good, tmp_path / "absent.csv"], "`paths` must exist"),
-        ([good, csv(tmp_path / "far.csv", answers(1, 0.2, range(100, 120)))], "`bucket` must have ids in common"),
+        ([good, csv(tmp_path / "far.csv", answers(1, 0.2, range(100, 120)))], "`--bucket` must have ids in common"),
         ([good, csv(tmp_path / "gold.csv", relabelled)], "4 rows differ; the first is in bucket 'b7'"),
         ([good, csv(tmp_path / "rows.csv", other_rows)], "160 rows only in good, 160 only in rows"),
         ([good, csv(tmp_path / "few.csv", fewer, "bucket_id,label,prediction")], "Look at bucket 'b0'"),
         ([good, csv(tmp_path / "named.csv", named)], "numbers in good, names in named"),
         ([good, csv(tmp_path / "ok.csv", answers(1, 0.3)), "--name", "a"], "be given once for each of the 2 models"),
         ([good, tmp_path / "ok.csv", "--correction", "sidak"], "`correction` must be one of holm, bonferroni"),
-        ([good, tmp_path / "ok.csv", "--measure", "bleu"], "`measure` must be one of paraphrastic_consistency"),
+        ([good, tmp_path / "ok.csv", "--measure", "bleu"], "`--measure` must be one of paraphrastic_consistency"),
     ]
     for args, message in cases:
         code, _, err = run(capsys, *args)

@@ -167,9 +167,9 @@ def drop(rows: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
 BAD = {
     "missing column": (drop(ROWS, "bucket_id"), "score: `bucket_id` must be a column of the predictions file"),
     "missing bucket": ([*ROWS[:5], ROWS[5] | {"bucket_id": None}], "`bucket_id` must not be empty; got None at row 5"),
-    "missing label": ([ROWS[0] | {"label": None}, *ROWS[1:]], "`label` must not be empty; got None at row 0"),
-    "label is no whole number": ([*ROWS[:3], ROWS[3] | {"label": 0.5}], "`label` must hold whole numbers or text"),
-    "two kinds": ([r | {"label": str(r["label"])} for r in ROWS], "`prediction` must be of the labels' kind"),
+    "missing label": ([ROWS[0] | {"label": None}, *ROWS[1:]], "`--label` must not be empty; got None at row 0"),
+    "label is no whole number": ([*ROWS[:3], ROWS[3] | {"label": 0.5}], "`--label` must hold whole numbers or text"),
+    "two kinds": ([r | {"label": str(r["label"])} for r in ROWS], "`--prediction` must be of the labels' kind"),
     "mixed gold": (
         [*ROWS[:6], ROWS[6] | {"label": 0}, *ROWS[7:]],
         "must give every row of a bucket the same gold label",
@@ -178,7 +178,7 @@ BAD = {
         [*ROWS[:5], ROWS[5] | {"role": "original"}, *ROWS[6:]],
         "most one original per bucket; got 2. They are in bucket 'b1'.",
     ),
-    "unknown role": ([*ROWS[:5], ROWS[5] | {"role": "twin"}], "`role` must be one of original, paraphrase, swap"),
+    "unknown role": ([*ROWS[:5], ROWS[5] | {"role": "twin"}], "`--role` must be one of original, paraphrase, swap"),
     "only originals": (ROWS[::4], "score"),
     "sum": (
         [r | {"probabilities": [0.5, 0.4] if i == 7 else [0.5, 0.5]} for i, r in enumerate(ROWS)],

@@ -111,9 +111,9 @@ def test_bad_plans() -> None:
         ({}, "`half-width` must be given, or --difference"),
         ({"wanted_half_width": 2.0}, "`half-width` must lie between 0 and 1"),
         ({"wanted_half_width": 1e-6}, "be reachable with 100 million buckets"),
-        ({"difference": 0.1, "power": 1.0}, "`power` must lie between 0 and 1"),
+        ({"difference": 0.1, "power": 1.0}, "`--power` must lie between 0 and 1"),
         ({"difference": 0.1, "correlation": 1.0}, "`correlation` must lie between -1 and 1"),
-        ({"difference": 0.1, "paraphrases": [1]}, "`paraphrases` must be a whole number of at least 2"),
+        ({"difference": 0.1, "paraphrases": [1]}, "`--paraphrases` must be a whole number of at least 2"),
     ]:
         with pytest.raises(InputError, match=message):
             plan(pilot_of(counts), **options)  # type: ignore[arg-type]
@@ -161,7 +161,7 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     ("args", "message"),
     [
         ([], "`half-width` must be given, or --difference"),
-        (["--half-width", 0.02, "--measure", "f1"], "`measure` must be one of paraphrastic_consistency_unbiased"),
+        (["--half-width", 0.02, "--measure", "f1"], "`--measure` must be one of paraphrastic_consistency_unbiased"),
         (["--half-width", 0.02, "--paraphrases", "two"], "must be whole numbers with commas between; got 'two'"),
         (["--half-width", 0.02, "--set", "snli"], "`pilot` must be one set; got []"),
     ],

@@ -12,8 +12,8 @@ from helpers.push import OLD_UPLOADS, SAMPLE, hub_for_push, push, states
 from helpers.run import write_run
 from huggingface_hub import parse_eval_result_entries
 
+from paraconsist.measures.catalogue import scored_measures
 from paraconsist.reporting.hub.runs import eval_result_entries
-from paraconsist.scoring.roles import MEASURES
 
 pytestmark = OLD_UPLOADS
 
@@ -125,7 +125,7 @@ def test_the_entries_are_what_the_hub_reads(hub, tmp_path):
         measure = task.partition("-")[2]
         values = results[name]["measures"][measure]
         assert (entry.dataset_id, entry.task_id) == ({"toy:all": "org/toy"}.get(name, "org/other"), task)
-        assert entry.value == values[MEASURES[measure].headline]
+        assert entry.value == values[scored_measures()[measure].headline]
         assert entry.date == "2026-01-02T03:04:05Z"
         assert entry.source_url == f"{hub.url}/datasets/org/run"
         assert values["signature"] in entry.notes
@@ -134,9 +134,9 @@ def test_the_entries_are_what_the_hub_reads(hub, tmp_path):
 
 def test_undefined_values_have_no_entry_and_every_measure_has_a_headline():
     values = {"signature": "s", "confidence_interval": {}, "inconsistency": None, "change_rate": float("nan")}
-    results = {f"org/x:{name}": {"measures": {name: values}} for name in MEASURES}
+    results = {f"org/x:{name}": {"measures": {name: values}} for name in scored_measures()}
     assert eval_result_entries(results, {}) == {}
-    values |= {measure.headline: 0.25 for measure in MEASURES.values()}
+    values |= {measure.headline: 0.25 for measure in scored_measures().values()}
     found = eval_result_entries(results, {})
     assert {name: [entry.value for entry in entries] for name, entries in found.items()} == {
         name: [0.25] for name in results

@@ -123,7 +123,7 @@ def test_buckets_that_lack_a_place_are_named(capsys, tmp_path, broken, sentence)
 def test_an_unknown_measure(capsys, tmp_path):
     code, _, err = run_command(capsys, "score", write(tmp_path / "p.csv", GOOD), "--measure", "bleu")
     assert code == 2
-    assert "`measure` must be one of paraphrastic_consistency" in err
+    assert "`--measure` must be one of paraphrastic_consistency" in err
 
 
 def test_the_table_of_inconsistencies(capsys, tmp_path):

@@ -128,10 +128,11 @@ def _rows(path: Path, asked: Any, columns: Any, set_name: str | None) -> Rows:
 def _hits(rows: Rows, measure: str) -> tuple[Any, Any]:
     """Return the buckets of the paraphrases, and what is counted in them: right answers, or changed ones."""
     if measure == "inconsistency":
-        from paraconsist.scoring.roles import partners
+        from paraconsist.measures.catalogue import SEMANTIC
+        from paraconsist.scoring.roles import violations
 
-        targets, others = partners(rows, "inconsistency", "paraphrase", ["original"])
-        return targets, rows.predictions[targets] != rows.predictions[others["original"]]
+        found = violations(SEMANTIC, rows)
+        return found.positions, found.broken
     import numpy as np
 
     targets = np.flatnonzero(rows.roles == "paraphrase")

@@ -199,6 +199,7 @@ def negational_inconsistency(
     references: Any = None,
     perturbed_references: Any = None,
     groups: Any = None,
+    unanswered: Any = None,
     interval_method: str = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
@@ -224,6 +225,8 @@ def negational_inconsistency(
         "no condition").
     references, perturbed_references, groups
         As for `semantic_inconsistency`; the gold labels of the two sides differ here.
+    unanswered : sequence of bool, shape (n,), optional
+        Pairs with an answer that could not be read: they break the rule whatever the labels say.
     interval_method, confidence_level, n_resamples, seed
         As for `semantic_inconsistency`.
 
@@ -254,7 +257,7 @@ def negational_inconsistency(
     options = interval_options("negational_inconsistency", interval_method, confidence_level, n_resamples, seed)
     columns = _columns(options.function, predictions, perturbed_predictions, references, perturbed_references, groups)
     rates = Rates(options, "pair", columns.groups)
-    return _pairs(rates, columns, condition, must_differ=True)
+    return _pairs(rates, columns, condition, must_differ=True, unanswered=unanswered)
 
 
 def _columns(
@@ -277,11 +280,15 @@ def _columns(
     return code_columns(function, given, groups=groups)
 
 
-def _pairs(rates: Rates, columns: CodedColumns, condition: Any, *, must_differ: bool) -> PairInconsistencyResult:
+def _pairs(
+    rates: Rates, columns: CodedColumns, condition: Any, *, must_differ: bool, unanswered: Any = None
+) -> PairInconsistencyResult:
     """Count the pairs that break the rule: equal labels where they must differ, different ones elsewhere."""
     function = rates.options.function
     original, perturbed = columns["predictions"], columns["perturbed_predictions"]
     violated = original == perturbed if must_differ else original != perturbed
+    if unanswered is not None:
+        violated = violated | np.asarray(unanswered, dtype=np.bool_)
     values: dict[str, Any] = {"inconsistency": rates.add("inconsistency", violated)}
     parts = {"condition": "none"}
     if condition is not None:

@@ -14,26 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.rows import Rows
-from paraconsist.scoring.roles import MEASURES, partners
-
-#: The measures on pairs of an original and a perturbed text, and whether the two answers must differ.
-PAIR_MEASURES = {
-    "semantic_inconsistency": False,
-    "symmetric_inconsistency": False,
-    "negational_inconsistency": True,
-    "prediction_change": False,
-}
+from paraconsist.measures.catalogue import MeasureSpec
+from paraconsist.measures.rules import ORIGINAL
+from paraconsist.scoring.roles import violations
 
 
-def pair_figures(measure: str, rows: Rows, label_names: Sequence[str]) -> dict[str, Any]:
+def pair_figures(spec: MeasureSpec, rows: Rows, label_names: Sequence[str]) -> dict[str, Any]:
     """Count a measure's pairs by their answers, and average the confidence of those that break its rule.
 
     Parameters
     ----------
-    measure : str
-        One of `PAIR_MEASURES`.
+    spec : MeasureSpec
+        One that is about pairs.
     rows : Rows
-        n rows.
+        n rows, as the policy for unparsed answers has left them.
     label_names : sequence of str
         Names of the labels 0, 1, ...; labels without a name are shown as they are.
 
@@ -55,17 +49,14 @@ def pair_figures(measure: str, rows: Rows, label_names: Sequence[str]) -> dict[s
     InputError
         If a pair lacks its original.
     """
-    targets, others = partners(rows, measure, MEASURES[measure].target, ["original"])
-    sides = others["original"], targets
+    found = violations(spec, rows)
+    sides = found.partners[ORIGINAL], found.positions
     before, after = (_shown(rows.predictions[side], rows.unparsed[side], label_names) for side in sides)
-    golds = _shown(rows.labels[sides[0]], np.zeros(len(targets), dtype=bool), label_names)
+    golds = _shown(rows.labels[sides[0]], np.zeros(len(sides[0]), dtype=bool), label_names)
     figures: dict[str, Any] = {"transitions": _transitions(golds, before, after, label_names)}
     if rows.predicted_confidences is not None:
         confidences = [rows.predicted_confidences[side] for side in sides]
-        same = rows.predictions[sides[0]] == rows.predictions[sides[1]]
-        inconsistent = same if PAIR_MEASURES[measure] else ~same
-        if rows.never_agree:
-            inconsistent |= rows.unparsed[sides[0]] | rows.unparsed[sides[1]]
+        inconsistent = found.broken
         figures["confidence"] = {
             "inconsistent": _confidence(*(values[inconsistent] for values in confidences)),
             "consistent": _confidence(*(values[~inconsistent] for values in confidences)),

@@ -7,23 +7,20 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.errors import input_error
+from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec
 from paraconsist.measures.consistency_difference import ConsistencyDifferenceResult, consistency_difference
 from paraconsist.measures.inconsistency_difference import InconsistencyDifferenceResult, inconsistency_difference
 from paraconsist.measures.pareto import ParetoRow, corrected_p_values, pareto_table
 from paraconsist.measures.results import Result
+from paraconsist.measures.rules import ORIGINAL
 from paraconsist.measures.signatures import parse_signature
 from paraconsist.scoring.alignment import ROW_ID, Aligned, align
-from paraconsist.scoring.roles import MEASURES, default_measures, partners
-from paraconsist.scoring.score import data_of
+from paraconsist.scoring.roles import violations
+from paraconsist.scoring.score import chosen_measures, data_of
 from paraconsist.scoring.unparsed import apply_policy
-
-_PARAPHRASTIC = "paraphrastic_consistency"
 
 
 @dataclass(frozen=True)
@@ -173,7 +170,7 @@ _Pair = tuple[tuple[str, str], str, ConsistencyDifferenceResult | InconsistencyD
 def _one_set(
     name: str, found: Mapping[str, Predictions], options: CompareOptions
 ) -> tuple[Aligned, list[_Pair], list[ParetoRow], dict[str, int]]:
-    rows, n_unparsed, said = {}, {}, None
+    rows, n_unparsed, named = {}, {}, None
     has_ids = all(options.example in _columns(p, options).names for p in found.values())
     for model, predictions in found.items():
         columns = _columns(predictions, options).named
@@ -182,19 +179,16 @@ def _one_set(
             read = replace(read, strata={ROW_ID: read.strata[options.example]})
         n_unparsed[model] = int(read.unparsed.sum())
         rows[model] = apply_policy(read, options.unparsed)[0]
-        said = said or predictions.metadata.get("measures")
+        named = named or predictions.metadata.get("measures")
     aligned = align(rows)
     first = next(iter(aligned.rows.values()))
-    measures = list(options.measures or said or default_measures(first))
-    unknown = [m for m in measures if m not in MEASURES]
-    if unknown:
-        raise input_error("compare", "measure", f"be one of {', '.join(MEASURES)}", got=unknown[0])
+    specs = chosen_measures("compare", options.measures, {"measures": named}, first)
     names = list(aligned.rows)
     chosen = [(names[0], other) for other in names[1:]] if options.against_first else list(combinations(names, 2))
     data = data_of(next(iter(found.values())).metadata)
     pairs: list[_Pair] = [
-        (who, measure, _signed(_compare(measure, aligned.rows[who[0]], aligned.rows[who[1]], options), options, data))
-        for measure in measures
+        (who, spec.name, _signed(_compare(spec, aligned.rows[who[0]], aligned.rows[who[1]], options), options, data))
+        for spec in specs
         for who in chosen
     ]
     return aligned, pairs, _pareto(pairs, names, options), n_unparsed
@@ -213,31 +207,31 @@ def _columns(predictions: Predictions, options: CompareOptions) -> _Columns:
     return _Columns(replace(named, confidence=None, probabilities=()), predictions.table.column_names)
 
 
-def _compare(measure: str, first: Rows, second: Rows, options: CompareOptions) -> _Difference:
+def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptions) -> _Difference:
     settings: dict[str, Any] = {
         "confidence_level": options.confidence_level,
         "n_permutations": options.n_permutations,
         "seed": options.seed,
     }
-    if measure == _PARAPHRASTIC:
+    if spec is PARAPHRASTIC:
         return consistency_difference(
             first.predictions,
             second.predictions,
             first.labels,
             first.buckets,
-            roles=first.roles.tolist() if (first.roles == "original").any() else None,
+            roles=first.roles.tolist() if (first.roles == ORIGINAL).any() else None,
             groups=first.groups,
             estimator=options.estimator,
             n_resamples=options.n_resamples,
             **settings,
         )
-    targets, violated, satisfied = zip(*(_violations(measure, rows) for rows in (first, second)), strict=True)
+    one, other = violations(spec, first), violations(spec, second)
     return inconsistency_difference(
-        violated[0],
-        violated[1],
-        satisfied1=satisfied[0],
-        satisfied2=satisfied[1],
-        groups=None if first.groups is None else first.groups[targets[0]],
+        one.amount > 0,
+        other.amount > 0,
+        satisfied1=one.counts if spec.is_conditional else None,
+        satisfied2=other.counts if spec.is_conditional else None,
+        groups=None if first.groups is None else first.groups[one.positions],
         **settings,
     )
 
@@ -248,32 +242,12 @@ def _signed(result: _Difference, options: CompareOptions, data: str | None) -> _
     return replace(result, signature=str(parse_signature(result.signature).but(unparsed=options.unparsed, **more)))
 
 
-def _violations(measure: str, rows: Rows) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_] | None]:
-    """Return the measured rows, where the model breaks the rule, and where its antecedents hold it to it."""
-    how = MEASURES[measure]
-    targets, others = partners(rows, measure, how.target, how.partners)
-    answer = rows.predictions[targets]
-    if how.partners == ("original",):
-        changed: NDArray[np.bool_] = answer != rows.predictions[others["original"]]
-        if measure != "negational_inconsistency":
-            return targets, changed, None
-        silent = rows.unparsed[targets] | rows.unparsed[others["original"]]
-        return targets, ~changed | (silent if rows.never_agree else False), None
-    satisfied = np.ones(len(targets), dtype=np.bool_)
-    for role in how.partners:
-        satisfied &= rows.predictions[others[role]] == rows.labels[others[role]]
-    if rows.allowed is None:
-        return targets, answer != rows.labels[targets], satisfied
-    broken = [value not in rows.allowed[i] for value, i in zip(answer.tolist(), targets.tolist(), strict=True)]
-    return targets, np.array(broken, dtype=np.bool_), satisfied
-
-
 def _pareto(pairs: Sequence[_Pair], names: Sequence[str], options: CompareOptions) -> list[ParetoRow]:
     """Return the models' accuracy against their P_C, over the common buckets."""
     values: dict[str, dict[str, float]] = {}
     for (first, second), measure, result in pairs:
-        if measure == _PARAPHRASTIC and isinstance(result, ConsistencyDifferenceResult):
+        if measure == PARAPHRASTIC.name and isinstance(result, ConsistencyDifferenceResult):
             values |= {first: result.values1, second: result.values2}
-    headline = _PARAPHRASTIC + ("_unbiased" if options.estimator == "unbiased" else "")
+    headline = PARAPHRASTIC.headline + ("_unbiased" if options.estimator == "unbiased" else "")
     known = [name for name in names if name in values]
     return pareto_table({m: values[m]["accuracy"] for m in known}, {m: values[m][headline] for m in known})

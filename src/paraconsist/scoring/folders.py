@@ -12,6 +12,7 @@ import pyarrow as pa
 from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.data.rows import ColumnNames, read_rows
 from paraconsist.errors import input_error
+from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.scoring.noise import RUN_AGAIN, noise_file_of, same_run, score_noise
 from paraconsist.scoring.score import ScoreOptions, majority_rate, score
 from paraconsist.scoring.unparsed import apply_policy
@@ -50,7 +51,7 @@ def score_folder(
             )
         results[name] = score(predictions, options, test=test, training=training)
         again = noise_file_of(path)
-        if again is not None and "paraphrastic_consistency" in results[name]["measures"]:
+        if again is not None and PARAPHRASTIC.name in results[name]["measures"]:
             repeats = read_predictions(again)
             if same_run(predictions, repeats):
                 results[name]["noise_floor"] = score_noise(predictions, repeats, options.columns, **options.intervals)

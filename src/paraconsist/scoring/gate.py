@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paraconsist.errors import input_error
-from paraconsist.measures.signatures import MEASURE_NAMES
-from paraconsist.scoring.roles import MEASURES
+from paraconsist.measures.catalogue import CATALOGUE
 
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -138,9 +137,9 @@ def _find(condition: Condition, result: Mapping[str, Any]) -> float | None:
     """Return the value in one set's results; None where the set has no such quantity."""
     measures: Mapping[str, Mapping[str, Any]] = result["measures"]
     first, _, rest = condition.quantity.partition(".")
-    name = MEASURE_NAMES.get(first, first)
+    name = {spec.short: name for name, spec in CATALOGUE.items()}.get(first, first)
     if name in measures:
-        return _value(condition, measures[name], rest or MEASURES[name].headline)
+        return _value(condition, measures[name], rest or CATALOGUE[name].headline)
     if first in _OF_THE_SET and not rest:
         return _value(condition, result, first)
     holders = [measure for measure, keys in measures.items() if first in keys] if not rest else []
@@ -169,14 +168,13 @@ def _value(condition: Condition, keys: Mapping[str, Any], key: str) -> float | N
 
 
 def _known(result: Mapping[str, Any]) -> list[str]:
-    short = {name: key for key, name in MEASURE_NAMES.items()}
     numbers = [
         key
         for keys in result["measures"].values()
         for key, value in keys.items()
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     ]
-    return [*(short.get(name, name) for name in result["measures"]), *numbers, *_OF_THE_SET]
+    return [*(CATALOGUE[name].short for name in result["measures"]), *numbers, *_OF_THE_SET]
 
 
 def _listed(known: list[str]) -> str:

@@ -1,11 +1,8 @@
-"""Each measure on the rows of a bucket set: which roles it reads, and which public function it calls.
-
-Rows of a bucket set to the paired columns that the measures take.
-"""
+"""The rows of a bucket set as a measure of the catalogue reads them: what it counts, and what stands beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,216 +11,171 @@ from numpy.typing import NDArray
 
 from paraconsist.data.rows import Rows
 from paraconsist.errors import input_error
-from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
-from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
-from paraconsist.measures.paraphrastic import paraphrastic_consistency
-from paraconsist.measures.prediction_change import prediction_change
-from paraconsist.scoring.unparsed import never_the_same
-
-#: confidence_level, n_resamples, seed: the same for every measure.
-Intervals = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Measure:
-    """How one measure reads a bucket set.
-
-    Attributes
-    ----------
-    target : str
-        The role of the rows that it counts.
-    partners : tuple of str
-        The roles that stand beside them in the bucket.
-    score : callable
-        Rows and interval options -> the measure's keys.
-    headline : str
-        The key that the measure is known by.
-    """
-
-    target: str
-    partners: tuple[str, ...]
-    score: Callable[[Rows, Intervals], dict[str, Any]]
-    headline: str = "inconsistency"
-
-
-def _paraphrastic(rows: Rows, intervals: Intervals) -> dict[str, Any]:
-    return score_paraphrastic(rows, intervals)
-
-
-def score_paraphrastic(rows: Rows, intervals: Intervals, **more: Any) -> dict[str, Any]:
-    """Return paraphrastic consistency; `more` are the test set's columns for the corrected values."""
-    foreign = ~np.isin(rows.roles, ["original", "paraphrase"])
-    if foreign.any():
-        row = int(np.argmax(foreign))
-        raise input_error(
-            "score paraphrastic_consistency",
-            "role",
-            "be 'original' or 'paraphrase'",
-            got=rows.roles[row].item(),
-            row=row,
-        )
-    has_originals = bool((rows.roles == "original").any())
-    return paraphrastic_consistency(
-        rows.predictions,
-        rows.labels,
-        rows.buckets,
-        roles=rows.roles.tolist() if has_originals else None,
-        groups=rows.groups,
-        **intervals,
-        **more,
-    ).to_dict()
-
-
-def _pairs(function: Callable[..., Any], name: str, target: str) -> Measure:
-    def score(rows: Rows, intervals: Intervals) -> dict[str, Any]:
-        targets, others = partners(rows, name, target, ["original"])
-        originals = others["original"]
-        before, after = rows.predictions[originals], rows.predictions[targets]
-        unparsed = rows.unparsed[originals] | rows.unparsed[targets]
-        if target == "negation" and rows.never_agree:
-            before, after = never_the_same(before, after, rows.labels[targets], unparsed)
-        result: dict[str, Any] = function(
-            before,
-            after,
-            references=rows.labels[originals],
-            perturbed_references=rows.labels[targets],
-            groups=None if rows.groups is None else rows.groups[targets],
-            **intervals,
-        ).to_dict()
-        return result
-
-    return Measure(target, ("original",), score)
-
-
-def _prediction_change(rows: Rows, intervals: Intervals) -> dict[str, Any]:
-    targets, others = partners(rows, "prediction_change", "paraphrase", ["original"])
-    strata = {name: values[targets] for name, values in rows.strata.items()}
-    few = {name: values for name, values in strata.items() if 2 <= len(np.unique(values)) <= MAX_STRATUM_VALUES}
-    result = prediction_change(
-        rows.predictions[targets],
-        rows.predictions[others["original"]],
-        rows.labels[targets],
-        strata=few if "gold_label" in few else {"label": rows.labels[targets], **few},
-        groups=None if rows.groups is None else rows.groups[targets],
-        **intervals,
-    )
-    return result.to_dict()
-
-
-def _transitive(rows: Rows, intervals: Intervals) -> dict[str, Any]:
-    name, roles = "transitive_inconsistency", ("antecedent_1", "antecedent_2")
-    targets, others = partners(rows, name, "consequent", roles)
-    references = rows.labels[targets] if rows.allowed is None else [rows.allowed[i] for i in targets]
-    return transitive_inconsistency(
-        rows.predictions[targets],
-        references,
-        *(column[others[role]] for role in roles for column in (rows.predictions, rows.labels)),
-        groups=None if rows.groups is None else rows.groups[targets],
-        **intervals,
-    ).to_dict()
-
-
-def _additive(rows: Rows, intervals: Intervals) -> dict[str, Any]:
-    targets, others = partners(rows, "additive_inconsistency", "merged", ["part_1", "part_2"])
-    return additive_inconsistency(
-        rows.predictions[targets],
-        rows.labels[targets],
-        rows.predictions[others["part_1"]],
-        rows.predictions[others["part_2"]],
-        groups=None if rows.groups is None else rows.groups[targets],
-        **intervals,
-    ).to_dict()
-
+from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec, scored_measures
+from paraconsist.measures.rules import ORIGINAL, Answers
 
 #: A column with more values than this is no stratum (an id, say).
 MAX_STRATUM_VALUES = 20
-
-MEASURES: Mapping[str, Measure] = {
-    "paraphrastic_consistency": Measure("paraphrase", ("original",), _paraphrastic, "paraphrastic_consistency"),
-    "semantic_inconsistency": _pairs(semantic_inconsistency, "semantic_inconsistency", "paraphrase"),
-    "symmetric_inconsistency": _pairs(symmetric_inconsistency, "symmetric_inconsistency", "swap"),
-    "negational_inconsistency": _pairs(negational_inconsistency, "negational_inconsistency", "negation"),
-    "prediction_change": Measure("paraphrase", ("original",), _prediction_change, "change_rate"),
-    "transitive_inconsistency": Measure("consequent", ("antecedent_1", "antecedent_2"), _transitive),
-    "additive_inconsistency": Measure("merged", ("part_1", "part_2"), _additive),
-}
-
-
-def default_measures(rows: Rows) -> list[str]:
-    """Return the measures that the rows' roles call for, where the file does not name them."""
-    roles = set(np.unique(rows.roles).tolist())
-    by_role = {
-        "swap": "symmetric_inconsistency",
-        "negation": "negational_inconsistency",
-        "consequent": "transitive_inconsistency",
-        "merged": "additive_inconsistency",
-    }
-    return [measure for role, measure in by_role.items() if role in roles] or ["paraphrastic_consistency"]
-
-
 Positions = NDArray[np.intp]
 
 
-def partners(rows: Rows, measure: str, target: str, wanted: Sequence[str]) -> tuple[Positions, dict[str, Positions]]:
-    """Find, for every row with role `target`, the row of each wanted role in its bucket.
+@dataclass(frozen=True)
+class Violations:
+    """The rows that a measure counts, and which of them break its rule.
 
-    Parameters
+    Attributes
     ----------
-    rows : Rows
-        n rows.
-    measure : str
-        For messages.
-    target : str
-        The role of the rows that are measured, such as ``swap``.
-    wanted : sequence of str
-        Roles that each of their buckets must have exactly once, such as ``original``.
+    positions : int array, shape (m,)
+        Where the counted rows stand.
+    partners : dict of str to int array, shape (m,)
+        Role -> where their partners stand.
+    amount : float array, shape (m,)
+        How much of each row breaks the rule, in [0, 1].
+    counts : bool array, shape (m,)
+        Which rows the rule is about.
+    """
+
+    positions: Positions
+    partners: Mapping[str, Positions]
+    amount: NDArray[np.float64]
+    counts: NDArray[np.bool_]
+
+    @property
+    def broken(self) -> NDArray[np.bool_]:
+        """Rows that the rule is about, and that break it."""
+        return self.counts & (self.amount > 0)
+
+    def by_bucket(self, buckets: Positions, n_buckets: int) -> NDArray[np.float64]:
+        """Return the share of each bucket that breaks the rule, of shape (n_buckets,); nan where nothing counts.
+
+        `buckets` numbers the bucket of every row of the file.
+        """
+        of_counted = buckets[self.positions[self.counts]]
+        sizes = np.bincount(of_counted, minlength=n_buckets)
+        with np.errstate(invalid="ignore"):
+            return np.bincount(of_counted, weights=self.amount[self.counts], minlength=n_buckets) / sizes
+
+
+def spec_of(function: str, name: str) -> MeasureSpec:
+    """Return the measure of this name, one that bucket sets are scored by."""
+    known = scored_measures()
+    if name not in known:
+        raise input_error(function, "measure", f"be one of {', '.join(known)}", got=name)
+    return CATALOGUE[name]
+
+
+def violations(spec: MeasureSpec, rows: Rows) -> Violations:
+    """Return the rows that a measure counts, and which of them break its rule.
+
+    `rows` are those that a policy for unparsed answers has left (see `paraconsist.scoring.unparsed`).
+    """
+    positions, partners = find_partners(spec, rows)
+    amount, counts = spec.violations(_answers(spec, rows, positions, partners))
+    return Violations(positions, partners, amount, counts)
+
+
+def measure_rows(spec: MeasureSpec, rows: Rows, **options: Any) -> dict[str, Any]:
+    """Call a measure's function with the columns that the catalogue names; `options` are passed on."""
+    positions, partners = find_partners(spec, rows)
+    of_all_rows = all(source.startswith("rows.") for source in spec.arguments.values())
+    answers = _answers(spec, rows, positions, partners)
+    columns = {parameter: _column(source, rows, positions, answers) for parameter, source in spec.arguments.items()}
+    columns = {parameter: column for parameter, column in columns.items() if column is not None}
+    groups = None if rows.groups is None else rows.groups if of_all_rows else rows.groups[positions]
+    result: dict[str, Any] = spec.function(**columns, groups=groups, **options).to_dict()
+    return result
+
+
+def _answers(spec: MeasureSpec, rows: Rows, positions: Positions, partners: Mapping[str, Positions]) -> Answers:
+    assert rows.buckets is not None
+    places = {**partners, spec.target: positions}
+    return Answers(
+        predictions={role: rows.predictions[at] for role, at in places.items()},
+        references={role: rows.labels[at] for role, at in places.items()},
+        unparsed={role: rows.unparsed[at] for role, at in places.items()},
+        buckets=np.unique(rows.buckets[positions], return_inverse=True)[1],
+        target=spec.target,
+        allowed=None if rows.allowed is None else [rows.allowed[i] for i in positions],
+        never_agree=rows.never_agree,
+    )
+
+
+def _column(source: str, rows: Rows, positions: Positions, answers: Answers) -> Any:
+    role, _, column = source.partition(".")
+    if role == "rows":
+        whole = {"prediction": rows.predictions, "label": rows.labels, "bucket": rows.buckets}
+        has_originals = bool((rows.roles == ORIGINAL).any())
+        return whole[column] if column in whole else rows.roles.tolist() if has_originals else None
+    role = answers.target if role == "target" else role
+    if column == "allowed":
+        return answers.references[role] if answers.allowed is None else answers.allowed
+    if column == "unanswered":
+        return answers.unanswered if answers.unanswered.any() else None
+    if column == "strata":
+        found = {name: values[positions] for name, values in rows.strata.items()}
+        few = {name: values for name, values in found.items() if 2 <= len(np.unique(values)) <= MAX_STRATUM_VALUES}
+        return few if "gold_label" in few else {"label": answers.references[role], **few}
+    return (answers.predictions if column == "prediction" else answers.references)[role]
+
+
+def find_partners(spec: MeasureSpec, rows: Rows) -> tuple[Positions, dict[str, Positions]]:
+    """Find the rows that a measure counts and, for each, the row of every partner's role in its bucket.
 
     Returns
     -------
-    targets : int array, shape (m,)
-        Positions of the target rows.
-    others : dict of str to int array, shape (m,)
-        For each wanted role, the positions of their partners.
+    positions : int array, shape (m,)
+        Of the rows with the target's role.
+    partners : dict of str to int array, shape (m,)
+        For each partner's role, its position.
 
     Raises
     ------
     InputError
-        If no row is a target, a role plays no part in the measure, or a partner is missing or there twice;
-        the message names the bucket.
+        If no row is counted, a role plays no part in the measure, or a partner is missing or there twice; the
+        message names the bucket.
     """
+    return partners_of(rows, spec.name, spec.target, spec.partners, optional=spec.optional_partners)
+
+
+def partners_of(
+    rows: Rows, name: str, target: str, wanted: Sequence[str], *, optional: Sequence[str] = ()
+) -> tuple[Positions, dict[str, Positions]]:
+    """Do what `find_partners` does for a measure that is not scored on bucket sets; `name` is for messages."""
     assert rows.buckets is not None
-    foreign = ~np.isin(rows.roles, [target, *wanted])
+    known = [*optional, *wanted, target]
+    foreign = ~np.isin(rows.roles, known)
     if foreign.any():
         row = int(np.argmax(foreign))
         raise input_error(
-            f"score {measure}",
+            f"score {name}",
             "role",
-            f"be one of {', '.join([*wanted, target])}",
+            f"be one of {', '.join(known)}",
             got=rows.roles[row].item(),
             row=row,
             remedy=f"The row is in bucket {rows.buckets[row].item()!r}; this measure has no use for it.",
         )
+    positions = np.flatnonzero(rows.roles == target)
+    if not len(positions) and not optional:
+        roles = np.unique(rows.roles).tolist()
+        raise input_error(f"score {name}", "role", f"be {target!r} in at least one row", got=roles)
+    if not wanted:
+        return positions, {}
     ids, codes = np.unique(rows.buckets, return_inverse=True)
-    targets = np.flatnonzero(rows.roles == target)
-    if not len(targets):
-        raise input_error(
-            f"score {measure}", "role", f"be {target!r} in at least one row", got=np.unique(rows.roles).tolist()
-        )
-    others = {}
+    partners = {}
     for role in wanted:
-        positions = np.flatnonzero(rows.roles == role)
-        counts = np.bincount(codes[positions], minlength=len(ids))
-        wrong = counts[codes[targets]] != 1
+        found = np.flatnonzero(rows.roles == role)
+        counts = np.bincount(codes[found], minlength=len(ids))
+        wrong = counts[codes[positions]] != 1
         if wrong.any():
-            code = codes[targets[int(np.argmax(wrong))]]
+            code = codes[positions[int(np.argmax(wrong))]]
             raise input_error(
-                f"score {measure}",
+                f"score {name}",
                 "role",
                 f"be {role!r} in exactly one row of every bucket",
                 got=int(counts[code]),
                 remedy=f"Look at bucket {ids[code].item()!r}.",
             )
         where = np.zeros(len(ids), dtype=np.intp)
-        where[codes[positions]] = positions
-        others[role] = where[codes[targets]]
-    return targets, others
+        where[codes[found]] = found
+        partners[role] = where[codes[positions]]
+    return positions, partners

@@ -17,9 +17,11 @@ from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.errors import InputError, input_error
 from paraconsist.measures.alarms import permuted_labels
+from paraconsist.measures.catalogue import CHANGE, PARAPHRASTIC, MeasureSpec, default_measures
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.measures.signatures import parse_signature
-from paraconsist.scoring.answer_changes import PAIR_MEASURES, pair_figures
-from paraconsist.scoring.roles import MAX_STRATUM_VALUES, MEASURES, Measure, default_measures, score_paraphrastic
+from paraconsist.scoring.answer_changes import pair_figures
+from paraconsist.scoring.roles import MAX_STRATUM_VALUES, measure_rows, spec_of
 from paraconsist.scoring.training_overlap import training_overlap
 from paraconsist.scoring.unparsed import POLICIES, apply_policy
 
@@ -100,12 +102,12 @@ def score(
     if not len(rows):
         raise input_error("score", "predictions", "have at least one row")
     test_rows = None if test is None else read_rows(test, options.columns, need_buckets=False)
-    said = predictions.metadata
-    names = _measures(options, said.get("measures"), rows)
+    metadata = predictions.metadata
+    specs = chosen_measures("score", options.measures, metadata, rows)
     kept, n_dropped = apply_policy(rows, options.unparsed)
     test_kept = None if test_rows is None else apply_policy(test_rows, "wrong")[0]
-    data = data_of(said)
-    measures = {name: _score(name, kept, options, test_kept, data) for name in names}
+    data = data_of(metadata)
+    measures = {spec.name: _score(spec, kept, options, test_kept, data) for spec in specs}
     warnings = row_alarms(
         rows,
         unparsed=options.unparsed,
@@ -117,19 +119,19 @@ def score(
     if overlap is not None and (note := overlap.warning()) is not None:
         warnings.append(note)
     return {
-        "set": said.get("set"),
-        "task": said.get("task"),
-        "model": said.get("model", {}).get("model"),
+        "set": metadata.get("set"),
+        "task": metadata.get("task"),
+        "model": metadata.get("model", {}).get("model"),
         "n_rows": len(rows),
         "n_unparsed": int(rows.unparsed.sum()),
         "unparsed_rate": float(rows.unparsed.mean()),
         "unparsed_policy": options.unparsed,
         "n_dropped_buckets": n_dropped,
-        "by_policy": _by_policy(rows, names, options, measures),
-        "majority_rate": majority_rate(_reference_labels(rows, names) if test_rows is None else test_rows.labels),
+        "by_policy": _by_policy(rows, specs, options, measures),
+        "majority_rate": majority_rate(_reference_labels(rows, specs) if test_rows is None else test_rows.labels),
         "measures": measures,
-        "strata": _strata(kept, names, options, predictions.label_names),
-        "figures": {name: pair_figures(name, kept, predictions.label_names) for name in names if name in PAIR_MEASURES},
+        "strata": _strata(kept, specs, options, predictions.label_names),
+        "figures": {s.name: pair_figures(s, kept, predictions.label_names) for s in specs if s.is_about_pairs},
         **({} if overlap is None else {"training_overlap": {**asdict(overlap), "columns": list(overlap.columns)}}),
         "warnings": warnings,
     }
@@ -141,111 +143,108 @@ def majority_rate(labels: NDArray[Any]) -> float:
     return float(np.unique(known, return_counts=True)[1].max() / len(known)) if len(known) else float("nan")
 
 
-def _reference_labels(rows: Rows, names: Sequence[str]) -> NDArray[Any]:
-    """Return the labels that the majority rate is of: the originals', where the measure compares with them."""
-    beside = np.isin(rows.roles, [role for name in names for role in MEASURES[name].partners])
-    whole = "paraphrastic_consistency" in names or not beside.any()
+def _reference_labels(rows: Rows, specs: Sequence[MeasureSpec]) -> NDArray[Any]:
+    """Return the labels that the majority rate is of: the partners', where every measure compares with them."""
+    beside = np.isin(rows.roles, [role for spec in specs for role in spec.partners])
+    whole = PARAPHRASTIC in specs or not beside.any()
     return rows.labels if whole else rows.labels[beside]
 
 
-def _measures(options: ScoreOptions, said: Sequence[str] | None, rows: Rows) -> list[str]:
-    names = list(options.measures or said or default_measures(rows))
-    unknown = [name for name in names if name not in MEASURES]
-    if unknown:
-        raise input_error("score", "measure", f"be one of {', '.join(MEASURES)}", got=unknown[0])
-    return names
+def chosen_measures(
+    function: str, wanted: Sequence[str] | None, metadata: Mapping[str, Any], rows: Rows
+) -> list[MeasureSpec]:
+    """Return the measures that were named, else those that the run names, else those that the rows' roles call for."""
+    names = wanted or metadata.get("measures") or default_measures(np.unique(rows.roles).tolist())
+    return [spec_of(function, name) for name in names]
 
 
-def _score(name: str, rows: Rows, options: ScoreOptions, test: Rows | None, data: str | None = None) -> dict[str, Any]:
-    if name == "paraphrastic_consistency" and test is not None:
-        found = score_paraphrastic(rows, options.intervals, **_test_columns(rows, test, options))
-    else:
-        found = MEASURES[name].score(rows, options.intervals)
-    more = {} if data is None else {"data": data}
-    found["signature"] = str(parse_signature(found["signature"]).but(unparsed=options.unparsed, **more))
-    return found
+def _score(
+    spec: MeasureSpec, rows: Rows, options: ScoreOptions, test: Rows | None = None, data: str | None = None
+) -> dict[str, Any]:
+    columns = _test_columns(rows, test, options) if spec is PARAPHRASTIC and test is not None else {}
+    values = measure_rows(spec, rows, **options.intervals, **columns)
+    known = {} if data is None else {"data": data}
+    values["signature"] = str(parse_signature(values["signature"]).but(unparsed=options.unparsed, **known))
+    return values
 
 
-def data_of(said: Mapping[str, Any]) -> str | None:
+def data_of(metadata: Mapping[str, Any]) -> str | None:
     """Return the bucket set and its revision for the signature, where the file knows them."""
-    name = said.get("set")
+    name = metadata.get("set")
     if name is None:
         return None
-    revision = str(said.get("set_fingerprint") or "")
+    revision = str(metadata.get("set_fingerprint") or "")
     shown = revision if len(revision) <= 24 else f"{revision[:24]}"
     return str(name).replace(":", "/") + (f"@{shown}" if shown else "")
 
 
 def _by_policy(
-    rows: Rows, names: Sequence[str], options: ScoreOptions, measures: Mapping[str, Mapping[str, Any]]
+    rows: Rows, specs: Sequence[MeasureSpec], options: ScoreOptions, measures: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, Any]]:
     """Return every measure's headline under every policy, where any answer is unparsed."""
-    found: dict[str, dict[str, Any]] = {}
+    values: dict[str, dict[str, Any]] = {}
     for policy in POLICIES if rows.unparsed.any() else ():
-        for name in names:
-            scored = measures[name] if policy == options.unparsed else _under(policy, name, rows, options)
-            key = MEASURES[name].headline
-            shown = scored and {key: scored[key], "confidence_interval": scored["confidence_interval"][key]}
-            found.setdefault(policy, {})[name] = shown
-    return found
+        for spec in specs:
+            scored = measures[spec.name] if policy == options.unparsed else _under(policy, spec, rows, options)
+            key = spec.headline
+            headline = scored and {key: scored[key], "confidence_interval": scored["confidence_interval"][key]}
+            values.setdefault(policy, {})[spec.name] = headline
+    return values
 
 
-def _under(policy: str, name: str, rows: Rows, options: ScoreOptions) -> dict[str, Any] | None:
+def _under(policy: str, spec: MeasureSpec, rows: Rows, options: ScoreOptions) -> dict[str, Any] | None:
     try:
-        return _score(name, apply_policy(rows, policy)[0], replace(options, unparsed=policy), None)
+        return _score(spec, apply_policy(rows, policy)[0], replace(options, unparsed=policy))
     except InputError:  # the policy leaves no row that the measure could be of
         return None
 
 
 def _test_columns(rows: Rows, test: Rows, options: ScoreOptions) -> dict[str, Any]:
-    given: dict[str, Any] = {"test_predictions": test.predictions, "test_references": test.labels}
-    has_originals = bool((rows.roles == "original").any())
+    columns: dict[str, Any] = {"test_predictions": test.predictions, "test_references": test.labels}
+    has_originals = bool((rows.roles == ORIGINAL).any())
     if rows.confidences is not None and test.confidences is not None and has_originals:
         assert rows.buckets is not None
-        originals = rows.roles == "original"
+        originals = rows.roles == ORIGINAL
         buckets, confidences = rows.buckets[originals].tolist(), rows.confidences[originals].tolist()
-        given["original_confidences"] = dict(zip(buckets, confidences, strict=True))
-        given["test_confidences"] = test.confidences
-        given["renormalize"] = options.renormalize
-    return given
+        columns["original_confidences"] = dict(zip(buckets, confidences, strict=True))
+        columns["test_confidences"] = test.confidences
+        columns["renormalize"] = options.renormalize
+    return columns
 
 
 def _strata(
-    rows: Rows, names: Sequence[str], options: ScoreOptions, label_names: Sequence[str]
+    rows: Rows, specs: Sequence[MeasureSpec], options: ScoreOptions, label_names: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
     """Break every measure down that does not do it itself."""
-    found: dict[str, dict[str, Any]] = {}
-    for name in names:
-        if name == "prediction_change":
-            continue
-        for column, parts in _breakdowns(rows, MEASURES[name], label_names):
+    values: dict[str, dict[str, Any]] = {}
+    for spec in specs:
+        for column, parts in () if spec is CHANGE else _breakdowns(rows, spec, label_names):
             for value, part in parts:
-                found.setdefault(column, {}).setdefault(str(value), {})[name] = _score(name, part, options, None)
-    return found
+                values.setdefault(column, {}).setdefault(str(value), {})[spec.name] = _score(spec, part, options)
+    return values
 
 
 def _breakdowns(
-    rows: Rows, measure: Measure, label_names: Sequence[str]
+    rows: Rows, spec: MeasureSpec, label_names: Sequence[str]
 ) -> Iterator[tuple[str, list[tuple[Any, Rows]]]]:
     """Yield (column, [(value, its rows)]) for the gold label and every stratum with a few values.
 
-    A value's rows are the measured ones that have it, and their partners.
+    A value's rows are the counted ones that have it, and their partners.
     """
     assert rows.buckets is not None
-    is_target, is_partner = rows.roles == measure.target, np.isin(rows.roles, measure.partners)
-    columns = {"label": rows.labels, **rows.strata}
-    for name, values in columns.items():
-        found = np.unique(values[is_target])
-        if not 2 <= len(found) <= MAX_STRATUM_VALUES:
+    is_target = rows.roles == spec.target
+    is_partner = np.isin(rows.roles, [*spec.partners, *spec.optional_partners])
+    for name, values in {"label": rows.labels, **rows.strata}.items():
+        distinct = np.unique(values[is_target])
+        if not 2 <= len(distinct) <= MAX_STRATUM_VALUES:
             continue
         parts = []
-        for value in found.tolist():
+        for value in distinct.tolist():
             chosen = is_target & (values == value)
             beside = is_partner & np.isin(rows.buckets, np.unique(rows.buckets[chosen]))
-            shown = (
-                label_names[value] if name == "label" and label_names and value in range(len(label_names)) else value
-            )
-            parts.append((shown, replace(rows.where(chosen | beside), strata={})))
+            has_name = name == "label" and label_names and value in range(len(label_names))
+            part = replace(rows.where(chosen | beside), strata={})
+            parts.append((label_names[value] if has_name else value, part))
         yield name, parts
 
 
@@ -288,7 +287,7 @@ def _other_gold(rows: Rows) -> str | None:
     """Paraphrases keep the gold label of their original; where they do not, one of the two labels is wrong."""
     if rows.buckets is None:
         return None
-    originals, paraphrases = rows.roles == "original", rows.roles == "paraphrase"
+    originals, paraphrases = rows.roles == ORIGINAL, rows.roles == PARAPHRASE
     first: dict[object, object] = {}
     for bucket, label in zip(rows.buckets[paraphrases].tolist(), rows.labels[paraphrases].tolist(), strict=True):
         first.setdefault(bucket, label)

@@ -65,18 +65,6 @@ def apply_policy(rows: Rows, policy: str) -> tuple[Rows, int]:
     return kept, len(lost)
 
 
-def never_the_same(
-    originals: NDArray[Any], perturbed: NDArray[Any], perturbed_labels: NDArray[Any], unparsed: NDArray[np.bool_]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return pairs in which an unparsed side counts as *no change*: what ``wrong`` means where change is right.
-
-    The perturbed answer becomes the original one, unless that would make it right: then both become unparsed.
-    """
-    nothing = np.array("\x00unparsed" if originals.dtype.kind == "U" else UNPARSED)
-    shown = np.where(originals == perturbed_labels, nothing, originals)
-    return np.where(unparsed, shown, originals), np.where(unparsed, shown, perturbed)
-
-
 def _each_its_own(predictions: NDArray[Any], unparsed: NDArray[np.bool_]) -> NDArray[Any]:
     """Give every unparsed prediction a value that no label and no other prediction has."""
     n = int(unparsed.sum())

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.errors import input_error
+from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.reporting.hub.client import HubFile, Push, hub_files
 from paraconsist.reporting.hub.spaces import with_metadata
-from paraconsist.scoring.roles import MEASURES
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
@@ -177,7 +177,7 @@ def _card(repo_id: str, results: Mapping[str, Mapping[str, Any]], predictions: l
 def _table_rows(name: str, result: Mapping[str, Any]) -> list[str]:
     rows = []
     for measure, values in result["measures"].items():
-        headline = MEASURES[measure].headline
+        headline = CATALOGUE[measure].headline
         value, bounds = values.get(headline), values.get("confidence_interval", {}).get(headline)
         accuracy, majority = (_number(said) for said in (values.get("accuracy"), result["majority_rate"]))
         shown = _number(value) or "undefined"
@@ -248,7 +248,7 @@ def eval_result_entries(
     for name, result in results.items():
         repo = benchmark_of(name, benchmarks)
         for measure, values in result["measures"].items():
-            value = values.get(MEASURES[measure].headline)
+            value = values.get(CATALOGUE[measure].headline)
             if repo is None or value is None or value != value:  # nan
                 continue
             config = name.partition(":")[2] or "default"
@@ -293,7 +293,7 @@ def benchmark_of(name: str, benchmarks: Mapping[str, str]) -> str | None:
 
 
 def _result_notes(measure: str, values: Mapping[str, Any]) -> str:
-    headline = MEASURES[measure].headline
+    headline = CATALOGUE[measure].headline
     better = "higher" if measure.endswith("_consistency") else "lower"
     parts = [f"{headline} in [0, 1], {better} is better"]
     bounds = values.get("confidence_interval", {}).get(headline)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.errors import InputError
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec, scored_measures
+from paraconsist.measures.rules import ORIGINAL
 from paraconsist.reporting.page.entries import ScoredSet
-from paraconsist.scoring.answer_changes import PAIR_MEASURES
-from paraconsist.scoring.roles import MEASURES, partners
+from paraconsist.scoring.roles import violations
+from paraconsist.scoring.unparsed import POLICIES, apply_policy
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
@@ -102,13 +104,13 @@ def align(name: str, scored: Mapping[str, ScoredSet]) -> AlignedSet:
         ],
         dtype=np.intp,
     )
-    measure = next((m for m in scored[models[0]].results["measures"] if m in MEASURES), "paraphrastic_consistency")
+    spec = next((CATALOGUE[m] for m in scored[models[0]].results["measures"] if m in scored_measures()), PARAPHRASTIC)
     inconsistency, accuracy = {}, {}
     for model in models:
-        codes = np.array([numbers[value] for value in rows[model].buckets.tolist()], dtype=np.intp)  # type: ignore[union-attr]
-        inconsistency[model], accuracy[model] = _bucket_values(rows[model], codes, len(numbers), measure)
+        policy = str(scored[model].results.get("unparsed_policy", POLICIES[0]))
+        inconsistency[model], accuracy[model] = _bucket_values(rows[model], spec, policy, numbers)
     return AlignedSet(
-        name, models, measure, predictions, rows, positions, base, bucket, list(numbers), inconsistency, accuracy
+        name, models, spec.name, predictions, rows, positions, base, bucket, list(numbers), inconsistency, accuracy
     )
 
 
@@ -135,37 +137,18 @@ def _ordinal_keys(rows: Rows) -> list[Any]:
     return keys
 
 
-def _bucket_values(rows: Rows, codes: Positions, n_buckets: int, measure: str) -> tuple[Floats, Floats]:
-    right = (rows.predictions == rows.labels) & ~rows.unparsed
-    is_target = rows.roles != "original"
-    if not is_target.any():
-        is_target = np.ones(len(rows), dtype=bool)
-    sizes = np.bincount(codes[is_target], minlength=n_buckets).astype(np.float64)
-    present = np.bincount(codes, minlength=n_buckets) > 0
-    with np.errstate(invalid="ignore", divide="ignore"):
-        accuracy = np.bincount(codes[is_target], weights=right[is_target], minlength=n_buckets) / sizes
-        accuracy[~present] = np.nan
-        if measure == "paraphrastic_consistency":
-            inconsistency = 2.0 * accuracy * (1.0 - accuracy)
-        else:
-            targets, broken = _broken(rows, measure, right)
-            counted = np.bincount(codes[targets], minlength=n_buckets).astype(np.float64)
-            inconsistency = np.bincount(codes[targets], weights=broken, minlength=n_buckets) / counted
-    return inconsistency, accuracy
-
-
-def _broken(rows: Rows, measure: str, right: NDArray[np.bool_]) -> tuple[Positions, NDArray[np.bool_]]:
-    """Return the rows that the measure counts, and which of them break its rule."""
-    target, wanted = MEASURES[measure].target, MEASURES[measure].partners
+def _bucket_values(rows: Rows, spec: MeasureSpec, policy: str, numbers: Mapping[Any, int]) -> tuple[Floats, Floats]:
+    """Return how inconsistent and how accurate each bucket is, as the policy for unparsed answers has it."""
+    kept, _ = apply_policy(rows, policy)
+    assert kept.buckets is not None
+    codes = np.array([numbers[value] for value in kept.buckets.tolist()], dtype=np.intp)
+    is_target = kept.roles != ORIGINAL if (kept.roles != ORIGINAL).any() else np.ones(len(kept), dtype=bool)
+    right = (kept.predictions == kept.labels) & ~kept.unparsed
+    with np.errstate(invalid="ignore"):
+        accuracy = np.bincount(codes[is_target], weights=right[is_target], minlength=len(numbers)) / np.bincount(
+            codes[is_target], minlength=len(numbers)
+        )
     try:
-        targets, others = partners(rows, measure, target, wanted)
+        return violations(spec, kept).by_bucket(codes, len(numbers)), accuracy
     except InputError:  # a saved measure that is not of these rows: nothing to mark
-        return np.array([], dtype=np.intp), np.array([], dtype=bool)
-    if measure in PAIR_MEASURES:
-        same = rows.predictions[targets] == rows.predictions[others["original"]]
-        return targets, same if PAIR_MEASURES[measure] else ~same
-    satisfied = np.logical_and.reduce([right[others[role]] for role in wanted])
-    if measure == "transitive_inconsistency" and rows.allowed is not None:
-        kept: Sequence[bool] = [rows.predictions[i].item() in rows.allowed[i] for i in targets]
-        return targets, satisfied & ~np.array(kept, dtype=bool)
-    return targets, satisfied & ~right[targets]
+        return np.full(len(numbers), np.nan), accuracy

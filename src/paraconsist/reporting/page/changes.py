@@ -8,6 +8,7 @@ from typing import Any
 from paraconsist.data.rows import Rows
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
+from paraconsist.measures.catalogue import CHANGE
 from paraconsist.reporting.formatting import bounds, count, interval, number, percent
 from paraconsist.reporting.page.entries import Entry
 from paraconsist.reporting.page.tables import (
@@ -22,7 +23,7 @@ from paraconsist.reporting.page.tables import (
     stratified,
     table,
 )
-from paraconsist.scoring.roles import MEASURES
+from paraconsist.scoring.roles import measure_rows
 
 _MOST_LINES = 40
 #: The parts of the pairs that a changed answer is counted in, and how a reader calls them.
@@ -40,7 +41,7 @@ def change_of(rows: Rows, intervals: Mapping[str, Any]) -> dict[str, Any] | None
     if not {"original", "paraphrase"} <= set(rows.roles.tolist()):
         return None
     try:
-        return dict(to_strict_json(MEASURES["prediction_change"].score(rows, intervals)))
+        return dict(to_strict_json(measure_rows(CHANGE, rows, **intervals)))
     except InputError:
         return None
 

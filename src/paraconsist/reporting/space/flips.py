@@ -50,10 +50,10 @@ def bucket_flips(long: Long, rows: Rows) -> Flips:
     return _flips("Buckets answered both right and wrong", header, lines, len(mixed), long)
 
 
-def pair_flips(long: Long, rows: Rows, originals: Positions, targets: Positions, *, broken_if_same: bool) -> Flips:
+def pair_flips(long: Long, rows: Rows, originals: Positions, targets: Positions, is_broken: Any, title: str) -> Flips:
     """Pairs that break the rule: right answers that turn wrong first, then by the model's confidence."""
     before, after = rows.predictions[originals], rows.predictions[targets]
-    broken = np.flatnonzero((before == after) == broken_if_same)
+    broken = np.flatnonzero(is_broken)
     was_right = before == rows.labels[originals]
     now_right = after == rows.labels[targets]
     keys = [np.zeros(len(before))]
@@ -75,7 +75,6 @@ def pair_flips(long: Long, rows: Rows, originals: Positions, targets: Positions,
         "on the changed text",
         "text",
     ]
-    title = "Pairs with the same answer, where the answer must change" if broken_if_same else "Pairs with two answers"
     return _flips(title, header, lines, len(broken), long)
 
 

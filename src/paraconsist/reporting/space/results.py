@@ -6,6 +6,7 @@ From a visitor's columns to what a page shows, for the measures that `paraconsis
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,18 +14,20 @@ import numpy as np
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift, shifts
 from paraconsist.measures.fooling_rate import fooling_rate
 from paraconsist.measures.ie_test import ie_test
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, unchanged
 from paraconsist.reporting.plots import answers as figures
 from paraconsist.reporting.plots.canvas import BAD, GOOD, GRID
 from paraconsist.reporting.space.flips import broken_rows, bucket_flips, item_flips, pair_flips, share_right
 from paraconsist.reporting.space.forms import Chosen, Found
 from paraconsist.reporting.space.upload import Long, check_chosen, long_rows, probability_matrix
-from paraconsist.scoring.answer_changes import PAIR_MEASURES
-from paraconsist.scoring.roles import MEASURES, partners
+from paraconsist.scoring.roles import measure_rows, partners_of, violations
 from paraconsist.scoring.score import ScoreOptions, score
+from paraconsist.scoring.unparsed import POLICIES, apply_policy
 
 
 def by_function(
@@ -65,7 +68,7 @@ def measure_fooling(chosen: Chosen) -> Found:
     assert rows.buckets is not None
     given: dict[str, Any]
     if chosen.layout.key == "texts":
-        targets, others = partners(rows, "fooling_rate", "paraphrase", ["original"])
+        targets, others = partners_of(rows, "fooling_rate", PARAPHRASE, [ORIGINAL])
         at = others["original"]
         before, gold = rows.predictions[at], rows.labels[at]
         everyone = np.flatnonzero(rows.roles == "original")
@@ -114,7 +117,7 @@ def measure_shift(chosen: Chosen) -> Found:
     table = chosen.predictions.table
     new = probability_matrix(table, chosen.columns["probabilities"], "probabilities")
     if chosen.layout.key == "texts":
-        targets, others = partners(rows, "distribution_shift", "paraphrase", ["original"])
+        targets, others = partners_of(rows, "distribution_shift", PARAPHRASE, [ORIGINAL])
         new, old = [new[i] for i in targets.tolist()], [new[i] for i in others["original"].tolist()]
         groups = rows.buckets if rows.groups is None else rows.groups
         sides = list(zip(others["original"].tolist(), targets.tolist(), strict=True))
@@ -146,7 +149,7 @@ def measure_ie_test(chosen: Chosen) -> Found:
     long = long_rows(chosen, "paraphrase")
     has_runs = bool(chosen.columns.get("run"))
     rows = long.rows(["run"] if has_runs else [])
-    targets, others = partners(rows, "ie_test", "paraphrase", ["original"])
+    targets, others = partners_of(rows, "ie_test", PARAPHRASE, [ORIGINAL])
     originals = others["original"]
     given = {"runs": rows.strata["run"][targets].tolist()} if has_runs else {}
     options = dict(chosen.options)
@@ -175,7 +178,9 @@ def measure_ie_test(chosen: Chosen) -> Found:
         warnings=_unparsed(rows),
         figure=figure,
         caption=caption,
-        flips=pair_flips(long, rows, originals, targets, broken_if_same=False),
+        flips=pair_flips(
+            long, rows, originals, targets, rows.predictions[originals] != rows.predictions[targets], _TWO_ANSWERS
+        ),
     )
 
 
@@ -241,6 +246,7 @@ def _probabilities(values: Any) -> str:
     return ", ".join([*shown, "…"] if len(values) > 6 else shown)
 
 
+_TWO_ANSWERS, _ONE_ANSWER = "Pairs with two answers", "Pairs with the same answer, where the answer must change"
 _NEEDS_LABELS = ("accuracy", "perturbed_accuracy")
 
 
@@ -250,11 +256,13 @@ def as_the_command(name: str) -> Callable[[Chosen], Found]:
     Parameters
     ----------
     name : str
-        One of `paraconsist.scoring.roles.MEASURES`.
+        A measure that bucket sets are scored by.
     """
+    spec = CATALOGUE[name]
 
     def measure(chosen: Chosen) -> Found:
-        long = long_rows(chosen, MEASURES[name].target)
+        long = long_rows(chosen, spec.target)
+        rows = apply_policy(long.rows(), POLICIES[0])[0]
         warnings: Sequence[str] = ()
         transitions: list[dict[str, Any]] = []
         if long.has_labels:
@@ -262,10 +270,13 @@ def as_the_command(name: str) -> Callable[[Chosen], Found]:
             keys, warnings = result["measures"][name], result["warnings"]
             transitions = result["figures"].get(name, {}).get("transitions", [])
         else:
-            keys = _without_labels(MEASURES[name].score(long.rows(), chosen.intervals))
-        rows = long.rows()
-        looks: Callable[..., Found] = _LOOKS.get(name, _pair_looks)
-        shown = looks(name, long, rows, keys, transitions)
+            keys = _without_labels(measure_rows(spec, rows, **chosen.intervals))
+        if spec is PARAPHRASTIC:
+            shown = _paraphrastic_looks(long, rows, keys)
+        elif spec.is_conditional:
+            shown = _rule_looks(spec, long, rows, keys)
+        else:
+            shown = _pair_looks(spec, long, rows, keys, transitions)
         return Found(
             keys=shown.keys,
             warnings=warnings,
@@ -291,96 +302,69 @@ def _scored(chosen: Chosen) -> dict[str, Any]:
     return {"columns": ColumnNames(strata=()), **chosen.intervals}
 
 
-def _paraphrastic_looks(
-    name: str, long: Long, rows: Rows, keys: dict[str, Any], transitions: list[dict[str, Any]]
-) -> Found:
+def _paraphrastic_looks(long: Long, rows: Rows, keys: dict[str, Any]) -> Found:
     _, shares, _ = share_right(rows)
     caption = (
         "Bars: buckets by their share of right answers. Curve: the chance that two wordings drawn from such a bucket "
         "are both right or both wrong. Broken line: its mean over the buckets, which is P_C."
     )
-    figure = figures.bucket_histogram(shares, keys["paraphrastic_consistency"])
+    figure = figures.bucket_histogram(shares, keys[PARAPHRASTIC.headline])
     return Found(keys=keys, figure=figure, caption=caption, flips=bucket_flips(long, rows))
 
 
-def _pair_looks(name: str, long: Long, rows: Rows, keys: dict[str, Any], transitions: list[dict[str, Any]]) -> Found:
-    targets, others = partners(rows, name, MEASURES[name].target, ["original"])
-    must_differ = PAIR_MEASURES[name]
+def _pair_looks(
+    spec: MeasureSpec, long: Long, rows: Rows, keys: dict[str, Any], transitions: list[dict[str, Any]]
+) -> Found:
+    found = violations(spec, rows)
+    originals, targets = found.partners[ORIGINAL], found.positions
     if not transitions:  # without labels
-        sides = zip(rows.predictions[others["original"]].tolist(), rows.predictions[targets].tolist(), strict=True)
-        found: dict[tuple[Any, Any], int] = {}
-        for pair in sides:
-            found[pair] = found.get(pair, 0) + 1
+        counts = Counter(zip(rows.predictions[originals].tolist(), rows.predictions[targets].tolist(), strict=True))
         transitions = [
             {"prediction": long.shown(a), "perturbed_prediction": long.shown(b), "n_pairs": n}
-            for (a, b), n in sorted(found.items())
+            for (a, b), n in sorted(counts.items())
         ]
+    must_differ = spec.breaks is unchanged
     caption = (
         "Pairs by their two answers. On the diagonal the answer stays, which a negation must not allow."
         if must_differ
         else "Pairs by their two answers. Off the diagonal the answer changes, although the meaning does not."
     )
+    title = _ONE_ANSWER if must_differ else _TWO_ANSWERS
     return Found(
         keys=keys,
         figure=figures.transitions(transitions, must_differ=must_differ),
         caption=caption,
-        flips=pair_flips(long, rows, others["original"], targets, broken_if_same=must_differ),
+        flips=pair_flips(long, rows, originals, targets, found.broken, title),
     )
 
 
-def _additive_looks(
-    name: str, long: Long, rows: Rows, keys: dict[str, Any], transitions: list[dict[str, Any]]
-) -> Found:
-    targets, others = partners(rows, name, "merged", ["part_1", "part_2"])
-    gold = rows.labels[targets]
-    right = np.logical_and.reduce([rows.predictions[side] == gold for side in others.values()])
-    broken = right & (rows.predictions[targets] != gold)
-    parts = [("", _counted(right, broken, "a part is wrong: not counted", "label kept", "label lost"))]
-    return Found(
-        keys=keys,
-        figure=figures.bars(parts),
-        caption="Only rows whose two parts are both answered right count.",
-        flips=broken_rows(long, rows, targets, others, broken, lambda at: long.shown(rows.labels[at].item())),
-    )
+def _rule_looks(spec: MeasureSpec, long: Long, rows: Rows, keys: dict[str, Any]) -> Found:
+    """Show conclusions by the rule they follow from: the partners' gold labels and what they allow."""
+    found = violations(spec, rows)
 
+    def allowed_at(at: int) -> str:
+        labels = [rows.labels[at].item()] if rows.allowed is None else rows.allowed[at]
+        return " or ".join(str(long.shown(label)) for label in labels)
 
-def _transitive_looks(
-    name: str, long: Long, rows: Rows, keys: dict[str, Any], transitions: list[dict[str, Any]]
-) -> Found:
-    targets, others = partners(rows, name, "consequent", ["antecedent_1", "antecedent_2"])
-    right = np.logical_and.reduce([rows.predictions[side] == rows.labels[side] for side in others.values()])
-    sets = [[rows.labels[at].item()] if rows.allowed is None else rows.allowed[at] for at in targets.tolist()]
-    inside = np.array(
-        [guess in allowed for guess, allowed in zip(rows.predictions[targets].tolist(), sets, strict=True)]
-    )
-    broken = right & ~inside
-
-    def shown(allowed: Sequence[Any]) -> str:
-        return " or ".join(str(long.shown(label)) for label in allowed)
-
-    golds = [[str(long.shown(label)) for label in rows.labels[side].tolist()] for side in others.values()]
-    rules = [f"{a} & {b} → {shown(c)}" for a, b, c in zip(*golds, sets, strict=True)]
+    rules = [""] * len(found.positions)
+    if rows.allowed is not None:
+        golds = [[str(long.shown(label)) for label in rows.labels[side].tolist()] for side in found.partners.values()]
+        conclusions = map(allowed_at, found.positions.tolist())
+        rules = [f"{a} & {b} → {c}" for a, b, c in zip(*golds, conclusions, strict=True)]
     parts = []
-    for rule in sorted(set(rules), key=lambda rule: -rules.count(rule))[:8]:
+    for rule, _ in Counter(rules).most_common(8):
         at = np.array([one == rule for one in rules])
-        parts.append((rule, _counted(right[at], broken[at], "not counted", "kept", "broken")))
+        parts.append((rule, _counted(found.counts[at], found.broken[at], "not counted", "kept", "broken")))
     if long.predictions.label_names and "by_rule" in keys:
         named = {re.sub(r"\d+", lambda m: str(long.shown(int(m[0]))), rule): v for rule, v in keys["by_rule"].items()}
         keys = {**keys, "by_rule": named}
-    by_target = dict(zip(targets.tolist(), sets, strict=True))
     return Found(
         keys=keys,
         figure=figures.bars(parts),
-        caption="Rows by their rule. Only rows whose two premises are both answered right count.",
-        flips=broken_rows(long, rows, targets, others, broken, lambda at: shown(by_target[at])),
+        caption=f"{'Rows by their rule. ' if rows.allowed is not None else ''}Only rows whose two partners are both "
+        "answered right count.",
+        flips=broken_rows(long, rows, found.positions, found.partners, found.broken, allowed_at),
     )
-
-
-_LOOKS: dict[str, Callable[..., Found]] = {
-    "paraphrastic_consistency": _paraphrastic_looks,
-    "additive_inconsistency": _additive_looks,
-    "transitive_inconsistency": _transitive_looks,
-}
 
 
 def _counted(right: Any, broken: Any, *names: str) -> list[tuple[str, int, str]]:

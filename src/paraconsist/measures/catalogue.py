@@ -1,0 +1,432 @@
+"""The catalogue: all that is said of a measure beside its formula, once.
+
+Scoring, comparison, gate, tables, plots, page, Spaces, sweeps and ``paraconsist list`` read it. A measure that is
+scored on bucket sets needs one function, and one entry here that says which rows it reads (`target`, `partners`,
+`arguments`) and which of them break its rule (`breaks`). A measure without a target takes columns of its own and has a
+page only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
+from paraconsist.measures.consistency_difference import consistency_difference
+from paraconsist.measures.distribution_shift import distribution_shift
+from paraconsist.measures.diversity import paraphrase_diversity
+from paraconsist.measures.fooling_rate import fooling_rate
+from paraconsist.measures.ie_test import ie_test
+from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.prediction_change import prediction_change
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, Answers, Rule, changed, does_not_follow, mixed, unchanged
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number among a measure's results that tables and plots show.
+
+    Attributes
+    ----------
+    key : str
+        In the results.
+    label, symbol : str
+        What it is called in a line of its own, and over a column.
+    meaning : str
+        In one sentence, for a reader who does not know the symbol.
+    is_share : bool
+        Whether it is shown in per cent.
+    """
+
+    key: str
+    label: str
+    symbol: str
+    meaning: str = ""
+    is_share: bool = True
+
+
+@dataclass(frozen=True)
+class MeasureSpec:
+    """What is said of a measure.
+
+    Attributes
+    ----------
+    function : callable
+        The measure; its name is the measure's.
+    title, question : str
+        For people who meet it.
+    direction : str
+        Which end is good, in a sentence.
+    headline : str
+        The key of the results that the measure is known by.
+    quantities : sequence of Quantity
+        What is shown of its results.
+    chance : str
+        What answers that are drawn independently get, in a sentence.
+    sentence : str
+        The headline in words: a template over the results' keys, shares as per cent.
+    short : str
+        In signatures and conditions.
+    symbol : str
+        Over columns of summaries.
+    higher_is_better : bool or None
+        None where neither end is good.
+    target, partners : str and tuple of str
+        The role of the rows that are counted, and of those that must stand beside each in its bucket; empty where
+        bucket sets are not scored by it.
+    optional_partners : tuple of str
+        Roles that may be there too.
+    is_default : bool
+        Whether rows with the target role are scored by it where nobody says by what.
+    arguments : mapping of str to str
+        The function's parameter -> ``role.column``: prediction, label, allowed, unanswered or strata of the counted
+        rows (role ``target``) or of a partner; prediction, label, bucket or role of all rows (role ``rows``).
+    breaks : Rule, optional
+        Which rows break its rule.
+    mean_over : {"rows", "buckets"}
+        What the headline averages `breaks` over; the headline is 1 minus that where higher is better.
+    """
+
+    function: Callable[..., Any]
+    title: str
+    question: str
+    direction: str
+    headline: str
+    short: str
+    symbol: str
+    quantities: Sequence[Quantity] = ()
+    chance: str = ""
+    sentence: str = ""
+    higher_is_better: bool | None = False
+    target: str = ""
+    partners: tuple[str, ...] = ()
+    optional_partners: tuple[str, ...] = ()
+    is_default: bool = False
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    breaks: Rule | None = None
+    mean_over: str = "rows"
+
+    @property
+    def name(self) -> str:
+        """As `evaluate.load` and ``--measure`` know it."""
+        return str(self.function.__name__)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the rule is about those rows only whose partners are answered right."""
+        return bool(self.partners) and ORIGINAL not in self.partners
+
+    @property
+    def is_about_pairs(self) -> bool:
+        """Whether it compares an original with one other text, and nothing else."""
+        return self.partners == (ORIGINAL,) and self.mean_over == "rows"
+
+    def violations(self, answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return how much of each row breaks the rule, in [0, 1], and which rows the rule is about.
+
+        This is the one place that says so: the headline is the mean of the first over the second.
+        """
+        if self.breaks is None:
+            raise TypeError(f"{self.name} has no rule that a row could break")
+        return self.breaks(answers)
+
+
+_DOWN = "Down is good: 0 % is a model that never breaks the rule."
+_PAIRS = {
+    "predictions": "original.prediction",
+    "perturbed_predictions": "target.prediction",
+    "references": "original.label",
+    "perturbed_references": "target.label",
+}
+
+
+def _share_of_pairs(kind: str) -> tuple[Quantity, ...]:
+    return (
+        Quantity("inconsistency", f"tau, {kind} inconsistency", "tau", "share of pairs that break the rule"),
+        Quantity("accuracy", "A, accuracy on originals", "acc.", "accuracy on the originals"),
+        Quantity("perturbed_accuracy", "A, accuracy on perturbed texts", "pert.", "accuracy on the perturbed side"),
+    )
+
+
+def _share_of_conclusions(kind: str) -> tuple[Quantity, ...]:
+    meaning = "share of conclusions that break the rule, of those whose antecedents are answered right"
+    return (Quantity("inconsistency", f"tau, {kind} inconsistency", "tau", meaning),)
+
+
+_SPECS = (
+    MeasureSpec(
+        paraphrastic_consistency,
+        title="Paraphrastic consistency",
+        question="When a problem is reworded, does the model stay right, or stay wrong?",
+        direction="Up is good: 100 % means that every problem is right in all its wordings, or wrong in all of them.",
+        headline="paraphrastic_consistency",
+        short="pc",
+        symbol="P_C",
+        quantities=(
+            Quantity("accuracy", "A, accuracy on paraphrases", "A", "accuracy on paraphrases"),
+            Quantity("original_accuracy", "A_O, accuracy on originals", "A_O", "accuracy on originals"),
+            Quantity(
+                "paraphrastic_consistency",
+                "P_C, paraphrastic consistency (published)",
+                "P_C",
+                "two paraphrases are both right or both wrong, as published",
+            ),
+            Quantity(
+                "paraphrastic_consistency_unbiased",
+                "P_C, unbiased",
+                "P_C unb.",
+                "the same over two different paraphrases",
+            ),
+            Quantity(
+                "min_paraphrastic_consistency",
+                "least P_C that this accuracy allows",
+                "least P_C",
+                "least P_C that this bucket accuracy allows",
+            ),
+            Quantity("agreement", "agreement (same label, right or wrong)", "agreement", "same label, right or wrong"),
+            Quantity("vap", "VAP, variance due to paraphrasing", "VAP", is_share=False),
+            Quantity("vap_unbiased", "VAP, unbiased", "VAP unb.", is_share=False),
+            Quantity(
+                "pvap",
+                "PVAP, share of variance due to paraphrasing",
+                "PVAP",
+                "share of the variance of correctness that is due to wording",
+            ),
+            Quantity("test_accuracy", "A_T, accuracy on the full test set", "A_T", "accuracy on the full test set"),
+            Quantity(
+                "corrected_accuracy",
+                "A, corrected for sampling",
+                "A corr.",
+                "accuracy weighted back to the full test set",
+            ),
+            Quantity(
+                "corrected_paraphrastic_consistency", "P_C, corrected", "P_C corr.", "P_C weighted back to the test set"
+            ),
+            Quantity("corrected_vap", "VAP, corrected", "VAP corr.", is_share=False),
+            Quantity("corrected_pvap", "PVAP, corrected", "PVAP corr.", "PVAP weighted back to the full test set"),
+            Quantity("covered_mass", "test mass in deciles with buckets", "mass", "test mass in deciles with buckets"),
+        ),
+        chance="A constant answer gets 100 %; two coins get 50 %.",
+        sentence="Two paraphrases of one problem are both right or both wrong {paraphrastic_consistency} of the time.",
+        higher_is_better=True,
+        target=PARAPHRASE,
+        optional_partners=(ORIGINAL,),
+        is_default=True,
+        arguments={
+            "predictions": "rows.prediction",
+            "references": "rows.label",
+            "buckets": "rows.bucket",
+            "roles": "rows.role",
+        },
+        breaks=mixed,
+        mean_over="buckets",
+    ),
+    MeasureSpec(
+        semantic_inconsistency,
+        title="Semantic inconsistency",
+        question="How often does a paraphrase change the model's answer?",
+        direction=_DOWN,
+        headline="inconsistency",
+        short="semantic",
+        symbol="tau sem.",
+        quantities=_share_of_pairs("semantic"),
+        chance="Two independent uniform answers among L labels get 1 - 1/L.",
+        sentence="{inconsistency} of pairs get two answers although the texts mean the same.",
+        target=PARAPHRASE,
+        partners=(ORIGINAL,),
+        arguments=_PAIRS,
+        breaks=changed,
+    ),
+    MeasureSpec(
+        symmetric_inconsistency,
+        title="Symmetric inconsistency",
+        question="How often does the answer depend on which of two texts comes first?",
+        direction=_DOWN,
+        headline="inconsistency",
+        short="symmetric",
+        symbol="tau sym.",
+        quantities=_share_of_pairs("symmetric"),
+        chance="Two independent uniform answers among L labels get 1 - 1/L.",
+        sentence="{inconsistency} of pairs get another answer when the two texts are swapped.",
+        target="swap",
+        partners=(ORIGINAL,),
+        is_default=True,
+        arguments=_PAIRS,
+        breaks=changed,
+    ),
+    MeasureSpec(
+        negational_inconsistency,
+        title="Negational inconsistency",
+        question="How often does the model give a text and its negation the same answer?",
+        direction=_DOWN,
+        headline="inconsistency",
+        short="negational",
+        symbol="tau neg.",
+        quantities=_share_of_pairs("negational"),
+        chance="Two independent uniform answers among L labels get 1/L; a constant answer gets 100 %.",
+        sentence="{inconsistency} of pairs get the same answer after a negation.",
+        target="negation",
+        partners=(ORIGINAL,),
+        is_default=True,
+        arguments={**_PAIRS, "unanswered": "target.unanswered"},
+        breaks=unchanged,
+    ),
+    MeasureSpec(
+        transitive_inconsistency,
+        title="Transitive inconsistency",
+        question="Does the model draw the conclusion of two premises that it answers right?",
+        direction=_DOWN,
+        headline="inconsistency",
+        short="transitive",
+        symbol="tau tra.",
+        quantities=_share_of_conclusions("transitive"),
+        chance="A uniform answer among L labels gets 1 - a/L where the rule allows a of them.",
+        sentence="{inconsistency} of conclusions do not follow from two premises that were both answered right.",
+        target="consequent",
+        partners=("antecedent_1", "antecedent_2"),
+        is_default=True,
+        arguments={
+            "predictions": "target.prediction",
+            "references": "target.allowed",
+            "antecedent_1_predictions": "antecedent_1.prediction",
+            "antecedent_1_references": "antecedent_1.label",
+            "antecedent_2_predictions": "antecedent_2.prediction",
+            "antecedent_2_references": "antecedent_2.label",
+        },
+        breaks=does_not_follow,
+    ),
+    MeasureSpec(
+        additive_inconsistency,
+        title="Additive inconsistency",
+        question="Does a text keep the label that the model gives, correctly, to both of its parts?",
+        direction=_DOWN,
+        headline="inconsistency",
+        short="additive",
+        symbol="tau add.",
+        quantities=_share_of_conclusions("additive"),
+        chance="A uniform answer among L labels gets 1 - 1/L.",
+        sentence="{inconsistency} of merged texts are answered wrong although both parts were answered right.",
+        target="merged",
+        partners=("part_1", "part_2"),
+        is_default=True,
+        arguments={
+            "predictions": "target.prediction",
+            "references": "target.label",
+            "part_1_predictions": "part_1.prediction",
+            "part_2_predictions": "part_2.prediction",
+        },
+        breaks=does_not_follow,
+    ),
+    MeasureSpec(
+        prediction_change,
+        title="Prediction change",
+        question="How often does a paraphrase change the answer, and which way?",
+        direction="Down is good: 0 % is a model that never changes its mind.",
+        headline="change_rate",
+        short="change",
+        symbol="change",
+        quantities=(Quantity("change_rate", "changed predictions", "change", "share of answers that a change turns"),),
+        chance="Two independent uniform answers among L labels get 1 - 1/L.",
+        sentence="{n_changed} of {n_pairs} answers change under a paraphrase: {correct_to_incorrect} from right to "
+        "wrong, {incorrect_to_correct} from wrong to right.",
+        target=PARAPHRASE,
+        partners=(ORIGINAL,),
+        arguments={
+            "predictions": "target.prediction",
+            "original_predictions": "original.prediction",
+            "references": "target.label",
+            "strata": "target.strata",
+        },
+        breaks=changed,
+    ),
+    MeasureSpec(
+        fooling_rate,
+        title="Fooling rate",
+        question="How many right answers does at least one harmless variant turn?",
+        direction="Down is good. It grows with the number of variants, so compare only at one number.",
+        headline="relaxed",
+        short="fooling",
+        symbol="fooled",
+        quantities=(
+            Quantity("relaxed", "relaxed, to any other answer", "relaxed", "right items that a variant turns"),
+            Quantity("strict", "strict, to the opposite answer", "strict", "right items turned to the opposite"),
+        ),
+        chance="It tends to 100 % with the number of variants.",
+    ),
+    MeasureSpec(
+        distribution_shift,
+        title="Distribution shift",
+        question="How far do the class probabilities move when a text is reworded?",
+        direction="Down is good: 0 is no move at all, 1 a move from one certain answer to another.",
+        headline="jensen_shannon_distance",
+        short="shift",
+        symbol="shift",
+        quantities=(
+            Quantity("jensen_shannon_distance", "Jensen-Shannon distance", "JSD", "of the class probabilities", False),
+        ),
+    ),
+    MeasureSpec(
+        ie_test,
+        title="IE test",
+        question="Does a change that keeps the meaning cost accuracy?",
+        direction="A small p says that it does: the model is not invariant under the change.",
+        headline="p_value",
+        short="ie",
+        symbol="p",
+        quantities=(Quantity("p_value", "p-value", "p", "of no difference in accuracy", False),),
+        higher_is_better=None,
+    ),
+    MeasureSpec(
+        consistency_difference,
+        title="Consistency difference",
+        question="Is one model more consistent than another on the same problems?",
+        direction="Above 0 the first model is more consistent. A small p says that chance does not explain it.",
+        headline="difference",
+        short="difference",
+        symbol="difference",
+        quantities=(Quantity("difference", "difference of P_C", "difference", "of the two models' P_C"),),
+        chance="0.",
+        higher_is_better=None,
+    ),
+    MeasureSpec(
+        paraphrase_diversity,
+        title="Paraphrase diversity",
+        question="How far are paraphrases from their originals in words, structure and meaning?",
+        direction="Neither end is good: 0 is a copy, 1 shares nothing with its original.",
+        headline="lexical_distance",
+        short="diversity",
+        symbol="distance",
+        quantities=(
+            Quantity("lexical_distance", "lexical distance", "lexical", "of the words, in [0, 1]", False),
+            Quantity("jaccard", "Jaccard similarity of the words", "Jaccard", "of the sets of words, in [0, 1]", False),
+        ),
+        higher_is_better=None,
+    ),
+)
+
+#: Every measure by name. A plug-in may add an entry.
+CATALOGUE: dict[str, MeasureSpec] = {spec.name: spec for spec in _SPECS}
+
+#: The measures that others are built around have a name of their own here.
+PARAPHRASTIC = CATALOGUE[paraphrastic_consistency.__name__]
+SEMANTIC = CATALOGUE[semantic_inconsistency.__name__]
+CHANGE = CATALOGUE[prediction_change.__name__]
+FOOLING = CATALOGUE[fooling_rate.__name__]
+IE_TEST = CATALOGUE[ie_test.__name__]
+
+
+def scored_measures() -> dict[str, MeasureSpec]:
+    """Return the measures that bucket sets are scored by, by name."""
+    return {name: spec for name, spec in CATALOGUE.items() if spec.target}
+
+
+def default_measures(roles: Sequence[str]) -> list[str]:
+    """Return the measures that rows with these roles call for: of swaps, negations, rules; else of paraphrases."""
+    called = [name for name, spec in scored_measures().items() if spec.is_default and spec.target in roles]
+    own_role = [name for name in called if CATALOGUE[name].target != PARAPHRASE]
+    return own_role or [PARAPHRASTIC.name]

@@ -1,0 +1,96 @@
+"""What breaks a measure's rule: the one function of each, read by scoring, comparison, page and Spaces alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ORIGINAL, PARAPHRASE = "original", "paraphrase"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The m rows that a measure counts and, in the same order, the rows that stand beside them in their buckets.
+
+    Attributes
+    ----------
+    predictions, references : dict of str to array, shape (m,)
+        Role -> answers and gold labels. An unparsed answer holds a value that equals no label.
+    unparsed : dict of str to bool array, shape (m,)
+        Role -> where no answer could be read.
+    buckets : int array, shape (m,)
+        The bucket of each row.
+    target : str
+        The role of the rows that are counted.
+    allowed : list of m lists, or None
+        The labels that a rule allows the counted rows, where it allows several.
+    never_agree : bool
+        Whether an unparsed answer is a failure of every rule.
+    """
+
+    predictions: Mapping[str, NDArray[Any]]
+    references: Mapping[str, NDArray[Any]]
+    unparsed: Mapping[str, NDArray[np.bool_]]
+    buckets: NDArray[np.intp]
+    target: str
+    allowed: Sequence[Sequence[Any]] | None = None
+    never_agree: bool = False
+
+    @property
+    def unanswered(self) -> NDArray[np.bool_]:
+        """Where one of the answers that belong together could not be read, and that is a failure."""
+        silent: NDArray[np.bool_] = np.logical_or.reduce(list(self.unparsed.values()))
+        return silent & self.never_agree
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Where the counted row's answer is its gold label."""
+        answered: NDArray[np.bool_] = self.predictions[self.target] == self.references[self.target]
+        return answered & ~self.unparsed[self.target]
+
+    @property
+    def partners_right(self) -> NDArray[np.bool_]:
+        """Where every partner's answer is its gold label: the rows that a rule with antecedents is about."""
+        others = [role for role in self.predictions if role != self.target]
+        right = [(self.predictions[role] == self.references[role]) & ~self.unparsed[role] for role in others]
+        everyone: NDArray[np.bool_] = np.logical_and.reduce(right)
+        return everyone
+
+
+#: Answers -> how much of each row breaks the rule, in [0, 1], and which rows the rule is about; both of shape (m,).
+Rule = Callable[[Answers], tuple[NDArray[np.float64], NDArray[np.bool_]]]
+
+
+def mixed(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the chance that another draw from the row's bucket is right where it is wrong, or the reverse."""
+    right = answers.right
+    sizes = np.bincount(answers.buckets)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        theta = (np.bincount(answers.buckets, weights=right) / sizes)[answers.buckets]
+    return np.where(right, 1.0 - theta, theta), np.ones(len(right), dtype=np.bool_)
+
+
+def changed(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The answer differs from the original's, where it must not."""
+    differ = answers.predictions[answers.target] != answers.predictions[ORIGINAL]
+    return differ.astype(np.float64), np.ones(len(differ), dtype=np.bool_)
+
+
+def unchanged(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The answer is the original's, where it must not be."""
+    same = answers.predictions[answers.target] == answers.predictions[ORIGINAL]
+    return (same | answers.unanswered).astype(np.float64), np.ones(len(same), dtype=np.bool_)
+
+
+def does_not_follow(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The answer is none that the rule allows, where the antecedents are answered right."""
+    if answers.allowed is None:
+        kept = answers.right
+    else:
+        pairs = zip(answers.predictions[answers.target].tolist(), answers.allowed, strict=True)
+        kept = np.array([answer in allowed for answer, allowed in pairs], dtype=np.bool_)
+    return (~kept).astype(np.float64), answers.partners_right
