@@ -147,7 +147,7 @@ def test_a_sheet_of_another_set(nli_file, tmp_path):
     perturb(str(nli_file), tmp_path / "a.jsonl", "transitive")
     perturb(str(nli_file), tmp_path / "b.jsonl", "symmetric")
     mark(tmp_path / "b.check.csv", ["yes"])
-    with pytest.raises(InputError, match=r"be the sheet of this set; it has no such bucket; got 'symmetric\.2'"):
+    with pytest.raises(InputError, match=r"be the sheet of this set; it has no such row; got 'symmetric\.2'"):
         perturb(str(tmp_path / "a.jsonl"), tmp_path / "kept.jsonl", checked=tmp_path / "b.check.csv")
 
 

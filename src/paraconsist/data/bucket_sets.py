@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from paraconsist.data.predictions import KEY_COLUMNS
+from paraconsist.data.rows import ROLES
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task, get_task, infer_task, input_id
 from paraconsist.errors import input_error
@@ -287,9 +288,7 @@ def _strings(column: Any, column_name: str, name: str) -> Any:
 
 
 def _check_roles(roles: list[str], name: str) -> None:
-    from paraconsist.dataset_builders.rows import ROLES
-
-    if unknown := set(roles) - ROLES:
+    if unknown := set(roles) - set(ROLES):
         row = next(i for i, role in enumerate(roles) if role in unknown)
         raise input_error(
             "run", "role", f"be one of {', '.join(sorted(ROLES))}", got=roles[row], row=row, remedy=f"Mend {name}."
