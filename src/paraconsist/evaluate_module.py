@@ -1,192 +1,168 @@
-"""The checks that the modules of logical consistency and sensitivity make before evaluate sees the rows.
+"""The base of the modules that `evaluate.load` knows, metrics/<name>/<name>.py: what they declare, and what is checked.
 
-The check that every evaluate module makes of its input before evaluate sees it.
-
-The check that modules on texts make before evaluate sees the rows.
+A module is a class with a docstring, which evaluate shows, the function that it calls, and its columns. Only those
+modules and `paraconsist.registry` import this file: evaluate takes seconds to import.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import inspect
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Any, ClassVar
+
+import datasets
+import evaluate
 
 from paraconsist.errors import input_error
 from paraconsist.measures._validation import as_column, check_comparable, check_same_length
 from paraconsist.measures.allowed_labels import as_allowed_labels
 from paraconsist.measures.distribution_shift import as_probability_rows
 
-
-def label_batch(
-    metric: str,
-    batch: Mapping[str, Any],
-    names: Sequence[str],
-    earlier: Mapping[str, Any] | None = None,
-    *,
-    ids: Sequence[str] = (),
-) -> dict[str, list[Any]]:
-    """Return the declared columns as plain lists; all but the `ids` hold labels, so are of one kind.
-
-    Raises
-    ------
-    InputError
-        As `paraconsist.evaluate_module.checked_batch`, and for labels given as numbers here and as names there.
-
-    Examples
-    --------
-    >>> label_batch("m", {"predictions": (1, 0), "buckets": "ab"}, ["predictions", "buckets"])
-    Traceback (most recent call last):
-        ...
-    paraconsist.errors.InputError: m: `buckets` must be a list or a one-dimensional array; got 'ab'.
-    """
-    checked = checked_batch(metric, batch, names, earlier)
-    labels = [name for name in names if name not in ids]
-    check_comparable(metric, {name: as_column(checked[name], function=metric, parameter=name) for name in labels})
-    return checked
+# Strings first: evaluate takes the first alternative that can hold the data, and "3" would pass as 3.
+_TYPES = ("string", "int64")
+# evaluate drops `references` where they are no column: as an option they go through it under another name.
+_REFERENCES = "references_as_option"
 
 
-def allowed_batch(
-    metric: str,
-    batch: Mapping[str, Any],
-    names: Sequence[str],
-    allowed: str,
-    earlier: Mapping[str, Any] | None = None,
-) -> dict[str, list[Any]]:
-    """Return the declared columns as plain lists, the column `allowed` as lists of allowed labels.
+class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
+    """A measure as a module of evaluate.
 
-    A row of that column that is one label becomes a list of one, which means the same.
+    The docstring of a subclass describes the measure and, from ``Args:`` on, its input and its values.
 
-    >>> allowed_batch("m", {"p": [0, 1], "a": [[1, 2], [0]]}, ["p", "a"], "a")
-    {'p': [0, 1], 'a': [[1, 2], [0]]}
-    """
-    others = [name for name in names if name != allowed]
-    checked = label_batch(metric, {name: values for name, values in batch.items() if name != allowed}, others, earlier)
-    if batch.get(allowed) is None:
-        raise input_error(metric, allowed, "be given", got=None)
-    found = as_allowed_labels(batch[allowed], function=metric, parameter=allowed)
-    first = checked[others[0]]
-    if len(found) != len(first):
-        raise input_error(
-            metric,
-            allowed,
-            f"have one value per row of `{others[0]}` ({len(first)})",
-            got=f"{len(found)} values",
-        )
-    check_comparable(
-        metric,
-        {others[0]: as_column(first, function=metric, parameter=others[0]), allowed: found.labels()},
-    )
-    sets = [list(labels) for labels in found.sets]
-    lists = [sets[code] for code in found.of_row.tolist()]
-    return {name: checked[name] if name != allowed else lists for name in names}
-
-
-def probability_batch(metric: str, batch: Mapping[str, Any], names: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the declared columns as lists of lists of floats, every row checked to be probabilities.
-
-    >>> probability_batch("m", {"p": [[0.25, 0.75]]}, ["p"])
-    {'p': [[0.25, 0.75]]}
-    """
-    for name in batch:
-        if name not in names:
-            raise input_error(
-                metric, name, f"be one of the columns {', '.join(names)}", remedy="Give options in `compute`."
-            )
-    checked: dict[str, list[Any]] = {}
-    for name in names:
-        if batch.get(name) is None:
-            raise input_error(metric, name, "be given", got=None)
-        checked[name] = as_probability_rows(batch[name], function=metric, parameter=name).tolist()
-    first = names[0]
-    for name in names[1:]:
-        if len(checked[name]) != len(checked[first]):
-            raise input_error(
-                metric,
-                name,
-                f"have one value per row of `{first}` ({len(checked[first])})",
-                got=f"{len(checked[name])} values",
-            )
-    return checked
-
-
-def checked_batch(
-    metric: str, batch: Mapping[str, Any], names: Sequence[str], earlier: Mapping[str, Any] | None = None
-) -> dict[str, list[Any]]:
-    """Return the declared columns of a batch as plain lists of one kind each.
-
-    evaluate casts silently (1.7 becomes 1, "3" becomes 3); after this check there is nothing left to cast.
-
-    Parameters
+    Attributes
     ----------
-    metric : str
-        The name that errors begin with.
-    batch : mapping of str to sequence
-    names : sequence of str
-        The declared columns, all required.
-    earlier : mapping of str to datasets feature, optional
-        What earlier batches were stored as: a later batch must be of the same kind.
-
-    Raises
-    ------
-    InputError
-        For missing or undeclared columns, unequal lengths, and values that are missing, mixed or of the wrong
-        kind.
+    function : callable
+        The measure. Its required parameters are evaluate's input columns; the others are options of `compute`.
+    labels, allowed_labels, identifiers, probabilities, texts : tuple of str
+        The columns by what they hold. Labels of all columns are of one kind, integers or strings; `allowed_labels` has
+        a list of them in each row, identifiers are of a kind of their own, and probabilities are lists of floats.
+    bibtex : str
+        The paper.
     """
-    for name in batch:
-        if name not in names:
-            raise input_error(
-                metric, name, f"be one of the columns {', '.join(names)}", remedy="Give options in `compute`."
+
+    function: ClassVar[Callable[..., Any]]
+    bibtex: ClassVar[str]
+    info_class: ClassVar[type[Any]]
+    labels: ClassVar[tuple[str, ...]] = ()
+    allowed_labels: ClassVar[tuple[str, ...]] = ()
+    identifiers: ClassVar[tuple[str, ...]] = ()
+    probabilities: ClassVar[tuple[str, ...]] = ()
+    texts: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the input columns."""
+        parameters = inspect.signature(self.function).parameters.values()
+        return [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+
+    @property
+    def options(self) -> list[str]:
+        """The options of `compute`."""
+        return [name for name in inspect.signature(self.function).parameters if name not in self.columns]
+
+    def _info(self) -> Any:
+        description, _, inputs = inspect.cleandoc(self.__doc__ or "").partition("\nArgs:\n")
+        features = self._features()
+        return self.info_class(
+            description=description,
+            citation=self.bibtex,
+            inputs_description=f"\nArgs:\n{inputs}\n",
+            features=features if len(features) > 1 else features[0],
+        )
+
+    def _features(self) -> list[Any]:
+        """Return what the columns may be stored as, best first."""
+        alternatives = []
+        for label, identifier in product(_TYPES, _TYPES):
+            types = (
+                dict.fromkeys(self.labels, datasets.Value(label))
+                | dict.fromkeys(self.allowed_labels, datasets.List(datasets.Value(label)))
+                | dict.fromkeys(self.identifiers, datasets.Value(identifier))
+                | dict.fromkeys(self.probabilities, datasets.List(datasets.Value("float64")))
+                | dict.fromkeys(self.texts, datasets.Value("string"))
             )
-    for name in names:
-        if batch.get(name) is None:
-            raise input_error(metric, name, "be given", got=None)
-    columns = {name: as_column(batch[name], function=metric, parameter=name) for name in names}
-    check_same_length(metric, columns)
-    for name, column in columns.items():
-        is_string = column.kind == "string"
-        if earlier is not None and (earlier[name].dtype == "string") != is_string:
-            before = "integers" if is_string else "strings"
-            raise input_error(metric, name, f"hold {before}, as in earlier batches", got=column.tolist()[0], row=0)
-    return {name: column.tolist() for name, column in columns.items()}
+            features = datasets.Features({name: types[name] for name in self.columns})
+            if features not in alternatives:
+                alternatives.append(features)
+        return alternatives
+
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **columns: Any) -> None:
+        """Add rows; they are checked here, before Arrow casts 1.7 to 1 and "3" to 3."""
+        super().add_batch(**self._checked(_named(predictions, references, columns)))
+
+    def add(self, *, prediction: Any = None, reference: Any = None, **columns: Any) -> None:
+        """Add one row."""
+        self.add_batch(**{name: [value] for name, value in _named(prediction, reference, columns).items()})
+
+    def compute(self, *, predictions: Any = None, references: Any = None, **arguments: Any) -> dict[str, Any] | None:
+        """Return the values of the rows given here or added before."""
+        named = _named(predictions, references, arguments)
+        for name in named:
+            if name not in self.columns and name not in self.options:
+                remedy = f"The options are {', '.join(self.options)}."
+                raise input_error(self.name, name, "be an option that exists", remedy=remedy)
+        missing = [name for name in self.columns if named.get(name) is None]
+        if missing and (self.writer is None or len(missing) < len(self.columns)):
+            raise input_error(self.name, missing[0], "be given", got=None)
+        if "references" in named and "references" not in self.columns:
+            named[_REFERENCES] = named.pop("references")
+        values: dict[str, Any] | None = super().compute(**named)
+        return values
+
+    def _compute(self, **arguments: Any) -> dict[str, Any]:
+        if _REFERENCES in arguments:
+            arguments["references"] = arguments.pop(_REFERENCES)
+        values: dict[str, Any] = self.function(**arguments).to_dict()
+        return values
+
+    def _checked(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Return the columns of a batch as plain lists of one kind each, so that nothing is left to cast."""
+        for name in batch:
+            if name not in self.columns:
+                must = f"be one of the columns {', '.join(self.columns)}"
+                raise input_error(self.name, name, must, remedy="Give options in `compute`.")
+        columns: dict[str, Any] = {}
+        for name in self.columns:
+            if batch.get(name) is None:
+                raise input_error(self.name, name, "be given", got=None)
+            read: Any = as_allowed_labels if name in self.allowed_labels else as_column
+            read = as_probability_rows if name in self.probabilities else read
+            columns[name] = read(batch[name], function=self.name, parameter=name)
+        check_same_length(self.name, columns)
+        for name in self.texts:
+            if columns[name].kind != "string":
+                raise input_error(self.name, name, "hold texts", got=columns[name].tolist()[0], row=0)
+        for name in (*self.labels, *self.identifiers) if self.writer is not None else ():
+            stored = "string" if self.selected_feature_format[name].dtype == "string" else "integer"
+            if columns[name].kind != stored:
+                must = f"hold {stored}s, as in earlier batches"
+                raise input_error(self.name, name, must, got=columns[name].tolist()[0], row=0)
+        labels = {name: columns[name] for name in self.labels}
+        if labels:
+            check_comparable(self.name, labels | {name: columns[name].labels() for name in self.allowed_labels})
+        return {name: column.tolist() for name, column in columns.items()}
 
 
-def check_call(
-    metric: str,
-    columns: Mapping[str, Any],
-    options: Mapping[str, Any],
-    known: Sequence[str],
-    *,
-    has_rows: bool = False,
-) -> None:
-    """Raise unless `compute` is given all columns (or none, after `add_batch`) and known options.
-
-    >>> check_call("m", {"predictions": [1]}, {"sede": 1}, ["seed"])
-    Traceback (most recent call last):
-        ...
-    paraconsist.errors.InputError: m: `sede` must be an option that exists. The options are seed.
-    """
-    for name in options:
-        if name not in known:
-            raise input_error(metric, name, "be an option that exists", remedy=f"The options are {', '.join(known)}.")
-    missing = [name for name, values in columns.items() if values is None]
-    if missing and not (has_rows and len(missing) == len(columns)):
-        raise input_error(metric, missing[0], "be given", got=None)
+def _named(predictions: Any, references: Any, others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was given, by name: evaluate passes the names that it knows apart from the others."""
+    known = {"predictions": predictions, "references": references}
+    return {name: values for name, values in known.items() if values is not None} | dict(others)
 
 
-def text_batch(metric: str, batch: Mapping[str, Any], names: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the declared columns as plain lists of texts.
+class Metric(MeasureModule, evaluate.Metric):  # type: ignore[misc]
+    """A measure of one model's predictions."""
 
-    Raises
-    ------
-    InputError
-        As `paraconsist.evaluate_module.checked_batch`, and for values that are no texts.
+    info_class = evaluate.MetricInfo
 
-    Examples
-    --------
-    >>> text_batch("m", {"paraphrases": ("a",), "originals": ["b"]}, ["paraphrases", "originals"])
-    {'paraphrases': ['a'], 'originals': ['b']}
-    """
-    checked = checked_batch(metric, batch, names)
-    for name in names:
-        if not isinstance(checked[name][0], str):
-            raise input_error(metric, name, "hold texts", got=checked[name][0], row=0)
-    return checked
+
+class Comparison(MeasureModule, evaluate.Comparison):  # type: ignore[misc]
+    """A test of two columns of predictions against each other."""
+
+    info_class = evaluate.ComparisonInfo
+
+
+class Measurement(MeasureModule, evaluate.Measurement):  # type: ignore[misc]
+    """A measure of texts, with no model in it."""
+
+    info_class = evaluate.MeasurementInfo

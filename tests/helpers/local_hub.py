@@ -312,9 +312,9 @@ class _Handler(BaseHTTPRequestHandler):
             elif line["key"] == "deletedFile":
                 del files[value["path"]]
         commit = repo.add(files, header["summary"], header["description"])
-        self._json(
-            {"success": True, "commitUrl": f"{self.hub.url}/{repo.id}/commit/{commit.oid}", "commitOid": commit.oid}
-        )
+        kind = "" if repo.type == "model" else f"{repo.type}s/"
+        url = f"{self.hub.url}/{kind}{repo.id}/commit/{commit.oid}"
+        self._json({"success": True, "commitUrl": url, "commitOid": commit.oid})
 
     def _resolve(self, repo: Repo, revision: str, path: str) -> None:
         commit = repo.at(revision)

@@ -1,16 +1,14 @@
-"""Serve pages from one process: a name on standard input runs that app.py as its Space does; its port is printed."""
+"""Serve pages from one process: a name on standard input runs the app.py of its Space; its port is printed."""
 
 from __future__ import annotations
 
 import os
-import runpy
 import socket
 import sys
 import threading
 import time
-from pathlib import Path
 
-METRICS = Path(__file__).resolve().parents[2] / "metrics"
+from paraconsist.reporting.hub.spaces import metric_space
 
 
 def free_port() -> int:
@@ -23,8 +21,8 @@ def serve(name: str) -> int:
     """Run an app.py in a thread, and return its port once it answers; 0 where it ended instead."""
     port = free_port()
     os.environ["GRADIO_SERVER_PORT"] = str(port)
-    app = str(METRICS / name / "app.py")
-    running = threading.Thread(target=runpy.run_path, args=[app], kwargs={"run_name": "__main__"}, daemon=True)
+    (app,) = [file.content for file in metric_space(name, "org").files if file.path == "app.py"]
+    running = threading.Thread(target=exec, args=[app, {"__name__": "__main__"}], daemon=True)
     running.start()
     while running.is_alive():
         try:

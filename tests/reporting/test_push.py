@@ -34,11 +34,9 @@ def test_a_metric_becomes_a_private_space_in_one_commit(hub):
     said = push(*METRIC)
     space = hub.repos["space", "org/ie_test"]
     assert (space.private, space.sdk, len(space.commits)) == (True, "gradio", 2)
-    folder = metric_script("ie_test").parent
     sent = set(space.files) - {".gitattributes"}
-    assert sent == {p.name for p in folder.iterdir() if p.is_file() and p.name != "__init__.py"}
-    for name in sent - {"README.md"}:
-        assert space.files[name].data == (folder / name).read_bytes()
+    assert sent == {"README.md", "ie_test.py", "app.py", "requirements.txt"}
+    assert space.files["ie_test.py"].data == metric_script("ie_test").read_bytes()
     card = space.files["README.md"].data.decode()
     assert {"title", "sdk", "sdk_version"} <= card_data(card).keys()
     assert {"evaluate", "comparison"} <= set(card_data(card)["tags"])
@@ -100,8 +98,8 @@ def test_another_source_of_the_package(hub):
 
 
 def test_a_card_is_completed():
-    found = complete_metadata({"license": "mit"}, "ie_test", "comparison", ["ie_test.py", "app.py"])
-    assert found == {
+    completed = complete_metadata({"license": "mit"}, "ie_test", "comparison")
+    assert completed == {
         "title": "Ie test",
         "license": "mit",
         "sdk": "gradio",
@@ -109,23 +107,23 @@ def test_a_card_is_completed():
         "app_file": "app.py",
         "tags": ["evaluate", "comparison"],
     }
-    assert complete_metadata(found, "ie_test", "comparison", ["app.py"]) == found
+    assert complete_metadata(completed, "ie_test", "comparison") == completed
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("metadata", "message"),
     [
         ({"sdk": "docker"}, "`sdk` must be gradio; got 'docker'.*metrics/ie_test/README.md"),
         ({"sdk_version": "3.50.2"}, "`sdk_version` must be a version of gradio, 6 or newer; got '3.50.2'"),
         ({"sdk_version": "newest"}, "`sdk_version` must be a version of gradio"),
-        ({"app_file": "main.py"}, "`app_file` must name a file of the metric's folder; got 'main.py'"),
-        ({"tags": ["metric"]}, "`tags` must name the kind of module, comparison; got 'metric'"),
+        ({"app_file": "main.py"}, "`app_file` must be app.py; got 'main.py'"),
+        ({"tags": ["metric"]}, r"`tags` must name the kind of module, comparison; got \['metric'\]"),
         ({"tags": "evaluate"}, "`tags` must be a list of words; got 'evaluate'"),
     ],
 )
-def test_a_card_that_says_something_else_is_refused(said, message):
+def test_a_card_that_says_something_else_is_refused(metadata, message):
     with pytest.raises(InputError, match=message):
-        complete_metadata(said, "ie_test", "comparison", ["app.py"])
+        complete_metadata(metadata, "ie_test", "comparison")
 
 
 def test_the_cards_of_all_metrics_are_whole(hub):
@@ -183,7 +181,9 @@ def test_the_command_line_takes_a_config_file_and_answers_with_one_line(tmp_path
     assert done.stdout.count("Dry run") == len(metric_names())
     done = subprocess.run([*call, "--repo", "org/x"], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr.startswith("error: push metric: `repo` must not be given; got 'org/x'.")
+    assert done.stderr.startswith(
+        "error: push: `--repo` must not be given; got 'org/x'. The options of push metric are `--namespace`"
+    )
     assert len(done.stderr.splitlines()) == 1
 
 

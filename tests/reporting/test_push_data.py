@@ -64,7 +64,9 @@ def test_some_configs_are_pushed_and_the_others_stay(hub, tmp_path):
 
 def test_a_set_without_a_stated_licence_is_refused_without_a_reason(hub, tmp_path):
     for name in ("paranlu", "becel", "parte"):
-        message = rf'`name` must be a set with a stated licence.*got \'{name}\'.*The card says: ".+".*--i-have-the'
+        message = (
+            rf'`name` must be a set with a stated licence.*got \'{name}\'.*The card says: ".+".*`i_have_the_rights`'
+        )
         push("dataset", name, "--repo", "org/x", fails=message)
     push(*SAMPLE, "--i-have-the-rights", " ", fails="`i_have_the_rights` must say why")
     assert not hub.requests

@@ -73,19 +73,22 @@ def test_what_somebody_else_sent_meanwhile_is_not_overwritten(hub, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("metric", "nothing", "--namespace", "org"), "push metric: `name` must be one of additive_.*; got 'nothing'"),
-        (("metric", "--namespace", "org"), "`name` must be one metric, or --all; got None"),
-        ((*METRIC, "--all"), "`name` must be one metric, or --all; got 'ie_test'"),
-        (("metric", "ie_test"), "`namespace` must say where to push to; got None. Give --namespace ORG."),
+        (("metric", "nothing", "--namespace", "org"), "push: `name` must be one of additive_.*; got 'nothing'"),
+        (("metric", "--namespace", "org"), "`name` must be one metric, or `all_metrics`; got None"),
+        ((*METRIC, "--all"), "`name` must be one metric, or `all_metrics`; got 'ie_test'"),
+        (("metric", "ie_test"), "`namespace` must say where to push to, as ORG; got None"),
         (("metric", "ie_test", "--namespace", "a/b"), "`namespace` must be a user or organization only; got 'a/b'"),
         (("metric", "ie_test", "--namespace", "a b"), "`namespace` must give a repository as NAMESPACE/NAME"),
-        (("dataset", "nothing", "--repo", "org/x"), "push dataset: `name` must be one of becel, .*; got 'nothing'"),
-        (("dataset", "--repo", "org/x"), "push dataset: `name` must name a bucket set"),
-        (("dataset", "sample"), "push dataset: `repo` must say where to push to; got None. Give --repo ORG/NAME."),
+        (("dataset", "nothing", "--repo", "org/x"), "push: `name` must be one of becel, .*; got 'nothing'"),
+        (("dataset", "--repo", "org/x"), "push: `name` must name a bucket set"),
+        (("dataset", "sample"), "push: `repo` must say where to push to, as ORG/NAME; got None"),
         (("dataset", "sample", "--repo", "sample"), "`repo` must give a repository as NAMESPACE/NAME; got 'sample'"),
         ((*SAMPLE, "--config-name", "x"), "`config` must be a config of sample: .*; got 'x'"),
-        ((*SAMPLE, "--namespace", "org"), "push dataset: `namespace` must not be given.*Its options are --cache-dir,"),
-        (("run", "--repo", "org/x"), "push run: `name` must be a run folder"),
+        (
+            (*SAMPLE, "--namespace", "org"),
+            "push: `namespace` must not be given.*The options of push dataset are `repo`,",
+        ),
+        (("run", "--repo", "org/x"), "push: `name` must be a run folder"),
     ],
 )
 def test_wrong_arguments(hub, arguments, message):

@@ -17,6 +17,7 @@ from helpers.space import as_chosen, columns_of, measured, to_csv
 
 from paraconsist.errors import InputError
 from paraconsist.registry import metric_names
+from paraconsist.reporting.hub.spaces import metric_space
 from paraconsist.reporting.plots import answers as figures
 from paraconsist.reporting.plots.canvas import GOOD
 from paraconsist.reporting.space import upload as reading
@@ -36,20 +37,13 @@ def test_every_metric_has_a_page_and_every_page_a_metric():
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_an_app_starts_its_own_page(name):
-    tree = ast.parse((ROOT / "metrics" / name / "app.py").read_text(encoding="utf-8"))
-    (guarded,) = [node for node in tree.body if isinstance(node, ast.If)]
+def test_an_app_starts_its_own_page_and_finds_what_it_needs(name):
+    files = {file.path: file.content.decode() for file in metric_space(name, "org").files}
+    (guarded,) = [node for node in ast.parse(files["app.py"]).body if isinstance(node, ast.If)]
     assert ast.unparse(guarded) == f"if __name__ == '__main__':\n    launch('{name}')"
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_requirements_let_a_space_start_and_say_what_the_script_says(name):
-    folder = ROOT / "metrics" / name
-    lines = (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    (required,) = [line for line in lines if line and not line.startswith("#")]
-    named, extra = re.fullmatch(r"(.*)\[(\w+)\]", required).groups()
-    said = re.findall(r"# From: (.*)", (folder / f"{name}.py").read_text(encoding="utf-8"))
-    assert set(said) == {named}
+    (required,) = [line for line in files["requirements.txt"].splitlines() if line and not line.startswith("#")]
+    package, extra = re.fullmatch(r"(.*)\[(\w+)\]", required).groups()
+    assert set(re.findall(r"# From: (.*)", files[f"{name}.py"])) == {package}
     (listed,) = re.findall(
         rf"^{extra} = \[(.*)\]$", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
     )
@@ -60,8 +54,8 @@ def test_every_page_builds():
     pytest.importorskip("gradio")
     code = """
 import json
-from paraconsist.space.app import build, looks
-from paraconsist.space.catalogue import MODULES
+from paraconsist.reporting.space.app import build, looks
+from paraconsist.reporting.space.catalogue import MODULES
 pages = {name: build(page).get_config_file() for name, page in MODULES.items()}
 print(json.dumps({"css": looks()["css"], "pages": pages}, default=str))
 """

@@ -33,6 +33,7 @@ from paraconsist.cli.run import run
 from paraconsist.cli.score import score
 from paraconsist.cli.select import select
 from paraconsist.cli.sensitivity import sensitivity
+from paraconsist.cli.space import space
 from paraconsist.cli.sweep import sweep
 from paraconsist.cli.train import train
 from paraconsist.cli.transform import transform
@@ -71,6 +72,7 @@ for _name, _command in (
     ("sweep", sweep),
     ("adversarial", adversarial),
     ("push", push),
+    ("space", space),
     ("list", list_),
 ):
     app.command(_name)(_command)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,15 +16,20 @@ if TYPE_CHECKING:
     from paraconsist.reporting.hub.client import Push, Remote
 
 
-_METRICS, _DATASETS, _RUNS = "push metric", "push dataset", "push run"
-
-
 class What(str, Enum):
     """What can be pushed."""
 
     metric = "metric"
     dataset = "dataset"
     run = "run"
+
+
+_METRICS, _DATASETS, _RUNS = "push metric", "push dataset", "push run"
+_OPTIONS = {
+    What.metric: ("namespace", "all_metrics", "package"),
+    What.dataset: ("repo", "config_name", "data_dir", "cache_dir", "i_have_the_rights"),
+    What.run: ("repo", "benchmark"),
+}
 
 
 def push(
@@ -88,88 +93,62 @@ def push(
     push metric NAME|--all --namespace ORG, push dataset NAME --repo ORG/NAME, push run FOLDER --repo ORG/NAME.
     What is there already is not sent again. Log in before, with `hf auth login`.
     """
-    given = {
-        "namespace": namespace,
-        "all": all_metrics,
-        "package": package,
-        "repo": repo,
-        "config_name": config_name,
-        "data_dir": data_dir,
-        "cache_dir": cache_dir,
-        "i_have_the_rights": i_have_the_rights,
-        "benchmark": benchmark,
-    }
-    taken = {
-        What.metric: {"namespace", "all", "package"},
-        What.dataset: {"repo", "config_name", "data_dir", "cache_dir", "i_have_the_rights"},
-        What.run: {"repo", "benchmark"},
-    }[what]
-    for option, value in given.items():
-        if value and option not in taken:
-            remedy = f"Its options are {', '.join('--' + o.replace('_', '-') for o in sorted(taken))}."
-            raise input_error(f"push {what.value}", option, "not be given", got=value, remedy=remedy)
+    options: dict[str, Any] = {"namespace": namespace, "all_metrics": all_metrics, "package": package, "repo": repo}
+    options |= {"config_name": config_name, "data_dir": data_dir, "cache_dir": cache_dir, "benchmark": benchmark}
+    for option, value in {**options, "i_have_the_rights": i_have_the_rights}.items():
+        if value and option not in _OPTIONS[what]:
+            remedy = f"The options of push {what.value} are {', '.join(f'`{name}`' for name in _OPTIONS[what])}."
+            raise input_error("push", option, "not be given", got=value, remedy=remedy)
+    target = "namespace" if what is What.metric else "repo"
     if what is What.metric:
-        names = _metric_names(name, all_metrics)
-        _push_metrics(names, _needed(_METRICS, "namespace", namespace), package, public, dry_run)
-        return
-    command = f"push {what.value}"
-    if name is None:
+        _check_metric(name, all_metrics)
+    elif name is None:
         must = "name a bucket set" if what is What.dataset else "be a run folder"
-        raise input_error(command, "name", must, remedy="Write it after the kind; see `paraconsist push --help`.")
-    where = _needed(command, "repo", repo)
-    if what is What.run:
-        _push_run(Path(name), where, _pairs(benchmark), public, dry_run)
-        return
-    with tempfile.TemporaryDirectory(prefix="paraconsist-push-") as folder:
-        _push_dataset(name, where, Path(folder), config_name, data_dir, cache_dir, i_have_the_rights, public, dry_run)
+        raise input_error("push", "name", must, remedy="Write it after the kind; see `paraconsist push --help`.")
+    if not options[target]:
+        example = "ORG" if what is What.metric else "ORG/NAME"
+        raise input_error("push", target, f"say where to push to, as {example}", got=options[target])
+    if what is What.metric:
+        _push_metrics(name, str(namespace), package, public, dry_run)
+    elif what is What.dataset:
+        build = {"configs": config_name or None, "data_dir": data_dir, "cache_dir": cache_dir}
+        _push_dataset(str(name), str(repo), build, i_have_the_rights, public, dry_run)
+    else:
+        _push_run(Path(str(name)), str(repo), _pairs(benchmark), public, dry_run)
 
 
-def _needed(command: str, option: str, value: str | None) -> str:
-    if not value:
-        example = "--namespace ORG" if option == "namespace" else "--repo ORG/NAME"
-        raise input_error(command, option, "say where to push to", got=value, remedy=f"Give {example}.")
-    return value
-
-
-def _metric_names(name: str | None, everything: bool) -> Sequence[str]:
+def _check_metric(name: str | None, everything: bool) -> None:
     from paraconsist.registry import metric_names
 
     if everything == (name is not None):
-        known = ", ".join(metric_names())
-        raise input_error(_METRICS, "name", "be one metric, or --all", got=name, remedy=f"The metrics are {known}.")
-    if name is not None and name not in metric_names():
-        raise input_error(_METRICS, "name", f"be one of {', '.join(metric_names())}", got=name)
-    return metric_names() if name is None else (name,)
+        remedy = f"The metrics are {', '.join(metric_names())}."
+        raise input_error("push", "name", "be one metric, or `all_metrics`", got=name, remedy=remedy)
+    if name is not None:
+        check_choice("push", "name", name, metric_names())
 
 
-def _push_metrics(names: Sequence[str], namespace: str, package: str | None, public: bool, dry_run: bool) -> None:
+def _push_metrics(name: str | None, namespace: str, package: str | None, public: bool, dry_run: bool) -> None:
+    from paraconsist.registry import metric_names
     from paraconsist.reporting.hub.client import look
     from paraconsist.reporting.hub.spaces import check_space, metric_space
 
     if "/" in namespace:
         must, remedy = "be a user or organization only", "Each metric is a Space called after it."
-        raise input_error(_METRICS, "namespace", must, got=namespace, remedy=remedy)
+        raise input_error("push", "namespace", must, got=namespace, remedy=remedy)
+    names = metric_names() if name is None else (name,)
     pushes = [metric_space(name, namespace, package=package) for name in names]  # all whole before the first is sent
     for one in pushes:
-        remote = look(_METRICS, one.repo_id, "space", parameter="namespace", dry_run=dry_run)
+        remote = look(one.repo_id, "space", parameter="namespace", dry_run=dry_run)
         check_space(one, remote.files)
         _carry_out(one, remote, public, dry_run)
 
 
 def _push_dataset(
-    name: str,
-    repo: str,
-    folder: Path,
-    configs: list[str] | None,
-    data_dir: Path | None,
-    cache_dir: Path | None,
-    reason: str | None,
-    public: bool,
-    dry_run: bool,
+    name: str, repo: str, build: Mapping[str, Any], reason: str | None, public: bool, dry_run: bool
 ) -> None:
     from paraconsist.dataset_builders import BUILDERS
 
-    check_choice(_DATASETS, "name", name, BUILDERS)
+    check_choice("push", "name", name, BUILDERS)
     from paraconsist.cli.options import quiet_libraries
 
     quiet_libraries()
@@ -177,28 +156,18 @@ def _push_dataset(
     from paraconsist.reporting.hub.client import look
 
     check_rights(name, reason)
-    remote = look(_DATASETS, repo, "dataset", dry_run=dry_run)  # before the set is built
-    one = bucket_set_dataset(
-        name,
-        repo,
-        folder,
-        configs=configs or None,
-        data_dir=data_dir,
-        cache_dir=cache_dir,
-        reason=reason,
-        remote_card=remote.card,
-        remote_is_empty=remote.is_empty,
-    )
-    _carry_out(one, remote, public, dry_run)
+    remote = look(repo, "dataset", dry_run=dry_run)  # before the set is built
+    with tempfile.TemporaryDirectory(prefix="paraconsist-push-") as folder:
+        one = bucket_set_dataset(name, repo, Path(folder), reason=reason, remote=remote, **build)
+        _carry_out(one, remote, public, dry_run)
 
 
 def _push_run(folder: Path, repo: str, benchmarks: dict[str, str], public: bool, dry_run: bool) -> None:
     from paraconsist.reporting.hub.client import look
     from paraconsist.reporting.hub.runs import run_dataset
 
-    remote = look(_RUNS, repo, "dataset", dry_run=dry_run)
-    one = run_dataset(folder, repo, benchmarks=benchmarks, remote_card=remote.card, remote_is_empty=remote.is_empty)
-    _carry_out(one, remote, public, dry_run)
+    remote = look(repo, "dataset", dry_run=dry_run)
+    _carry_out(run_dataset(folder, repo, benchmarks=benchmarks, remote=remote), remote, public, dry_run)
 
 
 def _pairs(items: list[str] | None) -> dict[str, str]:
@@ -206,7 +175,7 @@ def _pairs(items: list[str] | None) -> dict[str, str]:
     for item in items or []:
         left, equals, right = item.partition("=")
         if not equals or not left or not right or left in pairs:
-            raise input_error(_RUNS, "benchmark", "be items of the form SET=NAMESPACE/NAME, each set once", got=item)
+            raise input_error("push", "benchmark", "be items of the form SET=NAMESPACE/NAME, each set once", got=item)
         pairs[left] = right
     return pairs
 
@@ -215,31 +184,31 @@ def _carry_out(one: Push, remote: Remote, public: bool, dry_run: bool) -> None:
     """Send, and say what was sent (or would be), file by file."""
     from paraconsist.reporting.hub.client import changes, send
 
-    found = changes(one, remote.files)
-    sent = [change for change in found if change.state != "same"]
+    files = changes(one, remote.files)
+    sent = [change for change in files if change.state != "same"]
     typer.echo(f"{one.repo_id}: {_state_of(remote, one.repo_type, public)}")
     if sent or dry_run:
-        width = max(len(change.path) for change in found)
-        for change in found:
+        width = max(len(change.path) for change in files)
+        for change in files:
             typer.echo(f"  {change.state:<8}{change.path:<{width}}  {_size(change.size):>9}")
     for note in one.notes:
         typer.echo(f"  note: {note}")
     if remote.exists and public and remote.private:
         typer.echo("  note: It stays private; its settings on the Hub make it public.")
-    total = f"{len(sent)} of {len(found)} files, {_size(sum(c.size for c in sent if c.state != 'gone'))}"
+    total = f"{len(sent)} of {len(files)} files, {_size(sum(c.size for c in sent if c.state != 'gone'))}"
     if not sent:
-        typer.echo(f"  Nothing to send: all {len(found)} files are there already.")
+        typer.echo(f"  Nothing to send: all {len(files)} files are there already.")
     elif dry_run:
         typer.echo(f"  Dry run: nothing was sent. A push would send {total}.")
     else:
-        result = send(one, remote, found, public=public)
-        typer.echo(f"  Sent {total}, in commit {result.commit[:7]}: {result.url}")
+        commit = send(one, remote, files, public=public)
+        typer.echo(f"  Sent {total}, in commit {commit.oid[:7]}: {commit.repo_url}")
         typer.echo(f"  {one.how_to_use}")
 
 
 def _state_of(remote: Remote, repo_type: str, public: bool) -> str:
     kind = "Space" if repo_type == "space" else "dataset repository"
-    if not remote.asked:
+    if not remote.is_known:
         return f"{kind}; HF_HUB_OFFLINE is set, so the Hub was not asked what it has"
     if not remote.exists:
         return f"a new {kind}, {'public' if public else 'private'}"

@@ -34,6 +34,11 @@ class AllowedLabels:
     def __len__(self) -> int:
         return len(self.of_row)
 
+    def tolist(self) -> list[list[Any]]:
+        """Return the labels that each row allows."""
+        lists = [list(labels) for labels in self.sets]
+        return [lists[code] for code in self.of_row.tolist()]
+
     def labels(self) -> Column:
         """Return every label that is allowed somewhere."""
         found = sorted({label for labels in self.sets for label in labels})

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paraconsist.errors import input_error
-from paraconsist.reporting.hub.client import HubFile, Push, hub_files
-from paraconsist.reporting.hub.spaces import read_card, section, with_metadata
+from paraconsist.reporting.hub.client import NEW, HubFile, Push, Remote, card_text, read_card
 
-_COMMAND = "push dataset"
+if TYPE_CHECKING:
+    from huggingface_hub import RepoCard
+
 _TAG = "paraconsist"
 #: What cards and the Hub write where no licence was stated.
 _NO_LICENCE = frozenset({"", "none", "other", "unknown"})
@@ -35,19 +36,14 @@ def check_rights(name: str, reason: str | None) -> None:
     InputError
         If there is no such set, its card states no licence and there is no reason, or the reason is empty.
     """
-    data, text = _card_of(name)
     if reason is not None and not reason.strip():
-        raise input_error(_COMMAND, "i_have_the_rights", "say why you may publish the set", got=reason)
-    if reason is None and _licence(data) in _NO_LICENCE:
-        said = section(text, "Licence") or "Its card states none."
-        raise input_error(
-            _COMMAND,
-            "name",
-            "be a set with a stated licence, or come with --i-have-the-rights",
-            got=name,
-            remedy=f'The card says: "{said}" If you may publish the text, give --i-have-the-rights "REASON": the '
-            "reason goes into the commit message.",
-        )
+        raise input_error("push", "i_have_the_rights", "say why you may publish the set", got=reason)
+    card = _card_of(name)
+    if reason is None and _licence(card.data.to_dict()) in _NO_LICENCE:
+        quoted = section(card.text, "Licence") or "Its card states none."
+        must = "be a set with a stated licence, or come with `i_have_the_rights`"
+        remedy = f'The card says: "{quoted}" If you may publish the text, give the reason as `i_have_the_rights`: it '
+        raise input_error("push", "name", must, got=name, remedy=remedy + "goes into the commit message.")
 
 
 def bucket_set_dataset(
@@ -59,8 +55,7 @@ def bucket_set_dataset(
     data_dir: Path | None = None,
     cache_dir: Path | None = None,
     reason: str | None = None,
-    remote_card: Mapping[str, Any] | None = None,
-    remote_is_empty: bool = True,
+    remote: Remote = NEW,
 ) -> Push:
     """Build a set and return what its repository holds.
 
@@ -78,10 +73,8 @@ def bucket_set_dataset(
         As for `paraconsist.data.building.prepare`.
     reason : str, optional
         Why the person may publish a set without a stated licence; recorded in the commit.
-    remote_card : mapping, optional
-        The metadata of the card that the repository has.
-    remote_is_empty : bool
-        Whether the repository has no files of anybody's.
+    remote : Remote, optional
+        What the repository has.
 
     Raises
     ------
@@ -95,70 +88,70 @@ def bucket_set_dataset(
     known = [config.name for config in builder_class(name).BUILDER_CONFIGS]
     wanted = known if configs is None else [config_named(name, config).name for config in dict.fromkeys(configs)]
     target = folder / "set"
-    if not remote_is_empty:
-        _lay_out(target, remote_card or {}, repo_id, known, set(wanted))
+    if not remote.is_empty:
+        _lay_out(target, remote.card, repo_id, known, set(wanted))
     write_folder(name, target, configs=wanted, data_dir=data_dir, cache_dir=cache_dir)
-    licence = _licence(_card_of(name)[0])
-    data, text = read_card(_COMMAND, target / "README.md")
-    card = with_metadata(data, text.replace(f'load_dataset("{name}"', f'load_dataset("{repo_id}"'))
+    licence = _licence(_card_of(name).data.to_dict())
+    card = read_card(target / "README.md")
+    metadata = card.data.to_dict()
+    text = card_text(metadata, card.text.replace(f'load_dataset("{name}"', f'load_dataset("{repo_id}"'))
     paths = (path.relative_to(target).as_posix() for path in sorted(target.glob("data/*/*.parquet")))
     note = f"Licence as its card states it: {licence}." if licence not in _NO_LICENCE else "Its card states no licence."
     if reason is not None:
         note += f"\n\nThe person who pushed it says that they may publish it: {reason.strip()}"
-    config = next((c for c in _configs(data) if c in wanted), wanted[0])
+    message = f"Push the bucket set {name} with paraconsist"
+    config = next((c for c in _configs(metadata) if c in wanted), wanted[0])
     return Push(
-        command=_COMMAND,
         repo_id=repo_id,
         repo_type="dataset",
-        files=(HubFile("README.md", card.encode()), *hub_files(target, paths)),
-        message=_message(name, reason),
+        files=(HubFile("README.md", text.encode()), *(HubFile(path, target / path) for path in paths)),
+        message=message if reason is None else f"{message}; rights: {' '.join(reason.split())}",
         description=f"Configs: {', '.join(wanted)}.\n\n{note}",
         may_delete=lambda path: _is_ours(path, known, set(wanted)),
         how_to_use=f'load_dataset("{repo_id}", "{config}")',
     )
 
 
-def _card_of(name: str) -> tuple[dict[str, Any], str]:
+def section(text: str, title: str) -> str:
+    """Return what stands under a heading of any level, up to the next one; empty if there is no such heading."""
+    _, *parts = re.split(
+        r"^#+ *(.*?) *#*$", text, flags=re.MULTILINE
+    )  # what is before, then heading, text, heading, ...
+    inner = dict(zip(parts[::2], parts[1::2], strict=True)).get(title, "")
+    return " ".join(inner.split())
+
+
+def _card_of(name: str) -> RepoCard:
     from paraconsist.dataset_builders import builder_class
 
-    return read_card(_COMMAND, builder_class(name).source_folder() / "README.md")
+    return read_card(builder_class(name).source_folder() / "README.md")
 
 
-def _licence(data: Mapping[str, Any]) -> str:
-    said = data.get("license") or ""
-    return ", ".join(map(str, said)) if isinstance(said, list) else str(said).strip().lower()
+def _licence(metadata: Mapping[str, Any]) -> str:
+    licence = metadata.get("license") or ""
+    return ", ".join(map(str, licence)) if isinstance(licence, list) else str(licence).strip().lower()
 
 
-def _configs(card: Mapping[str, Any]) -> list[str]:
+def _configs(metadata: Mapping[str, Any]) -> list[str]:
     """Return the configs of a card, the default one first."""
-    said = [entry for entry in card.get("configs") or [] if isinstance(entry, Mapping)]
-    said.sort(key=lambda entry: not entry.get("default"))
-    return [str(entry.get("config_name")) for entry in said]
+    entries = [entry for entry in metadata.get("configs") or [] if isinstance(entry, Mapping)]
+    entries.sort(key=lambda entry: not entry.get("default"))
+    return [str(entry.get("config_name")) for entry in entries]
 
 
 def _lay_out(target: Path, remote_card: Mapping[str, Any], repo_id: str, known: list[str], wanted: set[str]) -> None:
     """Make `target` look like what the repository has, so that configs that are not pushed now stay in the card."""
     there = set(_configs(remote_card))
     if _TAG not in (remote_card.get("tags") or []) or not there & set(known):
-        raise input_error(
-            _COMMAND,
-            "repo",
-            "be new, or hold an earlier push of the same set",
-            got=repo_id,
-            remedy="Its card is another one's. Choose another name; nothing was sent.",
-        )
+        remedy = "Its card is another one's. Choose another name; nothing was sent."
+        raise input_error("push", "repo", "be new, or hold an earlier push of the same set", got=repo_id, remedy=remedy)
     for config in there & set(known) - wanted:
         (target / "data" / config).mkdir(parents=True)
     target.mkdir(exist_ok=True)
-    (target / "README.md").write_text(with_metadata(remote_card, ""), encoding="utf-8")
+    (target / "README.md").write_text(card_text(remote_card, ""), encoding="utf-8")
 
 
 def _is_ours(path: str, known: list[str], wanted: set[str]) -> bool:
     """Whether an earlier push wrote the file and this one replaces its config, or the set no longer has it."""
-    found = re.fullmatch(r"data/([^/]+)/[^/]+\.parquet", path)
-    return found is not None and (found[1] in wanted or found[1] not in known)
-
-
-def _message(name: str, reason: str | None) -> str:
-    said = f"Push the bucket set {name} with paraconsist"
-    return said if reason is None else f"{said}; rights: {' '.join(reason.split())}"
+    match = re.fullmatch(r"data/([^/]+)/[^/]+\.parquet", path)
+    return match is not None and (match[1] in wanted or match[1] not in known)

@@ -1,176 +1,52 @@
-"""Look at a repository on the Hub, and send it what it lacks in one commit.
-
-What a push would send: the files of one repository, held against what the repository has.
-
-What can go wrong between here and the Hub, as sentences that say what to do.
-"""
+"""What a push sends to a repository on the Hub: its files against those it has there, in one commit."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, first_line, input_error
 
-_KINDS = {"dataset": "a dataset", "space": "a Space", "model": "a model"}
-
-
-@dataclass(frozen=True)
-class Remote:
-    """A repository as it is on the Hub.
-
-    Attributes
-    ----------
-    exists : bool
-        False if it is yet to be made.
-    asked : bool
-        False if the Hub was not asked, because this is a dry run without a network.
-    sha : str or None
-        The last commit.
-    private : bool
-        Whether only its owners see it.
-    files : mapping
-        Path -> file.
-    card : mapping
-        The metadata of its README.md.
-    """
-
-    exists: bool = False
-    asked: bool = True
-    sha: str | None = None
-    private: bool = True
-    files: Mapping[str, RemoteFile] = field(default_factory=dict)
-    card: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it holds nothing but what the Hub puts into every new repository."""
-        return set(self.files) <= {".gitattributes"}
-
-
-@dataclass(frozen=True)
-class Sent:
-    """What a push became: its commit, and where to see it."""
-
-    commit: str
-    url: str
-
-
-def look(command: str, repo_id: str, repo_type: RepoType, *, parameter: str = "repo", dry_run: bool = False) -> Remote:
-    """Return what the Hub has under a name.
-
-    Parameters
-    ----------
-    command, parameter : str
-        What errors are about.
-    repo_id, repo_type : str
-        The repository.
-    dry_run : bool
-        Go on without a token, and without a network where HF_HUB_OFFLINE says that there is none.
-
-    Raises
-    ------
-    InputError
-        If the name is none, nobody is logged in, the Hub cannot be reached, or the name is that of a
-        repository of another type.
-    """
-    from huggingface_hub import HfApi, get_token
-    from huggingface_hub.constants import is_offline_mode
-    from huggingface_hub.errors import RepositoryNotFoundError
-
-    check_repo_id(command, parameter, repo_id)
-    if dry_run and is_offline_mode():
-        return Remote(asked=False)
-    if not dry_run and get_token() is None:
-        raise no_token(command)
-    api = HfApi()
-    with hub_errors(command, repo_id):
-        try:
-            info: Any = api.repo_info(repo_id, repo_type=repo_type)
-        except RepositoryNotFoundError:
-            _refuse_other_type(api, command, parameter, repo_id, repo_type)
-            return Remote()
-        tree: list[Any] = list(api.list_repo_tree(repo_id, repo_type=repo_type, revision=info.sha, recursive=True))
-    files = {
-        entry.path: RemoteFile(entry.size, entry.blob_id, entry.lfs.sha256 if entry.lfs else None)
-        for entry in tree
-        if hasattr(entry, "blob_id")  # a folder has none
-    }
-    card = info.card_data.to_dict() if info.card_data is not None else {}
-    return Remote(True, True, info.sha, bool(info.private), files, card)
-
-
-def _refuse_other_type(api: Any, command: str, parameter: str, repo_id: str, repo_type: RepoType) -> None:
-    """A repository of another type may have the same name on the Hub, but it is rarely what was meant."""
-    for other in _KINDS:
-        if other != repo_type and api.repo_exists(repo_id, repo_type=other):
-            raise input_error(
-                command,
-                parameter,
-                f"be new, or name {_KINDS[repo_type]}",
-                got=repo_id,
-                remedy=f"There is {_KINDS[other]} of this name. Choose another name.",
-            )
-
-
-def send(push: Push, remote: Remote, changes: Sequence[Change], *, public: bool = False) -> Sent:
-    """Make the repository hold the push: one commit with what is new, changed and gone.
-
-    A connection that is cut leaves the old version whole, because a commit is one request; large files that
-    were uploaded before it are not sent again.
-
-    Parameters
-    ----------
-    push : Push
-        What it is to hold.
-    remote : Remote
-        What `look` found; a commit on top of anything else is refused by the Hub.
-    changes : sequence of Change
-        What `paraconsist.reporting.hub.client.changes` says of the two.
-    public : bool
-        Who may see a repository that is made now. One that exists stays as it is.
-
-    Raises
-    ------
-    InputError
-        If the Hub cannot be reached or refuses.
-    """
-    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants
-    from huggingface_hub.utils import disable_progress_bars
-
-    todo = {change.path: change.state for change in changes if change.state != "same"}
-    disable_progress_bars()
-    api = HfApi()
-    with hub_errors(push.command, push.repo_id):
-        sha = remote.sha
-        if not remote.exists:
-            sdk = "gradio" if push.repo_type == "space" else None
-            api.create_repo(push.repo_id, repo_type=push.repo_type, private=not public, space_sdk=sdk, exist_ok=True)
-            sha = api.repo_info(push.repo_id, repo_type=push.repo_type).sha
-        operations: list[Any] = [
-            CommitOperationAdd(path_in_repo=file.path, path_or_fileobj=file.content)
-            for file in push.files
-            if file.path in todo
-        ]
-        operations += [CommitOperationDelete(path_in_repo=path) for path, state in todo.items() if state == "gone"]
-        commit = api.create_commit(
-            push.repo_id,
-            operations=operations,
-            commit_message=push.message,
-            commit_description=push.description,
-            repo_type=push.repo_type,
-            parent_commit=sha,
-        )
-    return Sent(commit.oid, f"{constants.ENDPOINT}/{push.repo_type}s/{push.repo_id}")
-
+if TYPE_CHECKING:
+    from huggingface_hub import CommitInfo, RepoCard
 
 RepoType = Literal["dataset", "space"]
 State = Literal["new", "changed", "same", "gone"]
-_BLOCK = 1 << 20
+
+_TYPES = {"dataset": "a dataset", "space": "a Space", "model": "a model"}
+_LOG_IN = "Make a token with write access at {endpoint}/settings/tokens and run `hf auth login`, or set HF_TOKEN."
+_WHOLE = "What arrives, arrives whole or not at all; run the same command again"
+_NO_WRITING = ("namespace", "be one that you may write to", "The token needs write access to it.")
+_CHANGED_MEANWHILE = (
+    "repo",
+    "stay as it is during a push",
+    "Somebody else wrote to it meanwhile; run the command again to see what it has now.",
+)
+#: Status of the Hub's refusal -> what is wrong, what it must be, and what to do.
+_REFUSALS = {
+    401: ("token", "be one that the Hub accepts for writing", _LOG_IN),
+    402: ("namespace", "be allowed to have this repository", "Choose another namespace, or see {endpoint}/pricing."),
+    403: _NO_WRITING,
+    404: _NO_WRITING,
+    409: _CHANGED_MEANWHILE,
+    412: _CHANGED_MEANWHILE,
+    429: ("repo", "be pushed to less often", f"{_WHOLE} after a while."),
+}
+_REFUSED = ("repo", "be something that the Hub takes", "")
+_BROKEN = ("network", "reach a Hub that works", f"{_WHOLE}.")
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file that a repository has. `sha256` is known of files in large-file storage."""
+
+    size: int
+    blob_id: str
+    sha256: str | None = None
 
 
 @dataclass(frozen=True)
@@ -186,29 +62,14 @@ class HubFile:
 
     def matches(self, remote: RemoteFile) -> bool:
         """Whether the repository has the same bytes: by sha256 for large files, by git's blob hash for others."""
+        from huggingface_hub.utils.sha import git_hash, sha_fileobj
+
         if self.size != remote.size:
             return False
-        if remote.sha256 is not None:
-            return self._digest(hashlib.sha256()) == remote.sha256
-        return self._digest(hashlib.sha1(f"blob {self.size}\0".encode(), usedforsecurity=False)) == remote.blob_id
-
-    def _digest(self, digest: hashlib._Hash) -> str:
-        if isinstance(self.content, bytes):
-            digest.update(self.content)
-            return digest.hexdigest()
-        with self.content.open("rb") as file:
-            while block := file.read(_BLOCK):
-                digest.update(block)
-        return digest.hexdigest()
-
-
-@dataclass(frozen=True)
-class RemoteFile:
-    """A file that the repository has. `sha256` is known of files in large-file storage."""
-
-    size: int
-    blob_id: str
-    sha256: str | None = None
+        with io.BytesIO(self.content) if isinstance(self.content, bytes) else self.content.open("rb") as stream:
+            if remote.sha256 is not None:
+                return bool(sha_fileobj(stream).hex() == remote.sha256)
+            return bool(git_hash(stream.read()) == remote.blob_id)
 
 
 @dataclass(frozen=True)
@@ -217,8 +78,6 @@ class Push:
 
     Attributes
     ----------
-    command : str
-        The command that errors are about, such as ``push metric``.
     repo_id : str
         ``namespace/name``.
     repo_type : {"dataset", "space"}
@@ -235,7 +94,6 @@ class Push:
         The line of Python that loads what was pushed.
     """
 
-    command: str
     repo_id: str
     repo_type: RepoType
     files: tuple[HubFile, ...]
@@ -244,6 +102,43 @@ class Push:
     may_delete: Callable[[str], bool] = lambda path: False
     notes: tuple[str, ...] = ()
     how_to_use: str = ""
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A repository as it is on the Hub.
+
+    Attributes
+    ----------
+    exists : bool
+        False if it is yet to be made.
+    is_known : bool
+        False in a dry run without a network: nobody could look.
+    sha : str or None
+        The last commit.
+    private : bool
+        Whether only its owners see it.
+    files : mapping
+        Path -> file.
+    card : mapping
+        The metadata of its README.md.
+    """
+
+    exists: bool = False
+    is_known: bool = True
+    sha: str | None = None
+    private: bool = True
+    files: Mapping[str, RemoteFile] = field(default_factory=dict)
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds nothing but what the Hub puts into every new repository."""
+        return set(self.files) <= {".gitattributes"}
+
+
+#: A repository that is yet to be made.
+NEW = Remote()
 
 
 @dataclass(frozen=True)
@@ -256,39 +151,147 @@ class Change:
 
 
 def changes(push: Push, remote: Mapping[str, RemoteFile]) -> list[Change]:
-    """Return what the push does, file by file, in order of path.
+    """Return what the push does to a repository's files (path -> file), in order of path."""
+    files = {file.path: file for file in push.files}
+    found = [Change(path, "new", file.size) for path, file in files.items() if path not in remote]
+    for path, there in remote.items():
+        if path in files:
+            found.append(Change(path, "same" if files[path].matches(there) else "changed", files[path].size))
+        elif push.may_delete(path):
+            found.append(Change(path, "gone", there.size))
+    return sorted(found, key=lambda change: change.path)
+
+
+def look(repo_id: str, repo_type: RepoType, *, parameter: str = "repo", dry_run: bool = False) -> Remote:
+    """Return what the Hub has under a name.
+
+    Parameters
+    ----------
+    repo_id, repo_type : str
+        The repository.
+    parameter : str
+        What errors call it.
+    dry_run : bool
+        Go on without a token, and without a network where HF_HUB_OFFLINE says that there is none.
+
+    Raises
+    ------
+    InputError
+        If the name is none, nobody is logged in, the Hub cannot be reached, or the name is that of a
+        repository of another type.
+    """
+    from huggingface_hub import HfApi, RepoFile, constants, get_token
+    from huggingface_hub.errors import RepositoryNotFoundError
+
+    check_repo_id(parameter, repo_id)
+    if dry_run and constants.is_offline_mode():
+        return Remote(is_known=False)
+    if not dry_run and get_token() is None:
+        remedy = f"{_LOG_IN.format(endpoint=constants.ENDPOINT)} In a dry run none is needed."
+        raise input_error("push", "token", "be there to write to the Hub", remedy=remedy)
+    api = HfApi()
+    with hub_errors(repo_id):
+        try:
+            info: Any = api.repo_info(repo_id, repo_type=repo_type)
+        except RepositoryNotFoundError:
+            # the Hub allows one name for repositories of several types, but it is rarely what was meant
+            for other, name in _TYPES.items():
+                if other != repo_type and api.repo_exists(repo_id, repo_type=other):
+                    must, remedy = f"be new, or name {_TYPES[repo_type]}", f"There is {name} of this name."
+                    raise input_error(
+                        "push", parameter, must, got=repo_id, remedy=f"{remedy} Choose another name."
+                    ) from None
+            return NEW
+        tree: list[Any] = list(api.list_repo_tree(repo_id, repo_type=repo_type, revision=info.sha, recursive=True))
+    files = {
+        entry.path: RemoteFile(entry.size, entry.blob_id, entry.lfs.sha256 if entry.lfs else None)
+        for entry in tree
+        if isinstance(entry, RepoFile)
+    }
+    card = info.card_data.to_dict() if info.card_data is not None else {}
+    return Remote(True, True, info.sha, bool(info.private), files, card)
+
+
+def send(push: Push, remote: Remote, changes: Sequence[Change], *, public: bool = False) -> CommitInfo:
+    """Make the repository hold the push: one commit with what is new, changed and gone.
+
+    A connection that is cut leaves the old version whole, because a commit is one request; large files that
+    were uploaded before it are not sent again.
 
     Parameters
     ----------
     push : Push
-        What the repository is to hold.
-    remote : mapping
-        Path -> file that it holds now; empty for a repository that does not exist.
+        What it is to hold.
+    remote : Remote
+        What `look` found; a commit on top of anything else is refused by the Hub.
+    changes : sequence of Change
+        What `changes` says of the two.
+    public : bool
+        Who may see a repository that is made now. One that exists stays as it is.
+
+    Raises
+    ------
+    InputError
+        If the Hub cannot be reached or refuses.
     """
-    found = [Change(file.path, _state(file, remote.get(file.path)), file.size) for file in push.files]
-    sent = {file.path for file in push.files}
-    found += [
-        Change(path, "gone", file.size) for path, file in remote.items() if path not in sent and push.may_delete(path)
-    ]
-    return sorted(found, key=lambda change: change.path)
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+    from huggingface_hub.utils import disable_progress_bars
+
+    todo = {change.path: change.state for change in changes if change.state != "same"}
+    disable_progress_bars()
+    api = HfApi()
+    with hub_errors(push.repo_id):
+        sha = remote.sha
+        if not remote.exists:
+            sdk = "gradio" if push.repo_type == "space" else None
+            api.create_repo(push.repo_id, repo_type=push.repo_type, private=not public, space_sdk=sdk, exist_ok=True)
+            sha = api.repo_info(push.repo_id, repo_type=push.repo_type).sha
+        operations: list[Any] = [
+            CommitOperationAdd(path_in_repo=file.path, path_or_fileobj=file.content)
+            for file in push.files
+            if file.path in todo
+        ]
+        operations += [CommitOperationDelete(path_in_repo=path) for path, state in todo.items() if state == "gone"]
+        return api.create_commit(
+            push.repo_id,
+            operations=operations,
+            commit_message=push.message,
+            commit_description=push.description,
+            repo_type=push.repo_type,
+            parent_commit=sha,
+        )
 
 
-def _state(file: HubFile, remote: RemoteFile | None) -> State:
-    if remote is None:
-        return "new"
-    return "same" if file.matches(remote) else "changed"
+def read_card(path: Path) -> RepoCard:
+    """Return a card: its metadata (`data`) and the text after it.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it does not begin with a YAML mapping between ``---`` lines.
+    """
+    import yaml
+    from huggingface_hub import RepoCard
+
+    try:
+        card = RepoCard(path.read_text(encoding="utf-8"))
+        problem = "" if card.data.to_dict() else "There is none."
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        problem = " ".join(str(error).split())
+    if problem:
+        must = "be a text file that begins with metadata: a YAML mapping between two lines of ---"
+        raise input_error("push", "README.md", must, got=str(path), remedy=problem)
+    return card
 
 
-def hub_files(folder: Path, names: Iterable[str]) -> tuple[HubFile, ...]:
-    """Return files below `folder` under their relative paths."""
-    return tuple(HubFile(name, folder / name) for name in names)
+def card_text(metadata: Mapping[str, Any], text: str) -> str:
+    """Return a card: the metadata as YAML in the given order, then the text."""
+    from huggingface_hub import CardData
+
+    return f"---\n{CardData(**metadata).to_yaml()}\n---\n{text}"
 
 
-_LOG_IN = "Make a token with write access at {endpoint}/settings/tokens and run `hf auth login`, or set HF_TOKEN."
-_WHOLE = "What arrives, arrives whole or not at all; run the same command again."
-
-
-def check_repo_id(command: str, parameter: str, repo_id: str) -> None:
+def check_repo_id(parameter: str, repo_id: str) -> None:
     """Refuse what cannot be the name of a repository with its namespace.
 
     Raises
@@ -301,34 +304,18 @@ def check_repo_id(command: str, parameter: str, repo_id: str) -> None:
 
     try:
         validate_repo_id(repo_id)
-        whole = repo_id.count("/") == 1
+        is_whole = repo_id.count("/") == 1
     except HFValidationError:
-        whole = False
-    if not whole:
-        raise input_error(
-            command,
-            parameter,
-            "give a repository as NAMESPACE/NAME",
-            got=repo_id,
-            remedy="The namespace is your user name or an organization's; letters, digits, '-', '_' and '.' only.",
-        )
-
-
-def no_token(command: str) -> InputError:
-    """The error for a person who is not logged in."""
-    from huggingface_hub import constants
-
-    return input_error(
-        command,
-        "token",
-        "be there to write to the Hub",
-        remedy=f"{_LOG_IN.format(endpoint=constants.ENDPOINT)} With --dry-run none is needed.",
-    )
+        is_whole = False
+    if not is_whole:
+        remedy = "The namespace is your user name or an organization's; letters, digits, '-', '_' and '.' only."
+        raise input_error("push", parameter, "give a repository as NAMESPACE/NAME", got=repo_id, remedy=remedy)
 
 
 @contextmanager
-def hub_errors(command: str, repo_id: str) -> Iterator[None]:
+def hub_errors(repo_id: str) -> Iterator[None]:
     """Turn what huggingface_hub raises into an `InputError`; a commit is one request, so nothing is half done."""
+    from huggingface_hub import constants
     from huggingface_hub.errors import HfHubHTTPError, HTTPError, OfflineModeIsEnabled
 
     try:
@@ -336,59 +323,41 @@ def hub_errors(command: str, repo_id: str) -> Iterator[None]:
     except InputError:
         raise
     except OfflineModeIsEnabled:
-        remedy = "It is set. Unset it and run again; --dry-run shows what would be sent without it."
-        raise input_error(command, "HF_HUB_OFFLINE", "not be set", remedy=remedy) from None
+        remedy = "It is set. Unset it and run again; a dry run shows what would be sent without it."
+        raise input_error("push", "HF_HUB_OFFLINE", "not be set", remedy=remedy) from None
     except HfHubHTTPError as error:
-        raise _answered(command, repo_id, error) from error
+        raise _refusal(repo_id, error) from error
     except (HTTPError, OSError, RuntimeError) as error:  # RuntimeError: a file that could not be uploaded
-        raise _unreachable(command, error) from error
+        reason = first_line(_root(error))
+        remedy = f"{_WHOLE}. Behind a proxy set HTTPS_PROXY; without a network nothing can be pushed."
+        raise input_error("push", "network", f"reach {constants.ENDPOINT}", got=reason, remedy=remedy) from error
     except ValueError as error:  # the Hub checks a card's metadata before it takes anything
-        said = " ".join(str(error).split())
-        raise input_error(command, "README.md", "have metadata that the Hub takes", remedy=said) from error
+        remedy = " ".join(str(error).split())
+        raise input_error("push", "README.md", "have metadata that the Hub takes", remedy=remedy) from error
 
 
-def _unreachable(command: str, error: BaseException) -> InputError:
-    from huggingface_hub import constants
+def _root(error: BaseException) -> BaseException:
+    """Return the first cause, or the Hub's answer where there is one among the causes."""
     from huggingface_hub.errors import HfHubHTTPError
 
-    root = error
-    while (earlier := root.__cause__ or root.__context__) is not None:
-        if isinstance(root, HfHubHTTPError):
-            break
-        root = earlier
-    reason = (str(root).strip() or type(root).__name__).splitlines()[0]
-    remedy = f"{_WHOLE} Behind a proxy set HTTPS_PROXY; without a network nothing can be pushed."
-    return input_error(command, "network", f"reach {constants.ENDPOINT}", got=reason, remedy=remedy)
+    while not isinstance(error, HfHubHTTPError) and (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return error
 
 
-def _answered(command: str, repo_id: str, error: Any) -> InputError:
+def _refusal(repo_id: str, error: Any) -> InputError:
     """What the Hub's refusal means, by its status."""
     from huggingface_hub import constants
 
-    status: int = error.response.status_code
-    said = error.server_message or error.response.headers.get("X-Error-Message") or f"status {status}"
-    quoted = f"The Hub says: {' '.join(str(said).split())}"
+    status = int(error.response.status_code)
+    reason = error.server_message or error.response.headers.get("X-Error-Message") or f"status {status}"
+    quoted = f"The Hub says: {' '.join(str(reason).split())}"
     quoted += "" if quoted.endswith((".", "!")) else "."
-    if status == 401:
-        remedy = f"{quoted} {_LOG_IN.format(endpoint=constants.ENDPOINT)}"
-        return input_error(command, "token", "be one that the Hub accepts for writing", remedy=remedy)
-    if status == 402:
-        remedy = f"{quoted} Choose another namespace, or see {constants.ENDPOINT}/pricing."
-        return input_error(command, "namespace", "be allowed to have this repository", got=repo_id, remedy=remedy)
-    if status in (403, 404):
-        remedy = f"{quoted} {_namespaces()}The token needs write access to it."
-        return input_error(command, "namespace", "be one that you may write to", got=repo_id, remedy=remedy)
-    if status in (409, 412):
-        remedy = f"{quoted} Somebody else wrote to it meanwhile; run the command again to see what it has now."
-        return input_error(command, "repo", "stay as it is during a push", got=repo_id, remedy=remedy)
-    if status == 429:
-        remedy = f"{quoted} {_WHOLE.removesuffix('.')} after a while."
-        return input_error(command, "repo", "be pushed to less often", got=repo_id, remedy=remedy)
-    if status < 500:
-        return input_error(command, "repo", "be something that the Hub takes", got=repo_id, remedy=quoted)
-    return input_error(
-        command, "network", "reach a Hub that works", got=f"status {status}", remedy=f"{quoted} {_WHOLE}"
-    )
+    parameter, must, remedy = _REFUSALS.get(status, _REFUSED if status < 500 else _BROKEN)
+    got = {"token": ..., "network": f"status {status}"}.get(parameter, repo_id)
+    names = _namespaces() if status in (403, 404) else ""
+    remedy = f"{quoted} {names}{remedy.format(endpoint=constants.ENDPOINT)}".strip()
+    return input_error("push", parameter, must, got=got, remedy=remedy)
 
 
 def _namespaces() -> str:

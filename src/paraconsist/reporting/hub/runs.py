@@ -1,26 +1,22 @@
-"""A run as a dataset repository: results, predictions, a card, and the entries for the model's page.
-
-Results as the Hub's `.eval_results/*.yaml`: the entries that a model's page and a benchmark's leaderboard show.
-"""
+"""A run as a dataset repository: results, predictions, a card, and `.eval_results/*.yaml` for the model's page."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import CATALOGUE
-from paraconsist.reporting.hub.client import HubFile, Push, hub_files
-from paraconsist.reporting.hub.spaces import with_metadata
+from paraconsist.reporting.hub.client import NEW, HubFile, Push, Remote, card_text, check_repo_id
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
 
-
-_COMMAND = "push run"
 _TAG = "paraconsist-run"
 _ENTRIES = ".eval_results"
 _HOW = "Give the folder that `paraconsist run --output` wrote; if it was cut off, the same command finishes it."
@@ -30,9 +26,8 @@ def run_dataset(
     folder: Path,
     repo_id: str,
     *,
-    benchmarks: Mapping[str, str] | None = None,
-    remote_card: Mapping[str, Any] | None = None,
-    remote_is_empty: bool = True,
+    benchmarks: Mapping[str, str] = MappingProxyType({}),
+    remote: Remote = NEW,
 ) -> Push:
     """Return what the repository of a run holds.
 
@@ -44,10 +39,8 @@ def run_dataset(
         ``namespace/name`` of the repository.
     benchmarks : mapping, optional
         Set -> its repository on the Hub, for `.eval_results` (see `eval_result_entries`).
-    remote_card : mapping, optional
-        The metadata of the card that the repository has.
-    remote_is_empty : bool
-        Whether the repository has no files of anybody's.
+    remote : Remote, optional
+        What the repository has.
 
     Raises
     ------
@@ -57,62 +50,54 @@ def run_dataset(
     """
     from huggingface_hub import constants
 
-    results, said = _read(folder, "results.json"), _read(folder, "run.json")
+    results, run = _read(folder, "results.json"), _read(folder, "run.json")
     predictions = sorted(path.relative_to(folder).as_posix() for path in (folder / "predictions").glob("*.parquet"))
     if not predictions:
-        raise input_error(_COMMAND, "folder", "hold predictions/*.parquet", got=str(folder), remedy=_HOW)
-    if not remote_is_empty and _TAG not in ((remote_card or {}).get("tags") or []):
-        raise input_error(
-            _COMMAND,
-            "repo",
-            "be new, or hold an earlier push of a run",
-            got=repo_id,
-            remedy="Choose another name; nothing was sent.",
-        )
-    _check_benchmarks(benchmarks or {}, results)
+        raise input_error("push", "folder", "hold predictions/*.parquet", got=str(folder), remedy=_HOW)
+    if not remote.is_empty and _TAG not in (remote.card.get("tags") or []):
+        remedy = "Choose another name; nothing was sent."
+        raise input_error("push", "repo", "be new, or hold an earlier push of a run", got=repo_id, remedy=remedy)
+    _check_benchmarks(benchmarks, results)
     entries = eval_result_entries(
         results,
-        benchmarks or {},
-        date=said.get("ended"),
+        benchmarks,
+        date=run.get("ended"),
         source_url=f"{constants.ENDPOINT}/datasets/{repo_id}",
         source_name="predictions and results",
     )
-    files = said.get("sets", {})
+    files = run.get("sets", {})
     names = {name: Path(files[name]).stem if name in files else re.sub("[:/]", "-", name) for name in results}
     yaml_files = tuple(
-        HubFile(f"{_ENTRIES}/{names[name]}.yaml", eval_results_yaml(found).encode()) for name, found in entries.items()
+        HubFile(f"{_ENTRIES}/{names[name]}.yaml", eval_results_yaml(listed).encode())
+        for name, listed in entries.items()
     )
     card = HubFile("README.md", _card(repo_id, results, predictions, bool(entries)).encode())
+    kept = ["results.json", "run.json", *predictions]
     return Push(
-        command=_COMMAND,
         repo_id=repo_id,
         repo_type="dataset",
-        files=(card, *hub_files(folder, ["results.json", "run.json", *predictions]), *yaml_files),
+        files=(card, *(HubFile(name, folder / name) for name in kept), *yaml_files),
         message=f"Push a run of {_models(results)} with paraconsist",
         may_delete=lambda path: path.startswith(("predictions/", f"{_ENTRIES}/")),
-        notes=tuple(_notes(results, entries, said)),
+        notes=tuple(_notes(results, entries, run)),
         how_to_use=f'load_dataset("{repo_id}", "{Path(predictions[0]).stem}")',
     )
 
 
 def _read(folder: Path, name: str) -> dict[str, Any]:
     try:
-        said = json.loads((folder / name).read_text(encoding="utf-8"))
+        return dict(json.loads((folder / name).read_text(encoding="utf-8")))
     except (OSError, ValueError):
-        raise input_error(
-            _COMMAND, "folder", f"be a run folder with a readable {name}", got=str(folder), remedy=_HOW
-        ) from None
-    return dict(said)
+        must = f"be a run folder with a readable {name}"
+        raise input_error("push", "folder", must, got=str(folder), remedy=_HOW) from None
 
 
 def _check_benchmarks(benchmarks: Mapping[str, str], results: Mapping[str, Any]) -> None:
-    from paraconsist.reporting.hub.client import check_repo_id
-
     known = {*results, *(name.partition(":")[0] for name in results)}
     for name, repo in benchmarks.items():
         if name not in known:
-            raise input_error(_COMMAND, "benchmark", f"name sets of the run: {', '.join(sorted(known))}", got=name)
-        check_repo_id(_COMMAND, "benchmark", repo)
+            raise input_error("push", "benchmark", f"name sets of the run: {', '.join(sorted(known))}", got=name)
+        check_repo_id("benchmark", repo)
 
 
 def _models(results: Mapping[str, Mapping[str, Any]]) -> str:
@@ -121,18 +106,15 @@ def _models(results: Mapping[str, Mapping[str, Any]]) -> str:
     return ", ".join(Path(name).name if name.startswith(("/", ".", "~")) else name for name in named) or "a model"
 
 
-def _notes(results: Mapping[str, Any], entries: Mapping[str, Any], said: Mapping[str, Any]) -> list[str]:
+def _notes(results: Mapping[str, Any], entries: Mapping[str, Any], run: Mapping[str, Any]) -> list[str]:
     notes = []
     without = [name for name in results if name not in entries]
     if without:
-        source = without[0].partition(":")[0]
-        notes.append(
-            f"No {_ENTRIES} for {', '.join(without)}: an entry names the set's repository on the Hub. "
-            f"Give --benchmark {source}=NAMESPACE/NAME."
-        )
+        lacking = f"No {_ENTRIES} for {', '.join(without)}: an entry names the set's repository on the Hub."
+        notes.append(f"{lacking} Give --benchmark {without[0].partition(':')[0]}=NAMESPACE/NAME.")
     if entries:
         notes.append(f"{_ENTRIES}/*.yaml shows on a model's page once it stands in the model's repository.")
-    places = dict.fromkeys(str(m.get("model")) for m in said.get("models", {}).values())
+    places = dict.fromkeys(str(m.get("model")) for m in run.get("models", {}).values())
     local = [place for place in places if Path(place).is_absolute()]
     if local:
         notes.append(f"run.json and the predictions say where the model was on this machine: {', '.join(local)}.")
@@ -171,7 +153,7 @@ def _card(repo_id: str, results: Mapping[str, Mapping[str, Any]], predictions: l
     ]
     if has_entries:
         lines += ["", f"`{_ENTRIES}/` holds the entries for the model's own repository."]
-    return with_metadata(data, "\n".join(lines) + "\n")
+    return card_text(data, "\n".join(lines) + "\n")
 
 
 def _table_rows(name: str, result: Mapping[str, Any]) -> list[str]:
@@ -179,17 +161,21 @@ def _table_rows(name: str, result: Mapping[str, Any]) -> list[str]:
     for measure, values in result["measures"].items():
         headline = CATALOGUE[measure].headline
         value, bounds = values.get(headline), values.get("confidence_interval", {}).get(headline)
-        accuracy, majority = (_number(said) for said in (values.get("accuracy"), result["majority_rate"]))
-        shown = _number(value) or "undefined"
-        whole = bounds is not None and None not in bounds
-        interval = f"[{bounds[0]:.4f}, {bounds[1]:.4f}]" if whole else ""
+        accuracy, majority = (_number(share) for share in (values.get("accuracy"), result["majority_rate"]))
         label = measure if headline in ("inconsistency", measure) else f"{measure}, {headline}"
-        rows.append(f"| `{name}` | {label} | {shown} | {interval} | {accuracy} | {majority} | {result['n_rows']:,} |")
+        cells = (label, _number(value) or "undefined", _interval(bounds), accuracy, majority, f"{result['n_rows']:,}")
+        rows.append(f"| `{name}` | {' | '.join(cells)} |")
     return rows
 
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
+
+
+def _interval(bounds: Sequence[float | None] | None) -> str:
+    """Return the bounds as text; nothing where one is undefined."""
+    whole = [bound for bound in bounds or () if bound is not None and not math.isnan(bound)]
+    return f"[{whole[0]:.4f}, {whole[1]:.4f}]" if len(whole) == 2 else ""
 
 
 def _warnings(result: Mapping[str, Any]) -> list[str]:
@@ -244,35 +230,32 @@ def eval_result_entries(
 
     if source_name is not None and source_url is None:
         raise input_error("eval_result_entries", "source_url", "be given with source_name", got=source_url)
-    found: dict[str, list[EvalResultEntry]] = {}
+    entries: dict[str, list[EvalResultEntry]] = {}
     for name, result in results.items():
         repo = benchmark_of(name, benchmarks)
         for measure, values in result["measures"].items():
             value = values.get(CATALOGUE[measure].headline)
-            if repo is None or value is None or value != value:  # nan
+            if repo is None or value is None or math.isnan(value):
                 continue
-            config = name.partition(":")[2] or "default"
-            found.setdefault(name, []).append(
-                EvalResultEntry(
-                    dataset_id=repo,
-                    task_id=f"{config}-{measure}",
-                    value=value,
-                    date=date,
-                    source_url=source_url,
-                    source_name=source_name,
-                    notes=_result_notes(measure, values),
-                )
+            entry = EvalResultEntry(
+                dataset_id=repo,
+                task_id=f"{name.partition(':')[2] or 'default'}-{measure}",
+                value=value,
+                date=date,
+                source_url=source_url,
+                source_name=source_name,
+                notes=_result_notes(measure, values),
             )
-    return found
+            entries.setdefault(name, []).append(entry)
+    return entries
 
 
 def eval_results_yaml(entries: list[EvalResultEntry]) -> str:
     """Return the content of one ``.eval_results/<name>.yaml``."""
-    import yaml
     from huggingface_hub import eval_result_entries_to_yaml
+    from huggingface_hub.utils import yaml_dump
 
-    text: str = yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=True, width=1000)
-    return text
+    return str(yaml_dump(eval_result_entries_to_yaml(entries), sort_keys=False))
 
 
 def benchmark_of(name: str, benchmarks: Mapping[str, str]) -> str | None:
@@ -286,17 +269,15 @@ def benchmark_of(name: str, benchmarks: Mapping[str, str]) -> str | None:
         As for `eval_result_entries`.
     """
     source = name.partition(":")[0]
-    said = benchmarks.get(name, benchmarks.get(source))
-    if said is None and source.count("/") == 1 and not source.startswith((".", "/", "~")):
+    repo = benchmarks.get(name, benchmarks.get(source))
+    if repo is None and source.count("/") == 1 and not source.startswith((".", "/", "~")):
         return source
-    return said
+    return repo
 
 
 def _result_notes(measure: str, values: Mapping[str, Any]) -> str:
     headline = CATALOGUE[measure].headline
-    better = "higher" if measure.endswith("_consistency") else "lower"
-    parts = [f"{headline} in [0, 1], {better} is better"]
-    bounds = values.get("confidence_interval", {}).get(headline)
-    if bounds is not None and all(bound is not None and bound == bound for bound in bounds):
-        parts.append(f"interval [{bounds[0]:.4f}, {bounds[1]:.4f}]")
+    parts = [f"{headline} in [0, 1], {'higher' if CATALOGUE[measure].higher_is_better else 'lower'} is better"]
+    if interval := _interval(values.get("confidence_interval", {}).get(headline)):
+        parts.append(f"interval {interval}")
     return "; ".join([*parts, str(values["signature"])])

@@ -1,7 +1,4 @@
-"""The interface in the browser: one gradio app that every metric's Space starts with its own name.
-
-Starts a metric's page.
-"""
+"""The interface in the browser: one gradio app that every metric's Space starts with its own name."""
 
 from __future__ import annotations
 
@@ -9,11 +6,12 @@ import atexit
 import os
 import shutil
 import tempfile
+from typing import Any
 
 __all__ = ["launch"]
 
 
-def launch(name: str) -> None:
+def launch(name: str, **options: Any) -> None:
     """Start the page of a metric and serve it until the process ends.
 
     Host and port are gradio's own: ``GRADIO_SERVER_NAME`` and ``GRADIO_SERVER_PORT``. Nothing is sent to other hosts,
@@ -23,6 +21,8 @@ def launch(name: str) -> None:
     ----------
     name : str
         As `evaluate.load` knows the metric.
+    **options
+        Of gradio's `launch`, such as `server_port`, in place of what is set here.
 
     Raises
     ------
@@ -41,15 +41,17 @@ def launch(name: str) -> None:
     from paraconsist.reporting.space.app import build, looks
 
     port = os.environ.get("GRADIO_SERVER_PORT")
-    build(page).queue(max_size=32).launch(
-        **looks(),
-        server_port=int(port) if port else None,  # gradio itself reads it only once in a process
-        max_file_size=MAX_BYTES,
-        footer_links=[],
-        run_history=False,
-        enable_monitoring=False,
-        state_session_capacity=200,
-        ssr_mode=False,
-        show_error=False,
-        quiet=True,
-    )
+    settings: dict[str, Any] = {
+        "server_port": int(port) if port else None,  # gradio itself reads it only once in a process
+        "max_file_size": MAX_BYTES,
+        "footer_links": [],
+        "run_history": False,
+        "enable_monitoring": False,
+        "state_session_capacity": 200,
+        "ssr_mode": False,
+        "share": False,
+        "show_error": False,
+        "quiet": True,
+    }
+    settings |= {name: value for name, value in options.items() if value is not None}
+    build(page).queue(max_size=32).launch(**looks(), **settings)
