@@ -165,7 +165,10 @@ def drop(rows: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
 
 
 BAD = {
-    "missing column": (drop(ROWS, "bucket_id"), "score: `bucket_id` must be a column of the predictions file"),
+    "missing column": (
+        drop(ROWS, "bucket_id"),
+        "score: `--bucket` must name a column of the predictions; got 'bucket_id'",
+    ),
     "missing bucket": ([*ROWS[:5], ROWS[5] | {"bucket_id": None}], "`bucket_id` must not be empty; got None at row 5"),
     "missing label": ([ROWS[0] | {"label": None}, *ROWS[1:]], "`--label` must not be empty; got None at row 0"),
     "label is no whole number": ([*ROWS[:3], ROWS[3] | {"label": 0.5}], "`--label` must hold whole numbers or text"),
@@ -182,11 +185,11 @@ BAD = {
     "only originals": (ROWS[::4], "score"),
     "sum": (
         [r | {"probabilities": [0.5, 0.4] if i == 7 else [0.5, 0.5]} for i, r in enumerate(ROWS)],
-        "`probabilities` must be non-negative and sum to one; got [0.5, 0.4] at row 7",
+        "`--probabilities` must be non-negative and sum to one; got [0.5, 0.4] at row 7",
     ),
     "ragged": (
         [r | {"probabilities": [1.0] if i == 7 else [0.5, 0.5]} for i, r in enumerate(ROWS)],
-        "`probabilities` must hold equally long lists; got [1.0] at row 7",
+        "`--probabilities` must hold equally long lists; got [1.0] at row 7",
     ),
 }
 
@@ -235,7 +238,7 @@ def test_labels_outside_the_files_own_names(capsys, tmp_path, column, value):
     write_predictions(tmp_path / "p.parquet", pa.Table.from_pylist(rows), {"label_names": ["no", "yes"]})
     code, _, err = run_command(capsys, "score", tmp_path / "p.parquet")
     assert code == 2
-    assert f"`{column}` must be one of the file's labels (0 no, 1 yes); got {value} at row 9" in err
+    assert f"`--{column}` must be one of the file's labels (0 no, 1 yes); got {value} at row 9" in err
 
 
 def test_true_and_false_are_labels(capsys, tmp_path):

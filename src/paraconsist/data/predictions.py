@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from paraconsist.data.tables import read_table
+from paraconsist.data.writing import write_table
 
 #: What every row of a bucket set has, in the order in which it is written.
 KEY_COLUMNS = ("example_id", "input_id", "bucket_id", "group_id", "role", "label", "allowed_labels")
@@ -36,7 +36,7 @@ class Predictions:
     table : pyarrow.Table
         One row for each row of the bucket set: `KEY_COLUMNS`, strata, `PREDICTION_COLUMNS`.
     metadata : dict
-        What the run said of itself; empty for files made elsewhere.
+        The identity of the run; empty for files made elsewhere.
     """
 
     table: pa.Table
@@ -66,10 +66,8 @@ def write_predictions(path: Path, table: pa.Table, metadata: Mapping[str, Any]) 
     metadata : mapping
         The run's identity: anything that JSON can hold.
     """
-    schema = table.schema.with_metadata({_METADATA_KEY: json.dumps(dict(metadata), sort_keys=True).encode()})
-    partial = path.with_name(path.name + ".partial")
-    pq.write_table(table.cast(schema), partial, compression="zstd")
-    partial.replace(path)
+    identity = json.dumps(dict(metadata), sort_keys=True).encode()
+    write_table(table.replace_schema_metadata({_METADATA_KEY: identity}), path)
 
 
 def read_predictions(path: str | os.PathLike[str]) -> Predictions:

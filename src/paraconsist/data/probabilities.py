@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paraconsist.data.predictions import Predictions
+from paraconsist.data.tables import column_of
 from paraconsist.errors import input_error
 
 _PROBABILITY_TOLERANCE = 1e-3
@@ -37,61 +38,38 @@ def gold_confidences(
     InputError
         For values outside [0, 1], ragged lists, probabilities that do not sum to one, absent columns.
     """
-    table = predictions.table
-    if confidence is not None:
-        if confidence not in table.column_names:
-            raise input_error("score", confidence, "be a column of the predictions file", got=table.column_names)
-        values = np.asarray(table[confidence].to_numpy(zero_copy_only=False), dtype=np.float64)
-        inside = (values >= 0) & (values <= 1)
-        if not inside.all():
-            row = int(np.argmin(inside))
-            raise input_error("score", confidence, "lie between 0 and 1", got=float(values[row]), row=row)
-        return values
-    return _picked(predictions, probabilities, labels)
+    if confidence is None:
+        return label_probabilities(predictions, probabilities, labels)
+    column = column_of(predictions.table, confidence, parameter="confidence")
+    values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    inside = (values >= 0) & (values <= 1)
+    if not inside.all():
+        row = int(np.argmin(inside))
+        raise input_error("score", confidence, "lie between 0 and 1", got=float(values[row]), row=row)
+    return values
 
 
-def predicted_confidences(
-    predictions: Predictions, confidence: str | None, probabilities: Sequence[str], guesses: NDArray[Any]
+def label_probabilities(
+    predictions: Predictions, probabilities: Sequence[str], labels: NDArray[Any]
 ) -> NDArray[np.float64] | None:
-    """Return the probability of the predicted label of every row, shape (n,), or None where no column says it.
+    """Return the probability of each row's label in `labels`, shape (n,), or None where no column says it.
 
-    Parameters
-    ----------
-    predictions : Predictions
-        The file.
-    confidence : str, optional
-        A column of the gold label's probability stands in place of `probabilities`, and says nothing of the
-        predicted label's.
-    probabilities : sequence of str
-        One column of lists, or one column a label, in label order.
-    guesses : array, shape (n,)
-        The predicted labels; nan comes back where a row has none (unparsed).
-
-    Raises
-    ------
-    InputError
-        For ragged lists, probabilities that do not sum to one, absent columns.
+    As for `gold_confidences`; nan comes back for what is no label (an unparsed prediction, say).
     """
-    return _picked(predictions, probabilities, guesses) if confidence is None else None
-
-
-def _picked(predictions: Predictions, probabilities: Sequence[str], labels: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Return the probability of every row's label; nan for what is no label."""
     table = predictions.table
-    given = [name for name in probabilities if name in table.column_names]
-    if not given:
+    names = [name for name in probabilities if name in table.column_names]
+    if not names:
         return None
-    if len(given) < len(probabilities):
-        absent = [name for name in probabilities if name not in given]
-        raise input_error("score", absent[0], "be a column of the predictions file", got=table.column_names)
+    for name in probabilities:
+        column_of(table, name, parameter="probabilities")
     if labels.dtype.kind == "U":
         index = {name: i for i, name in enumerate(predictions.label_names)}
         if not index:
             return None
         labels = np.array([index.get(label, -1) for label in labels.tolist()])
-    matrix = _matrix(table, given)
+    matrix = _matrix(table, names)
     if "(none)" not in predictions.metadata.get("label_map", ""):  # a partial map leaves probability out
-        _check_probabilities(matrix, given[0])
+        _check_probabilities(matrix, names[0])
     inside = (labels >= 0) & (labels < matrix.shape[1])
     picked = matrix[np.arange(len(labels)), np.where(inside, labels, 0)]
     return np.where(inside, picked, np.nan)
@@ -102,14 +80,8 @@ def _matrix(table: pa.Table, names: Sequence[str]) -> NDArray[np.float64]:
         return np.column_stack([np.asarray(table[n].to_numpy(), dtype=np.float64) for n in names])
     column = table[names[0]].combine_chunks()
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
-        raise input_error(
-            "score",
-            names[0],
-            "hold lists of numbers",
-            got=column[0].as_py(),
-            row=0,
-            remedy="For one column a label give --probabilities P0,P1,...; for the gold label's alone, --confidence.",
-        )
+        remedy = "Name one column a label in `probabilities`, or that of the gold label's alone in `confidence`."
+        raise input_error("score", names[0], "hold lists of numbers", got=column[0].as_py(), row=0, remedy=remedy)
     lengths = pc.list_value_length(column)
     counts = pc.value_counts(lengths)
     if len(counts) != 1 or column.null_count:
@@ -124,11 +96,6 @@ def _check_probabilities(probabilities: NDArray[np.float64], name: str) -> None:
     good = (np.abs(sums - 1) <= _PROBABILITY_TOLERANCE) & (probabilities >= 0).all(axis=1)
     if not good.all():
         row = int(np.argmin(good))
-        raise input_error(
-            "score",
-            name,
-            "be non-negative and sum to one",
-            got=[round(float(p), 6) for p in probabilities[row]],
-            row=row,
-            remedy="Logits become probabilities by softmax.",
-        )
+        values = [round(float(p), 6) for p in probabilities[row]]
+        remedy = "Logits become probabilities by softmax."
+        raise input_error("score", name, "be non-negative and sum to one", got=values, row=row, remedy=remedy)

@@ -13,8 +13,10 @@ import pyarrow as pa
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames
-from paraconsist.data.tables import read_table
+from paraconsist.data.tables import column_of, read_table
 from paraconsist.errors import input_error
+
+_MOST_NAMES = 3
 
 
 def long_format(
@@ -39,19 +41,9 @@ def long_format(
         If a column is missing.
     """
     table = predictions.table
-    for column, option in (
-        (original_prediction, "--original-prediction"),
-        (names.prediction, "--prediction"),
-        (names.label, "--label"),
-    ):
-        if column not in table.column_names:
-            raise input_error(
-                "score",
-                column,
-                "be a column of the predictions file",
-                got=table.column_names,
-                remedy=f"Say with {option} how the column is called.",
-            )
+    column_of(table, original_prediction, parameter="original_prediction")
+    column_of(table, names.prediction, parameter="prediction")
+    column_of(table, names.label, parameter="label")
     sided = {original_prediction, names.prediction, names.bucket, names.role, *names.probabilities}
     kept = [c for c in table.column_names if c not in sided]
     buckets = pa.array([f"pair.{row}" for row in range(table.num_rows)])
@@ -75,23 +67,15 @@ def named_labels(predictions: Predictions, column: str, label_names: list[str]) 
     InputError
         If a label is none of the names.
     """
-    if column not in predictions.table.column_names:
-        raise input_error("score", column, "be a column of the predictions file", got=predictions.table.column_names)
-    index = {name: number for number, name in enumerate(label_names)}
-    values = predictions.table[column].to_pylist()
+    table = predictions.table
+    values = column_of(table, column, parameter="label").to_pylist()
     if all(isinstance(value, str) for value in values):
+        index = {name: number for number, name in enumerate(label_names)}
         for row, value in enumerate(values):
             if value not in index:
                 raise input_error("score", column, f"be one of {', '.join(label_names)}", got=value, row=row)
-        place = predictions.table.column_names.index(column)
-        numbers = pa.array([index[value] for value in values])
-        table = predictions.table.set_column(place, column, numbers)
-    else:
-        table = predictions.table
+        table = table.set_column(table.column_names.index(column), column, pa.array([index[value] for value in values]))
     return Predictions(table, {**predictions.metadata, "label_names": label_names})
-
-
-_MOST_NAMES = 3
 
 
 def with_groups(predictions: Predictions, table: Path, *, bucket: str, group: str) -> Predictions:
@@ -109,32 +93,21 @@ def with_groups(predictions: Predictions, table: Path, *, bucket: str, group: st
     InputError
         If a column is missing, a bucket has two groups, or one of the predictions' buckets has none.
     """
-    said = read_table(table, function="compare", parameter="groups-from")
-    for name, columns in (
-        (bucket, said.column_names),
-        (group, said.column_names),
-        (bucket, predictions.table.column_names),
-    ):
-        if name not in columns:
-            raise input_error("compare", name, "be a column of the file", got=columns, remedy=f"Look at {table.name}.")
+    items = read_table(table, function="compare", parameter="groups_from")
+    for rows, name in ((items, bucket), (items, group), (predictions.table, bucket)):
+        if name not in rows.column_names:
+            remedy = f"Look at {table.name}."
+            raise input_error("compare", name, "be a column of the file", got=rows.column_names, remedy=remedy)
     of_bucket: dict[object, object] = {}
-    for row, (one, two) in enumerate(zip(said[bucket].to_pylist(), said[group].to_pylist(), strict=True)):
+    for row, (one, two) in enumerate(zip(items[bucket].to_pylist(), items[group].to_pylist(), strict=True)):
         if of_bucket.setdefault(one, two) != two:
-            raise input_error(
-                "compare",
-                group,
-                "be the same in all rows of a bucket",
-                got=[of_bucket[one], two],
-                row=row,
-                remedy=f"Look at bucket {one!r} of {table.name}.",
-            )
+            both, remedy = [of_bucket[one], two], f"Look at bucket {one!r} of {table.name}."
+            raise input_error("compare", group, "be the same in all rows of a bucket", got=both, row=row, remedy=remedy)
     buckets = predictions.table[bucket].to_pylist()
     absent = [value for value in dict.fromkeys(buckets) if value not in of_bucket]
     if absent:
-        shown = ", ".join(map(repr, absent[:_MOST_NAMES]))
-        raise input_error(
-            "compare", "groups-from", "have a group for every bucket", got=f"none for {len(absent)} buckets: {shown}"
-        )
+        got = f"none for {len(absent)} buckets: {', '.join(map(repr, absent[:_MOST_NAMES]))}"
+        raise input_error("compare", "groups_from", "have a group for every bucket", got=got)
     kept = predictions.table.drop_columns([group]) if group in predictions.table.column_names else predictions.table
     column = pa.array([of_bucket[value] for value in buckets])
     return Predictions(kept.append_column(group, column), predictions.metadata)

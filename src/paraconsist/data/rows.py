@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from paraconsist.data.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions
-from paraconsist.data.probabilities import gold_confidences, predicted_confidences
-from paraconsist.errors import input_error
+from paraconsist.data.predictions import Predictions
+from paraconsist.data.probabilities import gold_confidences, label_probabilities
+from paraconsist.data.tables import column_of
+from paraconsist.errors import InputError, input_error
 
 #: A row's place in its bucket.
 ROLES = (
@@ -104,19 +105,12 @@ class Rows:
 
     def where(self, mask: NDArray[np.bool_]) -> Rows:
         """Return the rows of `mask`."""
-        return Rows(
-            None if self.buckets is None else self.buckets[mask],
-            None if self.groups is None else self.groups[mask],
-            self.roles[mask],
-            self.labels[mask],
-            self.predictions[mask],
-            self.unparsed[mask],
-            None if self.confidences is None else self.confidences[mask],
-            None if self.predicted_confidences is None else self.predicted_confidences[mask],
-            None if self.allowed is None else [self.allowed[i] for i in np.flatnonzero(mask)],
-            {name: values[mask] for name, values in self.strata.items()},
-            self.never_agree,
-        )
+        arrays: dict[str, Any] = {
+            name: values[mask] for name, values in vars(self).items() if isinstance(values, np.ndarray)
+        }
+        allowed = None if self.allowed is None else [self.allowed[i] for i in np.flatnonzero(mask)]
+        strata = {name: values[mask] for name, values in self.strata.items()}
+        return replace(self, **arrays, allowed=allowed, strata=strata)
 
 
 def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: bool = True) -> Rows:
@@ -134,11 +128,11 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
     Raises
     ------
     InputError
-        If a column is missing, or holds missing values or values of two kinds; the message names the
-        column, the row and the option that helps.
+        If a column is missing (the error's parameter is the field of `ColumnNames`), or holds missing values or
+        values of two kinds (its parameter is the column).
     """
     table = predictions.table
-    labels = _filled(table, names.label, "--label")
+    labels = _filled(table, names.label, "label")
     guesses, unparsed = _predictions(table, names.prediction, labels)
     # a rule may allow several labels: the row then has no gold label of its own, -1
     gold = labels if labels.dtype.kind == "U" or "allowed_labels" not in table.column_names else labels[labels != -1]
@@ -146,10 +140,11 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
         _check_known(name, values, predictions.label_names)
     buckets = groups = None
     if need_buckets:
-        buckets = _filled(table, names.bucket, "--bucket")
+        buckets = _filled(table, names.bucket, "bucket")
         if names.group in table.column_names:
-            groups = _plain(table, names.group, "--group")
+            groups = _plain(table[names.group], names.group)
             groups = None if np.array_equal(groups, buckets) else groups
+    own = names.confidence is None  # else a column says the gold label's probability, and nothing of another's
     return Rows(
         buckets=buckets,
         groups=groups,
@@ -158,30 +153,16 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
         predictions=guesses,
         unparsed=unparsed,
         confidences=gold_confidences(predictions, names.confidence, names.probabilities, labels),
-        predicted_confidences=predicted_confidences(predictions, names.confidence, names.probabilities, guesses),
+        predicted_confidences=label_probabilities(predictions, names.probabilities, guesses) if own else None,
         allowed=_allowed(table, labels) if need_buckets else None,
         strata=_strata(predictions, names),
     )
 
 
-def _column(table: pa.Table, name: str, option: str) -> Any:
-    if name not in table.column_names:
-        raise input_error(
-            "score",
-            name,
-            "be a column of the predictions file",
-            got=table.column_names,
-            remedy=f"Say with {option} how the column is called.",
-        )
-    return table[name]
-
-
-def _plain(table: pa.Table, name: str, option: str) -> NDArray[Any]:
+def _plain(column: Any, name: str) -> NDArray[Any]:
     """Return a column without missing values, as integers or strings."""
-    column = _column(table, name, option)
     if column.null_count:
-        row = pc.index(column.is_null(), True).as_py()
-        raise input_error("score", name, "not be empty", got=None, row=row, remedy="Fill it in, or drop the row.")
+        raise _empty(name, None, pc.index(column.is_null(), True).as_py())
     kind = column.type
     if pa.types.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type
@@ -201,46 +182,41 @@ def _plain(table: pa.Table, name: str, option: str) -> NDArray[Any]:
     raise input_error("score", name, "hold whole numbers or text", got=str(kind))
 
 
-def _filled(table: pa.Table, name: str, option: str) -> NDArray[Any]:
+def _filled(table: pa.Table, name: str, parameter: str) -> NDArray[Any]:
     """Return a column as `_plain`; an empty text is a missing value here."""
-    values = _plain(table, name, option)
+    values = _plain(column_of(table, name, parameter=parameter), name)
     if values.dtype.kind == "U" and (values == "").any():
-        row = int(np.argmax(values == ""))
-        raise input_error("score", name, "not be empty", got="", row=row, remedy="Fill it in, or drop the row.")
+        raise _empty(name, "", int(np.argmax(values == "")))
     return values
+
+
+def _empty(name: str, got: Any, row: int) -> InputError:
+    return input_error("score", name, "not be empty", got=got, row=row, remedy="Fill it in, or drop the row.")
 
 
 def _predictions(table: pa.Table, name: str, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return the predictions, and where no answer could be read: a missing value, or an empty text."""
-    column = _column(table, name, "--prediction")
-    named = labels.dtype.kind == "U"
+    column = column_of(table, name, parameter="prediction")
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int64())
     missing = column.is_null()
     if pa.types.is_string(column.type):
         missing = pc.or_(missing, pc.fill_null(pc.equal(column, ""), True))
     unparsed = np.asarray(missing.to_numpy(), dtype=bool)
+    named = labels.dtype.kind == "U"
     if unparsed.all():
         column = pa.chunked_array([pa.array(["" if named else 0] * len(column))])
-    filler = "" if pa.types.is_string(column.type) else 0
-    filled = table.set_column(table.column_names.index(name), name, pc.fill_null(column, filler))
-    values = _plain(filled, name, "--prediction")
-    if (values.dtype.kind == "U") != (labels.dtype.kind == "U"):
-        raise input_error(
-            "score",
-            name,
+    values = _plain(pc.fill_null(column, "" if pa.types.is_string(column.type) else 0), name)
+    if (values.dtype.kind == "U") != named:
+        must, remedy = (
             "be of the labels' kind (both names, or both numbers)",
-            got=values[0].item(),
-            row=0,
-            remedy=f"The first label is {labels[0].item()!r}.",
+            f"The first label is {labels[0].item()!r}.",
         )
+        raise input_error("score", name, must, got=values[0].item(), row=0, remedy=remedy)
     if unparsed.any():
-        values = (
-            values.astype(np.result_type(values.dtype, f"U{len(_UNPARSED_TEXT)}"))
-            if (values.dtype.kind == "U")
-            else values.copy()
-        )
-        values[unparsed] = _UNPARSED_TEXT if values.dtype.kind == "U" else UNPARSED
+        longest = np.result_type(values.dtype, f"U{len(_UNPARSED_TEXT)}") if named else values.dtype
+        values = values.astype(longest)
+        values[unparsed] = _UNPARSED_TEXT if named else UNPARSED
     return values, unparsed
 
 
@@ -252,14 +228,14 @@ def _check_known(name: str, values: NDArray[Any], label_names: Sequence[str]) ->
     wrong = ~np.isin(values, known)
     if wrong.any():
         row = int(np.argmax(wrong))
-        shown = ", ".join(f"{i} {label}" for i, label in enumerate(label_names))
-        raise input_error("score", name, f"be one of the file's labels ({shown})", got=values[row].item(), row=row)
+        numbered = ", ".join(f"{i} {label}" for i, label in enumerate(label_names))
+        raise input_error("score", name, f"be one of the file's labels ({numbered})", got=values[row].item(), row=row)
 
 
 def _roles(table: pa.Table, names: ColumnNames) -> NDArray[Any]:
     """Return every row's role; without a column for it every row is a paraphrase."""
     if names.original is not None:
-        flags = _plain(table, names.original, "--original")
+        flags = _plain(column_of(table, names.original, parameter="original"), names.original)
         if flags.dtype.kind == "U":
             texts = np.char.lower(flags)
             known = np.isin(texts, ["true", "false"])
@@ -270,7 +246,7 @@ def _roles(table: pa.Table, names: ColumnNames) -> NDArray[Any]:
         return np.where(flags, "original", "paraphrase")
     if names.role not in table.column_names:
         return np.full(table.num_rows, "paraphrase")
-    roles = _plain(table, names.role, "--role")
+    roles = _plain(table[names.role], names.role)
     distinct, codes = np.unique(roles, return_inverse=True)
     lowered = np.char.lower(distinct) if distinct.dtype.kind == "U" else distinct  # Original is original
     unknown = ~np.isin(lowered, ROLES)
@@ -281,30 +257,23 @@ def _roles(table: pa.Table, names: ColumnNames) -> NDArray[Any]:
 
 
 def _allowed(table: pa.Table, labels: NDArray[Any]) -> list[list[Any]] | None:
-    if "allowed_labels" not in table.column_names:
+    if "allowed_labels" not in table.column_names or labels.dtype.kind == "U":
         return None
     allowed: list[list[Any]] = table["allowed_labels"].to_pylist()
-    return None if labels.dtype.kind == "U" else allowed
+    return allowed
 
 
 def _strata(predictions: Predictions, names: ColumnNames) -> dict[str, NDArray[Any]]:
+    """Return the columns that were named; else those of a run that are counted easily and have no gaps."""
     table = predictions.table
     if names.strata is not None:
-        return {name: _stratum(table, name) for name in names.strata}
+        return {name: _stratum(column_of(table, name, parameter="stratum"), name) for name in names.strata}
     wanted = predictions.strata if "set" in predictions.metadata else ()
-    skipped = {*KEY_COLUMNS, *PREDICTION_COLUMNS}
-    found = {}
-    for name in wanted:
-        column = table[name]
-        countable = pa.types.is_integer(column.type) or pa.types.is_string(column.type)
-        countable = countable or pa.types.is_boolean(column.type) or pa.types.is_large_string(column.type)
-        if name not in skipped and countable and not column.null_count:
-            found[name] = _stratum(table, name)
-    return found
+    kinds = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean)
+    countable = [name for name in wanted if any(is_kind(table[name].type) for is_kind in kinds)]
+    return {name: _stratum(table[name], name) for name in countable if not table[name].null_count}
 
 
-def _stratum(table: pa.Table, name: str) -> NDArray[Any]:
-    values = _plain(table, name, "--stratum")
-    if pa.types.is_boolean(table.schema.field(name).type):
-        return np.where(values != 0, "yes", "no")
-    return values
+def _stratum(column: Any, name: str) -> NDArray[Any]:
+    values = _plain(column, name)
+    return np.where(values != 0, "yes", "no") if pa.types.is_boolean(column.type) else values

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import input_error
+from paraconsist.files import write_json
 
 
 def content_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
@@ -20,9 +20,7 @@ def content_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Paths of one run: ``run.json``, ``store/``, ``predictions/<set>.parquet``,
-    ``texts/<set>.parquet``, ``results.json``.
-    """
+    """Paths of one run: ``run.json``, ``results.json``, ``store/``, and a file a set in each of three folders."""
 
     path: Path
 
@@ -39,13 +37,16 @@ class RunFolder:
         return self.path / "results.json"
 
     def predictions_file(self, set_file_name: str) -> Path:
-        return self.path / "predictions" / f"{set_file_name}.parquet"
+        return self._set_file("predictions", set_file_name)
 
     def texts_file(self, set_file_name: str) -> Path:
-        return self.path / "texts" / f"{set_file_name}.parquet"
+        return self._set_file("texts", set_file_name)
 
     def noise_file(self, set_file_name: str) -> Path:
-        return self.path / "noise" / f"{set_file_name}.parquet"
+        return self._set_file("noise", set_file_name)
+
+    def _set_file(self, folder: str, set_file_name: str) -> Path:
+        return self.path / folder / f"{set_file_name}.parquet"
 
     def predictions_files(self) -> list[Path]:
         return sorted((self.path / "predictions").glob("*.parquet"))
@@ -75,12 +76,9 @@ class RunFolder:
             probe.write_text("")
             probe.unlink()
         except OSError as problem:
+            remedy = f"The system said: {problem.strerror or problem}."
             raise input_error(
-                "run",
-                "output",
-                "be a folder that can be written",
-                got=str(self.path),
-                remedy=f"The system said: {problem.strerror or problem}.",
+                "run", "output", "be a folder that can be written", got=str(self.path), remedy=remedy
             ) from None
         earlier = self._read().get("models", {})
         for task, identity in models.items():
@@ -97,43 +95,37 @@ class RunFolder:
     def _check_same_model(self, task: str, earlier: Any, now: dict[str, Any]) -> None:
         if earlier is None or content_identity(earlier) == content_identity(now):
             return
-        differing = [k for k in sorted({*earlier, *now}) if earlier.get(k) != now.get(k)]
-        shown = ", ".join(f"{k}: {earlier.get(k)!r} there, {now.get(k)!r} now" for k in differing)
-        raise InputError(
-            f"run: `output` must be a new folder or hold a run of the same model; {self.path} holds another "
-            f"model's run of task {task} ({shown}). Choose another --output, or give --overwrite to delete it."
+        keys = [k for k in sorted({*earlier, *now}) if earlier.get(k) != now.get(k)]
+        differences = ", ".join(f"{k}: {earlier.get(k)!r} there, {now.get(k)!r} now" for k in keys)
+        raise input_error(
+            "run",
+            "output",
+            "be a new folder or hold a run of the same model",
+            got=str(self.path),
+            remedy=f"It holds another model's run of task {task} ({differences}). "
+            "Choose another folder, or give `overwrite` to delete it.",
         )
 
     def _read(self) -> dict[str, Any]:
         if not self.run_file.exists():
             return {}
         try:
-            said = json.loads(self.run_file.read_text(encoding="utf-8"))
+            run: dict[str, Any] = json.loads(self.run_file.read_text(encoding="utf-8"))
         except ValueError:
+            remedy = "Give `overwrite` to start anew, or choose another folder."
             raise input_error(
-                "run",
-                "output",
-                "hold a readable run.json",
-                got=str(self.run_file),
-                remedy="Give --overwrite to start anew, or choose another folder.",
+                "run", "output", "hold a readable run.json", got=str(self.run_file), remedy=remedy
             ) from None
-        return dict(said)
+        return run
 
-    def update_run(self, said: Mapping[str, Any]) -> None:
+    def update_run(self, entries: Mapping[str, Any]) -> None:
         """Add to ``run.json``; what it says of other tasks and sets is kept."""
-        whole = self._read()
-        for key, value in said.items():
-            earlier = whole.get(key)
-            whole[key] = {**earlier, **value} if isinstance(earlier, dict) else value
-        _write_json(self.run_file, whole)
+        run = self._read()
+        for key, value in entries.items():
+            earlier = run.get(key)
+            run[key] = {**earlier, **value} if isinstance(earlier, dict) else value
+        write_json(self.run_file, run)
 
     def write_results(self, results: Mapping[str, Any]) -> None:
-        """Write ``results.json`` whole or not at all."""
-        _write_json(self.results_file, results)
-
-
-def _write_json(path: Path, value: Mapping[str, Any]) -> None:
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str)
-    partial.write_text(text + "\n", encoding="utf-8")
-    partial.replace(path)
+        """Write ``results.json``."""
+        write_json(self.results_file, results)

@@ -17,11 +17,11 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from paraconsist.data.answers import Written
 from paraconsist.errors import InputError, input_error
+from paraconsist.files import write_json
 
 try:
     import fcntl
@@ -58,11 +58,9 @@ class Store:
     def create(self) -> None:
         """Make the folder, with a file that says what its name stands for."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        said = self.folder / "identity.json"
-        if not said.exists():
-            partial = said.with_suffix(f".{os.getpid()}.partial")
-            partial.write_text(json.dumps(self._identity, indent=2, sort_keys=True, default=str) + "\n")
-            partial.replace(said)
+        file = self.folder / "identity.json"
+        if not file.exists():
+            write_json(file, dict(sorted(self._identity.items())))
 
     def finished(self) -> dict[str, Result]:
         """Read every shard: input id -> probabilities over the model's labels, or what the model wrote.
@@ -75,10 +73,10 @@ class Store:
         InputError
             If a whole line is damaged, or two shards hold different values for one input.
         """
-        found: dict[str, Result] = {}
+        results: dict[str, Result] = {}
         for shard in sorted(self.folder.glob("rank-*.jsonl")):
-            _read_shard(shard, found)
-        return found
+            _read_shard(shard, results)
+        return results
 
     def writer(self, rank: int) -> ShardWriter:
         """Open this process's shard for appending."""
@@ -116,12 +114,9 @@ class ShardWriter:
             if _LOCKS:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
+            remedy = "Wait for that run to end, or choose another folder."
             raise input_error(
-                "run",
-                "output",
-                "not be in use by another run",
-                got=str(self.path.parent),
-                remedy="Wait for that run to end, or choose another folder.",
+                "run", "output", "not be in use by another run", got=str(self.path.parent), remedy=remedy
             ) from None
 
     def close(self) -> None:
@@ -130,9 +125,7 @@ class ShardWriter:
     def __enter__(self) -> ShardWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -140,7 +133,7 @@ def _record(result: Sequence[float] | Written) -> dict[str, Any]:
     return result._asdict() if isinstance(result, Written) else {"probabilities": list(result)}
 
 
-def _read_shard(shard: Path, found: dict[str, Result]) -> None:
+def _read_shard(shard: Path, results: dict[str, Result]) -> None:
     data = shard.read_bytes()
     whole = data[: data.rfind(b"\n") + 1]
     for number, line in enumerate(whole.splitlines(), start=1):
@@ -154,7 +147,7 @@ def _read_shard(shard: Path, found: dict[str, Result]) -> None:
                 f"run: shard {shard} is damaged at line {number}. Delete that line (its input is computed "
                 "again) or start a new run folder."
             ) from None
-        if found.setdefault(input_id, result) != result:
+        if results.setdefault(input_id, result) != result:
             raise InputError(
                 f"run: shard {shard} holds a second, different value for input {input_id} at line {number}. "
                 "Two runs may have written into one folder; start a new run folder."

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +14,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, first_line, input_error
 
 
 def read_table(path: str | os.PathLike[str], *, function: str, parameter: str = "path") -> pa.Table:
@@ -36,31 +37,29 @@ def read_table(path: str | os.PathLike[str], *, function: str, parameter: str = 
     }
     reader = readers.get(file.suffix.lower())
     if reader is None:
-        raise input_error(
-            function,
-            parameter,
-            f"end in one of {', '.join(readers)}",
-            got=str(file),
-            remedy="Convert the file to CSV, JSON Lines or Parquet.",
-        )
+        remedy = "Convert the file to CSV, JSON Lines or Parquet."
+        raise input_error(function, parameter, f"end in one of {', '.join(readers)}", got=str(file), remedy=remedy)
     try:
         table = reader()
     except InputError:
         raise
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError, ValueError) as problem:
-        raise input_error(
-            function,
-            parameter,
-            "be a readable, whole file",
-            got=str(file),
-            remedy=f"It could not be read ({_first_line(problem)}): it may be cut short; mend it or copy it again.",
-        ) from None
+        remedy = f"It could not be read ({first_line(problem)}): it may be cut short; mend it or copy it again."
+        raise input_error(function, parameter, "be a readable, whole file", got=str(file), remedy=remedy) from None
     twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
     if twice:
         raise input_error(function, parameter, "name each of its columns once", got=twice, remedy=f"Mend {file}.")
     if table.num_rows == 0:
         raise input_error(function, parameter, "have at least one row", got=str(file), remedy="The file holds none.")
     return table
+
+
+def column_of(table: pa.Table, name: str, *, parameter: str, function: str = "score") -> Any:
+    """Return a column; raise if `parameter` names one that the table does not have."""
+    if name not in table.column_names:
+        remedy = f"Its columns are {', '.join(table.column_names)}."
+        raise input_error(function, parameter, "name a column of the predictions", got=name, remedy=remedy)
+    return table[name]
 
 
 def _read_delimited(file: Path, delimiter: str) -> pa.Table:
@@ -126,8 +125,3 @@ def _parse_json_lines(file: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
 
 def _exceeds(values: pa.ChunkedArray, limit: float) -> bool:
     return bool(pc.any(pc.greater_equal(pc.abs(values), limit)).as_py())
-
-
-def _first_line(problem: BaseException) -> str:
-    lines: Sequence[str] = str(problem).splitlines()
-    return lines[0] if lines else type(problem).__name__
