@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
+import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,10 +17,9 @@ from paraconsist.data.predictions import KEY_COLUMNS
 from paraconsist.data.rows import ROLES
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task, get_task, infer_task, input_id
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, first_line, input_error
 
 _FILE_ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
-_ROLES_DEFAULT = "paraphrase"
 
 
 @dataclass(frozen=True)
@@ -68,18 +68,15 @@ class BucketSet:
             return self
         if n_rows < 1:
             raise input_error("run", "limit", "be at least 1", got=n_rows)
-        wanted: set[str] = set()
-        n_kept = 0
-        sizes: dict[str, int] = {}
         buckets = self.table["bucket_id"].to_pylist()
-        for bucket in buckets:
-            sizes[bucket] = sizes.get(bucket, 0) + 1
-        for bucket, size in sizes.items():
-            if wanted and n_kept + size > n_rows:
+        kept: set[str] = set()
+        n_kept = 0
+        for bucket, size in Counter(buckets).items():
+            if kept and n_kept + size > n_rows:
                 break
-            wanted.add(bucket)
+            kept.add(bucket)
             n_kept += size
-        mask = pa.array([bucket in wanted for bucket in buckets])
+        mask = pa.array([bucket in kept for bucket in buckets])
         return replace(self, table=self.table.filter(mask), fingerprint=f"{self.fingerprint}-limit{n_rows}")
 
 
@@ -134,14 +131,12 @@ def _from_builder(name: str, config: str, *, task: str | None, data_dir: str | N
 
     configs = [c.name for c in builder_class(name).BUILDER_CONFIGS]
     if config not in configs:
-        raise input_error(
-            "run", "dataset", f"name a config of {name!r} after a colon: {', '.join(configs)}", got=config
-        )
+        must = f"name a config of {name!r} after a colon: {', '.join(configs)}"
+        raise input_error("run", "dataset", must, got=config)
     builder = prepare(name, config, data_dir=data_dir)
-    splits = list(builder.info.splits)
-    if split not in splits:
+    if split not in builder.info.splits:
         raise input_error(
-            "run", "split", f"be a split of {name}:{config} ({', '.join(splits)})", got=split, remedy="Give --split."
+            "run", "split", f"be a split of {name}:{config} ({', '.join(builder.info.splits)})", got=split
         )
     rows = builder.as_dataset(split=split)
     return bucket_set_from_table(
@@ -159,36 +154,27 @@ def _from_datasets(source: str, config: str | None, *, task: str | None, split: 
     from datasets import ClassLabel, load_dataset
     from datasets.exceptions import DatasetsError
 
-    if not source or (not Path(source).is_dir() and "/" not in source):
+    is_folder = Path(source).is_dir()
+    if not source or (not is_folder and "/" not in source):
         from paraconsist.dataset_builders import BUILDERS
 
-        raise input_error(
-            "run",
-            "dataset",
-            "be one of this package's sets, a file, a folder, or a Hub name with a slash",
-            got=source,
-            remedy=f"The package's sets are {', '.join(sorted(BUILDERS))}, each with a config after a colon.",
-        )
+        must = "be one of this package's sets, a file, a folder, or a Hub name with a slash"
+        remedy = f"The package's sets are {', '.join(BUILDERS)}, each with a config after a colon."
+        raise input_error("run", "dataset", must, got=source, remedy=remedy)
+    # the cache of datasets knows a folder by its name: one that was written anew would be served as it was
+    mode = "reuse_cache_if_exists" if is_folder else "reuse_dataset_if_exists"
     try:
-        # the cache of datasets knows a folder by its name: one that was written anew would be served as it was
-        mode = "reuse_cache_if_exists" if Path(source).is_dir() else "reuse_dataset_if_exists"
         rows = load_dataset(source, config, split=split, download_mode=mode)
     except (OSError, ValueError, DatasetsError) as problem:
-        said = str(problem.__cause__ or problem).strip() or type(problem).__name__
-        raise input_error(
-            "run",
-            "dataset",
-            "be loadable with datasets.load_dataset",
-            got=f"{source}:{config}" if config else source,
-            remedy=f"It said: {said.splitlines()[0]}",
-        ) from None
+        got, remedy = f"{source}:{config}" if config else source, f"It said: {first_line(problem.__cause__ or problem)}"
+        raise input_error("run", "dataset", "be loadable with datasets.load_dataset", got=got, remedy=remedy) from None
     label = rows.features.get("label")
     return bucket_set_from_table(
         _arrow(rows),
         name=f"{Path(source).name}:{config}" if config else Path(source).name,
         task=task,
         label_names=tuple(label.names) if isinstance(label, ClassLabel) else None,
-        fingerprint=None if Path(source).is_dir() else rows._fingerprint,
+        fingerprint=None if is_folder else rows._fingerprint,
         split=split,
     )
 
@@ -221,47 +207,37 @@ def bucket_set_from_table(
     InputError
         If a column is missing or holds None, an example id occurs twice, or a label or role is unknown.
     """
-    found = get_task(task) if task is not None else infer_task(table.column_names)
+    resolved = get_task(task) if task is not None else infer_task(table.column_names)
     columns: dict[str, Any] = {c: table[c] for c in table.column_names}
-    for column in ("bucket_id", "label", *found.columns):
+    for column in ("bucket_id", "label", *resolved.columns):
         if column not in columns:
-            raise input_error(
-                "run",
-                column,
-                f"be a column of {name}",
-                got=table.column_names,
-                remedy=f"Task {found.name} reads {', '.join(found.columns)}; rename your columns or give --task.",
-            )
-    for column in ("bucket_id", "label", *found.columns, "group_id", "role", "allowed_labels"):
+            reads = ", ".join(resolved.columns)
+            remedy = f"Task {resolved.name} reads {reads}; rename your columns or give `task`."
+            raise input_error("run", column, f"be a column of {name}", got=table.column_names, remedy=remedy)
+    for column in ("bucket_id", "label", *resolved.columns, "group_id", "role", "allowed_labels"):
         if column in columns and columns[column].null_count:
-            row = columns[column].to_pylist().index(None)
-            raise input_error("run", column, "not be empty", got=None, row=row, remedy=f"Mend {name}.")
-    n_rows = table.num_rows
+            raise _wrong(name, column, "not be empty", None, columns[column].to_pylist().index(None))
     for column in ("bucket_id", "example_id", "group_id", "role"):
         if column in columns:
             columns[column] = _strings(columns[column], column, name)
-    columns.setdefault("example_id", pa.array([f"{name}.{i}" for i in range(n_rows)]))
+    columns.setdefault("example_id", pa.array([f"{name}.{i}" for i in range(table.num_rows)]))
     _check_unique(columns["example_id"].to_pylist(), name)
     columns.setdefault("group_id", columns["bucket_id"])
-    columns.setdefault("role", pa.array([_ROLES_DEFAULT] * n_rows))
+    columns.setdefault("role", pa.array(["paraphrase"] * table.num_rows))
     _check_roles(columns["role"].to_pylist(), name)
-    labels = columns["label"].to_pylist()
-    names = label_names or _label_names(labels, found)
-    columns["label"] = _integer_labels(labels, names, name)
-    if "allowed_labels" not in columns:
-        columns["allowed_labels"] = pa.array([[label] for label in columns["label"].to_pylist()])
+    names = label_names or _label_names(columns["label"].to_pylist(), resolved)
+    labels = _integer_labels(columns["label"].to_pylist(), names, name)
+    columns["label"] = pa.array(labels, pa.int64())
+    columns.setdefault("allowed_labels", pa.array([[label] for label in labels]))
     _check_allowed(columns["allowed_labels"].to_pylist(), names, name)
-    texts = {c: columns[c].to_pylist() for c in found.columns}
-    columns["input_id"] = pa.array(
-        [input_id(found, dict(zip(texts, row, strict=True))) for row in zip(*texts.values(), strict=True)]
-    )
-    strata = [c for c in table.column_names if c not in KEY_COLUMNS and c not in found.columns]
-    ordered = [*KEY_COLUMNS, *found.columns, *strata]
+    texts = table.select(resolved.columns).to_pylist()
+    columns["input_id"] = pa.array([input_id(resolved, row) for row in texts])
+    strata = [c for c in table.column_names if c not in KEY_COLUMNS and c not in resolved.columns]
     return BucketSet(
         name=name,
-        task=found,
+        task=resolved,
         label_names=names,
-        table=pa.table({c: columns[c] for c in ordered}),
+        table=pa.table({c: columns[c] for c in (*KEY_COLUMNS, *resolved.columns, *strata)}),
         fingerprint=fingerprint or _content_fingerprint(columns),
         measures=measures,
         split=split,
@@ -278,83 +254,62 @@ def declared_label_names(table: pa.Table) -> tuple[str, ...] | None:
     return None
 
 
+def _wrong(name: str, column: str, must: str, got: Any, row: int | None = None, remedy: str = "") -> InputError:
+    return input_error("run", column, must, got=got, row=row, remedy=remedy or f"Mend {name}.")
+
+
 def _strings(column: Any, column_name: str, name: str) -> Any:
     try:
         return column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise input_error(
-            "run", column_name, "hold text or whole numbers", got=str(column.type), remedy=f"Mend {name}."
-        ) from None
+        raise _wrong(name, column_name, "hold text or whole numbers", str(column.type)) from None
 
 
 def _check_roles(roles: list[str], name: str) -> None:
-    if unknown := set(roles) - set(ROLES):
-        row = next(i for i, role in enumerate(roles) if role in unknown)
-        raise input_error(
-            "run", "role", f"be one of {', '.join(sorted(ROLES))}", got=roles[row], row=row, remedy=f"Mend {name}."
-        )
+    for row, role in enumerate(roles):
+        if role not in ROLES:
+            raise _wrong(name, "role", f"be one of {', '.join(ROLES)}", role, row)
 
 
 def _check_allowed(allowed: list[Any], label_names: tuple[str, ...], name: str) -> None:
     numbers = range(-1, len(label_names))
     for row, labels in enumerate(allowed):
         if not isinstance(labels, list) or not all(type(label) is int and label in numbers for label in labels):
-            raise input_error(
-                "run",
-                "allowed_labels",
-                f"be a list of numbers from 0 to {len(label_names) - 1}",
-                got=labels,
-                row=row,
-                remedy=f"Mend {name}, or leave the column out.",
-            )
+            must, remedy = f"be a list of numbers from 0 to {numbers[-1]}", f"Mend {name}, or leave the column out."
+            raise _wrong(name, "allowed_labels", must, labels, row, remedy)
 
 
 def _check_unique(example_ids: list[str], name: str) -> None:
-    seen: dict[str, int] = {}
+    seen: set[str] = set()
     for row, example_id in enumerate(example_ids):
         if example_id is None or example_id in seen:
-            raise input_error(
-                "run",
-                "example_id",
-                "be present and unique",
-                got=example_id,
-                row=row,
-                remedy=f"Mend {name}: every row needs an id of its own.",
-            )
-        seen[example_id] = row
+            remedy = f"Mend {name}: every row needs an id of its own."
+            raise _wrong(name, "example_id", "be present and unique", example_id, row, remedy)
+        seen.add(example_id)
 
 
 def _label_names(labels: list[Any], task: Task) -> tuple[str, ...]:
     """Return the task's own label names, or the file's where it names others (two-way NLI, say)."""
-    named = {label for label in labels if isinstance(label, str)}
-    return task.label_names if named <= set(task.label_names) else tuple(sorted(named))
+    names = {label for label in labels if isinstance(label, str)}
+    return task.label_names if names <= set(task.label_names) else tuple(sorted(names))
 
 
-def _integer_labels(labels: list[Any], names: tuple[str, ...], name: str) -> pa.Array:
+def _integer_labels(labels: list[Any], names: tuple[str, ...], name: str) -> list[int]:
     index: Mapping[Any, int] = {label: i for i, label in enumerate(names)}
-    out = []
+    numbers = []
     for row, label in enumerate(labels):
-        value = index.get(label) if isinstance(label, str) else label
-        if isinstance(value, float) and value.is_integer():  # 1.0: what pandas makes of whole numbers
-            value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool) or not -1 <= value < len(names):
-            raise input_error(
-                "run",
-                "label",
-                f"be one of {', '.join(names)}, or a number from 0 to {len(names) - 1} (-1 for none)",
-                got=label,
-                row=row,
-                remedy=f"Mend {name}.",
-            )
-        out.append(value)
-    return pa.array(out, pa.int64())
+        number = index.get(label) if isinstance(label, str) else label
+        if isinstance(number, float) and number.is_integer():  # 1.0: what pandas makes of whole numbers
+            number = int(number)
+        if not isinstance(number, int) or isinstance(number, bool) or not -1 <= number < len(names):
+            must = f"be one of {', '.join(names)}, or a number from 0 to {len(names) - 1} (-1 for none)"
+            raise _wrong(name, "label", must, label, row)
+        numbers.append(number)
+    return numbers
 
 
 def _content_fingerprint(columns: Mapping[str, Any]) -> str:
-    import hashlib
-
     digest = hashlib.sha256()
-    keys = itertools.chain(KEY_COLUMNS, (c for c in columns if c not in KEY_COLUMNS))
-    for column in keys:
+    for column in (*KEY_COLUMNS, *(c for c in columns if c not in KEY_COLUMNS)):
         digest.update(repr((column, columns[column].to_pylist())).encode())
     return digest.hexdigest()[:16]

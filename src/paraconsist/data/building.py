@@ -40,10 +40,10 @@ def is_prepared(name: str, config: str, *, cache_dir: str | Path | None = None) 
 
     from paraconsist.dataset_builders.bucket_set import is_whole
 
-    cls, found = builder_class(name), config_named(name, config)
+    cls, wanted = builder_class(name), config_named(name, config)
     root = Path(cache_dir or datasets.config.HF_DATASETS_CACHE).expanduser()
-    folder = root / name / config / str(found.version) / cls.content_hash()
-    whole: bool = is_whole(folder, name, found.counts)
+    folder = root / name / config / str(wanted.version) / cls.content_hash()
+    whole: bool = is_whole(folder, name, wanted.counts)
     return whole
 
 
@@ -80,18 +80,13 @@ def prepare(
     --------
     >>> rows = prepare("paranlu", "delta_snli").as_dataset(split="test")  # doctest: +SKIP
     """
-    cls, found = builder_class(name), config_named(name, config)
+    cls, wanted = builder_class(name), config_named(name, config)
     root = None if cache_dir is None else str(Path(cache_dir).expanduser().absolute())
     try:
-        builder = cls(cache_dir=root, config_name=found.name, data_dir=data_dir)
+        builder = cls(cache_dir=root, config_name=wanted.name, data_dir=data_dir)
     except OSError as error:
-        raise input_error(
-            "build",
-            "cache_dir",
-            "be a folder that can be written",
-            got=root,
-            remedy=f"The system says: {error}. Name another with --cache-dir or HF_DATASETS_CACHE.",
-        ) from error
+        remedy = f"The system says: {error}. Name another in `cache_dir` or HF_DATASETS_CACHE."
+        raise input_error("build", "cache_dir", "be a folder that can be written", got=root, remedy=remedy) from error
     builder.download_and_prepare()
     return builder
 
@@ -215,25 +210,17 @@ def _check_target(target: Path, known_configs: set[str]) -> None:
         card = target / "README.md"
         if card.is_file():
             data = DatasetCard(card.read_text(encoding="utf-8")).data
-            if (
-                _TAG in (data.get("tags") or [])
-                and known_configs & DatasetInfosDict.from_dataset_card_data(data).keys()
-            ):
+            infos = DatasetInfosDict.from_dataset_card_data(data)
+            if _TAG in (data.get("tags") or []) and known_configs & infos.keys():
                 return
     except OSError as error:
         raise _unwritable(target, error) from error
     except ValueError:
         pass  # a card that is not one
-    raise input_error(
-        "build",
-        "folder",
-        "be new, empty, or a folder that this command wrote before for the same set",
-        got=str(target),
-        remedy="Name another folder; nothing was written.",
-    )
+    must = "be new, empty, or a folder that this command wrote before for the same set"
+    raise input_error("build", "folder", must, got=str(target), remedy="Name another folder; nothing was written.")
 
 
 def _unwritable(target: Path, error: OSError) -> InputError:
-    return input_error(
-        "build", "folder", "be a folder that can be written", got=str(target), remedy=f"The system says: {error}."
-    )
+    remedy = f"The system says: {error}."
+    return input_error("build", "folder", "be a folder that can be written", got=str(target), remedy=remedy)
