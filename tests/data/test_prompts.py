@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from paraconsist.data.answers import parse_answer
 from paraconsist.data.prompt_templates import TEMPLATES, default_template, get_template
-from paraconsist.data.prompts import Example, Prompt, PromptTemplate, draw_examples, template_from_mapping
+from paraconsist.data.prompts import Example, Prompt, PromptTemplate, draw_examples, parse_answer, template_from_mapping
 from paraconsist.data.tasks import TASKS, get_task, input_id
 from paraconsist.errors import InputError
 from paraconsist.running.prompting import PromptOptions, load_pools, make_prompt, read_template

@@ -8,9 +8,8 @@ import math
 import pytest
 from helpers.faulty_server import FaultyServer
 
-from paraconsist.data.answers import Written
 from paraconsist.data.prompt_templates import TEMPLATES
-from paraconsist.data.prompts import Prompt, PromptTemplate
+from paraconsist.data.prompts import Prompt, PromptTemplate, WrittenAnswer
 from paraconsist.errors import InputError
 from paraconsist.models.endpoint.client import EndpointClient
 from paraconsist.models.endpoint.journal import Answered, Journal, add_up
@@ -236,8 +235,8 @@ def test_results_of_an_input():
     assert result_of(both, asking, "completions", asked) == pytest.approx([odds, 1 - odds])
     bound = 1 / (1 + math.exp(-4))
     assert result_of(Method("label", 20), asking, "chat", {"first": half}) == pytest.approx([bound, 1 - bound])
-    assert result_of(Method("label", 20), asking, "chat", {"first": none}) == Written(None, " The")
-    assert result_of(Method("generate"), asking, "chat", {"text": "S."}) == Written(1, "S.")
+    assert result_of(Method("label", 20), asking, "chat", {"first": none}) == WrittenAnswer(None, " The")
+    assert result_of(Method("generate"), asking, "chat", {"text": "S."}) == WrittenAnswer(1, "S.")
 
 
 @pytest.mark.parametrize(("normalize", "gap"), [("none", 5.0), ("tokens", 0.5), ("characters", -5 / 9 + 10 / 8)])

@@ -17,8 +17,8 @@ from helpers.models import tiny_encoder
 from helpers.processes import HERE, launch, shards, write_set
 
 from paraconsist.cli import main
-from paraconsist.data.answers import parse_answer
 from paraconsist.data.predictions import read_predictions
+from paraconsist.data.prompts import parse_answer
 
 
 @pytest.fixture(scope="module")

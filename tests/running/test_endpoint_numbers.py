@@ -142,7 +142,7 @@ def test_labels_that_are_not_shown_have_a_bound(place, tmp_path):
 
 
 def test_written_answers_are_read_and_what_they_cost_is_told(place, tmp_path):
-    from paraconsist.data.answers import parse_answer
+    from paraconsist.data.prompts import parse_answer
 
     with FaultyServer() as server:
         options = {"scoring": "generate", "max_tokens": 3, "price_input": 2, "price_output": 10}

@@ -11,10 +11,9 @@ import pytest
 from helpers.rows import easy_rows, write_csv
 from helpers.study_rows import bucket_rows, call, refused
 
-from paraconsist.data.partial_input import partial_task, partial_template
 from paraconsist.data.predictions import Predictions, read_predictions, write_predictions
 from paraconsist.data.rows import ColumnNames, read_rows
-from paraconsist.data.tasks import TASKS, Template, get_task
+from paraconsist.data.tasks import TASKS, Template, get_task, partial_task, partial_template
 from paraconsist.errors import InputError
 from paraconsist.scoring.score import ScoreOptions
 from paraconsist.studies.artifacts import artifact_table, buckets_by_artifact

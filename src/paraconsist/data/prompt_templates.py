@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from paraconsist.data.prompts import PromptTemplate, shown_labels
+from paraconsist.data.prompts import PromptTemplate, describe_labels
 from paraconsist.data.tasks import Task
 from paraconsist.errors import input_error
 
@@ -134,5 +134,5 @@ def default_template(task: Task, label_names: Sequence[str]) -> PromptTemplate:
         "run",
         "template",
         f"be given for a set with the labels {', '.join(label_names)}",
-        remedy=f"The templates for task {task.name} are {shown_labels(fitting)}; write one in a YAML file.",
+        remedy=f"The templates for task {task.name} are {describe_labels(fitting)}; write one in a YAML file.",
     )

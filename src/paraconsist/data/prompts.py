@@ -1,9 +1,8 @@
 """Prompts: an instruction, solved examples, the question and label words, put together for language models.
 
 A template is data (`PromptTemplate`); with the examples that were drawn for a run it is a `Prompt`, which turns
-a row into one text, or into the messages of a chat. Standard library only.
-
-Drawing the solved examples of a few-shot prompt: once, by seed, the same on every process.
+a row into one text, or into the messages of a chat. `parse_answer` reads the label from what a model wrote.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -11,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from paraconsist.data.tasks import Task, Template, get_task, input_id
 from paraconsist.errors import InputError, input_error
@@ -75,12 +76,9 @@ class PromptTemplate:
         except ValueError as problem:
             raise self._fault("question", "be text with plain {column} fields", self.question, f"{problem}.") from None
         if unknown or not self._pattern.columns:
-            raise self._fault(
-                "question",
-                f"name columns of task {task.name} in braces: {', '.join(task.columns)}",
-                sorted(unknown) or self.question,
-                "Write doubled braces for braces that are text.",
-            )
+            must = f"name columns of task {task.name} in braces: {', '.join(task.columns)}"
+            remedy = "Write doubled braces for braces that are text."
+            raise self._fault("question", must, sorted(unknown) or self.question, remedy)
         words = [word.strip().casefold() for word in self.labels.values()]
         if len(words) < 2 or not all(words):
             raise self._fault("labels", "give a word for each of two or more labels", dict(self.labels))
@@ -131,12 +129,8 @@ class Prompt:
     def __post_init__(self) -> None:
         for example in self.examples:
             if example.label not in self.template.labels:
-                raise input_error(
-                    f"template {self.template.name}",
-                    "examples",
-                    f"be labelled {' or '.join(self.template.labels)}",
-                    got=example.label,
-                )
+                must = f"be labelled {' or '.join(self.template.labels)}"
+                raise input_error(f"template {self.template.name}", "examples", must, got=example.label)
 
     @property
     def prefix(self) -> str:
@@ -175,19 +169,19 @@ class Prompt:
     def hash(self) -> str:
         """16 hex digits that change with anything a model is shown: patterns, label words, examples, their order."""
         template = {f.name: getattr(self.template, f.name) for f in fields(PromptTemplate)}
-        shown = {key: value for key, value in template.items() if key not in ("name", "source")}
-        shown["labels"] = list(self.template.labels.items())
-        shown["examples"] = [[sorted(e.values.items()), e.label] for e in self.examples]
-        canonical = json.dumps(shown, sort_keys=True, ensure_ascii=False)
+        parts = {key: value for key, value in template.items() if key not in ("name", "source")}
+        parts["labels"] = list(self.template.labels.items())
+        parts["examples"] = [[sorted(e.values.items()), e.label] for e in self.examples]
+        canonical = json.dumps(parts, sort_keys=True, ensure_ascii=False)
         return hashlib.blake2b(canonical.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def template_from_mapping(given: Any, *, name: str, task: Task | None = None) -> PromptTemplate:
+def template_from_mapping(mapping: Any, *, name: str, task: Task | None = None) -> PromptTemplate:
     """Read a template of a user's, as it stands in a YAML or JSON file.
 
     Parameters
     ----------
-    given : mapping
+    mapping : mapping
         ``question`` and ``labels``; optionally ``name``, ``task``, ``instruction``, ``separator``,
         ``answer_prefix``, ``source``.
     name : str
@@ -203,15 +197,15 @@ def template_from_mapping(given: Any, *, name: str, task: Task | None = None) ->
     function = f"template {name}"
     known = [f.name for f in fields(PromptTemplate)]
     required = ("question", "labels")
-    if not isinstance(given, Mapping) or not set(required) <= set(given):
-        got = sorted(map(str, given)) if isinstance(given, Mapping) else given
+    if not isinstance(mapping, Mapping) or not set(required) <= set(mapping):
+        got = sorted(map(str, mapping)) if isinstance(mapping, Mapping) else mapping
         raise input_error(function, "template", "be a mapping with `question` and `labels`", got=got)
-    if unknown := sorted(str(key) for key in set(given) - set(known)):
+    if unknown := sorted(str(key) for key in set(mapping) - set(known)):
         raise input_error(function, "template", f"have no fields but {', '.join(known)}", got=unknown)
-    labels = given["labels"]
+    labels = mapping["labels"]
     if not isinstance(labels, Mapping):
         raise input_error(function, "labels", "be a mapping of label name to label word", got=labels)
-    texts = {key: value for key, value in given.items() if key != "labels"}
+    texts = {key: value for key, value in mapping.items() if key != "labels"}
     for key, value in [*texts.items(), *labels.items(), *((label, label) for label in labels)]:
         if not isinstance(value, str):
             raise input_error(function, str(key), "be text", got=value, remedy="Put it in quotes.")
@@ -222,7 +216,7 @@ def template_from_mapping(given: Any, *, name: str, task: Task | None = None) ->
     return PromptTemplate(**{"name": name, **texts, "task": wanted}, labels=dict(labels))
 
 
-def shown_labels(templates: Sequence[PromptTemplate]) -> str:
+def describe_labels(templates: Sequence[PromptTemplate]) -> str:
     """One line on which label names each template answers with, for messages."""
     return "; ".join(f"{t.name} ({', '.join(t.label_names)})" for t in templates)
 
@@ -263,7 +257,7 @@ def draw_examples(
     if shots < 0:
         raise input_error("run", "shots", "be 0 or more", got=shots)
     if shots and not pools:
-        raise input_error("run", "examples", f"say where to draw {shots} examples from", remedy="Give --examples SET.")
+        raise input_error("run", "examples", f"say where to draw {shots} examples from")
     rng = random.Random(f"paraconsist-examples-{seed}")
     drawn: list[Example] = []
     for number, pool in enumerate(pools):
@@ -287,14 +281,60 @@ def _draw(
     for place, label in enumerate(labels):
         n_of_label = n_wanted // len(labels) + (place < n_wanted % len(labels))
         if n_of_label > len(by_label[label]):
-            raise input_error(
-                "run",
-                "examples",
-                f"have {n_of_label} rows labelled {label} that are not asked themselves",
-                got=f"{len(by_label[label])} in {name}",
-                remedy="Give fewer --shots, or more examples.",
-            )
+            must = f"have {n_of_label} rows labelled {label} that are not asked themselves"
+            got, remedy = f"{len(by_label[label])} in {name}", "Give fewer `shots`, or more examples."
+            raise input_error("run", "examples", must, got=got, remedy=remedy)
         drawn += rng.sample(by_label[label], n_of_label)
     if len(drawn) < n_wanted:
         raise input_error("run", "examples", "have labelled rows that are not asked themselves", got=f"none in {name}")
     return drawn
+
+
+class WrittenAnswer(NamedTuple):
+    """An answer that a model wrote, and the position of the label read from it; None where none could be."""
+
+    label: int | None
+    raw_output: str
+
+
+@lru_cache(maxsize=64)
+def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    longest_first = sorted(words, key=len, reverse=True)
+    return re.compile("|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in longest_first), re.IGNORECASE)
+
+
+def parse_answer(text: str, words: Sequence[str]) -> int | None:
+    """Return the position in `words` of the label word that an answer gives; None where it gives none or several.
+
+    Only the first line that is not blank counts, letters' case does not. An answer that begins with a label word
+    means that word, unless another one is offered right behind it ("yes or no"); else the line must hold exactly
+    one of the words, as a word of its own.
+
+    Parameters
+    ----------
+    text : str
+        What the model wrote after the prompt.
+    words : sequence of str
+        The label words; where one contains another ("not entailed", "entailed") the longer one is meant.
+
+    Examples
+    --------
+    >>> words = ("no", "yes")
+    >>> parse_answer(" Yes.\\n\\nPremise: ...", words), parse_answer("The answer is no", words)
+    (1, 0)
+    >>> parse_answer("yes or no", words), parse_answer("maybe", words), parse_answer("", words)
+    (None, None, None)
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        return None
+    line = lines[0].lstrip("\"'`*([").strip()
+    places = {word.strip().casefold(): place for place, word in enumerate(words)}
+    matches = list(_pattern(tuple(word.strip() for word in words)).finditer(line))
+    labels = [places[match.group().casefold()] for match in matches]
+    if len(set(labels)) == 1:
+        return labels[0]
+    if len(matches) > 1 and matches[0].start() == 0:
+        between = line[matches[0].end() : matches[1].start()].strip().casefold()
+        return None if between in ("or", "/", "|", "and", ",", ", or") else labels[0]
+    return None

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paraconsist.data.answers import Written
+from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import write_json
 
@@ -31,7 +31,7 @@ else:
     _LOCKS = True
 
 #: Probabilities over the model's labels, or an answer that the model wrote.
-Result = list[float] | Written
+Result = list[float] | WrittenAnswer
 
 
 def store_key(identity: Mapping[str, Any]) -> str:
@@ -96,7 +96,7 @@ class ShardWriter:
             os.close(self._descriptor)
             raise
 
-    def append(self, input_ids: Sequence[str], results: Iterable[Sequence[float] | Written]) -> None:
+    def append(self, input_ids: Sequence[str], results: Iterable[Sequence[float] | WrittenAnswer]) -> None:
         """Write a batch, in one call to the operating system, before returning."""
         lines = [
             json.dumps({"input_id": input_id, **_record(result)}) + "\n"
@@ -129,8 +129,8 @@ class ShardWriter:
         self.close()
 
 
-def _record(result: Sequence[float] | Written) -> dict[str, Any]:
-    return result._asdict() if isinstance(result, Written) else {"probabilities": list(result)}
+def _record(result: Sequence[float] | WrittenAnswer) -> dict[str, Any]:
+    return result._asdict() if isinstance(result, WrittenAnswer) else {"probabilities": list(result)}
 
 
 def _read_shard(shard: Path, results: dict[str, Result]) -> None:
@@ -141,7 +141,7 @@ def _read_shard(shard: Path, results: dict[str, Result]) -> None:
             record = json.loads(line)
             input_id = record["input_id"]
             written = "raw_output" in record
-            result = Written(record["label"], record["raw_output"]) if written else record["probabilities"]
+            result = WrittenAnswer(record["label"], record["raw_output"]) if written else record["probabilities"]
         except (ValueError, KeyError, TypeError):
             raise InputError(
                 f"run: shard {shard} is damaged at line {number}. Delete that line (its input is computed "

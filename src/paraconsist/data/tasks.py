@@ -1,23 +1,21 @@
-"""The tasks that paraconsist knows, by name and by the columns they need.
+"""The tasks that paraconsist knows: their input columns and labels, and how a row becomes what a classifier reads.
 
-The identity of an input: the same text under the same task has the same id, wherever it stands.
-
-A task: its input columns, its labels, and how a row becomes what a classifier reads.
-
-A template turns the text columns of a row into what a classifier reads: one text, or a pair.
+A template turns the text columns of a row into one text, or a pair. An input's id names its task and its texts, so
+that the same text under the same task has the same id wherever it stands. A partial task shows some columns only:
+what labels give away of themselves.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from string import Formatter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, check_choice, input_error
 
 
 @dataclass(frozen=True)
@@ -63,26 +61,19 @@ class Task:
         values: dict[str, str] = {}
         for column in self.columns:
             if column not in row:
-                raise input_error(
-                    f"task {self.name}",
-                    column,
-                    "be a column of the data",
-                    got=sorted(str(name) for name in row),
-                    row=_row_name(row),
-                    remedy=f"The task reads {', '.join(self.columns)}: rename columns, or name another task.",
-                )
-            value = row[column]
-            if not isinstance(value, str):
-                raise input_error(
-                    f"task {self.name}",
-                    column,
-                    "be text",
-                    got=value,
-                    row=_row_name(row),
-                    remedy="Fill the text in or drop the row before running (an empty string is allowed).",
-                )
-            values[column] = value
+                got = sorted(str(name) for name in row)
+                remedy = f"The task reads {', '.join(self.columns)}: rename columns, or name another task."
+                raise self._wrong(row, column, "be a column of the data", got, remedy)
+            if not isinstance(row[column], str):
+                remedy = "Fill the text in or drop the row before running (an empty string is allowed)."
+                raise self._wrong(row, column, "be text", row[column], remedy)
+            values[column] = row[column]
         return values
+
+    def _wrong(self, row: Mapping[str, Any], column: str, must: str, got: Any, remedy: str) -> InputError:
+        example_id = row.get("example_id")
+        name = None if example_id is None else str(example_id)
+        return input_error(f"task {self.name}", column, must, got=got, row=name, remedy=remedy)
 
     def encode(self, row: Mapping[str, Any]) -> ModelInput:
         """Return the text and text pair that a sequence classifier reads for `row`.
@@ -103,13 +94,9 @@ class Task:
             If the task cannot be put as multiple choice, or an input column is missing or is not text.
         """
         if not self.choices:
-            raise input_error(
-                "encode_choices",
-                "task",
-                "be one that can be put as multiple choice",
-                got=self.name,
-                remedy="Use a model with a sequence-classification head for this task.",
-            )
+            must = "be one that can be put as multiple choice"
+            remedy = "Use a model with a sequence-classification head for this task."
+            raise input_error("encode_choices", "task", must, got=self.name, remedy=remedy)
         values = self.values(row)
         return tuple(template.render(values) for template in self.choices)
 
@@ -120,11 +107,6 @@ class Task:
         for template in (self.single, *self.choices):
             digest.update(repr((template.text, template.text_pair)).encode("utf-8"))
         return digest.hexdigest()
-
-
-def _row_name(row: Mapping[str, Any]) -> str | None:
-    example_id = row.get("example_id")
-    return None if example_id is None else str(example_id)
 
 
 class ModelInput(NamedTuple):
@@ -200,89 +182,71 @@ class Template:
         return frozenset(column for p in patterns for _, column in _parse(p) if column is not None)
 
 
-_DEFEASIBLE_NLI = Task(
-    name="defeasible_nli",
-    description="Does an update weaken or strengthen a hypothesis, given a premise?",
-    columns=("premise", "hypothesis", "update"),
-    label_names=("weakener", "strengthener"),
-    single=Template("{premise} {hypothesis}", "{update}"),
-)
-
-_ABDUCTIVE_NLI = Task(
-    name="abductive_nli",
-    description="Which of two hypotheses better explains what happened between two observations?",
-    columns=("observation_1", "observation_2", "hypothesis_1", "hypothesis_2"),
-    label_names=("hypothesis_1", "hypothesis_2"),
-    single=Template("{observation_1} {observation_2}", "{hypothesis_1} {hypothesis_2}"),
-    choices=(
-        Template("{observation_1} {hypothesis_1}", "{observation_2}"),
-        Template("{observation_1} {hypothesis_2}", "{observation_2}"),
+_TASKS = (
+    Task(
+        name="defeasible_nli",
+        description="Does an update weaken or strengthen a hypothesis, given a premise?",
+        columns=("premise", "hypothesis", "update"),
+        label_names=("weakener", "strengthener"),
+        single=Template("{premise} {hypothesis}", "{update}"),
+    ),
+    Task(
+        name="abductive_nli",
+        description="Which of two hypotheses better explains what happened between two observations?",
+        columns=("observation_1", "observation_2", "hypothesis_1", "hypothesis_2"),
+        label_names=("hypothesis_1", "hypothesis_2"),
+        single=Template("{observation_1} {observation_2}", "{hypothesis_1} {hypothesis_2}"),
+        choices=(
+            Template("{observation_1} {hypothesis_1}", "{observation_2}"),
+            Template("{observation_1} {hypothesis_2}", "{observation_2}"),
+        ),
+    ),
+    Task(
+        name="nli",
+        description="Does a premise entail a hypothesis, contradict it, or neither?",
+        columns=("premise", "hypothesis"),
+        label_names=("entailment", "neutral", "contradiction"),
+        single=Template("{premise}", "{hypothesis}"),
+    ),
+    Task(
+        name="paraphrase_identification",
+        description="Do two sentences mean the same?",
+        columns=("sentence_1", "sentence_2"),
+        label_names=("not_paraphrase", "paraphrase"),
+        single=Template("{sentence_1}", "{sentence_2}"),
+    ),
+    Task(
+        name="yes_no_qa",
+        description="Is the answer to a question, given a passage, no or yes?",
+        columns=("question", "passage"),
+        label_names=("no", "yes"),
+        single=Template("{question}", "{passage}"),
+    ),
+    Task(
+        name="word_in_context",
+        description="Is a word used in the same sense in two sentences?",
+        columns=("sentence_1", "sentence_2", "word"),
+        label_names=("different_sense", "same_sense"),
+        single=Template("{word}: {sentence_1}", "{sentence_2}"),
+    ),
+    Task(
+        name="sentiment",
+        description="Is a text negative or positive about what it speaks of?",
+        columns=("text",),
+        label_names=("negative", "positive"),
+        single=Template("{text}", None),
+    ),
+    Task(
+        name="topic",
+        description="What kind of news is a text: world, sports, business, or science and technology?",
+        columns=("text",),
+        label_names=("world", "sports", "business", "sci_tech"),
+        single=Template("{text}", None),
     ),
 )
 
-_NLI = Task(
-    name="nli",
-    description="Does a premise entail a hypothesis, contradict it, or neither?",
-    columns=("premise", "hypothesis"),
-    label_names=("entailment", "neutral", "contradiction"),
-    single=Template("{premise}", "{hypothesis}"),
-)
-
-_PARAPHRASE_IDENTIFICATION = Task(
-    name="paraphrase_identification",
-    description="Do two sentences mean the same?",
-    columns=("sentence_1", "sentence_2"),
-    label_names=("not_paraphrase", "paraphrase"),
-    single=Template("{sentence_1}", "{sentence_2}"),
-)
-
-_YES_NO_QA = Task(
-    name="yes_no_qa",
-    description="Is the answer to a question, given a passage, no or yes?",
-    columns=("question", "passage"),
-    label_names=("no", "yes"),
-    single=Template("{question}", "{passage}"),
-)
-
-_WORD_IN_CONTEXT = Task(
-    name="word_in_context",
-    description="Is a word used in the same sense in two sentences?",
-    columns=("sentence_1", "sentence_2", "word"),
-    label_names=("different_sense", "same_sense"),
-    single=Template("{word}: {sentence_1}", "{sentence_2}"),
-)
-
-_SENTIMENT = Task(
-    name="sentiment",
-    description="Is a text negative or positive about what it speaks of?",
-    columns=("text",),
-    label_names=("negative", "positive"),
-    single=Template("{text}", None),
-)
-
-_TOPIC = Task(
-    name="topic",
-    description="What kind of news is a text: world, sports, business, or science and technology?",
-    columns=("text",),
-    label_names=("world", "sports", "business", "sci_tech"),
-    single=Template("{text}", None),
-)
-
-TASKS: Mapping[str, Task] = MappingProxyType(
-    {
-        task.name: task
-        for task in (
-            _DEFEASIBLE_NLI,
-            _ABDUCTIVE_NLI,
-            _NLI,
-            _PARAPHRASE_IDENTIFICATION,
-            _YES_NO_QA,
-            _WORD_IN_CONTEXT,
-            _SENTIMENT,
-            _TOPIC,
-        )
-    }
-)
+#: Name -> task.
+TASKS: Mapping[str, Task] = MappingProxyType({task.name: task for task in _TASKS})
 
 
 def get_task(name: str) -> Task:
@@ -298,10 +262,8 @@ def get_task(name: str) -> Task:
     >>> get_task("defeasible_nli").label_names
     ('weakener', 'strengthener')
     """
-    task = TASKS.get(name)
-    if task is None:
-        raise input_error("get_task", "name", f"be one of {', '.join(TASKS)}", got=name)
-    return task
+    check_choice("get_task", "name", name, TASKS)
+    return TASKS[name]
 
 
 def infer_task(columns: Iterable[str]) -> Task:
@@ -322,23 +284,13 @@ def infer_task(columns: Iterable[str]) -> Task:
     fitting = [task for task in TASKS.values() if set(task.columns) <= set(present)]
     if not fitting:
         needed = "; ".join(f"{task.name}: {', '.join(task.columns)}" for task in TASKS.values())
-        raise input_error(
-            "infer_task",
-            "columns",
-            "hold all input columns of one task",
-            got=present,
-            remedy=f"Name the task, or rename columns. The tasks read: {needed}.",
-        )
+        remedy = f"Name the task, or rename columns. The tasks read: {needed}."
+        raise input_error("infer_task", "columns", "hold all input columns of one task", got=present, remedy=remedy)
     most = max(len(task.columns) for task in fitting)
     best = [task for task in fitting if len(task.columns) == most]
     if len(best) > 1:
-        raise input_error(
-            "infer_task",
-            "columns",
-            "fit one task only",
-            got=present,
-            remedy=f"They fit {' and '.join(task.name for task in best)}: name the task.",
-        )
+        remedy = f"They fit {' and '.join(task.name for task in best)}: name the task."
+        raise input_error("infer_task", "columns", "fit one task only", got=present, remedy=remedy)
     return best[0]
 
 
@@ -382,3 +334,66 @@ def _update(digest: hashlib.blake2b, part: str) -> None:
     data = part.encode("utf-8", errors="surrogatepass")
     digest.update(len(data).to_bytes(8, "big"))
     digest.update(data)
+
+
+def partial_task(task: Task, input_columns: Sequence[str] | None, *, function: str = "partial_task") -> Task:
+    """Return the task as seen by a model that reads only `input_columns`.
+
+    Columns, labels and input ids stay what they are; the templates, and with them `template_hash`, change. A side
+    of a text pair of which nothing is left falls away, as in the partial-input models of Srikanth et al. 2024.
+
+    Parameters
+    ----------
+    task : Task
+    input_columns : sequence of str or None
+        Some of the task's columns; None, or all of them, leaves the task as it is.
+    function : str
+        For messages.
+
+    Raises
+    ------
+    InputError
+        If there are none, a name comes twice or is no column of the task, or a choice would be empty.
+
+    Examples
+    --------
+    >>> partial_task(get_task("defeasible_nli"), ["update"]).single
+    Template(text='{update}', text_pair=None)
+    """
+    if input_columns is None:
+        return task
+    names = list(input_columns)
+    unknown = [column for column in names if column not in task.columns]
+    if not names or unknown or len(set(names)) < len(names):
+        must = f"name columns of task {task.name} ({', '.join(task.columns)}), each once"
+        raise input_error(function, "input_columns", must, got=unknown or names)
+    if set(names) == set(task.columns):
+        return task
+    choices = []
+    for template in task.choices:
+        if not template.columns & set(names):
+            must, remedy = f"leave each choice of task {task.name} a text", "Name a column of every choice."
+            raise input_error(function, "input_columns", must, got=names, remedy=remedy)
+        choices.append(partial_template(template, names))
+    if not task.single.columns & set(names):  # a column that no template reads
+        raise input_error(function, "input_columns", f"name columns that task {task.name} shows to models", got=names)
+    return replace(task, single=partial_template(task.single, names), choices=tuple(choices))
+
+
+def partial_template(template: Template, columns: Sequence[str]) -> Template:
+    """Return the template with some of its columns only; text between two of them stays."""
+    sides = [side for side in (template.text, template.text_pair) if side is not None]
+    kept = [pattern for side in sides if (pattern := _only(side, set(columns)))]
+    return Template(kept[0], kept[1] if len(kept) > 1 else None)
+
+
+def _only(pattern: str, columns: set[str]) -> str:
+    """Keep `columns`, each with the words right before it, unless another column opened the pattern."""
+    out, keeps_last, opened = "", True, False
+    for literal, column in _parse(pattern):
+        if column is None or column in columns:
+            out += literal if (out or not opened) and (column is not None or keeps_last) else ""
+        if column is not None:
+            out += "{" + column + "}" if column in columns else ""
+            keeps_last, opened = column in columns, True
+    return out if "{" in out else ""

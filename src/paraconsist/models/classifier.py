@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from paraconsist.data.answers import Written
+from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import input_error
 
@@ -96,7 +96,7 @@ class PlansBatches(Protocol):
 class WritesAnswers(Protocol):
     """A classifier that gives no scores but writes its answer, which is then read."""
 
-    def write(self, batch: Sequence[Prepared]) -> list[Written]:
+    def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer]:
         """What it wrote for each row, and the label read from it."""
 
 

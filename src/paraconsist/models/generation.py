@@ -17,7 +17,7 @@ import torch
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 from transformers.cache_utils import Cache
 
-from paraconsist.data.answers import Written, parse_answer
+from paraconsist.data.prompts import WrittenAnswer, parse_answer
 from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import input_error
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
@@ -130,22 +130,22 @@ class CausalWriter(CausalScorer):
         return plan_batches(shapes, replace(policy, max_padding=0.0, min_rows=1))
 
     @torch.inference_mode()
-    def write(self, batch: Sequence[Prepared]) -> list[Written]:
+    def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer]:
         """What the model wrote after each prompt, and the label that was read from it."""
         rows = [row for row in batch if isinstance(row, PreparedPrompt)]
         by_length: dict[tuple[int, int], list[int]] = {}
         for place, row in enumerate(rows):
             by_length.setdefault((row.n_shared, len(row.sequences[0])), []).append(place)
-        written: dict[int, Written] = {}
+        written: dict[int, WrittenAnswer] = {}
         for (n_shared, _), places in by_length.items():
             rests = [rows[place].sequences[0].tolist() for place in places]
             for place, ids in zip(places, self._decode(n_shared, rests), strict=True):
                 written[place] = self._read(ids)
         return [written[place] for place in range(len(rows))]
 
-    def _read(self, ids: Sequence[int]) -> Written:
+    def _read(self, ids: Sequence[int]) -> WrittenAnswer:
         text = str(self.tokenizer.decode(ids, skip_special_tokens=True))
-        return Written(parse_answer(text, self.settings.prompt.template.words), text)
+        return WrittenAnswer(parse_answer(text, self.settings.prompt.template.words), text)
 
     def _decode(self, n_shared: int, rests: Sequence[Sequence[int]]) -> list[list[int]]:
         options: dict[str, Any] = {"max_new_tokens": self.settings.max_new_tokens, "stop": self._stop}
@@ -207,12 +207,12 @@ class Seq2SeqWriter(PromptedModel):
         return [PreparedPrompt.of([np.array(ids, dtype=np.int64)]) for ids in encoded]
 
     @torch.inference_mode()
-    def write(self, batch: Sequence[Prepared]) -> list[Written]:
+    def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer]:
         """What the model wrote for each prompt, and the label that was read from it."""
         given = {name: tensor.to(self.module.device) for name, tensor in self.collate(batch).items()}
         out = self.module.generate(**given, max_new_tokens=self.settings.max_new_tokens, do_sample=False, num_beams=1)
         texts = self.tokenizer.batch_decode(out, skip_special_tokens=True)
-        return [Written(parse_answer(text, self.settings.prompt.template.words), str(text)) for text in texts]
+        return [WrittenAnswer(parse_answer(text, self.settings.prompt.template.words), str(text)) for text in texts]
 
 
 def _until(ids: Sequence[int], stop: Sequence[int]) -> list[int]:

@@ -15,8 +15,8 @@ from accelerate import Accelerator, InitProcessGroupKwargs
 from accelerate.utils import broadcast_object_list, gather_object
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
-from paraconsist.data.answers import Written
 from paraconsist.data.bucket_sets import BucketSet
+from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.store import ShardWriter, Store
 from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import InputError, input_error
@@ -31,7 +31,7 @@ T = TypeVar("T")
 Choices = tuple[ModelInput, ...]
 Plan = list[list[int]]
 #: Input ids, and their probabilities, shape (n, n_labels), or what the model wrote for each.
-Finished = tuple[Sequence[str], torch.Tensor | list[Written]]
+Finished = tuple[Sequence[str], torch.Tensor | list[WrittenAnswer]]
 
 _MOST_WORKERS = 4
 
@@ -243,7 +243,7 @@ def _in_turn(
         pool.shutdown(cancel_futures=True)
 
 
-def _keep(ids: Sequence[str], results: torch.Tensor | list[Written], shard: ShardWriter) -> None:
+def _keep(ids: Sequence[str], results: torch.Tensor | list[WrittenAnswer], shard: ShardWriter) -> None:
     if isinstance(results, list):
         shard.append(ids, results)
         return
@@ -261,7 +261,7 @@ def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]
     """Yield the results of a batch, in halves (and halves of halves) where memory does not suffice."""
     from paraconsist.models.classifier import WritesAnswers
 
-    results: torch.Tensor | list[Written]
+    results: torch.Tensor | list[WrittenAnswer]
     try:
         with torch.inference_mode():
             if isinstance(model, WritesAnswers):

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from paraconsist.data.answers import Written
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.predictions import KEY_COLUMNS
+from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.store import Result
 from paraconsist.errors import InputError
 
@@ -59,14 +59,14 @@ def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], lab
     results = [finished[input_id] for input_id in distinct]
     by_input = np.array([_as_probabilities(r, len(label_map.model_labels)) for r in results], dtype=np.float64)
     predictions, probabilities = label_map.apply(by_input)
-    outputs = [result.raw_output if isinstance(result, Written) else None for result in results]
-    unread = np.array([isinstance(result, Written) and result.label is None for result in results])
+    outputs = [result.raw_output if isinstance(result, WrittenAnswer) else None for result in results]
+    unread = np.array([isinstance(result, WrittenAnswer) and result.label is None for result in results])
     predictions = np.where(unread, -1, predictions)
     shown = [None if outputs[row] is not None else probabilities[row] for row in range(len(results))]
     rows = np.array([distinct[input_id] for input_id in ids], dtype=np.int64)
     columns: dict[str, Any] = {c: table[c] for c in (*KEY_COLUMNS, *bucket_set.strata)}
     columns["prediction"] = pa.array(predictions[rows].astype(np.int64), mask=predictions[rows] < 0)
-    if not any(isinstance(result, Written) for result in results):
+    if not any(isinstance(result, WrittenAnswer) for result in results):
         columns["probabilities"] = pa.array([shown[row] for row in rows], pa.list_(pa.float64()))
     columns["raw_output"] = pa.array([outputs[row] for row in rows], pa.string())
     return pa.table(columns)
@@ -74,7 +74,7 @@ def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], lab
 
 def _as_probabilities(result: Result, n_labels: int) -> list[float]:
     """A written answer counts as certain of the label read from it, to be mapped as probabilities are."""
-    if not isinstance(result, Written):
+    if not isinstance(result, WrittenAnswer):
         return result
     return [float(result.label == label) for label in range(n_labels)]
 

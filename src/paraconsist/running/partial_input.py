@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.partial_input import partial_task
+from paraconsist.data.tasks import partial_task
 from paraconsist.errors import input_error
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from paraconsist.data.answers import Written, parse_answer
+from paraconsist.data.prompts import WrittenAnswer, parse_answer
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.client import EndpointClient
@@ -318,12 +318,14 @@ def is_bounded(method: Method, answered: Mapping[str, Any]) -> bool:
     return None in scores and any(score is not None for score in scores)
 
 
-def result_of(method: Method, asking: EndpointPrompt, api: str, answered: Mapping[str, Any]) -> list[float] | Written:
+def result_of(
+    method: Method, asking: EndpointPrompt, api: str, answered: Mapping[str, Any]
+) -> list[float] | WrittenAnswer:
     """The result of an input whose parts are all answered.
 
     Returns
     -------
-    list of float or Written
+    list of float or WrittenAnswer
         Probabilities of the labels: a softmax over their (normalised) log-probabilities. A label that is not among
         the first tokens that an endpoint shows, and cannot be asked for, counts with the least probable of these,
         the largest value it can have. Where no label is among them there are no probabilities: the answer is
@@ -332,7 +334,7 @@ def result_of(method: Method, asking: EndpointPrompt, api: str, answered: Mappin
     words = asking.answers(api)
     if method.scoring == "generate":
         text = str(answered[TEXT])
-        return Written(parse_answer(text, asking.prompt.template.words), text)
+        return WrittenAnswer(parse_answer(text, asking.prompt.template.words), text)
     scores: list[LabelScore | None] = [None] * len(words)
     first = answered.get(FIRST)
     if first is not None:
@@ -341,7 +343,7 @@ def result_of(method: Method, asking: EndpointPrompt, api: str, answered: Mappin
         if _label_part(label) in answered:
             scores[label] = LabelScore(**answered[_label_part(label)])
     if all(score is None for score in scores):
-        return Written(None, str(first["token"]) if first else "")
+        return WrittenAnswer(None, str(first["token"]) if first else "")
     floor = LabelScore(first["floor"], 1, first["floor"]) if first else None
     totals = []
     for word, score in zip(words, scores, strict=True):

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from paraconsist.data.answers import Written
+from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.store import ShardWriter
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.client import EndpointClient, Stopped
@@ -175,12 +175,12 @@ class RequestQueue:
         self._n_requests += 1
         return answered.value
 
-    def _count_read(self, result: list[float] | Written, answered: Mapping[str, Any]) -> None:
+    def _count_read(self, result: list[float] | WrittenAnswer, answered: Mapping[str, Any]) -> None:
         """Stop early where no label is ever among the first tokens: every further request would be paid in vain."""
         if self._method.scoring != "label":
             return
-        self._n_unread += isinstance(result, Written)
-        self._n_read += not isinstance(result, Written)
+        self._n_unread += isinstance(result, WrittenAnswer)
+        self._n_read += not isinstance(result, WrittenAnswer)
         if self._n_unread >= _HOPELESS and not self._n_read:
             words = ", ".join(self._asking.answers(self._client.settings.api))
             raise input_error(

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paraconsist.data.partial_input import partial_task
 from paraconsist.data.tables import read_table
-from paraconsist.data.tasks import ModelInput, Task, Template, get_task, infer_task
+from paraconsist.data.tasks import ModelInput, Task, Template, get_task, infer_task, partial_task
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.labels import normalise_label
 from paraconsist.models.training.contexts import context_keys
