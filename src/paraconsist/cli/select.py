@@ -152,14 +152,15 @@ def _say(made: Selection) -> None:
 
 
 def _read_back(sheet: Path, originals: Path, output: Path) -> None:
-    import pyarrow.parquet as pq
+    import pyarrow as pa
 
-    from paraconsist.transforms.paraphrase.judgements import long_table, read_written
+    from paraconsist.data.writing import write_table
+    from paraconsist.transforms.paraphrase.judgements import read_written
 
     if output.suffix != ".parquet" or output.exists():
         raise input_error("select", "output", "be a new .parquet file, with --written", got=str(output))
     found = read_written(sheet, originals)
-    pq.write_table(long_table(found.rows), output, compression="zstd")
+    write_table(pa.Table.from_pylist(found.rows), output)
     buckets = len({row["bucket_id"] for row in found.rows})
     typer.echo(f"{found.n_paraphrases:,} paraphrases of {buckets:,} items; {found.n_empty:,} places are empty.")
     if found.unwritten:

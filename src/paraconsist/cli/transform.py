@@ -114,14 +114,13 @@ def _transform(
     from paraconsist.transforms.change_statistics import lengths_by_label
     from paraconsist.transforms.dictionary import FittedDictionary, write_dictionary
     from paraconsist.transforms.interface import apply_to_columns
-    from paraconsist.transforms.labelled_sets import labels_of, read_rows, texts_of, write_rows
+    from paraconsist.transforms.labelled_sets import labels_of, read_texts, write_texts
     from paraconsist.transforms.registry import transformation
     from paraconsist.transforms.sheets import write_soundness_sheet
 
     made = transformation(name, **options)
-    rows = read_rows(file)
-    texts = texts_of(rows, columns, file)
-    seen = [texts] if not corpus else [texts_of(read_rows(path), columns, path) for path in corpus]
+    rows, texts = read_texts(file, columns)
+    seen = [texts] if not corpus else [read_texts(path, columns)[1] for path in corpus]
     fitted = made.fit([text for part in seen for values in part.values() for text in values])
     if save_dictionary is not None and not isinstance(fitted, FittedDictionary):
         raise input_error("transform", "save_dictionary", "be given with wordnet_nouns or dictionary", got=name)
@@ -137,7 +136,7 @@ def _transform(
         )
     if save_dictionary is not None and isinstance(fitted, FittedDictionary):
         write_dictionary(fitted.dictionary, save_dictionary)
-    write_rows(rows, changed, output)
+    write_texts(rows, changed, output)
     return report
 
 

@@ -1,6 +1,6 @@
 """Semantic sensitivity, the whole pipeline of Arakelyan et al. (2024): right originals, variants, fooling rates.
 
-Variants that were answered otherwise beside those that were not: confidence, distance, overlap.
+Variants with a different answer from their original's stand beside the others: confidence, distance, overlap.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def measure_sensitivity(
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> SensitivityReport:
-    """Take right originals, generate variants that the model finds equivalent, see which it answers otherwise.
+    """Take right originals, generate variants that the model finds equivalent, see which have a different answer.
 
     Parameters
     ----------
@@ -149,48 +149,35 @@ def measure_sensitivity(
         If the task is another, labels do not meet, no original is answered right, or none has a variant.
     """
     if data.task.name != "nli":
-        raise input_error(
-            "sensitivity",
-            "task",
-            "be nli: variants are judged by mutual entailment under the same model",
-            got=data.task.name,
-            remedy="For other tasks: paraconsist paraphrase, then run and score.",
-        )
+        must = "be nli: variants are judged by mutual entailment under the same model"
+        remedy = "For other tasks: paraconsist paraphrase, then run and score."
+        raise input_error("sensitivity", "task", must, got=data.task.name, remedy=remedy)
     mapped = resolve_label_map(predictor.label_names, data.label_names, label_map, label_rule)
     if -1 in mapped.targets:
-        raise input_error(
-            "sensitivity", "label_map", "give every label of the model a label of the task", got=label_map
-        )
+        must = "give every label of the model a label of the task"
+        raise input_error("sensitivity", "label_map", must, got=label_map)
     judge = MutualEntailment(predictor, label_map)
     answers, _ = mapped.apply(predictor.probabilities([_texts(data, row) for row in data.rows]))
     right = [row for row, answer in zip(data.rows, answers.tolist(), strict=True) if answer == row.label]
     if not right:
-        raise input_error(
-            "sensitivity", "model", "answer at least one row right", got=f"none of {len(data.rows):,}", remedy=_REMEDY
-        )
+        must, got = "answer at least one row right", f"none of {len(data.rows):,}"
+        remedy = "Look at its label names and accuracy: `label_map` says what its labels mean."
+        raise input_error("sensitivity", "model", must, got=got, remedy=remedy)
     used = right
     if limit is not None and limit < len(right):
         used = [right[i] for i in sorted(random.Random(seed).sample(range(len(right)), limit))]
     place = data.column(_COLUMN)
     refined = refine([row.texts[place] for row in used], generator, settings, judge)
-    chosen = replace(data, rows=used)
-    generated = GeneratedSet(chosen, _COLUMN, refined.accepted, name, 1, getattr(generator, "rules", None))
+    rules = getattr(generator, "rules", None)
+    generated = GeneratedSet(replace(data, rows=used), _COLUMN, refined.accepted, name, 1, rules)
     if not generated.kept():
-        raise input_error(
-            "sensitivity",
-            "generator",
-            "write at least one variant that the model finds entailed both ways",
-            got=f"none of {refined.n_judged:,} candidates passed",
-            remedy="Left out: "
-            + (", ".join(f"{n:,} {why}" for why, n in refined.reasons.most_common()) or "nothing")
-            + ".",
-        )
+        must = "write at least one variant that the model finds entailed both ways"
+        reasons = ", ".join(f"{n:,} {why}" for why, n in refined.reasons.most_common()) or "nothing"
+        got = f"none of {refined.n_judged:,} candidates passed"
+        raise input_error("sensitivity", "generator", must, got=got, remedy=f"Left out: {reasons}.")
     sizes = [len(refined.accepted[row.texts[place]]) for row in used]
-    pairs = _Pairs.of(generated, predictor, mapped, PRESETS[preset])
-    fooling = _fooling(pairs, generated, preset, n_resamples, seed)
-    shift = distribution_shift(
-        pairs.probabilities, pairs.original_probabilities, groups=pairs.groups, n_resamples=n_resamples, seed=seed
-    )
+    pairs = _Pairs.of(generated, predictor, mapped, preset)
+    resampling: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed}
     return SensitivityReport(
         n_rows=len(data.rows),
         n_right=len(right),
@@ -198,8 +185,8 @@ def measure_sensitivity(
         refined=refined,
         generated=generated,
         n_with={k: sum(size >= k for size in sizes) for k in range(1, settings.keep + 1)},
-        fooling=fooling,
-        shift=shift,
+        fooling=_fooling(pairs, generated, preset, **resampling),
+        shift=distribution_shift(pairs.probabilities, pairs.original_probabilities, groups=pairs.groups, **resampling),
         sides=compare_sides(
             pairs.changed,
             [row.texts[place] for row in pairs.rows],
@@ -207,14 +194,10 @@ def measure_sensitivity(
             pairs.confidence - pairs.original_confidence,
             groups=pairs.groups,
             encoder=encoder,
-            n_resamples=n_resamples,
-            seed=seed,
+            **resampling,
         ),
         label_map=mapped,
     )
-
-
-_REMEDY = "Look at its label names and accuracy: --label-map says what its labels mean."
 
 
 @dataclass(frozen=True)
@@ -229,28 +212,19 @@ class _Pairs:
     original_probabilities: Floats
 
     @classmethod
-    def of(cls, generated: GeneratedSet, predictor: Predictor, mapped: LabelMap, use: tuple[int | None, int]) -> _Pairs:
-        variants, least = use
-        groups = {row["bucket_id"]: row["group_id"] for row in generated.rows()}
-        pairs = [
-            (row, text)
-            for row, texts in generated.kept()
-            if len(texts) >= least
-            for text in texts[: len(texts) if variants is None else variants]
-        ]
+    def of(cls, generated: GeneratedSet, predictor: Predictor, mapped: LabelMap, preset: str) -> _Pairs:
+        most, least = PRESETS[preset]
+        pairs = [(row, text) for row, texts in generated.kept() if len(texts) >= least for text in texts[:most]]
         if not pairs:
-            raise input_error(
-                "sensitivity",
-                "preset",
-                f"find an original with {least} variants or more",
-                got=f"at most {max(len(t) for _, t in generated.kept())}",
-                remedy="Ask for more candidates or tries, or take --preset paper.",
-            )
-        data = generated.data
-        asked = [{**_texts(data, row), _COLUMN: text} for row, text in pairs]
-        predictions, probabilities = mapped.apply(predictor.probabilities(asked))
-        _, before = mapped.apply(predictor.probabilities([_texts(data, row) for row, _ in pairs]))
-        rows = [row for row, _ in pairs]
+            must = f"find an original with {least} variants or more"
+            got = f"at most {max(len(texts) for _, texts in generated.kept())}"
+            remedy = "Ask for more candidates or tries, or take `preset` paper."
+            raise input_error("sensitivity", "preset", must, got=got, remedy=remedy)
+        data, rows = generated.data, [row for row, _ in pairs]
+        variants = [{**_texts(data, row), _COLUMN: text} for row, text in pairs]
+        predictions, probabilities = mapped.apply(predictor.probabilities(variants))
+        _, before = mapped.apply(predictor.probabilities([_texts(data, row) for row in rows]))
+        groups = {row["bucket_id"]: row["group_id"] for row in generated.rows()}
         of_row = [groups[row.example_id] for row in rows]
         return cls(rows, [text for _, text in pairs], of_row, predictions, probabilities, before)
 
@@ -260,19 +234,22 @@ class _Pairs:
 
     @property
     def changed(self) -> npt.NDArray[np.bool_]:
-        """Variants that are answered otherwise; the originals are all right."""
-        found: npt.NDArray[np.bool_] = self.predictions != self.gold
-        return found
+        """Variants with a different answer from their original's; the originals are all right."""
+        changed: npt.NDArray[np.bool_] = self.predictions != self.gold
+        return changed
 
     @property
     def confidence(self) -> Floats:
-        found: Floats = self.probabilities[np.arange(len(self.rows)), self.gold]
-        return found
+        return _column(self.probabilities, self.gold)
 
     @property
     def original_confidence(self) -> Floats:
-        found: Floats = self.original_probabilities[np.arange(len(self.rows)), self.gold]
-        return found
+        return _column(self.original_probabilities, self.gold)
+
+
+def _column(probabilities: Floats, labels: npt.NDArray[np.int64]) -> Floats:
+    chosen: Floats = probabilities[np.arange(len(labels)), labels]
+    return chosen
 
 
 def _fooling(pairs: _Pairs, generated: GeneratedSet, preset: str, n_resamples: int, seed: int) -> FoolingRateResult:
@@ -328,7 +305,7 @@ def compare_sides(
     Parameters
     ----------
     changed : ndarray of bool, shape (n,)
-        Whether the variant is answered otherwise than its original.
+        Whether the variant has a different answer from its original's.
     originals, variants : sequence of str, shape (n,)
     confidence_change : ndarray, shape (n,)
         Probability of the gold label on the variant less that on the original.
@@ -354,13 +331,13 @@ def compare_sides(
         from paraconsist.models.encoders import cosines
 
         values["embedding_distance"] = 1.0 - cosines(encoder(variants), encoder(originals))
-    found: dict[str, dict[str, Any]] = {}
+    sides: dict[str, dict[str, Any]] = {}
     for side, rows in (("changed", changed), ("unchanged", ~changed)):
-        of_side = [group for group, here in zip(groups, rows.tolist(), strict=True) if here]
-        found[side] = {"n": int(rows.sum())} | {
-            name: _mean(column[rows], of_side, _RANGES[name], n_resamples, seed) for name, column in values.items()
+        own = [group for group, here in zip(groups, rows.tolist(), strict=True) if here]
+        sides[side] = {"n": int(rows.sum())} | {
+            name: _mean(column[rows], own, _RANGES[name], n_resamples, seed) for name, column in values.items()
         }
-    return found
+    return sides
 
 
 def _mean(
@@ -369,17 +346,11 @@ def _mean(
     nan = float("nan")
     if not len(values) or np.isnan(values).any():
         return {"mean": nan, "confidence_interval": [nan, nan], "standard_deviation": nan}
-    codes = partition(_as_column(groups)).codes
+    codes = partition(list(groups), function="sensitivity", parameter="groups").codes
     sums = np.stack([np.bincount(codes).astype(np.float64), np.bincount(codes, weights=values)], axis=1)
     distinct, multiplicity = np.unique(sums, axis=0, return_counts=True)
-    interval = intervals(
-        Units.unstratified(distinct, multiplicity),
-        _ratio,
-        [ends],
-        [True],
-        n_resamples=n_resamples,
-        rng=np.random.default_rng(seed),
-    )
+    units, rng = Units.unstratified(distinct, multiplicity), np.random.default_rng(seed)
+    interval = intervals(units, _ratio, [ends], [True], n_resamples=n_resamples, rng=rng)
     return {
         "mean": float(values.mean()),
         "confidence_interval": [float(interval.low[0]), float(interval.high[0])],
@@ -390,9 +361,3 @@ def _mean(
 def _ratio(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
     ratio: npt.NDArray[Any] = total[..., 1:] / total[..., :1]
     return ratio
-
-
-def _as_column(groups: Sequence[str]) -> Any:
-    from paraconsist.measures._validation import as_column
-
-    return as_column(list(groups), function="sensitivity", parameter="groups")

@@ -52,30 +52,25 @@ def change_statistics(
     InputError
         If the lengths differ.
     """
-    if len(texts) != len(changed):
-        raise input_error("change_statistics", "changed", f"have {len(texts)} entries, as texts has", got=len(changed))
+    n = len(texts)
+    if n != len(changed):
+        raise input_error("change_statistics", "changed", f"have {n} entries, as texts has", got=len(changed))
     counts: Counter[Substitution] = Counter()
-    n_changed = n_words_changed = n_non_noun = 0
+    n_changed = n_non_noun = 0
     before: list[int] = []
     after: list[int] = []
     seen: dict[tuple[str, str], tuple[list[Substitution], int, int, int]] = {}
     for item, new_item in zip(texts, changed, strict=True):
-        lengths = [0, 0]
-        is_changed = False
-        for pair in zip(_texts(item), _texts(new_item), strict=True):
+        pairs = list(zip(_texts(item), _texts(new_item), strict=True))
+        for pair in pairs:
             if pair not in seen:
                 seen[pair] = _one(*pair, substitutions, nouns)
-            made, n_before, n_after, non_nouns = seen[pair]
-            counts.update(made)
-            n_words_changed += len(made)
-            n_non_noun += non_nouns
-            is_changed = is_changed or bool(made)
-            lengths[0] += n_before
-            lengths[1] += n_after
-        n_changed += is_changed
-        before.append(lengths[0])
-        after.append(lengths[1])
-    n = len(texts)
+            counts.update(seen[pair][0])
+            n_non_noun += seen[pair][3]
+        n_changed += any(seen[pair][0] for pair in pairs)
+        before.append(sum(seen[pair][1] for pair in pairs))
+        after.append(sum(seen[pair][2] for pair in pairs))
+    n_words_changed = counts.total()
     return {
         "n_items": n,
         "n_changed": n_changed,
@@ -93,16 +88,12 @@ def change_statistics(
     }
 
 
-def lengths_by_label(
-    texts: Items,
-    changed: Items,
-    labels: Sequence[str],
-) -> dict[str, dict[str, float]]:
+def lengths_by_label(texts: Items, changed: Items, labels: Sequence[str]) -> dict[str, dict[str, float]]:
     """Return for each label `n_items`, `mean_words` and `mean_words_changed` (S23's length tables)."""
     groups: defaultdict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-    for label, item, new_item in zip(labels, texts, changed, strict=True):
-        for side, entry in zip(groups[label], (item, new_item), strict=True):
-            side.append(sum(len(plain_text(text).split()) for text in _texts(entry)))
+    for label, *sides in zip(labels, texts, changed, strict=True):
+        for lengths, item in zip(groups[label], sides, strict=True):
+            lengths.append(sum(len(plain_text(text).split()) for text in _texts(item)))
     return {
         label: {"n_items": len(old), "mean_words": _mean(old), "mean_words_changed": _mean(new)}
         for label, (old, new) in sorted(groups.items())

@@ -1,6 +1,6 @@
-"""Reading labelled rows for ``paraconsist perturb``, writing its bucket sets, and keeping what was checked.
+"""Labelled rows in, bucket sets of perturbations with their sheets out, and what people marked valid.
 
-Rows of texts read and written for ``paraconsist transform``: every column but the texts stays as it is.
+Also the files of ``paraconsist transform``, in which every column but the texts stays as it is.
 """
 
 from __future__ import annotations
@@ -92,41 +92,32 @@ def _from_file(
 def _renamed(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     names = {}
     for item in columns:
-        wanted, equals, given = item.partition("=")
-        if not equals or given not in table.column_names:
-            raise input_error(
-                "perturb", "column", "be TASK_COLUMN=FILE_COLUMN", got=item, remedy=f"There are {table.column_names}."
-            )
-        names[given] = wanted
+        task_column, equals, file_column = item.partition("=")
+        if not equals or file_column not in table.column_names:
+            must, remedy = "be TASK_COLUMN=FILE_COLUMN", f"There are {table.column_names}."
+            raise input_error("perturb", "column", must, got=item, remedy=remedy)
+        names[file_column] = task_column
     kept = [c for c in table.column_names if c in names or c not in names.values()]
     return table.select(kept).rename_columns([names.get(c, c) for c in kept])
 
 
-def _labelled(found: BucketSet, skipped: Counter[str]) -> LabelledSet:
-    table = found.table
-    texts = zip(*(table[c].to_pylist() for c in found.task.columns), strict=True)
-    roles = table["role"].to_pylist()
-    with_originals = "original" in roles
-    rows = []
-    for example_id, group_id, role, label, values in zip(
-        table["example_id"].to_pylist(),
-        table["group_id"].to_pylist(),
-        roles,
-        table["label"].to_pylist(),
-        texts,
-        strict=True,
-    ):
-        if with_originals and role != "original":
+def _labelled(rows: BucketSet, skipped: Counter[str]) -> LabelledSet:
+    ids, groups, roles, labels = (rows.table[c].to_pylist() for c in ("example_id", "group_id", "role", "label"))
+    texts = zip(*(rows.table[c].to_pylist() for c in rows.task.columns), strict=True)
+    has_originals = "original" in roles
+    kept = []
+    for example_id, group_id, role, label, values in zip(ids, groups, roles, labels, texts, strict=True):
+        if has_originals and role != "original":
             skipped[f"a {role}, not an original"] += 1
         elif label < 0:
             skipped["no gold label"] += 1
         elif not all(isinstance(value, str) for value in values):
-            found.task.values({**dict(zip(found.task.columns, values, strict=True)), "example_id": example_id})
+            rows.task.values({**dict(zip(rows.task.columns, values, strict=True)), "example_id": example_id})  # raises
         else:
-            rows.append(LabelledRow(example_id, group_id, values, label))
-    if not rows:
-        raise input_error("perturb", "data", "have at least one row with a gold label", got=found.name)
-    return LabelledSet(found.name, found.task, found.label_names, rows)
+            kept.append(LabelledRow(example_id, group_id, values, label))
+    if not kept:
+        raise input_error("perturb", "data", "have at least one row with a gold label", got=rows.name)
+    return LabelledSet(rows.name, rows.task, rows.label_names, kept)
 
 
 def write_set(items: Iterable[Perturbation], data: LabelledSet, output: Path, sheet: Path) -> int:
@@ -141,35 +132,30 @@ def write_set(items: Iterable[Perturbation], data: LabelledSet, output: Path, sh
         If there is no item, or JSON Lines cannot say what the labels are called.
     """
     if output.suffix == ".jsonl" and data.label_names != data.task.label_names:
-        raise input_error(
-            "perturb",
-            "output",
-            f"end in .parquet, which carries label names; {data.task.name}'s own are "
-            f"{', '.join(data.task.label_names)}, here they are {', '.join(data.label_names)}",
-            got=str(output),
-        )
+        own, names = ", ".join(data.task.label_names), ", ".join(data.label_names)
+        must = f"end in .parquet, which carries label names; {data.task.name}'s own are {own}, here they are {names}"
+        raise input_error("perturb", "output", must, got=str(output))
     upcoming = iter(items)
     first = next(upcoming, None)
     if first is None:
-        raise input_error(
-            "perturb",
-            "property",
-            "hold for at least one row",
-            got=f"none of {len(data.rows):,} rows",
-            remedy="`paraconsist perturb --help` says what each property needs.",
-        )
-    columns, n_items = data.task.columns, 0
+        must, remedy = "hold for at least one row", "`paraconsist perturb --help` says what each property needs."
+        raise input_error("perturb", "property", must, got=f"none of {len(data.rows):,} rows", remedy=remedy)
+    n_items = 0
     schema = bucket_set_schema(next(rows_of(first, data)), data.label_names)
     with open_sheet(sheet, ITEM_COLUMNS) as write_line, row_writer(output, schema) as write_row:
         for item in itertools.chain([first], upcoming):
             n_items += 1
             for row in rows_of(item, data):
                 write_row(row)
-            *originals, perturbed = (place.texts for place in item.places)
             label = " or ".join(data.label_names[i] for i in item.places[-1].allowed_labels)
-            texts = (render(columns, originals), render(columns, [perturbed]))
+            texts = _shown(data.task.columns, [place.texts for place in item.places])
             write_line((item.bucket_id, item.property, *texts, label, ""))
     return n_items
+
+
+def _shown(columns: Sequence[str], texts: Sequence[Sequence[str]]) -> tuple[str, str]:
+    """Return the rows of a bucket as the sheet shows them: the originals, and the perturbed one, which is the last."""
+    return render(columns, texts[:-1]), render(columns, texts[-1:])
 
 
 def rows_of(item: Perturbation, data: LabelledSet) -> Iterator[dict[str, Any]]:
@@ -205,62 +191,42 @@ def keep_checked(written: Path, sheet: Path, output: Path) -> Iterator[str]:
         raise input_error("perturb", "data", "be a set that perturb wrote, with bucket_id", got=table.column_names)
     columns = infer_task(table.column_names).columns if "text" not in table.column_names else ("text",)
     marks = read_marks(sheet, function="perturb")
-    shown: dict[str, list[tuple[str, ...]]] = {}
+    texts: dict[str, list[tuple[str, ...]]] = {}
     buckets = table["bucket_id"].to_pylist()
     for bucket, *values in zip(buckets, *(table[c].to_pylist() for c in columns), strict=True):
-        shown.setdefault(bucket, []).append(tuple(values))
-    written_texts = {
-        bucket: (render(columns, originals), render(columns, [perturbed]))
-        for bucket, (*originals, perturbed) in shown.items()
-    }
-    check_same_texts("perturb", marks.texts, written_texts)
-    kept = {bucket for bucket, is_valid in marks.valid.items() if is_valid}
-    if not kept:
+        texts.setdefault(bucket, []).append(tuple(values))
+    check_same_texts("perturb", marks.texts, {bucket: _shown(columns, rows) for bucket, rows in texts.items()})
+    valid = {bucket for bucket, is_valid in marks.valid.items() if is_valid}
+    if not valid:
         raise input_error("perturb", "checked", "mark at least one item as valid", got=str(sheet))
-    rows = table.filter(pa.array([bucket in kept for bucket in buckets]))
-    write_table(rows, output)
-    n_open = sum(1 for bucket in shown if marks.valid.get(bucket) is None)
-    n_invalid = len(shown) - len(kept) - n_open
-    yield f"{len(kept):,} of {len(shown):,} items are valid ({rows.num_rows:,} rows): {output}"
-    yield f"  left out {n_invalid:,} marked invalid, {n_open:,} not marked"
+    kept = table.filter(pa.array([bucket in valid for bucket in buckets]))
+    write_table(kept, output)
+    n_open = sum(marks.valid.get(bucket) is None for bucket in texts)
+    yield f"{len(valid):,} of {len(texts):,} items are valid ({kept.num_rows:,} rows): {output}"
+    yield f"  left out {len(texts) - len(valid) - n_open:,} marked invalid, {n_open:,} not marked"
 
 
-def read_rows(path: Path) -> pa.Table:
-    """Read a file of rows.
-
-    Raises
-    ------
-    InputError
-    """
-    return read_table(path, function="transform", parameter="file")
-
-
-def texts_of(rows: pa.Table, columns: Sequence[str], path: Path) -> dict[str, list[str]]:
-    """Return columns of texts.
+def read_texts(path: Path, columns: Sequence[str]) -> tuple[pa.Table, dict[str, list[str]]]:
+    """Return a file's rows, and those of its columns that hold texts.
 
     Raises
     ------
     InputError
-        If there are none, one is not there, or holds something else than texts; rows count from 0.
+        If no column is named, one is not there, or holds something else than texts; rows count from 0.
     """
+    rows = read_table(path, function="transform", parameter="file")
     if not columns or len(set(columns)) < len(columns):
         raise input_error("transform", "columns", "name columns, each once", got=list(columns))
-    found = {}
+    texts = {}
     for column in columns:
         if column not in rows.column_names:
-            raise input_error(
-                "transform",
-                "columns",
-                f"be columns of {path.name}",
-                got=column,
-                remedy=f"There are {', '.join(rows.column_names)}.",
-            )
-        values = rows[column].to_pylist()
-        for row, value in enumerate(values):
+            remedy = f"There are {', '.join(rows.column_names)}."
+            raise input_error("transform", "columns", f"be columns of {path.name}", got=column, remedy=remedy)
+        texts[column] = rows[column].to_pylist()
+        for row, value in enumerate(texts[column]):
             if not isinstance(value, str):
                 raise input_error("transform", column, "hold texts only", got=value, row=f"{row} of {path.name}")
-        found[column] = values
-    return found
+    return rows, texts
 
 
 def labels_of(rows: pa.Table, column: str) -> list[str] | None:
@@ -270,7 +236,7 @@ def labels_of(rows: pa.Table, column: str) -> list[str] | None:
     return ["" if value is None else str(value) for value in rows[column].to_pylist()]
 
 
-def write_rows(rows: pa.Table, changed: Mapping[str, Sequence[str]], path: Path) -> None:
+def write_texts(rows: pa.Table, changed: Mapping[str, Sequence[str]], path: Path) -> None:
     """Write the rows with their changed texts; the file is there whole or not at all."""
     for column, texts in changed.items():
         rows = rows.set_column(rows.column_names.index(column), column, pa.array(texts, pa.string()))

@@ -1,9 +1,4 @@
-"""Transitive triples: two rows with a text in common, and the conclusion that they force.
-
-Additive pairs: two texts of one label, read one after the other.
-
-Symmetric pairs: the two texts change places.
-"""
+"""Perturbations by pairs: symmetric (texts change places), transitive (a conclusion), additive (two texts in one)."""
 
 from __future__ import annotations
 
@@ -13,7 +8,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_whole
 from paraconsist.transforms.perturbation import (
     LabelledRow,
     LabelledSet,
@@ -25,6 +20,39 @@ from paraconsist.transforms.perturbation import (
     refuse,
     symmetric_labels,
 )
+
+
+def symmetric(data: LabelledSet, skipped: Counter[str]) -> Iterator[Perturbation]:
+    """Yield each row whose label survives it with its first two texts swapped (BECEL, section 3.2).
+
+    Parameters
+    ----------
+    data : LabelledSet
+        Paraphrase identification, word in context (all rows), inference (contradiction; two-way:
+        not entailment).
+    skipped : Counter
+        Reasons for leaving rows out are counted into it.
+
+    Yields
+    ------
+    Perturbation
+        Roles ``original`` and ``swap``, in the order of the rows.
+
+    Raises
+    ------
+    InputError
+        If the property does not hold for the task, or the labels have other names.
+    """
+    labels = symmetric_labels(data)
+    for row in data.rows:
+        first, second, *rest = row.texts
+        if row.label not in labels:
+            skipped[f"label {data.label_names[row.label]}: swapping may change it"] += 1
+        elif first == second:
+            skipped["both texts are the same"] += 1
+        else:
+            places = (Place.of("original", row), Place("swap", (second, first, *rest), row.label, (row.label,)))
+            yield Perturbation("symmetric", f"symmetric.{row.example_id}", row.group_id, places)
 
 
 def transitive(data: LabelledSet, skipped: Counter[str]) -> Iterator[Perturbation]:
@@ -58,14 +86,14 @@ def transitive(data: LabelledSet, skipped: Counter[str]) -> Iterator[Perturbatio
         other names.
     """
     check_task(data, "transitive")
-    found = _inference(data) if data.task.name == "nli" else _word_in_context(data)
+    items = _inference(data) if data.task.name == "nli" else _word_in_context(data)
     gold: dict[tuple[str, ...], set[int]] = {}
     for row in data.rows:
         gold.setdefault(row.texts, set()).add(row.label)
         if data.task.name == "word_in_context":  # says the same in either order
             gold.setdefault((row.texts[1], row.texts[0], *row.texts[2:]), set()).add(row.label)
     seen: set[tuple[tuple[str, ...], ...]] = set()
-    for item in found:
+    for item in items:
         key = tuple(place.texts for place in item.places)
         consequent = item.places[-1]
         if consequent.texts[0] == consequent.texts[1]:
@@ -157,22 +185,16 @@ class AdditivePairs:
 
     def __init__(self, data: LabelledSet, token_limit: int, skipped: Counter[str]) -> None:
         check_task(data, "additive")
-        if token_limit < 2:
-            raise input_error("perturb", "token_limit", "be at least 2", got=token_limit)
-        rows = []
-        for row in data.rows:
-            n_tokens = len(row.texts[0].split())
-            if n_tokens:
-                rows.append((row, n_tokens))
-            else:
-                skipped["an empty text"] += 1
-        self._rows = [row for row, _ in rows]
-        sizes = [n_tokens for _, n_tokens in rows]
+        check_whole("perturb", "token_limit", token_limit, at_least=2)
+        self._rows = [row for row in data.rows if row.texts[0].split()]
+        if len(self._rows) < len(data.rows):
+            skipped["an empty text"] += len(data.rows) - len(self._rows)
+        sizes = [len(row.texts[0].split()) for row in self._rows]
         self._by_label: dict[int, list[int]] = {}  # row numbers, short texts first
         for i, row in enumerate(self._rows):
             self._by_label.setdefault(row.label, []).append(i)
         lengths: dict[int, list[int]] = {}
-        self._rank = [0] * len(rows)
+        self._rank = [0] * len(self._rows)
         for label, members in self._by_label.items():
             members.sort(key=lambda i: sizes[i])
             lengths[label] = [sizes[i] for i in members]
@@ -183,7 +205,7 @@ class AdditivePairs:
             n_short = bisect_right(lengths[row.label], token_limit - sizes[i])
             counts.append(n_short - (self._rank[i] < n_short))  # no row with itself
         self._starts = [0, *itertools.accumulate(counts)]
-        alone = sum(1 for n_partners in counts if n_partners == 0)
+        alone = counts.count(0)
         if alone:
             skipped["no other text of the label is short enough"] += alone
 
@@ -201,16 +223,10 @@ class AdditivePairs:
         rank += rank >= self._rank[i]
         second = self._rows[self._by_label[first.label][rank]]
         merged = f"{first.texts[0].strip()} {second.texts[0].strip()}"
-        return Perturbation(
-            "additive",
-            f"additive.{first.example_id}|{second.example_id}",
-            first.group_id,
-            (
-                Place.of("part_1", first),
-                Place.of("part_2", second),
-                Place("merged", (merged,), first.label, (first.label,)),
-            ),
-        )
+        bucket = f"additive.{first.example_id}|{second.example_id}"
+        whole = Place("merged", (merged,), first.label, (first.label,))
+        places = (Place.of("part_1", first), Place.of("part_2", second), whole)
+        return Perturbation("additive", bucket, first.group_id, places)
 
     def pairs(self, limit: int | None = None, seed: int = 0) -> Iterator[Perturbation]:
         """Yield all pairs, or `limit` of them drawn uniformly without replacement, in the order of the rows."""
@@ -218,38 +234,3 @@ class AdditivePairs:
         if limit is not None and limit < len(self):
             wanted = sorted(random.Random(seed).sample(range(len(self)), limit))
         return map(self.pair, wanted)
-
-
-def symmetric(data: LabelledSet, skipped: Counter[str]) -> Iterator[Perturbation]:
-    """Yield each row whose label survives it with its first two texts swapped (BECEL, section 3.2).
-
-    Parameters
-    ----------
-    data : LabelledSet
-        Paraphrase identification, word in context (all rows), inference (contradiction; two-way:
-        not entailment).
-    skipped : Counter
-        Reasons for leaving rows out are counted into it.
-
-    Yields
-    ------
-    Perturbation
-        Roles ``original`` and ``swap``, in the order of the rows.
-
-    Raises
-    ------
-    InputError
-        If the property does not hold for the task, or the labels have other names.
-    """
-    labels = symmetric_labels(data)
-    for row in data.rows:
-        first, second, *rest = row.texts
-        if row.label not in labels:
-            skipped[f"label {data.label_names[row.label]}: swapping may change it"] += 1
-        elif first == second:
-            skipped["both texts are the same"] += 1
-        else:
-            swap = Place("swap", (second, first, *rest), row.label, (row.label,))
-            yield Perturbation(
-                "symmetric", f"symmetric.{row.example_id}", row.group_id, (Place.of("original", row), swap)
-            )

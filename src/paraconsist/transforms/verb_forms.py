@@ -1,8 +1,9 @@
-"""Closed lists of English that negation goes by."""
+"""Closed lists of English words and verb forms that negation and the rule generator go by."""
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -73,7 +74,7 @@ SAME_IN_PAST = word_set("beat bet burst cast cost cut hit hurt let put quit read
 _EDGES = "\"'`.,;:!?()[]"
 
 
-class Token:
+class Token(NamedTuple):
     """A stretch of text without white space.
 
     Attributes
@@ -87,19 +88,20 @@ class Token:
         Whether punctuation follows at once.
     """
 
-    __slots__ = ("closed", "end", "is_capitalised", "start", "word")
-
-    def __init__(self, match: re.Match[str]) -> None:
-        raw = match[0]
-        word = raw.strip(_EDGES)
-        self.start = match.start() + raw.find(word) if word else match.start()
-        self.end = self.start + len(word)
-        self.word = word.lower()
-        self.is_capitalised = word[:1].isupper()
-        self.closed = self.end < match.end()
+    start: int
+    end: int
+    word: str
+    is_capitalised: bool
+    closed: bool
 
 
 def tokens_of(text: str) -> list[Token]:
     """Return the words of a text, those that are punctuation only left out."""
-    found = (Token(match) for match in re.finditer(r"\S+", text))
-    return [token for token in found if token.word]
+    tokens = []
+    for match in re.finditer(r"\S+", text):
+        word = match[0].strip(_EDGES)
+        if word:
+            start = match.start() + match[0].find(word)
+            end = start + len(word)
+            tokens.append(Token(start, end, word.lower(), word[0].isupper(), end < match.end()))
+    return tokens

@@ -6,7 +6,6 @@ import importlib.util
 import io
 import os
 import warnings
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -115,22 +114,13 @@ def _in_nltk() -> Any:
     return None
 
 
-def _lexnames() -> Iterator[str]:
-    for number, (kind, name, part) in enumerate(_LEXICOGRAPHER_FILES):
-        yield f"{number:02d}\t{kind}.{name}\t{part}\n"
-
-
 @cache
 def _reader_class() -> Any:
     """Return nltk's reader with the one file that Debian omits, and without the map to other versions."""
     base: Any = importlib.import_module("nltk.corpus.reader.wordnet").WordNetCorpusReader
+    lexnames = "".join(f"{i:02d}\t{kind}.{name}\t{part}\n" for i, (kind, name, part) in enumerate(_LEXICOGRAPHER_FILES))
 
     def open_file(self: Any, file: str) -> Any:
-        if file == "lexnames":
-            return io.StringIO("".join(_lexnames()))
-        return base.open(self, file)
+        return io.StringIO(lexnames) if file == "lexnames" else base.open(self, file)
 
-    def no_map(self: Any, version: str = "wordnet") -> None:
-        return None
-
-    return type("FolderWordNetReader", (base,), {"open": open_file, "map_wn": no_map})
+    return type("FolderWordNetReader", (base,), {"open": open_file, "map_wn": lambda *_: None})

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task, get_task
 from paraconsist.errors import check_whole, input_error
@@ -298,8 +296,3 @@ def _plain(texts: Sequence[str]) -> tuple[str, ...]:
 
 def _long(original: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in original.items() if name != "task"} | {"writer": ""}
-
-
-def long_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return rows as a table; the labels by name."""
-    return pa.Table.from_pylist([dict(row) for row in rows])

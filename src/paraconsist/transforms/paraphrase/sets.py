@@ -60,75 +60,64 @@ class GeneratedSet:
         """Return the rows of the long format; where the data have no groups, equal contexts make one."""
         task, place = self.data.task, self.data.column(self.column)
         own_groups = any(row.group_id != row.example_id for row in self.data.rows)
-        found = []
+        rows = []
         for row, paraphrases in self.kept():
-            context = tuple(text for i, text in enumerate(row.texts) if i != place)
+            context = (*row.texts[:place], *row.texts[place + 1 :])
             group = row.group_id if own_groups or not any(context) else _group(task, context)
             for number, text in enumerate((row.texts[place], *paraphrases)):
                 texts = dict(zip(task.columns, row.texts, strict=True)) | {self.column: text}
-                rule = (self.rules or {}).get((row.texts[place], text), "")
-                found.append(
-                    {
-                        "example_id": f"{row.example_id}.{f'paraphrase_{number}' if number else 'original'}",
-                        "input_id": input_id(task, texts),
-                        "bucket_id": row.example_id,
-                        "group_id": group,
-                        "role": "paraphrase" if number else "original",
-                        **texts,
-                        "label": row.label,
-                        "allowed_labels": [row.label],
-                        "generator": self.generator if number else "original",
-                        **({} if self.rules is None else {"rule": rule if number else "original"}),
-                    }
-                )
-        return found
+                made = {
+                    "example_id": f"{row.example_id}.{f'paraphrase_{number}' if number else 'original'}",
+                    "input_id": input_id(task, texts),
+                    "bucket_id": row.example_id,
+                    "group_id": group,
+                    "role": "paraphrase" if number else "original",
+                    **texts,
+                    "label": row.label,
+                    "allowed_labels": [row.label],
+                    "generator": self.generator if number else "original",
+                }
+                if self.rules is not None:
+                    made["rule"] = self.rules.get((row.texts[place], text), "") if number else "original"
+                rows.append(made)
+        return rows
 
     def sheet_rows(self) -> list[dict[str, str]]:
         """Return what people see: each paraphrase beside its original and its context."""
         place, columns = self.data.column(self.column), self.data.task.columns
-        found = []
-        for row, paraphrases in self.kept():
-            context = [(c, t) for i, (c, t) in enumerate(zip(columns, row.texts, strict=True)) if i != place]
-            said = render([c for c, _ in context], [[t for _, t in context]]) if context else ""
-            found += [
-                {
-                    "example_id": f"{row.example_id}.paraphrase_{number}",
-                    "context": said,
-                    "original": row.texts[place],
-                    "paraphrase": text,
-                    "label": self.data.label_names[row.label],
-                }
-                for number, text in enumerate(paraphrases, start=1)
-            ]
-        return found
+        context = (*columns[:place], *columns[place + 1 :])
+        return [
+            {
+                "example_id": f"{row.example_id}.paraphrase_{number}",
+                "context": render(context, [(*row.texts[:place], *row.texts[place + 1 :])]),
+                "original": row.texts[place],
+                "paraphrase": text,
+                "label": self.data.label_names[row.label],
+            }
+            for row, paraphrases in self.kept()
+            for number, text in enumerate(paraphrases, start=1)
+        ]
 
 
 def _group(task: Task, context: Sequence[str]) -> str:
-    return hashlib.blake2b(
-        repr((task.name, tuple(context))).encode("utf-8", "surrogatepass"), digest_size=8
-    ).hexdigest()
+    key = repr((task.name, tuple(context))).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(key, digest_size=8).hexdigest()
 
 
 def check_place(output: Path, *, overwrite: bool) -> None:
-    """Refuse an output that is neither a Parquet file nor a folder, has no parent, or is there already.
-
-    Raises
-    ------
-    InputError
-    """
-    if output.suffix not in (".parquet", ""):
-        raise input_error(
-            "paraphrase", "output", "end in .parquet, or be a folder's name without a dot", got=str(output)
-        )
-    if not output.parent.is_dir():
-        raise input_error("paraphrase", "output", "be in a folder that exists", got=str(output))
+    """Raise if an output is neither a Parquet file nor a folder, has no parent, or is there already."""
+    must, remedy = "", ""
     taken = output.exists() and (output.is_file() or any(output.iterdir()))
-    if taken and output.is_dir() and file_in_folder(output) is None:
-        raise input_error("paraphrase", "output", "be new, empty, or written by this command", got=str(output))
-    if taken and not overwrite:
-        raise input_error(
-            "paraphrase", "output", "not be there already", got=str(output), remedy="Give --overwrite to replace it."
-        )
+    if output.suffix not in (".parquet", ""):
+        must = "end in .parquet, or be a folder's name without a dot"
+    elif not output.parent.is_dir():
+        must = "be in a folder that exists"
+    elif taken and output.is_dir() and file_in_folder(output) is None:
+        must = "be new, empty, or written by this command"
+    elif taken and not overwrite:
+        must, remedy = "not be there already", "Give `overwrite` to replace it."
+    if must:
+        raise input_error("paraphrase", "output", must, got=str(output), remedy=remedy)
 
 
 def write_generated(
@@ -153,13 +142,9 @@ def write_generated(
         If there is no row.
     """
     if not rows:
-        raise input_error(
-            "paraphrase",
-            "originals",
-            "have paraphrases enough, one of them at least",
-            got="no original has",
-            remedy="Look at the counts above: ask for more candidates or tries, or loosen the filter that took most.",
-        )
+        must = "have paraphrases enough, one of them at least"
+        remedy = "Look at the counts above: ask for more candidates or tries, or loosen the filter that took most."
+        raise input_error("paraphrase", "originals", must, got="no original has", remedy=remedy)
     schema = bucket_set_schema(rows[0], data.label_names)
     _write(pa.Table.from_pylist(list(rows), schema=schema), output, facts)
 
@@ -183,10 +168,10 @@ def read_generated(place: Path) -> tuple[pa.Table, dict[str, Any]]:
     """
     file = (file_in_folder(place) or place / "data") if place.is_dir() else place
     table = read_table(file, function="paraphrase", parameter="data")
-    said = (table.schema.metadata or {}).get(_METADATA)
-    if said is None:
+    facts = (table.schema.metadata or {}).get(_METADATA)
+    if facts is None:
         raise input_error("paraphrase", "data", "be a set that `paraconsist paraphrase` wrote", got=str(place))
-    return table, json.loads(said)
+    return table, json.loads(facts)
 
 
 def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, int]:
@@ -220,16 +205,15 @@ def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, i
         raise input_error("paraphrase", "checked", "find at least one paraphrase valid", got=f"{len(paraphrases)} rows")
     buckets = {paraphrases[name]["bucket_id"] for name in valid}
     order = {bucket: i for i, bucket in enumerate(originals)}
-    kept = [
-        row for row in rows if row["example_id"] in valid or (row["role"] == "original" and row["bucket_id"] in buckets)
-    ]
-    kept.sort(  # stable: without scores nothing moves
-        key=lambda row: (
-            order[row["bucket_id"]],
-            row["role"] != "original",
-            -judgements.similarity.get(row["example_id"], 0.0),
-        )
-    )
+
+    def rank(row: Mapping[str, Any]) -> tuple[int, bool, float]:
+        similarity = judgements.similarity.get(row["example_id"], 0.0)
+        return order[row["bucket_id"]], row["role"] != "original", -similarity
+
+    is_kept = {row["example_id"] for row in rows if row["role"] == "original" and row["bucket_id"] in buckets} | valid
+    kept = sorted(
+        (row for row in rows if row["example_id"] in is_kept), key=rank
+    )  # stable: without scores nothing moves
     n_open = sum(judgements.valid.get(name) is None for name in paraphrases)
     counts = {
         "n_valid": len(valid),
