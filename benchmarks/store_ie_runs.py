@@ -50,7 +50,7 @@ def counts(folder: Path) -> list[dict[str, Any]]:
         n, n10, n01 = (int(values[i]) for values in (family.n, family.n10, family.n01))
         n11 = int(family.n_correct[i]) - n10
         left = {"n11": n11, "n10": n10, "n01": n01, "n00": n - n11 - n10 - n01}
-        rows.append({"rho": float(family.rho[i]), "run": family.run[i], "n": n, **left})
+        rows.append({"rho": float(family.rho[i]), "run": family.runs[i].run, "n": n, **left})
     return rows
 
 

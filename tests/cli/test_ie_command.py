@@ -298,7 +298,7 @@ def test_labels_that_are_missing(folder, tmp_path, refused):
         ("--rhos=0,1.5", "`rhos` must lie between 0 and 1; got 1.5"),
         ("--rhos=a", "`rhos` must be numbers with commas between"),
         ("--rhos=0.5,0.5", "`rhos` must be at least one number, each once"),
-        ("--runs=0", "`runs` must be at least 1; got 0"),
+        ("--runs=0", "`runs` must be a whole number of at least 1; got 0"),
         ("--validation-rows=2", "`validation` must have at least as many rows as there are labels (3); got 2"),
         ("--model=xgbost", "`model` must be one of gradient_boosting, gradient_boosting_tfidf, bow"),
         ("--parameter=n_estimators=0", "`parameters` must be values that it takes; got \"The 'n_estimators' parameter"),

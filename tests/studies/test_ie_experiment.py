@@ -17,8 +17,8 @@ from paraconsist.studies.ie.decision import DecisionOptions, decide, hard_cases
 from paraconsist.studies.ie.experiment import majority_vote, plan, prepare, run_experiment
 from paraconsist.studies.ie.options import ExperimentOptions, Unit, parse_rhos
 from paraconsist.studies.ie.reading import read_families
+from paraconsist.studies.ie.rows import sample_rows, unit_seed
 from paraconsist.studies.ie.runs import Matched, family_of_counts, family_of_vectors
-from paraconsist.studies.ie.sampling import sample_rows, unit_seed
 
 pytest.importorskip("sklearn")
 
@@ -163,7 +163,7 @@ def test_a_search_takes_the_best_of_its_trials_and_keeps_what_is_set(options, se
     assert options.n_trainings == {"once": 4 + 1, "sample": 4}[search]
     prepared = prepare(options)
     run_experiment(prepared)
-    said = prepared.work.folder.read_unit(Unit(0.5, 1)).said
+    said = prepared.work.folder.read_unit(Unit(0.5, 1)).record
     assert said["parameters"]["n_estimators"] == 5
     assert set(said["parameters"]) == set(prepared.learner.space)
     if search == "once":

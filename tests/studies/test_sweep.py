@@ -87,7 +87,8 @@ def options(folder: Path, **more) -> SweepOptions:
 
 
 def test_a_grid_has_every_combination_and_begins_with_the_largest() -> None:
-    made = SweepOptions(Path("x"), ["bow", "org/m"], ["s"], (0.1, 1.0), (0, 1), {"epochs": [1.0, 2.0], "mlp_size": [4]})
+    grid = {"models": ["bow", "org/m"], "shares": (0.1, 1.0), "seeds": (0, 1)}
+    made = SweepOptions(output=Path("x"), sets=["s"], vary={"epochs": [1.0, 2.0], "mlp_size": [4]}, **grid)
     cells = cells_of(made)
     assert len(cells) == len(set(cells)) == 2 * 2 * 2 * 2
     assert [cell.share for cell in cells] == [1.0] * 8 + [0.1] * 8
@@ -175,16 +176,16 @@ def test_two_processes_find_what_one_does_even_when_killed(files: Path) -> None:
 def test_launched_processes_share_the_cells(files: Path, monkeypatch) -> None:
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    made = options(files)
+    cells = cells_of(options(files))
     mine = []
 
-    def is_done(self: object, piece: int) -> bool:
-        return piece in mine or (bool(mine) and piece in (0, 2))  # the other process has done its own by then
+    def is_done(self: object, cell: Cell) -> bool:
+        return cell in mine or (bool(mine) and cell in cells[::2])  # the other process has done its own by then
 
-    monkeypatch.setattr("paraconsist.studies.sweep.SweepWork.do", lambda self, piece: mine.append(piece))
+    monkeypatch.setattr("paraconsist.studies.sweep.SweepWork.do", lambda self, cell: mine.append(cell))
     monkeypatch.setattr("paraconsist.studies.sweep.SweepWork.is_done", is_done)
-    assert sweep(made) == {}
-    assert mine == [1, 3]
+    assert sweep(options(files)) == {}
+    assert mine == cells[1::2]
     with alone(["4", "7"]):
         assert "RANK" not in os.environ
         assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"

@@ -220,9 +220,8 @@ def _decide(
     from rich.console import Console
     from rich.text import Text
 
-    from paraconsist.files import to_strict_json
+    from paraconsist.files import to_strict_json, write_json
     from paraconsist.studies.ie.decision import decide
-    from paraconsist.studies.ie.folder import write_json
     from paraconsist.studies.ie.reading import read_families
     from paraconsist.studies.ie.runs import distinct
     from paraconsist.studies.ie.tables import decision_tables
@@ -241,7 +240,7 @@ def _decide(
         return
     try:
         output.mkdir(parents=True, exist_ok=True)
-        write_json(output / "results.json", decided)
+        write_json(output / "results.json", decided, indent=1)
         written = f"Results in {output / 'results.json'}"
         written += _plots(output / "plots", decided, options.alpha) if plots else ""
     except OSError as problem:

@@ -152,7 +152,7 @@ def run_over_endpoint(
 
 
 def _say(report: EndpointReport, *, asked_for: str | None) -> None:
-    for name, asked in report.asked.items():
+    for name, asked in report.statistics.items():
         method, usage = report.methods[name], report.usage[name]
         if method.scoring == "label":
             how = f"label log-probabilities ({method.describe()})"

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
@@ -22,6 +23,7 @@ from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.batching import BatchPolicy, Shape, deal, padding_share, plan_batches
 from paraconsist.models.progress import ProgressBar
+from paraconsist.running.outputs import texts_table
 
 if TYPE_CHECKING:
     from paraconsist.models.classifier import Classifier, Prepared
@@ -73,13 +75,8 @@ def start_accelerator(*, device: str | None = None) -> Accelerator:
         For any other device: which accelerators are used is the launcher's to say.
     """
     if device not in (None, "cpu"):
-        raise input_error(
-            "run",
-            "device",
-            "be 'cpu' or left out",
-            got=device,
-            remedy="The best device there is is taken; CUDA_VISIBLE_DEVICES or accelerate's launcher says which.",
-        )
+        remedy = "The best device there is is taken; CUDA_VISIBLE_DEVICES or accelerate's launcher says which."
+        raise input_error("run", "device", "be 'cpu' or left out", got=device, remedy=remedy)
     on_cpu = device == "cpu" or not torch.accelerator.is_available()
     # Processes wait for one another only at the start and at the end, for as long as their work differs.
     patience = InitProcessGroupKwargs(timeout=timedelta(days=7))
@@ -88,26 +85,22 @@ def start_accelerator(*, device: str | None = None) -> Accelerator:
 
 def main_first(accelerator: Accelerator, action: Callable[[], T]) -> T:
     """Do `action` on the main process, then on the others; an `InputError` of the main one is raised by all."""
-    result: list[T] = []
-    problem: list[InputError | None] = [None]
+    results: list[T] = []
+    problems: list[InputError | None] = [None]
     if accelerator.is_main_process:
         try:
-            result.append(action())
-        except InputError as error:
-            problem[0] = error
+            results.append(action())
+        except InputError as problem:
+            problems[0] = problem
     if accelerator.num_processes > 1:
-        broadcast_object_list(problem)
-    if problem[0] is not None:
-        raise problem[0]
-    return result[0] if result else action()
+        broadcast_object_list(problems)
+    if problems[0] is not None:
+        raise problems[0]
+    return results[0] if results else action()
 
 
 def compute(
-    model: Classifier,
-    sets: Sequence[BucketSet],
-    store: Store,
-    accelerator: Accelerator,
-    policy: BatchPolicy,
+    model: Classifier, sets: Sequence[BucketSet], store: Store, accelerator: Accelerator, policy: BatchPolicy
 ) -> LoopStatistics:
     """Compute every distinct input of `sets` (all of one task) that `store` does not hold yet.
 
@@ -129,13 +122,8 @@ def compute(
     finished = store.finished()
     accelerator.wait_for_everyone()  # nobody writes before everybody has read
     pending = [input_id for input_id in inputs if input_id not in finished]
-    local: dict[int, Prepared] = {}
-    refused: InputError | None = None
-    try:
+    with _together(accelerator):
         local = _prepare_share(model, [inputs[i] for i in pending], accelerator)
-    except InputError as found:
-        refused = found
-    _raise_together(refused, accelerator)
     shapes = _all_shapes(local, len(pending), accelerator)
     n_ranks = accelerator.num_processes
     policy = replace(policy, max_rows=max(1, min(policy.max_rows, math.ceil(len(pending) / n_ranks))))
@@ -147,25 +135,21 @@ def compute(
         model.module.to(accelerator.device)
     model.module.eval()
     started = time.perf_counter()
-    problem: InputError | None = None
-    try:
-        with (
-            ProgressBar(len(pending), sets[0].task.name, visible=accelerator.is_main_process) as bar,
-            store.writer(accelerator.process_index) as shard,
-        ):
+    with (
+        _together(accelerator),
+        ProgressBar(len(pending), sets[0].task.name, visible=accelerator.is_main_process) as bar,
+        store.writer(accelerator.process_index) as shard,
+    ):
 
-            def finish(batch: list[int]) -> list[Finished]:
-                absent = [i for i in batch if i not in local]
-                local.update(zip(absent, model.prepare([inputs[pending[i]] for i in absent]), strict=True))
-                return list(_results(model, [pending[i] for i in batch], [local.pop(i) for i in batch]))
+        def finish(batch: list[int]) -> list[Finished]:
+            absent = [i for i in batch if i not in local]
+            local.update(zip(absent, model.prepare([inputs[pending[i]] for i in absent]), strict=True))
+            return list(_results(model, [pending[i] for i in batch], [local.pop(i) for i in batch]))
 
-            for parts in _in_turn(finish, mine, _n_workers(model, accelerator)):
-                for ids, results in parts:
-                    _keep(ids, results, shard)
-                    bar.advance(len(ids) * n_ranks)
-    except InputError as found:
-        problem = found
-    _raise_together(problem, accelerator)
+        for parts in _in_turn(finish, mine, _n_workers(model, accelerator)):
+            for ids, results in parts:
+                _keep(ids, results, shard)
+                bar.advance(len(ids) * n_ranks)
     return LoopStatistics(
         n_inputs=len(inputs),
         n_computed=len(pending),
@@ -182,26 +166,29 @@ def _plan(model: Classifier, inputs: Sequence[Choices], shapes: Sequence[Shape],
     return model.plan(inputs, shapes, policy) if isinstance(model, PlansBatches) else plan_batches(shapes, policy)
 
 
-def _raise_together(problem: InputError | None, accelerator: Accelerator) -> None:
-    """Wait for everyone; raise, on every process, the first problem that any of them had.
+@contextmanager
+def _together(accelerator: Accelerator) -> Iterator[None]:
+    """Wait for everyone at the end; raise, on every process, the first problem that any of them had.
 
     Only the main process talks to the user: a problem that another one kept to itself would never be read.
     """
-    problems = [problem] if accelerator.num_processes == 1 else gather_object([problem])
-    for found in problems:
-        if found is not None:
-            raise found
+    own: InputError | None = None
+    try:
+        yield
+    except InputError as problem:
+        own = problem
+    for first in [own] if accelerator.num_processes == 1 else gather_object([own]):
+        if first is not None:
+            raise first
 
 
 def _distinct_inputs(model: Classifier, sets: Sequence[BucketSet]) -> dict[str, Choices]:
     """Return what the model reads, once for each distinct input, in order of first appearance."""
     inputs: dict[str, Choices] = {}
     for bucket_set in sets:
-        columns = ["input_id", *bucket_set.task.columns]
-        values = (bucket_set.table[c].to_pylist() for c in columns)
-        for input_id, *texts in zip(*values, strict=True):
+        for row in texts_table(bucket_set).to_pylist():
+            input_id = row.pop("input_id")
             if input_id not in inputs:
-                row = dict(zip(columns[1:], texts, strict=True))
                 inputs[input_id] = model.encode(bucket_set.task, row)
     return inputs
 
@@ -250,10 +237,9 @@ def _keep(ids: Sequence[str], results: torch.Tensor | list[WrittenAnswer], shard
     finite = torch.isfinite(results).all(dim=-1)
     if not bool(finite.all()):
         bad = ids[int((~finite).nonzero()[0])]
-        raise InputError(
-            f"run: the model returned numbers that are not finite for input {bad}. Its weights may be "
-            "damaged, or its numbers pass the range of --dtype: try float32."
-        )
+        remedy = "Its weights may be damaged, or its numbers pass the range of its `dtype`: try float32."
+        must = f"the model returned numbers that are not finite for input {bad}."
+        raise InputError(must, function="run", remedy=remedy)
     shard.append(ids, results.tolist())
 
 
@@ -272,10 +258,9 @@ def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]
         if not (isinstance(problem, MemoryError) or should_reduce_batch_size(problem)):
             raise
         if len(ids) == 1:
-            raise InputError(
-                f"run: input {ids[0]} alone does not fit in memory. Give --max-length, a smaller model, "
-                "or --dtype bfloat16."
-            ) from None
+            remedy = "Give `max_length`, a smaller model, or `dtype` bfloat16."
+            must = f"input {ids[0]} alone does not fit in memory."
+            raise InputError(must, function="run", remedy=remedy) from None
         clear_device_cache()
     else:
         yield ids, results

@@ -10,17 +10,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.predictions import KEY_COLUMNS
-from paraconsist.data.prompts import WrittenAnswer
+from paraconsist.data.run_folder import content_identity
 from paraconsist.data.store import Result
 from paraconsist.errors import InputError
 
 if TYPE_CHECKING:
+    from paraconsist.data.tasks import Task
     from paraconsist.models.labels import LabelMap
 
 
 _PACKAGES = ("paraconsist", "torch", "transformers", "accelerate", "datasets", "numpy")
+
+
+def store_identity(model_identity: Mapping[str, Any], task: Task) -> dict[str, Any]:
+    """Return what decides a prediction besides its input: what the store of one model and task is named by."""
+    return {"model": content_identity(model_identity), "task": task.name, "template_hash": task.template_hash}
 
 
 def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], label_map: LabelMap) -> pa.Table:
@@ -29,7 +36,6 @@ def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], lab
     Parameters
     ----------
     bucket_set : BucketSet
-        The rows.
     finished : mapping
         Input id -> probabilities over the model's labels, or what the model wrote, from the store.
     label_map : LabelMap
@@ -53,21 +59,22 @@ def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], lab
     missing = [input_id for input_id in distinct if input_id not in finished]
     if missing:
         raise InputError(
-            f"run: {len(missing)} of {len(distinct)} inputs of {bucket_set.name} were not computed "
-            f"(the first is {missing[0]}). Run the same command again to go on."
+            f"{len(missing)} of {len(distinct)} inputs of {bucket_set.name} were not computed (the first is "
+            f"{missing[0]}).",
+            function="run",
+            remedy="Run the same command again to go on.",
         )
     results = [finished[input_id] for input_id in distinct]
     by_input = np.array([_as_probabilities(r, len(label_map.model_labels)) for r in results], dtype=np.float64)
     predictions, probabilities = label_map.apply(by_input)
     outputs = [result.raw_output if isinstance(result, WrittenAnswer) else None for result in results]
     unread = np.array([isinstance(result, WrittenAnswer) and result.label is None for result in results])
-    predictions = np.where(unread, -1, predictions)
-    shown = [None if outputs[row] is not None else probabilities[row] for row in range(len(results))]
     rows = np.array([distinct[input_id] for input_id in ids], dtype=np.int64)
     columns: dict[str, Any] = {c: table[c] for c in (*KEY_COLUMNS, *bucket_set.strata)}
-    columns["prediction"] = pa.array(predictions[rows].astype(np.int64), mask=predictions[rows] < 0)
+    predictions = np.where(unread, -1, predictions)[rows].astype(np.int64)
+    columns["prediction"] = pa.array(predictions, mask=predictions < 0)
     if not any(isinstance(result, WrittenAnswer) for result in results):
-        columns["probabilities"] = pa.array([shown[row] for row in rows], pa.list_(pa.float64()))
+        columns["probabilities"] = pa.array([probabilities[row] for row in rows], pa.list_(pa.float64()))
     columns["raw_output"] = pa.array([outputs[row] for row in rows], pa.string())
     return pa.table(columns)
 
@@ -90,7 +97,7 @@ def texts_table(bucket_set: BucketSet) -> pa.Table:
 
 
 def run_metadata(
-    bucket_set: BucketSet, model_identity: Mapping[str, Any], label_map: LabelMap, **said: Any
+    bucket_set: BucketSet, model_identity: Mapping[str, Any], label_map: LabelMap, **more: Any
 ) -> dict[str, Any]:
     """Return the run's identity, as it stands in the predictions file."""
     return {
@@ -104,16 +111,13 @@ def run_metadata(
         "label_names": list(bucket_set.label_names),
         "label_map": label_map.describe(),
         "model": dict(model_identity),
-        "versions": {"python": platform.python_version(), **_versions()},
-        **said,
+        "versions": {"python": platform.python_version(), **{package: _version(package) for package in _PACKAGES}},
+        **more,
     }
 
 
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "absent"
-    return found
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "absent"

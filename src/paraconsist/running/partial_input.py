@@ -15,13 +15,13 @@ from paraconsist.errors import input_error
 def trained_columns(model: str) -> list[str] | None:
     """Return the columns that the model in a folder was trained on, None where all or where nothing says."""
     try:
-        said = json.loads((Path(model).expanduser() / "training.json").read_text(encoding="utf-8"))
-        return list(said["options"]["input_columns"])
+        record = json.loads((Path(model).expanduser() / "training.json").read_text(encoding="utf-8"))
+        return list(record["options"]["input_columns"])
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
-def shown_to(model: str, bucket_set: BucketSet, asked: str | None) -> BucketSet:
+def shown_to(model: str, bucket_set: BucketSet, input_columns: str | None) -> BucketSet:
     """Return the set as the model reads it.
 
     Parameters
@@ -29,7 +29,7 @@ def shown_to(model: str, bucket_set: BucketSet, asked: str | None) -> BucketSet:
     model : str
         A folder of `paraconsist train` says itself what it was trained on.
     bucket_set : BucketSet
-    asked : str, optional
+    input_columns : str, optional
         Columns with commas between.
 
     Raises
@@ -38,21 +38,17 @@ def shown_to(model: str, bucket_set: BucketSet, asked: str | None) -> BucketSet:
         For columns that the task does not have, or others than the model was trained on.
     """
     trained = trained_columns(model)
-    columns = trained if asked is None else [name.strip() for name in asked.split(",")]
+    columns = trained if input_columns is None else [name.strip() for name in input_columns.split(",")]
     if trained is not None and columns is not None and set(columns) != set(trained):
-        raise input_error(
-            "run",
-            "input_columns",
-            f"be those that the model was trained on ({', '.join(trained)})",
-            got=columns,
-            remedy=f"Leave the option out: {model} says so itself.",
-        )
+        must = f"be those that the model was trained on ({', '.join(trained)})"
+        remedy = f"Leave them out: {model} says so itself."
+        raise input_error("run", "input_columns", must, got=columns, remedy=remedy)
     if columns is None:
         return bucket_set
     return replace(bucket_set, task=partial_task(bucket_set.task, columns, function="run"))
 
 
-def check_partial(model: Any, asked: str | None) -> None:
+def check_partial(model: Any, input_columns: str | None) -> None:
     """Refuse `input_columns` for language models, whose prompts they do not change.
 
     Raises
@@ -61,7 +57,6 @@ def check_partial(model: Any, asked: str | None) -> None:
     """
     from paraconsist.models.prompted import PromptedModel
 
-    if asked is not None and isinstance(model, PromptedModel):
-        raise input_error(
-            "run", "input_columns", "be given for classifiers only", got=asked, remedy="Give a --template instead."
-        )
+    if input_columns is not None and isinstance(model, PromptedModel):
+        must = "be given for classifiers only"
+        raise input_error("run", "input_columns", must, got=input_columns, remedy="Give a `template` instead.")

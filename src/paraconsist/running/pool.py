@@ -7,162 +7,161 @@ that were being computed, and the results do not depend on how many processes th
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from paraconsist.errors import InputError
 from paraconsist.running.processes import LAUNCHER, end_with_parent, launched, variables, wait_for_all
 
 _DEVICES = "CUDA_VISIBLE_DEVICES"
-_POLL = 0.2
-_work: Any = None
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_worker: tuple[Any, int | None]
+
+Piece = TypeVar("Piece", bound=Hashable)
+_Piece = TypeVar("_Piece", bound=Hashable, contravariant=True)
 
 
-class Work(Protocol):
+class Work(Protocol[_Piece]):
     """What can be done piece by piece; it travels to the processes whole."""
 
-    def is_done(self, piece: int) -> bool:
+    def is_done(self, piece: _Piece) -> bool:
         """Whether the piece's results are there."""
 
-    def do(self, piece: int) -> None:
+    def do(self, piece: _Piece) -> None:
         """Compute a piece and write its results, whole or not at all."""
 
 
 def do_all(
-    work: Work,
-    n_pieces: int,
+    work: Work[Piece],
+    pieces: Sequence[Piece],
     *,
-    jobs: int,
-    devices: Sequence[str] = (),
     function: str,
-    progress: Callable[[int], None] = lambda n: None,
+    jobs: int = 1,
+    threads: int | None = None,
+    devices: Sequence[str] = (),
+    progress: Callable[[Piece], None] = lambda piece: None,
 ) -> None:
     """Do every piece that is not done yet; return when all are, wherever they were done.
 
     Parameters
     ----------
     work : Work
-    n_pieces : int
-    jobs : int
-        Processes to start; a launcher's processes each take their part instead.
-    devices : sequence of str
-        Accelerators: each process gets one, in turn.
+    pieces : sequence
+        Anything hashable; handed out in this order.
     function : str
         For messages.
+    jobs : int
+        Processes to start; a launcher's processes each take their part instead.
+    threads : int, optional
+        Of the numerical libraries, pinned: sums of floats depend on it. By default processes share the cores.
+    devices : sequence of str
+        Accelerators: each process gets one, in turn.
     progress : callable
-        Told the number of each piece that is done.
+        Takes each piece that is done.
 
     Raises
     ------
     InputError
         What a piece raised, or if a process was ended by the system.
     """
-    rank, n_ranks = launched()
-    mine = [piece for piece in range(n_pieces)[rank::n_ranks] if not work.is_done(piece)]
+    rank, n_ranks = launched()  # who does what hangs on the list alone: the others may have begun earlier
+    mine = [piece for piece in pieces[rank::n_ranks] if not work.is_done(piece)]
     if jobs == 1 or len(mine) < 2 or n_ranks > 1:
-        with alone(devices):
+        with alone(devices), pinned(threads):
             for piece in mine:
                 work.do(piece)
                 progress(piece)
     else:
-        _in_pool(work, mine, min(jobs, len(mine)), devices, function, progress)
+        _in_pool(work, mine, function, min(jobs, len(mine)), threads, devices, progress)
     if n_ranks > 1:
-        wait_for_all(range(n_pieces), work.is_done)
+        wait_for_all(pieces, work.is_done)
 
 
 def _in_pool(
-    work: Work, pieces: Sequence[int], jobs: int, devices: Sequence[str], function: str, progress: Callable[[int], None]
+    work: Work[Piece],
+    pieces: Sequence[Piece],
+    function: str,
+    jobs: int,
+    threads: int | None,
+    devices: Sequence[str],
+    progress: Callable[[Piece], None],
 ) -> None:
-    """Hand the pieces out one by one to processes started here and, unless each has its device, to this one too."""
     context = get_context("spawn")
-    numbers, done = context.Queue(), context.SimpleQueue()
-    next_one = context.Value("i", 0)
-    joins = len(devices) < 2  # this process has seen all devices already: it cannot keep to one of several
+    numbers = context.Queue()
     for number in range(jobs):
         numbers.put(number)
-    threads = max(1, (os.cpu_count() or 1) // jobs)
-    n_told = 0
-
-    def tell() -> None:
-        nonlocal n_told
-        while not done.empty():
-            progress(done.get())
-            n_told += 1
-
-    with (
-        variables({"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}),
-        ProcessPoolExecutor(
-            jobs - joins, context, _begin, (work, os.getpid(), numbers, tuple(devices), next_one, done)
-        ) as pool,
-    ):
-        futures = [pool.submit(_work_off, tuple(pieces)) for _ in range(jobs - joins)]
+    own = dict.fromkeys(_THREADS, str(threads))  # for libraries that workers load later
+    if threads is None:
+        own = {_THREADS[0]: os.environ.get(_THREADS[0], str(max(1, (os.cpu_count() or 1) // jobs)))}
+    start = (work, threads, os.getpid(), numbers, tuple(devices))
+    with variables(own), ProcessPoolExecutor(jobs, context, _begin, start) as pool:
+        futures = {pool.submit(_do, piece): piece for piece in pieces}
         try:
-            if joins:
-                for piece in _claimed(pieces, next_one):
-                    work.do(piece)
-                    progress(piece)
-                    n_told += 1
-                    tell()
-            while not all(future.done() for future in futures):
-                tell()
-                time.sleep(_POLL)
-            for future in futures:
+            for future in as_completed(futures):
                 future.result()
-            while n_told < len(pieces):
-                tell()
+                progress(futures[future])
         except BrokenProcessPool:
             raise InputError(
-                f"{function}: a process was ended by the system, for want of memory perhaps. What is finished is kept: "
-                "the same command, with fewer --jobs, goes on from there."
+                "a process was ended by the system, for want of memory perhaps. What is finished is kept: "
+                "the same again, with fewer `jobs`, goes on from there.",
+                function=function,
             ) from None
         finally:
-            next_one.value = len(pieces)  # nobody begins another one
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _claimed(pieces: Sequence[int], next_one: Any) -> Iterator[int]:
-    """Yield the pieces that nobody else has taken."""
-    while True:
-        with next_one.get_lock():
-            number = next_one.value
-            next_one.value = number + 1
-        if number >= len(pieces):
-            return
-        yield pieces[number]
-
-
-def _begin(work: Work, parent: int, numbers: Any, devices: Sequence[str], next_one: Any, done: Any) -> None:
+def _begin(work: Any, threads: int | None, parent: int, numbers: Any, devices: Sequence[str]) -> None:
     """Prepare a worker: what to do, where, and an end when the parent is gone, which a killed parent cannot tell it."""
-    global _work
-    _work = (work, next_one, done)
+    global _worker
+    _worker = work, threads
     number = numbers.get()
     if devices:
         os.environ[_DEVICES] = devices[number % len(devices)]
     end_with_parent(parent)
 
 
-def _work_off(pieces: Sequence[int]) -> None:
-    work, next_one, done = _work
-    try:
-        for piece in _claimed(pieces, next_one):
-            work.do(piece)
-            done.put(piece)
-    except BaseException:
-        next_one.value = len(pieces)  # what this one cannot do, the others need not go on with
-        raise
+def _do(piece: Hashable) -> None:
+    work, threads = _worker
+    with pinned(threads):
+        work.do(piece)
 
 
 @contextmanager
 def alone(devices: Sequence[str] = ()) -> Iterator[None]:
     """Hide the launcher, so that libraries below take this process for the only one; give it a device of its own."""
     rank, n_ranks = launched()
-    given: dict[str, str | None] = dict.fromkeys(LAUNCHER) if n_ranks > 1 else {}
-    if devices and n_ranks > 1:
-        given[_DEVICES] = devices[int(os.environ.get("LOCAL_RANK", rank)) % len(devices)]
-    with variables(given):
+    own: dict[str, str | None] = dict.fromkeys(LAUNCHER) if n_ranks > 1 else {}
+    if devices:
+        own[_DEVICES] = devices[int(os.environ.get("LOCAL_RANK", rank)) % len(devices)]
+    with variables(own):
         yield
+
+
+@contextmanager
+def pinned(threads: int | None) -> Iterator[None]:
+    """Hold the numerical libraries to so many threads: one process uses one core, and sums keep their order."""
+    try:
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    except ImportError:  # without scikit-learn; torch is told by who trains
+        threads = None
+    if threads is None:
+        yield
+    else:
+        with threadpool_limits(threads):
+            yield
+
+
+def visible_devices(device: str | None) -> list[str]:
+    """Return the accelerators that processes can be spread over; none if `device` is ``"cpu"``."""
+    if device == "cpu":
+        return []
+    names = os.environ.get(_DEVICES)
+    if names is not None:
+        return [name for name in names.split(",") if name]
+    import torch
+
+    return [str(number) for number in range(torch.cuda.device_count())]

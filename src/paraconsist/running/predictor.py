@@ -44,29 +44,23 @@ class Predictor:
     """
 
     def __init__(self, model: Classifier, task: Task, *, store: Path | None = None, device: str | None = None) -> None:
-        from paraconsist.data.run_folder import content_identity
         from paraconsist.models.batching import BatchPolicy
         from paraconsist.models.classifier import WritesAnswers
         from paraconsist.running.loop import start_accelerator
+        from paraconsist.running.outputs import store_identity
 
         if isinstance(model, WritesAnswers):
-            raise input_error(
-                "sensitivity", "model", "give probabilities of its labels", got=model.identity.get("model")
-            )
+            must = "give probabilities of its labels"
+            raise input_error("sensitivity", "model", must, got=model.identity.get("model"))
         self.model = model
         self.task = task
         self._accelerator = start_accelerator(device=device)
         if self._accelerator.num_processes > 1:
-            raise input_error(
-                "paraphrase", "processes", "be one: generation is not spread", got=self._accelerator.num_processes
-            )
+            must = "be one: generation is not spread"
+            raise input_error("paraphrase", "processes", must, got=self._accelerator.num_processes)
         self._policy = BatchPolicy.for_device(self._accelerator.device.type)
         self._folder = store
-        self._identity = {
-            "model": content_identity(model.identity),
-            "task": task.name,
-            "template_hash": task.template_hash,
-        }
+        self._identity = store_identity(model.identity, task)
         self._known: dict[str, list[float]] = {}
 
     @property
@@ -74,11 +68,10 @@ class Predictor:
         """The model's own, in the order of the probabilities."""
         return self.model.label_names
 
-    def finished(self, found: BucketSet) -> dict[str, Result]:
+    def finished(self, bucket_set: BucketSet) -> dict[str, Result]:
         """Return the answers to a set's inputs by id, in the form of the runner's store; what is absent is computed."""
-        columns = [found.table[name].to_pylist() for name in self.task.columns]
-        self.probabilities([dict(zip(self.task.columns, texts, strict=True)) for texts in zip(*columns, strict=True)])
-        return {name: self._known[name] for name in found.table["input_id"].to_pylist()}
+        self.probabilities(bucket_set.table.select(self.task.columns).to_pylist())
+        return {name: self._known[name] for name in bucket_set.table["input_id"].to_pylist()}
 
     def probabilities(self, rows: Sequence[Mapping[str, str]]) -> Floats:
         """Return the model's probabilities, shape (n, n_labels), for rows of the task's columns."""
@@ -92,15 +85,15 @@ class Predictor:
         n_labels = len(self.label_names)
         return np.array([self._known[i] for i in ids], dtype=np.float64).reshape(len(ids), n_labels)
 
-    def _compute(self, asked: Mapping[str, Mapping[str, str]], folder: Path) -> None:
+    def _compute(self, rows: Mapping[str, Mapping[str, str]], folder: Path) -> None:
         from paraconsist.data.bucket_sets import BucketSet
         from paraconsist.data.store import Store
         from paraconsist.running.loop import compute
 
         store = Store(folder, self._identity)
-        columns = {name: [row[name] for row in asked.values()] for name in self.task.columns}
-        table = pa.table({"input_id": list(asked), **columns})
+        columns = {name: [row[name] for row in rows.values()] for name in self.task.columns}
+        table = pa.table({"input_id": list(rows), **columns})
         inputs = BucketSet("variants", self.task, self.task.label_names, table, "")
         compute(self.model, [inputs], store, self._accelerator, self._policy)
-        found = store.finished()
-        self._known.update({name: result for name in asked if isinstance(result := found[name], list)})
+        finished = store.finished()
+        self._known.update({name: result for name in rows if isinstance(result := finished[name], list)})

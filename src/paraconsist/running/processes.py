@@ -72,7 +72,7 @@ def is_main() -> bool:
 
 
 def wait_for_all(pieces: Sequence[T], is_done: Callable[[T], bool]) -> None:
-    """Wait for the launcher's other processes; if one of them dies the launcher ends us all."""
+    """Wait for the launcher's other processes; where one of them dies the launcher ends all."""
     waiting = list(pieces)
     while waiting:
         waiting = [piece for piece in waiting if not is_done(piece)]
@@ -80,19 +80,19 @@ def wait_for_all(pieces: Sequence[T], is_done: Callable[[T], bool]) -> None:
 
 
 @contextmanager
-def variables(given: Mapping[str, str | None]) -> Iterator[None]:
+def variables(values: Mapping[str, str | None]) -> Iterator[None]:
     """Set (or, for None, take out) variables of the environment for a while."""
-    before = {name: os.environ.get(name) for name in given}
-
-    def put(values: Mapping[str, str | None]) -> None:
-        for name, value in values.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-    put(given)
+    before = {name: os.environ.get(name) for name in values}
+    _set_variables(values)
     try:
         yield
     finally:
-        put(before)
+        _set_variables(before)
+
+
+def _set_variables(values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

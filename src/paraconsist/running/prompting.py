@@ -51,14 +51,10 @@ class PromptOptions:
 
     def __post_init__(self) -> None:
         if self.examples and not self.shots:
-            raise input_error("run", "shots", "be 1 or more where --examples are given", got=self.shots)
+            raise input_error("run", "shots", "be 1 or more where `examples` are given", got=self.shots)
         if self.shots and not self.examples:
-            raise input_error(
-                "run",
-                "examples",
-                f"say where to draw {self.shots} examples from",
-                remedy="Give --examples SET or FILE; repeat it to draw evenly from several.",
-            )
+            must = f"say where to draw {self.shots} examples from"
+            raise input_error("run", "examples", must, remedy="Name a set or a file, or several to draw evenly from.")
 
 
 @dataclass(frozen=True)
@@ -91,16 +87,12 @@ class AskOptions:
 
         if isinstance(model, PromptedModel):
             return
-        said = {"template": self.prompts.template, "shots": self.prompts.shots, **vars(self)}
-        for name, value in said.items():
+        options = {"template": self.prompts.template, "shots": self.prompts.shots, **vars(self)}
+        for name, value in options.items():
             if name != "prompts" and value not in (None, False, 0):
-                raise input_error(
-                    "run",
-                    name,
-                    "be given only with causal and sequence-to-sequence models",
-                    got=value,
-                    remedy="This model is a classifier with a trained head: it takes no prompt.",
-                )
+                must = "be given only with causal and sequence-to-sequence models"
+                remedy = "This model is a classifier with a trained head: it takes no prompt."
+                raise input_error("run", name, must, got=value, remedy=remedy)
 
 
 @dataclass(frozen=True)
@@ -123,11 +115,10 @@ def load_pools(options: PromptOptions) -> list[Pool]:
             rows = _file_rows(path)
         else:
             rows = load_bucket_set(spec, data_dir=options.data_dir, split=_split_of(spec, options.split))
-        columns = {c: rows.table[c].to_pylist() for c in (*rows.task.columns, "label")}
         examples = [
-            Example(dict(zip(rows.task.columns, texts, strict=True)), rows.label_names[label])
-            for *texts, label in zip(*columns.values(), strict=True)
-            if label >= 0
+            Example(row, rows.label_names[label])
+            for row in rows.table.select([*rows.task.columns, "label"]).to_pylist()
+            if (label := row.pop("label")) >= 0
         ]
         pools.append(Pool(rows.task, rows.label_names, tuple(examples)))
     return pools
@@ -139,27 +130,25 @@ def _file_rows(path: Path) -> BucketSet:
     from paraconsist.data.tables import read_table
 
     table = read_table(path, function="run", parameter="examples")
-    for column in ("bucket_id", "group_id", "role", "allowed_labels", "example_id"):
-        if column in table.column_names:
-            table = table.drop_columns(column)
+    of_buckets = {"bucket_id", "group_id", "role", "allowed_labels", "example_id"}
+    table = table.drop_columns([column for column in table.column_names if column in of_buckets])
     table = table.append_column("bucket_id", pa.array([str(i) for i in range(table.num_rows)]))
     return bucket_set_from_table(table, name=path.stem, label_names=declared_label_names(table))
 
 
-def _split_of(spec: str, wanted: str) -> str:
-    """The wanted split of a set, or the only one it has."""
+def _split_of(spec: str, split: str) -> str:
+    """The split that is wanted of a set, or the only one it has."""
     from paraconsist.dataset_builders import BUILDERS, builder_class
 
     name, _, config = spec.partition(":")
-    if name in BUILDERS:
-        for known in builder_class(name).BUILDER_CONFIGS:
-            if known.name == config and len(known.counts) == 1:
-                return str(next(iter(known.counts)))
-    return wanted
+    for known in builder_class(name).BUILDER_CONFIGS if name in BUILDERS else ():
+        if known.name == config and len(known.counts) == 1:
+            return str(next(iter(known.counts)))
+    return split
 
 
 def make_prompt(
-    options: PromptOptions, pools: Sequence[Pool], task: Task, label_names: Sequence[str], asked: Collection[str]
+    options: PromptOptions, pools: Sequence[Pool], task: Task, label_names: Sequence[str], exclude: Collection[str]
 ) -> Prompt:
     """Put together the prompt for sets of one task and one list of label names.
 
@@ -171,7 +160,7 @@ def make_prompt(
     task : Task
     label_names : sequence of str
         The sets' labels.
-    asked : collection of str
+    exclude : collection of str
         Input ids that the model will be asked: they are never examples.
 
     Raises
@@ -185,7 +174,7 @@ def make_prompt(
         other = next(pool.task.name for pool in pools if pool.task != task)
         raise input_error("run", "examples", f"be of task {task.name}, as the sets are", got=other)
     renamed = [_with_labels_of(template, pool) for pool in fitting]
-    return Prompt(template, draw_examples(task, renamed, options.shots or 0, seed=options.seed, exclude=asked))
+    return Prompt(template, draw_examples(task, renamed, options.shots or 0, seed=options.seed, exclude=exclude))
 
 
 def settings_for(group: Sequence[BucketSet], options: AskOptions, pools: Sequence[Pool]) -> PromptSettings:
@@ -200,11 +189,11 @@ def settings_for(group: Sequence[BucketSet], options: AskOptions, pools: Sequenc
 
     prompt = prompt_for(group, options.prompts, pools)
     if options.scoring == "generate" and options.normalize is not None:
-        raise input_error("run", "normalize", "be given only with --scoring label", got=options.normalize)
+        raise input_error("run", "normalize", "be given only with `scoring` label", got=options.normalize)
     if options.scoring != "generate" and options.max_new_tokens is not None:
-        raise input_error("run", "max_new_tokens", "be given only with --scoring generate", got=options.max_new_tokens)
-    given = {name: value for name, value in vars(options).items() if name != "prompts" and value is not None}
-    return PromptSettings(prompt, **given)
+        raise input_error("run", "max_new_tokens", "be given only with `scoring` generate", got=options.max_new_tokens)
+    settings = {name: value for name, value in vars(options).items() if name != "prompts" and value is not None}
+    return PromptSettings(prompt, **settings)
 
 
 def prompt_for(group: Sequence[BucketSet], options: PromptOptions, pools: Sequence[Pool]) -> Prompt:
@@ -219,34 +208,32 @@ def prompt_for(group: Sequence[BucketSet], options: PromptOptions, pools: Sequen
     if options.template is None:
         for other in group:
             if len(other.label_names) != len(label_names):
-                raise input_error(
-                    "run",
-                    "template",
-                    f"be given where sets of one task have different labels, as {group[0].name} and {other.name}",
-                    remedy="Give --template and --label-map, or run the sets apart.",
-                )
-    asked = {input_id for bucket_set in group for input_id in bucket_set.table["input_id"].to_pylist()}
-    return make_prompt(options, pools, group[0].task, label_names, asked)
+                must = f"be given where sets of one task have different labels, as {group[0].name} and {other.name}"
+                remedy = "Give `template` and `label_map`, or run the sets apart."
+                raise input_error("run", "template", must, remedy=remedy)
+    input_ids = {input_id for bucket_set in group for input_id in bucket_set.table["input_id"].to_pylist()}
+    return make_prompt(options, pools, group[0].task, label_names, input_ids)
 
 
-def read_template(given: str | None, task: Task, label_names: Sequence[str]) -> PromptTemplate:
+def read_template(template: str | None, task: Task, label_names: Sequence[str]) -> PromptTemplate:
     """Return the template that a name or a file stands for, or the default one."""
-    if given is None:
+    if template is None:
         return default_template(task, label_names)
-    path = Path(given)
+    path = Path(template)
     if path.suffix.lower() not in _TEMPLATE_ENDINGS and not path.is_file():
-        return get_template(given, task)
+        return get_template(template, task)
     import yaml
 
     try:
         # every scalar as the text that stands there: `yes` and `1` are label words, not truth values and numbers
-        said: Any = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+        mapping: Any = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
     except (OSError, UnicodeDecodeError) as problem:
-        raise input_error("run", "template", "be a file that can be read", got=given, remedy=f"{problem}.") from None
+        must, reason = "be a file that can be read", str(problem)
+        raise input_error("run", "template", must, got=template, remedy=f"{reason}.") from None
     except yaml.YAMLError as problem:
-        first = " ".join(str(problem).split())
-        raise input_error("run", "template", "be a readable YAML file", got=given, remedy=f"{first}.") from None
-    return template_from_mapping(said, name=path.stem, task=task)
+        must, reason = "be a readable YAML file", " ".join(str(problem).split())
+        raise input_error("run", "template", must, got=template, remedy=f"{reason}.") from None
+    return template_from_mapping(mapping, name=path.stem, task=task)
 
 
 def _with_labels_of(template: PromptTemplate, pool: Pool) -> tuple[Example, ...]:

@@ -66,10 +66,8 @@ def ask_again(
         finished = store.finished()
         for bucket_set in chosen:
             table = predictions_table(bucket_set, finished, label_maps[bucket_set.name])
-            said = {"repeat": pa.array([repeat] * len(table)), "kind": pa.array(["numeric"] * len(table))}
-            for name, column in said.items():
-                table = table.append_column(name, column)
-            parts[bucket_set.name].append(table)
+            table = table.append_column("repeat", pa.array([repeat] * len(table)))
+            parts[bucket_set.name].append(table.append_column("kind", pa.array(["numeric"] * len(table))))
     if not accelerator.is_main_process:
         return
     for bucket_set in chosen:

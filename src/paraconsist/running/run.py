@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.predictions import write_predictions
-from paraconsist.data.run_folder import RunFolder, content_identity
+from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Store
 from paraconsist.errors import input_error
 from paraconsist.models.batching import BatchPolicy
-from paraconsist.running.outputs import predictions_table, run_metadata, texts_table
+from paraconsist.running.outputs import predictions_table, run_metadata, store_identity, texts_table
 from paraconsist.running.processes import end_with_launcher
 
 if TYPE_CHECKING:
-    from paraconsist.data.store import Result
     from paraconsist.models.classifier import Classifier
     from paraconsist.models.labels import LabelMap
     from paraconsist.running.loop import LoopStatistics
+
+#: Name of a pass -> its model and its sets, which are of one task.
+Groups = dict[str, tuple[str, list[BucketSet]]]
 
 
 @dataclass(frozen=True)
@@ -98,89 +100,48 @@ def run(
         For unusable models, sets, label names or folders; on every process alike.
     """
     from paraconsist.running.loop import compute, main_first, start_accelerator
+    from paraconsist.running.repeats import ask_again
 
     end_with_launcher()
     accelerator = start_accelerator(device=options.device)
     started = time.time()
     policy = BatchPolicy.for_device(accelerator.device.type, options.batch_tokens)
     groups = group_sets(main_first(accelerator, load_sets))
-    models = {name: load_model(model, group) for name, (model, group) in groups.items()}
-    label_maps = {
-        s.name: label_map_of(models[name].label_names, s, options) for name, (_, group) in groups.items() for s in group
-    }
+    models = {name: load_model(model, sets) for name, (model, sets) in groups.items()}
+    label_maps = label_maps_of(groups, {name: model.label_names for name, model in models.items()}, options)
     folder = RunFolder(options.output)
     identities = {name: dict(model.identity) for name, model in models.items()}
     main_first(
         accelerator,
         lambda: folder.open(identities, overwrite=options.overwrite) if accelerator.is_main_process else None,
     )
+    facts = {
+        "n_processes": accelerator.num_processes,
+        "batch_policy": policy.describe(),
+        "device": accelerator.device.type,
+    }
     statistics: dict[str, LoopStatistics] = {}
     files: dict[str, Path] = {}
-    for name, (_, group) in groups.items():
-        task = group[0].task
-        identity = {"model": content_identity(identities[name]), "task": task.name, "template_hash": task.template_hash}
+    for name, (_, sets) in groups.items():
+        identity = store_identity(identities[name], sets[0].task)
         store = Store(folder.store, identity)
-        statistics[name] = compute(models[name], group, store, accelerator, policy)
+        statistics[name] = compute(models[name], sets, store, accelerator, policy)
         if options.noise_floor:
-            from paraconsist.running.repeats import ask_again
-
-            ask_again(
-                models[name],
-                group,
-                folder,
-                identity,
-                label_maps,
-                accelerator,
-                policy,
-                n_repeats=options.noise_floor,
-            )
-        if not accelerator.is_main_process:
-            continue
-        finished = store.finished()
-        for bucket_set in group:
-            files[bucket_set.name] = write_set(
-                folder,
-                bucket_set,
-                finished,
-                label_maps[bucket_set.name],
-                identities[name],
-                options,
-                n_processes=accelerator.num_processes,
-                batch_policy=policy.describe(),
-                device=accelerator.device.type,
-            )
+            n_repeats = options.noise_floor
+            ask_again(models[name], sets, folder, identity, label_maps, accelerator, policy, n_repeats=n_repeats)
+        if accelerator.is_main_process:
+            files |= write_sets(folder, sets, store, label_maps, identities[name], options, **facts)
     if accelerator.is_main_process:
-        folder.update_run(_said(identities, statistics, files, started))
+        record_run(folder, identities, files, started, loop={name: vars(s) for name, s in statistics.items()})
     accelerator.wait_for_everyone()
     accelerator.end_training()
     return RunReport(folder, files, statistics, accelerator.is_main_process)
 
 
-def write_set(
-    folder: RunFolder,
-    bucket_set: BucketSet,
-    finished: Mapping[str, Result],
-    label_map: LabelMap,
-    identity: Mapping[str, Any],
-    options: RunOptions,
-    **said: Any,
-) -> Path:
-    """Write a set's predictions file from what the store holds, and its texts beside it; `said` joins the metadata."""
-    path = folder.predictions_file(bucket_set.file_name)
-    said |= {"seed": options.seed, "measures": list(bucket_set.measures)}
-    metadata = run_metadata(bucket_set, identity, label_map, **said)
-    write_predictions(path, predictions_table(bucket_set, finished, label_map), metadata)
-    if options.texts:
-        texts = folder.texts_file(bucket_set.file_name)
-        texts.parent.mkdir(exist_ok=True)
-        write_predictions(texts, texts_table(bucket_set), {"format": "paraconsist-texts-1", "set": bucket_set.name})
-    return path
+def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> Groups:
+    """Return what each pass computes: the sets of one task that one model answers.
 
-
-def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> dict[str, tuple[str, list[BucketSet]]]:
-    """Return name -> (model, sets of one task): what one pass of the loop computes.
-
-    The name is the task's, and the model's before it where several models answer one task.
+    The name of a pass is the task's, with the model's before it where several models answer one task.
     """
     names = [s.name for group in sets.values() for s in group]
     if not names or len(set(names)) < len(names):
@@ -196,23 +157,49 @@ def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> dict[str, tuple[str, 
     }
 
 
-def label_map_of(label_names: Sequence[str], bucket_set: BucketSet, options: RunOptions) -> LabelMap:
-    """From a model's labels to a set's."""
+def label_maps_of(groups: Groups, label_names: Mapping[str, Sequence[str]], options: RunOptions) -> dict[str, LabelMap]:
+    """Return set -> the map from its model's labels (`label_names` of each pass) to its own."""
     from paraconsist.models.labels import resolve_label_map
 
-    return resolve_label_map(label_names, bucket_set.label_names, options.label_map, rule=options.label_rule)
-
-
-def _said(
-    identities: Mapping[str, Any],
-    statistics: Mapping[str, LoopStatistics],
-    files: Mapping[str, Path],
-    started: float,
-) -> dict[str, Any]:
     return {
-        "models": dict(identities),
-        "sets": {name: f"predictions/{path.name}" for name, path in files.items()},
-        "loop": {name: vars(s) for name, s in statistics.items()},
-        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
-        "ended": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        s.name: resolve_label_map(label_names[name], s.label_names, options.label_map, rule=options.label_rule)
+        for name, (_, group) in groups.items()
+        for s in group
     }
+
+
+def write_sets(
+    folder: RunFolder,
+    sets: Sequence[BucketSet],
+    store: Store,
+    label_maps: Mapping[str, LabelMap],
+    identity: Mapping[str, Any],
+    options: RunOptions,
+    **metadata: Any,
+) -> dict[str, Path]:
+    """Write each set's predictions file from what the store holds, and its texts beside it; return set -> file."""
+    finished = store.finished()
+    files = {}
+    for s in sets:
+        path = files[s.name] = folder.predictions_file(s.file_name)
+        more = {**metadata, "seed": options.seed, "measures": list(s.measures)}
+        table = predictions_table(s, finished, label_maps[s.name])
+        write_predictions(path, table, run_metadata(s, identity, label_maps[s.name], **more))
+        if options.texts:
+            texts = folder.texts_file(s.file_name)
+            texts.parent.mkdir(exist_ok=True)
+            write_predictions(texts, texts_table(s), {"format": "paraconsist-texts-1", "set": s.name})
+    return files
+
+
+def record_run(
+    folder: RunFolder, identities: Mapping[str, Any], files: Mapping[str, Path], started: float, **passes: Any
+) -> None:
+    """Add the run to ``run.json``: whose it is, where its sets are, what each pass did, and when."""
+    sets = {name: f"predictions/{path.name}" for name, path in files.items()}
+    times = {"started": _utc(started), "ended": _utc(time.time())}
+    folder.update_run({"models": dict(identities), "sets": sets, **passes, **times})
+
+
+def _utc(seconds: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

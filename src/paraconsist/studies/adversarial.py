@@ -10,55 +10,41 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.errors import input_error
-from paraconsist.models.training.presets import options_from_preset
-from paraconsist.studies.augment import Augmented, augment
-from paraconsist.studies.sweep import run_and_score, write_json
+from paraconsist.files import write_json
+from paraconsist.studies.augment import augment
+from paraconsist.studies.sweep import train_and_run
+from paraconsist.studies.sweep_grid import StudyOptions
 
 _FUNCTION = "adversarial"
 KINDS = ("before", "after", "repeated")
 
 
-@dataclass(frozen=True)
-class AdversarialOptions:
-    """What to train, on what variants, and what to run.
+@dataclass(frozen=True, kw_only=True)
+class AdversarialOptions(StudyOptions):
+    """What to train, on what variants, and what to run; what is not listed here is as for every study.
 
     Attributes
     ----------
-    output : Path
     model : str
     train_file : Path
-    sets : sequence of str
-        As ``--dataset`` of `paraconsist run`.
+    columns : sequence of str
+        Columns of the training rows to change.
     transformation : str
         Of `paraconsist.transforms.registry`, ``module:function``, ``paraphrase:GENERATOR`` or
         ``textattack:RECIPE``.
-    columns : sequence of str
-        Columns of the training rows to change.
     transformation_options : mapping
-    seeds : sequence of int
     control : bool
         Also train on the rows with a variant repeated in place of the variant: as many steps, nothing new.
-    training : mapping
-        Options of `paraconsist train`.
-    limit : int, optional
-        The first so many training rows, and whole buckets up to so many rows of each set.
+    n_permutations : int
+        Of the paired comparisons.
     """
 
-    output: Path
     model: str
     train_file: Path
-    sets: Sequence[str]
     columns: Sequence[str]
     transformation: str = "wordnet_nouns"
     transformation_options: Mapping[str, Any] = field(default_factory=dict)
-    seeds: Sequence[int] = (0,)
     control: bool = False
-    training: Mapping[str, Any] = field(default_factory=dict)
-    preset: str | None = None
-    limit: int | None = None
-    device: str | None = None
-    data_dir: str | None = None
-    n_resamples: int = 1000
     n_permutations: int = 10_000
 
     def __post_init__(self) -> None:
@@ -84,7 +70,7 @@ def adversarial(options: AdversarialOptions, *, say: Callable[[str], None] = lam
     InputError
         As for training, running, scoring and the transformation.
     """
-    made = augment(
+    rows = augment(
         options.train_file,
         options.output / "rows",
         options.transformation,
@@ -92,63 +78,34 @@ def adversarial(options: AdversarialOptions, *, say: Callable[[str], None] = lam
         options=options.transformation_options,
         limit=options.limit,
     )
-    say(f"{made.n_rows:,} rows, {made.n_variants:,} of them with a variant.")
+    say(f"{rows.n_rows:,} rows, {rows.n_variants:,} of them with a variant.")
     kinds = KINDS if options.control else KINDS[:2]
     runs: dict[str, dict[str, Any]] = {}
     comparisons = []
     for seed in options.seeds:
-        runs[str(seed)] = {}
+        of_seed = runs[str(seed)] = {}
         for kind in kinds:
-            runs[str(seed)][kind] = _train_and_run(options, made, kind, seed)
-            say(f"seed {seed}, {kind}: {_short(runs[str(seed)][kind])}")
+            folder = _folder(options, kind, seed)
+            training = options.train(folder / "model", model=options.model, train_file=getattr(rows, kind), seed=seed)
+            of_seed[kind] = train_and_run(training, folder / "run", options)
+            say(f"seed {seed}, {kind}: {_short(of_seed[kind])}")
         for other in kinds[:1] + kinds[2:]:
             comparisons += _compare(options, seed, other)
-    said = {
+    results = {
         "transformation": options.transformation,
         "columns": list(options.columns),
-        "n_rows": made.n_rows,
-        "n_variants": made.n_variants,
+        "n_rows": rows.n_rows,
+        "n_variants": rows.n_variants,
         "runs": runs,
         "comparisons": comparisons,
         "over_seeds": _over_seeds(comparisons),
     }
-    write_json(options.output / "adversarial.json", said)
-    return said
+    write_json(options.output / "adversarial.json", results, indent=1)
+    return results
 
 
 def _folder(options: AdversarialOptions, kind: str, seed: int) -> Path:
     return options.output / f"{kind}-seed-{seed}"
-
-
-def _train_and_run(options: AdversarialOptions, made: Augmented, kind: str, seed: int) -> dict[str, Any]:
-    from paraconsist.models.training.trainer import train
-
-    folder = _folder(options, kind, seed)
-    train(
-        options_from_preset(
-            options.preset,
-            output=folder / "model",
-            model=options.model,
-            train_file=getattr(made, kind),
-            seed=seed,
-            resume=True,
-            progress=False,
-            device=options.device,
-            data_dir=options.data_dir,
-            **options.training,
-        ),
-        say=lambda line: None,
-    )
-    return run_and_score(
-        folder / "model",
-        folder / "run",
-        options.sets,
-        with_test=False,
-        limit=options.limit,
-        device=options.device,
-        data_dir=options.data_dir,
-        n_resamples=options.n_resamples,
-    )
 
 
 def _compare(options: AdversarialOptions, seed: int, other: str) -> list[dict[str, Any]]:
@@ -156,12 +113,12 @@ def _compare(options: AdversarialOptions, seed: int, other: str) -> list[dict[st
     from paraconsist.data.predictions import read_predictions
     from paraconsist.scoring.compare import CompareOptions, compare
 
-    found: dict[str, dict[str, Any]] = {}
+    runs: dict[str, dict[str, Any]] = {}
     for kind in ("after", other):
         files = sorted((_folder(options, kind, seed) / "run" / "predictions").glob("*.parquet"))
-        found[kind] = {str(p.metadata.get("set")): p for p in map(read_predictions, files)}
+        runs[kind] = {str(p.metadata.get("set")): p for p in map(read_predictions, files)}
     out: list[dict[str, Any]] = []
-    for name, predictions in found["after"].items():
+    for name, predictions in runs["after"].items():
         measures = list(predictions.metadata.get("measures") or ())
         if set(predictions.table["role"].unique().to_pylist()) == {"original", "paraphrase"}:
             measures = list(dict.fromkeys([*(measures or ["paraphrastic_consistency"]), "semantic_inconsistency"]))
@@ -171,11 +128,9 @@ def _compare(options: AdversarialOptions, seed: int, other: str) -> list[dict[st
             n_permutations=options.n_permutations,
             correction="none",
         )
-        for compared in compare({kind: {name: found[kind][name]} for kind in ("after", other)}, settings):
-            out += [
-                {"seed": seed, "set": name, "against": other, "measure": pair.measure, **pair.result}
-                for pair in compared.pairs
-            ]
+        about = {"seed": seed, "set": name, "against": other}
+        for compared in compare({kind: {name: runs[kind][name]} for kind in ("after", other)}, settings):
+            out += [{**about, "measure": pair.measure, **pair.result} for pair in compared.pairs]
     return out
 
 
@@ -192,16 +147,8 @@ def _over_seeds(comparisons: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
             from scipy.stats import ttest_1samp
 
             p = float(ttest_1samp(differences, 0.0).pvalue)
-        out.append(
-            {
-                "set": name,
-                "measure": measure,
-                "against": against,
-                "difference": mean,
-                "p_value": p,
-                "n_seeds": len(differences),
-            }
-        )
+        about = {"set": name, "measure": measure, "against": against}
+        out.append({**about, "difference": mean, "p_value": p, "n_seeds": len(differences)})
     return out
 
 

@@ -1,10 +1,9 @@
 """AFLite: which rows can linear classifiers over embeddings predict that have not seen them or their context?
 
-Many logistic regressions on subsets of the same rows, fitted together.
-
-The fits differ only in which rows they see, so one matrix product serves all of them: each step of a preconditioned
-conjugate-gradient method costs two products of the whole matrix with a block of vectors. The objective is that of
-scikit-learn's `LogisticRegression`, and is convex: the two agree as far as their tolerances go.
+Many logistic regressions are fitted together. They differ only in which rows they see, so one matrix product serves all
+of them: each step of a preconditioned conjugate-gradient method costs two products of the whole matrix with a block of
+vectors. The objective is that of scikit-learn's `LogisticRegression`, and is convex: the two agree as far as their
+tolerances go, and scikit-learn, one fit after the other, takes 6 times as long (`benchmarks/aflite_speed.py`).
 """
 
 from __future__ import annotations
@@ -17,11 +16,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_whole, input_error
+
+Matrix = NDArray[np.float64]
+Progress = Callable[[Mapping[str, Any]], None]
 
 _FUNCTION = "select"
-Progress = Callable[[Mapping[str, Any]], None]
+_LINE_STEPS = 4
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,7 @@ class AfliteOptions:
 
     def __post_init__(self) -> None:
         for name in ("n_classifiers", "train_size", "cutoff"):
-            if getattr(self, name) < 1:
-                raise input_error(_FUNCTION, name, "be at least 1", got=getattr(self, name))
+            check_whole(_FUNCTION, name, getattr(self, name))
         if not 0 < self.threshold <= 1:
             raise input_error(_FUNCTION, "threshold", "be a share above 0, and 1 at most", got=self.threshold)
         if not self.inverse_penalty > 0:
@@ -86,7 +88,7 @@ class AfliteResult:
         (share of the commonest label), ``n_removed``.
     """
 
-    score: NDArray[np.float64]
+    score: Matrix
     easy: NDArray[np.bool_]
     removed_in: NDArray[np.int64]
     curve: list[dict[str, Any]]
@@ -141,7 +143,7 @@ def aflite(
     total, times = np.zeros(n), np.zeros(n)
     removed_in = np.full(n, -1, dtype=np.int64)
     curve: list[dict[str, Any]] = []
-    start: NDArray[np.float64] | None = None
+    start: Matrix | None = None
     while len(left) > options.train_size:
         chosen = _partitions(codes[left], options, rng)
         right, start = _right(rows[left], numbers[left], chosen, options, start)
@@ -177,15 +179,11 @@ def aflite(
 
 def _checked(
     embeddings: NDArray[Any], labels: NDArray[Any], groups: NDArray[Any] | None, options: AfliteOptions
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Matrix, NDArray[np.int64], NDArray[np.int64]]:
     rows = np.asarray(embeddings, dtype=np.float64)
     if rows.ndim != 2 or len(rows) != len(labels) or (groups is not None and len(groups) != len(rows)):
-        raise input_error(
-            _FUNCTION,
-            "embeddings",
-            f"have one row for each of the {len(labels)} labels and groups",
-            got=f"shape {rows.shape}",
-        )
+        must = f"have one row for each of the {len(labels)} labels and groups"
+        raise input_error(_FUNCTION, "embeddings", must, got=f"shape {rows.shape}")
     if not np.isfinite(rows).all():
         bad = int(np.argmin(np.isfinite(rows).all(axis=1)))
         raise input_error(_FUNCTION, "embeddings", "be finite numbers", got=rows[bad][:4].tolist(), row=bad)
@@ -195,21 +193,16 @@ def _checked(
     codes = np.arange(len(rows)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
     sizes = np.bincount(codes)
     if options.train_size >= len(rows):
-        raise input_error(
-            _FUNCTION,
-            "train_size",
-            f"be smaller than the number of rows ({len(rows):,}): what a classifier is not trained on, it predicts",
-            got=options.train_size,
-        )
+        must = f"be smaller than the number of rows ({len(rows):,}): what a classifier is not trained on, it predicts"
+        raise input_error(_FUNCTION, "train_size", must, got=options.train_size)
     if len(rows) - options.train_size < sizes.max():
-        raise input_error(
-            _FUNCTION,
-            "group_columns",
-            f"make groups that leave whole ones to predict beside {options.train_size:,} rows of training",
-            got=f"a group of {int(sizes.max()):,} of {len(rows):,} rows",
-            remedy="A partition through a group would leak what the group has in common. "
-            "Name other columns, or a smaller --train-size.",
+        must = f"make groups that leave whole ones to predict beside {options.train_size:,} rows of training"
+        remedy = (
+            "A partition through a group would leak what the group has in common. Name other columns, or a smaller "
+            "`train_size`."
         )
+        got = f"a group of {int(sizes.max()):,} of {len(rows):,} rows"
+        raise input_error(_FUNCTION, "group_columns", must, got=got, remedy=remedy)
     return rows, numbers, codes.astype(np.int64)
 
 
@@ -228,12 +221,12 @@ def _partitions(codes: NDArray[np.int64], options: AfliteOptions, rng: np.random
 
 
 def _right(
-    rows: NDArray[np.float64],
+    rows: Matrix,
     labels: NDArray[np.int64],
     chosen: NDArray[np.bool_],
     options: AfliteOptions,
-    start: NDArray[np.float64] | None,
-) -> tuple[NDArray[np.bool_], NDArray[np.float64] | None]:
+    start: Matrix | None,
+) -> tuple[NDArray[np.bool_], Matrix | None]:
     """Whether each classifier predicts each row right, shape (n, n_classifiers), and where the next ones begin."""
     _, labels = np.unique(labels, return_inverse=True)
     if labels.max() > 1:
@@ -241,33 +234,24 @@ def _right(
     weights, converged = fit_logistic(rows, labels, chosen, inverse_penalty=options.inverse_penalty, start=start)
     if not converged:
         warnings.warn("some classifiers did not converge: scale the embeddings", UserWarning, stacklevel=3)
-    said_one = rows @ weights[:-1] + weights[-1] > 0
-    return said_one == (labels == 1)[:, None], weights.mean(axis=1, keepdims=True)
+    predicts_one = rows @ weights[:-1] + weights[-1] > 0
+    return predicts_one == (labels == 1)[:, None], weights.mean(axis=1, keepdims=True)
 
 
 def _right_by_sklearn(
-    rows: NDArray[np.float64], labels: NDArray[np.int64], chosen: NDArray[np.bool_], options: AfliteOptions
+    rows: Matrix, labels: NDArray[np.int64], chosen: NDArray[np.bool_], options: AfliteOptions
 ) -> NDArray[np.bool_]:
     try:
         from sklearn.linear_model import LogisticRegression
     except ImportError:
-        raise input_error(
-            _FUNCTION,
-            "labels",
-            "be two, unless scikit-learn is installed",
-            got=int(labels.max()) + 1,
-            remedy="pip install 'paraconsist[baselines]'",
-        ) from None
+        must, remedy = "be two, unless scikit-learn is installed", "pip install 'paraconsist[baselines]'"
+        raise input_error(_FUNCTION, "labels", must, got=int(labels.max()) + 1, remedy=remedy) from None
     right = np.empty(chosen.shape, dtype=np.bool_)
     for k in range(chosen.shape[1]):
         model = LogisticRegression(C=options.inverse_penalty, max_iter=5000)
         seen = chosen[:, k]
         right[:, k] = model.fit(rows[seen], labels[seen]).predict(rows) == labels
     return right
-
-
-Matrix = NDArray[np.float64]
-_LINE_STEPS = 4
 
 
 def fit_logistic(
@@ -320,7 +304,7 @@ def fit_logistic(
     last: Matrix | None = None
     slope: Matrix | None = None
     for _ in range(max_steps):
-        residual = mask * (_sigmoid(scores) - target)
+        residual = mask * (expit(scores) - target)
         slope_before = slope
         slope = rows.T @ residual + penalty * weights
         running = np.abs(slope).max(axis=0) > tolerance * seen
@@ -346,10 +330,10 @@ def fit_logistic(
 
 
 def _preconditioner(rows: Matrix, scores: Matrix, mask: Matrix, seen: Matrix, penalty: Matrix) -> Any:
-    """Return what solves with the curvature that all rows have on the average, scaled to what a classifier sees."""
+    """Return what solves with the curvature that all rows have on average, scaled to what a classifier sees."""
     from scipy.linalg import cho_factor, cho_solve
 
-    share = _sigmoid(scores.mean(axis=1, keepdims=True))
+    share = expit(scores.mean(axis=1, keepdims=True))
     curvature = np.maximum(share * (1 - share), 0.02)
     hessian = (rows * curvature).T @ rows * (float(seen.mean()) / len(rows))
     hessian[np.diag_indices_from(hessian)] += penalty[:, 0] + 1e-9 * np.trace(hessian) / len(hessian)
@@ -374,7 +358,7 @@ def _line_search(
     step = np.zeros(scores.shape[1])
     low, high = np.zeros_like(step), np.full_like(step, np.inf)
     for _ in range(_LINE_STEPS):
-        share = _sigmoid(scores + step * along)
+        share = expit(scores + step * along)
         slope = np.einsum("ij,ij->j", masked, share - target) + first + step * second
         bend = np.einsum("ij,ij->j", masked * along, share * (1 - share)) + second
         low, high = np.where(slope <= 0, step, low), np.where(slope > 0, step, high)
@@ -383,10 +367,3 @@ def _line_search(
         halfway = np.where(np.isfinite(high), (low + high) / 2, 2 * low + 1)
         step = np.where(inside, wanted, halfway)
     return np.where(running, np.where(step > 0, step, low), 0.0)
-
-
-def _sigmoid(values: Matrix) -> Matrix:
-    from scipy.special import expit
-
-    shares: Matrix = expit(values)
-    return shares

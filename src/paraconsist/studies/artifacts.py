@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import Rows, read_rows
@@ -86,13 +85,8 @@ def buckets_by_artifact(rows: Rows) -> dict[str, set[Any]]:
     lonely = np.setdiff1d(np.unique(rows.buckets), ids)
     if len(lonely) or (counts > 1).any():
         bucket = lonely[0] if len(lonely) else ids[np.argmax(counts > 1)]
-        raise input_error(
-            _FUNCTION,
-            "role",
-            "be 'original' in exactly one row of every bucket",
-            got=f"bucket {bucket!s}",
-            remedy="Say with --role or --original which rows are originals.",
-        )
+        must, remedy = "be 'original' in exactly one row of every bucket", "Say which rows are originals."
+        raise input_error(_FUNCTION, "role", must, got=f"bucket {bucket!s}", remedy=remedy)
     right = rows.predictions == rows.labels
     return {
         "likely": set(rows.buckets[originals & right].tolist()),
@@ -129,61 +123,37 @@ def artifact_table(
     known = kinds["likely"] | kinds["unlikely"]
     for kind, ids in kinds.items():
         if not ids:
-            raise input_error(
-                _FUNCTION,
-                "partial",
-                "be right on some originals and wrong on others",
-                got=f"{len(known)} buckets, none {kind} to have artefacts",
-            )
+            got = f"{len(known)} buckets, none {kind} to have artefacts"
+            raise input_error(_FUNCTION, "partial", "be right on some originals and wrong on others", got=got)
     out = []
     for kind in KINDS:
         for name, predictions, test in (("partial", partial, partial_test), *models):
-            found = np.array(_column(predictions, options.columns.bucket))
-            if set(found.tolist()) != known:
-                odd = sorted(map(str, set(found.tolist()) ^ known))
-                raise input_error(
-                    _FUNCTION,
-                    "full",
-                    "have the buckets of the partial-input model",
-                    got=name,
-                    remedy=f"{len(odd)} are in one of them only, such as {odd[0]}.",
-                )
-            mask: NDArray[np.bool_] = np.array([bucket in kinds[kind] for bucket in found.tolist()])
-            part = Predictions(predictions.table.filter(pa.array(mask)), predictions.metadata)
-            out.append(_row(kind, name, part, test, options))
+            column = options.columns.bucket
+            if column not in predictions.table.column_names:
+                must = "be a column of the predictions"
+                raise input_error(_FUNCTION, column, must, got=predictions.table.column_names, remedy="See `bucket`.")
+            buckets = predictions.table[column].to_pylist()
+            if set(buckets) != known:
+                odd = sorted(map(str, set(buckets) ^ known))
+                must = "have the buckets of the partial-input model"
+                remedy = f"{len(odd)} are in one of them only, such as {odd[0]}."
+                raise input_error(_FUNCTION, "full", must, got=name, remedy=remedy)
+            mask = pa.array([bucket in kinds[kind] for bucket in buckets])
+            out.append(
+                _row(kind, name, Predictions(predictions.table.filter(mask), predictions.metadata), test, options)
+            )
     return out
-
-
-def _column(predictions: Predictions, name: str) -> list[Any]:
-    if name not in predictions.table.column_names:
-        raise input_error(
-            _FUNCTION,
-            name,
-            "be a column of the predictions",
-            got=predictions.table.column_names,
-            remedy="See --bucket.",
-        )
-    return list(predictions.table[name].to_pylist())
 
 
 def _row(kind: str, name: str, part: Predictions, test: Predictions | None, options: ScoreOptions) -> ArtifactRow:
     wanted = replace(options, measures=["paraphrastic_consistency"], renormalize=False)
     result = score(part, wanted, test=test)["measures"]["paraphrastic_consistency"]
     mass = result.get("covered_mass")
-    corrected: dict[str, Any] = {
-        key: result.get(f"corrected_{key}") for key in ("accuracy", "paraphrastic_consistency")
-    }
-    renormalized: dict[str, Any] = {
-        f"renormalized_{key}": None if value is None or not mass else value / mass for key, value in corrected.items()
-    }
-    same = ("n_buckets", "n_examples", "original_accuracy", "accuracy", "paraphrastic_consistency")
-    values: dict[str, Any] = {k: result[k] for k in (*same, "paraphrastic_consistency_unbiased", "confidence_interval")}
-    return ArtifactRow(
-        artifact=kind,
-        model=name,
-        **values,
-        **{f"corrected_{key}": value for key, value in corrected.items()},
-        **renormalized,
-        covered_mass=mass,
-        warnings=tuple(result["warnings"]),
-    )
+    copied = ("n_buckets", "n_examples", "original_accuracy", "accuracy", "paraphrastic_consistency")
+    values: dict[str, Any] = {k: result[k] for k in (*copied, "paraphrastic_consistency_unbiased")}
+    for key in ("accuracy", "paraphrastic_consistency"):
+        corrected = values[f"corrected_{key}"] = result.get(f"corrected_{key}")
+        values[f"renormalized_{key}"] = None if corrected is None or not mass else corrected / mass
+    intervals = result["confidence_interval"]
+    warnings = tuple(result["warnings"])
+    return ArtifactRow(kind, name, **values, covered_mass=mass, confidence_interval=intervals, warnings=warnings)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from paraconsist.data.tables import read_table
 from paraconsist.errors import input_error
-from paraconsist.transforms.interface import apply_to_columns
+from paraconsist.files import replacing
+from paraconsist.transforms.interface import Fitted, apply_to_columns
 from paraconsist.transforms.registry import transformation
 
 _FUNCTION = "adversarial"
@@ -40,8 +41,21 @@ class Augmented:
     columns: tuple[str, ...]
 
 
-class TextAttackAugmenter:
-    """An augmenter of the TextAttack package behind the interface of a transformation.
+@dataclass(frozen=True)
+class _Variants:
+    """A function that makes a variant of each text, behind the interface of a fitted transformation."""
+
+    make: Callable[[Sequence[str]], list[str]]
+
+    def apply(self, texts: Sequence[str]) -> list[str]:
+        return self.make(texts)
+
+    def report(self, texts: Any, changed: Any) -> dict[str, Any]:
+        return {"n_changed": sum(a != b for a, b in zip(texts, changed, strict=True))}
+
+
+def textattack_augmenter(recipe: str, share: float = 0.1) -> Callable[[Sequence[str]], list[str]]:
+    """Return what makes one variant of each text by TextAttack; the text itself where the recipe finds none.
 
     Parameters
     ----------
@@ -50,43 +64,22 @@ class TextAttackAugmenter:
     share : float
         Of the words of a text to change, its ``pct_words_to_swap``.
     """
-
-    def __init__(self, recipe: str, share: float = 0.1) -> None:
-        try:
-            from textattack import augmentation  # type: ignore[import-not-found]
-        except ImportError:
-            raise input_error(
-                _FUNCTION,
-                "transformation",
-                "be one of this package's unless TextAttack is installed",
-                got=_TEXTATTACK + recipe,
-                remedy="pip install textattack, or use wordnet_nouns.",
-            ) from None
-        make = getattr(augmentation, recipe, None)
-        if make is None:
-            names = sorted(name for name in dir(augmentation) if name.endswith("Augmenter"))
-            raise input_error(
-                _FUNCTION, "transformation", f"name a recipe of TextAttack: {', '.join(names)}", got=recipe
-            )
-        self._augmenter = make(pct_words_to_swap=share, transformations_per_example=1)
-        self.name = _TEXTATTACK + recipe
-        self.parameters: Mapping[str, object] = {"recipe": recipe, "share": share}
-
-    def fit(self, texts: Sequence[str]) -> TextAttackAugmenter:
-        """Nothing is learnt from the corpus."""
-        return self
-
-    def apply(self, texts: Sequence[str]) -> list[str]:
-        """Return one variant of each text; the text itself where the recipe finds none."""
-        return [next(iter(self._augmenter.augment(text)), text) if text.strip() else text for text in texts]
-
-    def report(self, texts: Any, changed: Any) -> dict[str, Any]:
-        """Return how many texts were changed."""
-        return {"n_changed": sum(a != b for a, b in zip(texts, changed, strict=True))}
+    try:
+        from textattack import augmentation  # type: ignore[import-not-found]
+    except ImportError:
+        must = "be one of this package's unless TextAttack is installed"
+        remedy = "pip install textattack, or use wordnet_nouns."
+        raise input_error(_FUNCTION, "transformation", must, got=_TEXTATTACK + recipe, remedy=remedy) from None
+    make = getattr(augmentation, recipe, None)
+    if make is None:
+        names = sorted(name for name in dir(augmentation) if name.endswith("Augmenter"))
+        raise input_error(_FUNCTION, "transformation", f"name a recipe of TextAttack: {', '.join(names)}", got=recipe)
+    augmenter = make(pct_words_to_swap=share, transformations_per_example=1)
+    return lambda texts: [next(iter(augmenter.augment(text)), text) if text.strip() else text for text in texts]
 
 
-class FirstParaphrase:
-    """A generator of `paraconsist.transforms` behind the interface of a transformation: its first candidate.
+def first_paraphrase(generator: str, preset: str = "a24", seed: int = 0) -> Callable[[Sequence[str]], list[str]]:
+    """Return what makes a generator's first candidate for each text with a word; the text itself where there is none.
 
     Parameters
     ----------
@@ -97,32 +90,14 @@ class FirstParaphrase:
     seed : int
         Of sampling.
     """
+    from paraconsist.transforms.paraphrase.generators import call, load_generator
+    from paraconsist.transforms.paraphrase.settings import preset as settings_of
 
-    def __init__(self, generator: str, preset: str = "a24", seed: int = 0) -> None:
-        from paraconsist.transforms.paraphrase.generators import load_generator
-        from paraconsist.transforms.paraphrase.settings import preset as settings_of
-
-        self._generator = load_generator(generator, settings_of(preset), seed=seed)
-        self.name = _PARAPHRASE + generator
-        self.parameters: Mapping[str, object] = {"generator": generator, "preset": preset, "seed": seed}
-
-    def fit(self, texts: Sequence[str]) -> FirstParaphrase:
-        """Nothing is learnt from the corpus."""
-        return self
-
-    def apply(self, texts: Sequence[str]) -> list[str]:
-        """Return the first candidate for each text that has a word; the text itself where there is none."""
-        from paraconsist.transforms.paraphrase.generators import call
-
-        candidates = call(self._generator, texts)
-        return [
-            next((c for c in found if c.strip()), text) if text.strip() else text
-            for text, found in zip(texts, candidates, strict=True)
-        ]
-
-    def report(self, texts: Any, changed: Any) -> dict[str, Any]:
-        """Return how many texts were changed."""
-        return {"n_changed": sum(a != b for a, b in zip(texts, changed, strict=True))}
+    loaded = load_generator(generator, settings_of(preset), seed=seed)
+    return lambda texts: [
+        next((c for c in candidates if c.strip()), text) if text.strip() else text
+        for text, candidates in zip(texts, call(loaded, texts), strict=True)
+    ]
 
 
 def augment(
@@ -165,15 +140,14 @@ def augment(
     if not columns:
         raise input_error(_FUNCTION, "columns", "be given")
     texts = {column: [_text(v, column, i) for i, v in enumerate(table[column].to_pylist())] for column in columns}
-    made: Any
+    fitted: Fitted
     if name.startswith(_TEXTATTACK):
-        made = TextAttackAugmenter(name.removeprefix(_TEXTATTACK), **(options or {}))
+        fitted = _Variants(textattack_augmenter(name.removeprefix(_TEXTATTACK), **(options or {})))
     elif name.startswith(_PARAPHRASE):
-        made = FirstParaphrase(name.removeprefix(_PARAPHRASE), **(options or {}))
+        fitted = _Variants(first_paraphrase(name.removeprefix(_PARAPHRASE), **(options or {})))
     else:
-        made = transformation(name, **(options or {}))
-    fitted = made.fit([text for values in texts.values() for text in values])
-    changed = apply_to_columns(fitted, texts, made.name)
+        fitted = transformation(name, **(options or {})).fit([text for values in texts.values() for text in values])
+    changed = apply_to_columns(fitted, texts, name)
     rows = table.to_pylist()
     variants = [
         (i, {**row, **{column: changed[column][i] for column in columns}})
@@ -201,12 +175,7 @@ def _words(text: str) -> list[str]:
 
 
 def _write(path: Path, header: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("w", encoding="utf-8", newline="") as stream:
+    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(header)
         writer.writerows([row[name] for name in header] for row in rows)
-    if path.is_file() and path.read_bytes() == partial.read_bytes():
-        partial.unlink()
-    else:
-        partial.replace(path)

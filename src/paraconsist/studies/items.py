@@ -1,6 +1,7 @@
-"""The rows that items are selected from: read, checked, grouped by context, kept apart from what models have seen.
+"""Items to select from, and which of them to paraphrase.
 
-Which items to paraphrase: in turn from each decile of a model's confidence, so many easy and so many difficult.
+Rows are read, checked, grouped by context and kept apart from what models have seen; items are drawn in turn from each
+decile of a model's confidence, so many easy and so many difficult.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,15 @@ from numpy.typing import NDArray
 
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task
-from paraconsist.errors import input_error, renamed
+from paraconsist.errors import input_error
 from paraconsist.measures.sampling_correction import deciles
 from paraconsist.models.training.contexts import context_texts
 from paraconsist.models.training.data import Source, encode_examples, find_task
 from paraconsist.models.training.options import TrainingOptions
-from paraconsist.models.training.sampling import sample
 
 _FUNCTION = "select"
+_NO_LABEL = ("", "-", "-1", "nan", "None")
+_N_DECILES = 10
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,17 @@ class Items:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def part(self, mask: NDArray[np.bool_]) -> Items:
+        """Return the rows where `mask`, of shape (n,), is true."""
+        places = np.flatnonzero(mask).tolist()
+        return replace(
+            self,
+            columns={name: [values[i] for i in places] for name, values in self.columns.items()},
+            labels=self.labels[mask],
+            inputs=tuple(self.inputs[i] for i in places),
+            contexts=[self.contexts[i] for i in places],
+        )
 
     @property
     def groups(self) -> NDArray[np.int64]:
@@ -107,34 +120,21 @@ def read_items(
         drop_unlabelled=drop_unlabelled,
     )
     source = Source(str(file), columns)
-    with renamed():
-        found = find_task(source, options)
-        names = label_names or found.label_names
-        multiple = bool(found.choices) and set(found.columns) <= set(columns)
-        examples = encode_examples(source, found, options, names, multiple_choice=multiple, say=say)
+    of_task = find_task(source, options)
+    names = label_names or of_task.label_names
+    multiple = bool(of_task.choices) and set(of_task.columns) <= set(columns)
+    examples = encode_examples(source, of_task, options, names, multiple_choice=multiple, say=say)
     if examples.n_dropped:
-        labelled = _labelled(columns[label_column])
+        labelled = [i for i, label in enumerate(columns[label_column]) if str(label).strip() not in _NO_LABEL]
         columns = {name: [values[i] for i in labelled] for name, values in columns.items()}
-    chosen = np.arange(len(examples))
-    if limit is not None and limit < len(examples):
-        chosen = np.sort(np.random.default_rng(seed).choice(len(examples), size=limit, replace=False))
-        examples = sample(examples, limit, seed)
-    columns = {name: [values[i] for i in chosen] for name, values in columns.items()}
-    contexts = context_texts(columns, found, group_columns, function=_FUNCTION, name=str(file))
-    return Items(
-        str(file),
-        columns,
-        found,
-        tuple(names),
-        np.array(examples.labels, dtype=np.int64),
-        examples.inputs,
-        contexts if contexts is not None else [str(row) for row in range(len(examples))],
-    )
-
-
-def _labelled(values: Sequence[Any]) -> list[int]:
-    gone = {"", "-", "-1", "nan", "None"}
-    return [i for i, value in enumerate(values) if str(value).strip() not in gone]
+    contexts = context_texts(columns, of_task, group_columns, function=_FUNCTION, name=str(file))
+    labels = np.array(examples.labels, dtype=np.int64)
+    alone = [""] * len(labels)
+    items = Items(str(file), columns, of_task, tuple(names), labels, examples.inputs, contexts or alone)
+    if limit is not None and limit < len(items):
+        chosen = np.random.default_rng(seed).choice(len(items), size=limit, replace=False)
+        items = items.part(np.isin(np.arange(len(items)), chosen))
+    return items if contexts is not None else replace(items, contexts=[str(row) for row in range(len(items))])
 
 
 def check_unseen(model: str, parameter: str, items: Items, *, group_columns: tuple[str, ...] | None = None) -> None:
@@ -156,21 +156,16 @@ def check_unseen(model: str, parameter: str, items: Items, *, group_columns: tup
         return
     table = read_table(file, function=_FUNCTION, parameter=parameter)
     columns = {name: table[name].to_pylist() for name in table.column_names}
-    asked = group_columns if group_columns is not None and set(group_columns) <= set(columns) else None
-    seen = context_texts(columns, items.task, asked, function=_FUNCTION, name=str(file))
+    by = group_columns if group_columns is not None and set(group_columns) <= set(columns) else None
+    seen = context_texts(columns, items.task, by, function=_FUNCTION, name=str(file))
     common = set(items.contexts) & set(seen or ())
-    if seen is not None and common:
-        raise input_error(
-            _FUNCTION,
-            parameter,
-            f"not be trained on contexts of {items.name}",
-            got=model,
-            remedy=f"{len(common):,} of the {len(set(items.contexts)):,} contexts stand in {file}, such as "
-            f"{sorted(common)[0][:80]!r}: the partition leaks. Train it on other rows (see --pool).",
+    if common:
+        must = f"not be trained on contexts of {items.name}"
+        remedy = (
+            f"{len(common):,} of the {len(set(items.contexts)):,} contexts stand in {file}, such as "
+            f"{sorted(common)[0][:80]!r}: the partition leaks. Train it on other rows (see `pool`)."
         )
-
-
-_N_DECILES = 10
+        raise input_error(_FUNCTION, parameter, must, got=model, remedy=remedy)
 
 
 def round_robin(
@@ -201,12 +196,7 @@ def round_robin(
 
 
 def sample_by_difficulty(
-    easy: NDArray[np.bool_],
-    confidences: Any,
-    *,
-    n_easy: int = 125,
-    n_difficult: int = 125,
-    seed: int = 0,
+    easy: NDArray[np.bool_], confidences: Any, *, n_easy: int = 125, n_difficult: int = 125, seed: int = 0
 ) -> NDArray[np.intp]:
     """Draw easy and difficult items, each evenly over the deciles of a model's confidence in the gold label.
 
@@ -234,19 +224,16 @@ def sample_by_difficulty(
     InputError
         If a confidence is no share.
     """
-    given = np.asarray(confidences, dtype=np.float64)
-    inside = (given >= 0) & (given <= 1)
-    if given.shape != easy.shape or not inside.all():
-        row = None if given.shape != easy.shape else int(np.argmin(inside))
-        raise input_error(
-            "select",
-            "confidence",
-            f"be a number from 0 to 1 for each of the {len(easy)} rows",
-            got=f"{len(given)} numbers" if row is None else float(given[row]),
-            row=row,
-        )
+    values = np.asarray(confidences, dtype=np.float64)
+    must = f"be a number from 0 to 1 for each of the {len(easy)} rows"
+    if values.shape != easy.shape:
+        raise input_error(_FUNCTION, "confidence", must, got=f"{len(values)} numbers")
+    inside = (values >= 0) & (values <= 1)
+    if not inside.all():
+        row = int(np.argmin(inside))
+        raise input_error(_FUNCTION, "confidence", must, got=float(values[row]), row=row)
     rng = np.random.default_rng(seed)
-    strata = deciles(given)
+    strata = deciles(values)
     drawn = []
     for name, mask, size in (("easy", easy, n_easy), ("difficult", ~easy, n_difficult)):
         places = np.flatnonzero(mask)

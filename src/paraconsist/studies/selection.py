@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from paraconsist.errors import input_error, renamed
+from paraconsist.errors import check_whole, input_error, renamed
+from paraconsist.files import replacing, write_json
 from paraconsist.measures.sampling_correction import deciles
 from paraconsist.studies.aflite import AfliteOptions, AfliteResult, aflite
-from paraconsist.studies.items import sample_by_difficulty
+from paraconsist.studies.items import Items, check_unseen, sample_by_difficulty
 from paraconsist.transforms.paraphrase.judgements import rewritten_columns, write_writing_sheet
-
-if TYPE_CHECKING:
-    from paraconsist.studies.items import Items
-
 
 _FUNCTION = "select"
 
@@ -72,13 +68,10 @@ class SelectOptions:
     def __post_init__(self) -> None:
         if not 0 < self.pool <= 1:
             raise input_error(_FUNCTION, "pool", "be a share above 0, and 1 at most", got=self.pool)
-        if min(self.n_easy, self.n_difficult) < 0 or self.n_easy + self.n_difficult < 1 or self.places < 1:
-            raise input_error(
-                _FUNCTION,
-                "n_easy",
-                "ask, with n_difficult, for at least one item and one place",
-                got=(self.n_easy, self.n_difficult),
-            )
+        check_whole(_FUNCTION, "places", self.places)
+        if min(self.n_easy, self.n_difficult) < 0 or self.n_easy + self.n_difficult < 1:
+            must = "ask, with `n_difficult`, for at least one item"
+            raise input_error(_FUNCTION, "n_easy", must, got=(self.n_easy, self.n_difficult))
 
 
 @dataclass(frozen=True)
@@ -119,23 +112,17 @@ def select(
     InputError
         For what cannot be filtered, models that have seen the items, and folders that hold something else.
     """
-    from paraconsist.studies.items import check_unseen
-
     _open(folder)
     rewrite = rewritten_columns(items.task, options.rewrite)
     if options.confidence_model is not None and not set(items.task.columns) <= set(items.columns):
-        raise input_error(
-            _FUNCTION,
-            "rows",
-            f"have the columns of task {items.task.name} ({', '.join(items.task.columns)}), to draw items from",
-            got=list(items.columns),
-            remedy="Ready-made text can be filtered, but not turned into a bucket set.",
-        )
+        must = f"have the columns of task {items.task.name} ({', '.join(items.task.columns)}), to draw items from"
+        remedy = "Ready-made text can be filtered, but not turned into a bucket set."
+        raise input_error(_FUNCTION, "rows", must, got=list(items.columns), remedy=remedy)
     in_pool = _pool(items, options)
+    pool = items.part(in_pool)
     check_unseen(options.encoder, "encoder", items, group_columns=options.group_columns)
     if options.confidence_model is not None:
-        pool_items = _part(items, in_pool)
-        check_unseen(options.confidence_model, "confidence_model", pool_items, group_columns=options.group_columns)
+        check_unseen(options.confidence_model, "confidence_model", pool, group_columns=options.group_columns)
     vectors = _vectors(items, folder, options, say)
     result = aflite(
         vectors, items.labels, groups=items.groups, options=options.filtering, progress=lambda entry: say(_line(entry))
@@ -145,45 +132,31 @@ def select(
     n_places = 0
     if options.confidence_model is not None:
         confidence = np.full(len(items), np.nan)
-        confidence[in_pool] = _confidences(_part(items, in_pool), options)
+        confidence[in_pool] = _confidences(pool, options)
         places = np.flatnonzero(in_pool)
-        drawn = places[
-            sample_by_difficulty(
-                result.easy[places],
-                confidence[places],
-                n_easy=options.n_easy,
-                n_difficult=options.n_difficult,
-                seed=options.seed,
-            )
-        ]
+        n = {"n_easy": options.n_easy, "n_difficult": options.n_difficult}
+        drawn = places[sample_by_difficulty(result.easy[places], confidence[places], **n, seed=options.seed)]
         originals = [_original(items, result, confidence, int(i)) for i in drawn]
         pq.write_table(pa.Table.from_pylist(originals), folder / "originals.parquet", compression="zstd")
-        n_places = write_writing_sheet(
-            folder / "sheet.csv", originals, task=items.task, rewrite=rewrite, n=options.places
-        )
-    made = Selection(result, in_pool, confidence, drawn, folder, n_places)
-    _write(items, made, options)
-    return made
+        sheet = folder / "sheet.csv"
+        n_places = write_writing_sheet(sheet, originals, task=items.task, rewrite=rewrite, n=options.places)
+    selection = Selection(result, in_pool, confidence, drawn, folder, n_places)
+    _write(items, selection, options)
+    return selection
 
 
 def _open(folder: Path) -> None:
     kept = ("embeddings.npz", "rows.parquet", "selection.json", "train.csv", "aflite.png", "aflite.svg")
     if (folder / "sheet.csv").exists():
-        raise input_error(
-            _FUNCTION,
-            "output",
-            "be a folder without a sheet, which may hold hours of work",
-            got=str(folder),
-            remedy="Name another folder.",
-        )
+        must = "be a folder without a sheet, which may hold hours of work"
+        raise input_error(_FUNCTION, "output", must, got=str(folder), remedy="Name another folder.")
     if folder.is_dir() and any(file.name not in kept for file in folder.iterdir()):
         raise input_error(_FUNCTION, "output", "be new, empty, or an earlier selection", got=str(folder))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise input_error(
-            _FUNCTION, "output", "be a folder that can be written", got=str(folder), remedy=f"{problem}."
-        ) from None
+        must = "be a folder that can be written"
+        raise input_error(_FUNCTION, "output", must, got=str(folder), remedy=f"{problem}.") from None
 
 
 def _pool(items: Items, options: SelectOptions) -> NDArray[np.bool_]:
@@ -193,19 +166,6 @@ def _pool(items: Items, options: SelectOptions) -> NDArray[np.bool_]:
     drawn = np.random.default_rng(options.seed).permutation(n_groups)[:n_drawn]
     in_pool: NDArray[np.bool_] = np.isin(groups, drawn)
     return in_pool
-
-
-def _part(items: Items, mask: NDArray[np.bool_]) -> Items:
-    from dataclasses import replace
-
-    places = np.flatnonzero(mask).tolist()
-    return replace(
-        items,
-        columns={name: [values[i] for i in places] for name, values in items.columns.items()},
-        labels=items.labels[mask],
-        inputs=tuple(items.inputs[i] for i in places),
-        contexts=[items.contexts[i] for i in places],
-    )
 
 
 def _vectors(items: Items, folder: Path, options: SelectOptions, say: Callable[[str], None]) -> NDArray[np.float32]:
@@ -227,9 +187,8 @@ def _vectors(items: Items, folder: Path, options: SelectOptions, say: Callable[[
             pass  # damaged: made again
     with renamed(model="encoder"), ProgressBar(len(items), "embedding", visible=True) as bar:
         vectors = encoder.vectors(items.inputs, device=options.device, progress=bar.advance)
-    partial = file.with_name("embeddings.partial.npz")
-    np.savez(partial, vectors=vectors, key=key)
-    partial.replace(file)
+    with replacing(file) as partial, partial.open("wb") as stream:
+        np.savez(stream, vectors=vectors, key=key)
     return vectors
 
 
@@ -242,11 +201,8 @@ def _confidences(items: Items, options: SelectOptions) -> NDArray[np.float64]:
     assert options.confidence_model is not None
     model = load_model(options.confidence_model, task=items.task)
     mapped = resolve_label_map(model.label_names, items.label_names)
-    inputs = [
-        model.encode(items.task, {column: values[i] for column, values in items.columns.items()} | {"example_id": i})
-        for i in range(len(items))
-    ]
-    prepared = model.prepare(inputs)
+    rows = (dict(zip(items.columns, values, strict=True)) for values in zip(*items.columns.values(), strict=True))
+    prepared = model.prepare([model.encode(items.task, {**row, "example_id": i}) for i, row in enumerate(rows)])
     shapes = [Shape(row.n_tokens, row.width, row.n_sequences) for row in prepared]
     by_model = np.empty((len(items), len(model.label_names)))
     for places in plan_batches(shapes, BatchPolicy.for_device("cpu")):
@@ -273,34 +229,32 @@ def _original(items: Items, result: AfliteResult, confidence: NDArray[np.float64
     }
 
 
-def _write(items: Items, made: Selection, options: SelectOptions) -> None:
-    folder, result = made.folder, made.result
+def _write(items: Items, selection: Selection, options: SelectOptions) -> None:
+    folder, result, in_pool = selection.folder, selection.result, selection.in_pool
     columns: dict[str, Any] = {name: pa.array(list(values)) for name, values in items.columns.items()}
     columns |= {
         "group_id": pa.array(items.group_ids),
         "aflite_score": pa.array(result.score, from_pandas=True),
         "removed_in": pa.array(result.removed_in),
         "difficulty": pa.array(["easy" if easy else "difficult" for easy in result.easy]),
-        "in_pool": pa.array(made.in_pool),
-        "drawn": pa.array(np.isin(np.arange(len(items)), made.drawn)),
+        "in_pool": pa.array(in_pool),
+        "drawn": pa.array(np.isin(np.arange(len(items)), selection.drawn)),
     }
-    if made.confidence is not None:
-        columns["confidence"] = pa.array(made.confidence, from_pandas=True)
+    if selection.confidence is not None:
+        columns["confidence"] = pa.array(selection.confidence, from_pandas=True)
     pq.write_table(pa.table(columns), folder / "rows.parquet", compression="zstd")
-    if not made.in_pool.all():
-        with (folder / "train.csv").open("w", encoding="utf-8", newline="") as stream:
+    if not in_pool.all():
+        with replacing(folder / "train.csv") as partial, partial.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream)
             writer.writerow(items.columns)
-            writer.writerows(
-                [values[i] for values in items.columns.values()] for i in np.flatnonzero(~made.in_pool).tolist()
-            )
-    said = {
+            writer.writerows(zip(*items.part(~in_pool).columns.values(), strict=True))
+    facts = {
         "rows": items.name,
         "n_rows": len(items),
         "n_contexts": len(set(items.contexts)),
         "task": items.task.name,
         "easy_share": result.easy_share,
-        "n_drawn": len(made.drawn),
+        "n_drawn": len(selection.drawn),
         "curve": result.curve,
         "filtering": options.filtering.to_dict(),
         "encoder": options.encoder,
@@ -308,7 +262,7 @@ def _write(items: Items, made: Selection, options: SelectOptions) -> None:
         "pool": options.pool,
         "seed": options.seed,
     }
-    (folder / "selection.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+    write_json(folder / "selection.json", facts, indent=1)
 
 
 def _line(entry: Any) -> str:

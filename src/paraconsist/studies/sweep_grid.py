@@ -7,11 +7,11 @@ import hashlib
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_whole, input_error
 from paraconsist.models.training.options import TrainingOptions
 from paraconsist.models.training.presets import options_from_preset
 
@@ -22,54 +22,73 @@ SHARES = (0.01, 0.05, 0.1, 0.5, 1.0)
 _OWN = frozenset({"model", "output", "seed", "share", "limit_seed", "resume", "progress", "device", "data_dir"})
 
 
-@dataclass(frozen=True)
-class SweepOptions:
-    """What to train on, and what to run.
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions:
+    """What every study says that trains models and runs them.
 
     Attributes
     ----------
     output : Path
+    sets : sequence of str
+        As `load_bucket_set` names them.
+    with_test : bool
+        Run the full test sets too.
+    seeds : sequence of int
+    training : mapping
+        Options of training: ``train_file`` or ``dataset``, ``task``, ``epochs``, ...
+    preset : str, optional
+    limit : int, optional
+        So many training rows at most, and whole buckets up to so many rows of each set: a trial.
+    device, data_dir : str, optional
+    n_resamples : int
+        Of the intervals.
+    """
+
+    output: Path
+    sets: Sequence[str]
+    with_test: bool = False
+    seeds: Sequence[int] = (0,)
+    training: Mapping[str, Any] = field(default_factory=dict)
+    preset: str | None = None
+    limit: int | None = None
+    device: str | None = None
+    data_dir: str | None = None
+    n_resamples: int = 1000
+
+    def train(self, output: Path, **own: Any) -> TrainingOptions:
+        """How a model is trained into a folder, where a killed training goes on; `own` is what the study decides."""
+        own |= {"device": self.device, "data_dir": self.data_dir, "resume": True, "progress": False}
+        for name in self.training:
+            if name in own:
+                raise input_error("train", name, "be left to the study", got=self.training[name])
+        return options_from_preset(self.preset, output=output, **own, **self.training)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions(StudyOptions):
+    """What to train on, and what to run; what is not listed here is as for every study.
+
+    Attributes
+    ----------
     models : sequence of str
         Checkpoints: Hub ids, folders, or ``bow``, ``glove_bow``, ``bilstm``.
-    sets : sequence of str
-        As ``--dataset`` of `paraconsist run`.
     shares : sequence of float
         Of the training rows, drawn by group.
     seeds : sequence of int
         Each draws its own share, and its own initial weights and order.
     vary : mapping
         Any other option of training -> its values; every combination is a cell.
-    training : mapping
-        Options of training that all cells have: ``train_file`` or ``dataset``, ``task``, ``epochs``, ...
-    preset : str, optional
-    with_test : bool
-        Run the full test sets too.
-    limit : int, optional
-        So many training rows at most, and whole buckets up to so many rows of each set: a trial.
     jobs : int
         Processes at a time.
-    device, data_dir : str, optional
     keep_models : bool
         Keep each cell's weights; by default they go once it is scored.
-    n_resamples : int
-        Of each cell's intervals.
     """
 
-    output: Path
     models: Sequence[str]
-    sets: Sequence[str]
     shares: Sequence[float] = SHARES
-    seeds: Sequence[int] = (0,)
     vary: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    training: Mapping[str, Any] = field(default_factory=dict)
-    preset: str | None = None
-    with_test: bool = False
-    limit: int | None = None
     jobs: int = 1
-    device: str | None = None
-    data_dir: str | None = None
     keep_models: bool = False
-    n_resamples: int = 1000
 
     def __post_init__(self) -> None:
         for name in ("models", "sets", "shares", "seeds"):
@@ -80,27 +99,17 @@ class SweepOptions:
             raise input_error(_FUNCTION, "shares", "be above 0, and 1 at most", got=list(self.shares))
         if any(seed < 0 for seed in self.seeds):
             raise input_error(_FUNCTION, "seeds", "not be negative", got=list(self.seeds))
-        if self.jobs < 1:
-            raise input_error(_FUNCTION, "jobs", "be at least 1", got=self.jobs)
+        check_whole(_FUNCTION, "jobs", self.jobs)
         known = {f.name for f in dataclasses.fields(TrainingOptions)} - _OWN
-        for name, wanted in self.vary.items():
-            if name not in known or not wanted:
-                raise input_error(
-                    _FUNCTION, "vary", f"be options of training with values: {', '.join(sorted(known))}", got=name
-                )
+        for name, choices in self.vary.items():
+            if name not in known or not choices:
+                must = f"be options of training with values: {', '.join(sorted(known))}"
+                raise input_error(_FUNCTION, "vary", must, got=name)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One training, run and score.
-
-    Attributes
-    ----------
-    model : str
-    share : float
-    seed : int
-    varied : tuple of (name, value)
-    """
+    """One training, run and score; `varied` holds the other options of training, (name, value) each."""
 
     model: str
     share: float
@@ -113,11 +122,6 @@ class Cell:
         model = Path(self.model).name or self.model
         parts = [model, f"share-{self.share:g}", *(f"{k}-{v}" for k, v in self.varied), f"seed-{self.seed}"]
         return "".join(c if c.isalnum() or c in "._-" else "-" for c in "_".join(parts))
-
-    @property
-    def configuration(self) -> tuple[Any, ...]:
-        """What cells of different seeds have in common."""
-        return (self.model, self.share, self.varied)
 
 
 def cells_of(options: SweepOptions) -> list[Cell]:
@@ -135,22 +139,11 @@ def cells_of(options: SweepOptions) -> list[Cell]:
 
 def training_options(options: SweepOptions, cell: Cell, output: Path) -> TrainingOptions:
     """Return how a cell is trained."""
-    given = {**options.training, **dict(cell.varied)}
+    training = {**options.training, **dict(cell.varied)}
     if options.limit is not None:
-        given["limit"] = options.limit
-    return options_from_preset(
-        options.preset,
-        output=output,
-        model=cell.model,
-        share=cell.share,
-        seed=cell.seed,
-        limit_seed=cell.seed,
-        resume=True,
-        progress=False,
-        device=options.device,
-        data_dir=options.data_dir,
-        **given,
-    )
+        training["limit"] = options.limit
+    own = {"model": cell.model, "share": cell.share, "seed": cell.seed, "limit_seed": cell.seed}
+    return replace(options, training=training).train(output, **own)
 
 
 def identity_of(options: SweepOptions, cell: Cell, hashes: Mapping[str, str]) -> dict[str, Any]:
@@ -164,15 +157,15 @@ def identity_of(options: SweepOptions, cell: Cell, hashes: Mapping[str, str]) ->
     trained = training_options(options, cell, Path("model")).to_dict()
     for name in ("output", "resume", "device", "progress", "data_dir"):
         trained.pop(name)
-    said = {
+    identity = {
         "training": trained,
         "sets": sorted(options.sets),
         "with_test": options.with_test,
         "limit": options.limit,
         "files": dict(sorted(hashes.items())),
     }
-    found: dict[str, Any] = json.loads(json.dumps(said, default=str))
-    return found
+    plain: dict[str, Any] = json.loads(json.dumps(identity, default=str))
+    return plain
 
 
 def hashes_of(options: SweepOptions) -> dict[str, str]:

@@ -70,8 +70,8 @@ def summarise(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _values(name: str, measure: str, key: str, cells: Sequence[Mapping[str, Any]]) -> list[float]:
-    found = (cell["sets"].get(name, {}).get(measure, {}).get(key) for cell in cells)
-    return [float(value) for value in found if value is not None and math.isfinite(value)]
+    values = (cell["sets"].get(name, {}).get(measure, {}).get(key) for cell in cells)
+    return [float(value) for value in values if value is not None and math.isfinite(value)]
 
 
 def _summary(name: str, configuration: str, members: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -106,24 +106,14 @@ def _tests(
         if same_model == (first["share"] == second["share"]):
             continue  # both differ: nothing could be told from it
         difference, p = difference_over_seeds(values[one], values[two])
-        out.append(
-            {
-                "set": name,
-                "figure": label,
-                "configuration1": one,
-                "configuration2": two,
-                "difference": difference,
-                "p_value": p,
-                "n1": len(values[one]),
-                "n2": len(values[two]),
-            }
-        )
+        about = {"set": name, "figure": label, "configuration1": one, "configuration2": two}
+        counts = {"n1": len(values[one]), "n2": len(values[two])}
+        out.append({**about, "difference": difference, "p_value": p, **counts, "corrected_p_value": float("nan")})
     known = [entry for entry in out if math.isfinite(entry["p_value"])]
-    corrected = corrected_p_values([entry["p_value"] for entry in known], "holm") if known else []
-    for entry in out:
-        entry["corrected_p_value"] = float("nan")
-    for entry, p in zip(known, corrected, strict=True):
-        entry["corrected_p_value"] = p
+    if known:
+        corrected = corrected_p_values([entry["p_value"] for entry in known], "holm")
+        for entry, p in zip(known, corrected, strict=True):
+            entry["corrected_p_value"] = p
     return out
 
 
@@ -152,5 +142,5 @@ def trend(points: Sequence[tuple[float, float]]) -> dict[str, Any]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        found = kendalltau(*zip(*points, strict=True))
-    return {"kendall": float(found.statistic), "p_value": float(found.pvalue), "n": len(points)}
+        tau = kendalltau(*zip(*points, strict=True))
+    return {"kendall": float(tau.statistic), "p_value": float(tau.pvalue), "n": len(points)}

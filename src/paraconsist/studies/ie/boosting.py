@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,18 +28,7 @@ _SPACE: SearchSpace = {
     "max_words": [None, 200, 500, 1000],
 }
 #: Of `GradientBoostingClassifier`; `max_words` is the vectoriser's `max_features`.
-_KNOWN = (
-    "n_estimators",
-    "learning_rate",
-    "max_depth",
-    "subsample",
-    "max_features",
-    "min_samples_leaf",
-    "min_samples_split",
-    "max_leaf_nodes",
-    "min_impurity_decrease",
-    "max_words",
-)
+_KNOWN = (*_SPACE, "min_samples_leaf", "min_samples_split", "max_leaf_nodes", "min_impurity_decrease")
 #: A stack of matrices, one for each text of a row (premise and hypothesis keep words of their own).
 Blocks = tuple[Any, ...]
 
@@ -50,6 +39,7 @@ class BoostingLearner:
 
     counts: Mapping[str, Blocks]
     weighting: str
+    device: ClassVar[str] = "cpu"
 
     @classmethod
     def over(cls, rows: Rows, weighting: str) -> BoostingLearner:
@@ -57,25 +47,19 @@ class BoostingLearner:
         try:
             from sklearn.feature_extraction.text import CountVectorizer
         except ImportError:
-            raise input_error(
-                FUNCTION,
-                "model",
-                "be another one, because gradient boosting needs scikit-learn",
-                got="gradient_boosting",
-                remedy="pip install scikit-learn.",
-            ) from None
+            must, remedy = "be another one, because gradient boosting needs scikit-learn", "pip install scikit-learn."
+            raise input_error(FUNCTION, "model", must, got="gradient_boosting", remedy=remedy) from None
         counts: dict[str, list[Any]] = {split: [] for split in SPLITS}
         n_texts = 1 if rows.inputs["train"][0].text_pair is None else 2
         for k in range(n_texts):
             vectorizer = CountVectorizer(dtype=np.float32)
             for split in SPLITS:
-                texts = [given[k] or "" for given in rows.inputs[split]]
+                texts = [row[k] or "" for row in rows.inputs[split]]
                 try:
                     matrix = vectorizer.fit_transform(texts) if split == "train" else vectorizer.transform(texts)
                 except ValueError as problem:
-                    raise input_error(
-                        FUNCTION, "train", "hold texts with words", got=f"text {k + 1} of each row: {problem}"
-                    ) from None
+                    got = f"text {k + 1} of each row: {problem}"
+                    raise input_error(FUNCTION, "train", "hold texts with words", got=got) from None
                 counts[split].append(matrix)
         return cls({split: tuple(blocks) for split, blocks in counts.items()}, weighting)
 
@@ -118,7 +102,7 @@ class BoostingLearner:
 
 
 def weigh(train: list[Any], others: tuple[list[Any], ...], weighting: str, max_words: int | None) -> tuple[Any, ...]:
-    """Turn blocks of counts into the matrices a model sees, with the words and frequencies of the training rows.
+    """Turn counts into the matrices a model sees, with the words and frequencies of the training rows.
 
     Parameters
     ----------

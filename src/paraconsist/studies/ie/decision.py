@@ -1,18 +1,17 @@
-"""The decision of an IE experiment: paired tests of every run, corrected for each rho and for all, in one table.
+"""The decision of an IE experiment: paired tests of every run, corrected for each rho and for all; and the hard cases.
 
 Salvatore et al. 2023 train M times at each rho and reject invariance there if any of the M p-values is below alpha / M.
 The decision for all rhos together runs over every run of the experiment. Both are given, and no run is left out.
 
-Hard cases: test rows that models get right as they are and wrong after the change, under both readings.
-
-Salvatore et al. 2023 count rows that every model loses at *some* rho (their program, and their 249 of SNLI and 531 of
-MNLI); their text can also be read as *every* rho, which leaves none.
+Hard cases are test rows that models get right as they are and wrong after the change. Salvatore et al. 2023 count rows
+that every model loses at *some* rho (their program, and their 249 of SNLI and 531 of MNLI); their text can also be read
+as *every* rho, which leaves none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,10 +36,13 @@ from paraconsist.measures.paired_tests import (
 )
 from paraconsist.measures.signatures import signature
 from paraconsist.studies.ie.options import FUNCTION
-from paraconsist.studies.ie.runs import Family, Matched
+from paraconsist.studies.ie.runs import Family, Run
 
 _RESAMPLED = {"paper": 2, "replay": 2, "mcnemar_resampled": 1, "mcnemar_replay": 1}
 _REPLAYS = ("replay", "mcnemar_replay")
+#: Methods that stand beside the one that decides.
+_WITHOUT_ROWS = ("exact", "exact_lower", "paper", "mcnemar", "mcnemar_mid_p", "mcnemar_resampled")
+_SCOPES = ("first_run", "all_runs")
 
 
 @dataclass(frozen=True)
@@ -101,37 +103,35 @@ def _decide(family: Family, options: DecisionOptions) -> dict[str, Any]:
     is_mcnemar = options.method.startswith("mcnemar")
     statistics: NDArray[Any] = mcnemar_statistic(*counts[1:]) if is_mcnemar else paired_statistic(*counts)
     low, high = paired_difference_interval(*counts, confidence_level=options.confidence_level)
-    others = _every_method(family, options)
+    mid = replace(options, method="exact", ties=None)
+    others = {name: _p_value(name, family, mid) for name in _WITHOUT_ROWS}
     whole = correct_p_values(p_values, alpha=options.alpha, correction=options.correction)
     snr = signal_to_noise(family.accuracy) if family.n_runs > 1 else None
-    by_rho = [_at_rho(family, float(rho), p_values, statistics, options) for rho in np.unique(family.rho)]
-    decided_there = {entry["rho"]: entry.pop("_rejected") for entry in by_rho}
-    place: dict[float, int] = {}
-    runs = []
-    for i in range(family.n_runs):
-        rho = float(family.rho[i])
-        position = place[rho] = place.get(rho, -1) + 1
-        runs.append(
-            {
-                "rho": rho,
-                "run": family.run[i],
-                "n": int(family.n[i]),
-                "n10": int(family.n10[i]),
-                "n01": int(family.n01[i]),
-                "accuracy": float(family.accuracy[i]),
-                "transformed_accuracy": float(family.transformed_accuracy[i]),
-                "accuracy_difference": float((family.n10[i] - family.n01[i]) / family.n[i]),
-                "difference_interval": [float(low[i]), float(high[i])],
-                "statistic": float(statistics[i]),
-                "p_value": float(p_values[i]),
-                "rejected_at_rho": decided_there[rho][position],
-                "rejected_overall": bool(whole.rejected[i]),
-                "collapsed": family.collapsed[i],
-                "validation_accuracy": float(family.validation_accuracy[i]),
-                "p_values": {name: float(values[i]) for name, values in others.items()},
-            }
-        )
-    collapsed = [(run["rho"], run["run"]) for run in runs if run["collapsed"]]
+    by_rho, rejected = [], np.zeros(family.n_runs, dtype=bool)
+    for rho in np.unique(family.rho):
+        entry, rejected[family.rho == rho] = _at_rho(family, float(rho), p_values, statistics, options)
+        by_rho.append(entry)
+    runs = [
+        {
+            "rho": run.rho,
+            "run": run.run,
+            "n": run.n,
+            "n10": run.n10,
+            "n01": run.n01,
+            "accuracy": float(family.accuracy[i]),
+            "transformed_accuracy": float(family.transformed_accuracy[i]),
+            "accuracy_difference": (run.n10 - run.n01) / run.n,
+            "difference_interval": [float(low[i]), float(high[i])],
+            "statistic": float(statistics[i]),
+            "p_value": float(p_values[i]),
+            "rejected_at_rho": bool(rejected[i]),
+            "rejected_overall": bool(whole.rejected[i]),
+            "collapsed": run.collapsed,
+            "validation_accuracy": run.validation_accuracy,
+            "p_values": {name: float(values[i]) for name, values in others.items()},
+        }
+        for i, run in enumerate(family.runs)
+    ]
     return {
         "name": family.name,
         "n_runs": family.n_runs,
@@ -145,23 +145,23 @@ def _decide(family: Family, options: DecisionOptions) -> dict[str, Any]:
             "transformed_accuracy": float(family.transformed_accuracy.mean()),
             "snr": snr,
         },
-        "n_collapsed": None if None in family.collapsed else len(collapsed),
+        "n_collapsed": _n_collapsed(family.runs),
         "runs": runs,
         "signature": _signature(family, options),
-        "warnings": _warnings(family, options, collapsed, snr),
+        "warnings": _warnings(family, options, snr),
     }
 
 
 def _at_rho(
     family: Family, rho: float, p_values: NDArray[Any], statistics: NDArray[Any], options: DecisionOptions
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], NDArray[np.bool_]]:
+    """The decision at one rho, and which of its runs reject."""
     here = np.flatnonzero(family.rho == rho)
     decision = correct_p_values(p_values[here], alpha=options.alpha, correction=options.correction)
     size = np.abs(np.nan_to_num(statistics[here], nan=-1.0))
     decisive = here[np.lexsort((-size, p_values[here]))[0]]
     before, after = family.accuracy[here], family.transformed_accuracy[here]
-    collapsed = [family.collapsed[i] for i in here]
-    return {
+    entry = {
         "rho": rho,
         "n_runs": len(here),
         "smallest_p": float(p_values[here].min()),
@@ -173,64 +173,51 @@ def _at_rho(
         "accuracy_range": [float(before.min()), float(before.max())],
         "transformed_accuracy": float(after.mean()),
         "accuracy_difference": float((before - after).mean()),
-        "n_collapsed": None if None in collapsed else sum(map(bool, collapsed)),
-        "_rejected": decision.rejected.tolist(),
+        "n_collapsed": _n_collapsed([family.runs[i] for i in here]),
     }
+    return entry, decision.rejected
+
+
+def _n_collapsed(runs: Sequence[Run]) -> int | None:
+    return None if any(run.collapsed is None for run in runs) else sum(bool(run.collapsed) for run in runs)
 
 
 def _p_values(family: Family, options: DecisionOptions) -> NDArray[np.float64]:
+    if options.method in _REPLAYS:
+        return np.array(_replayed(family, options), dtype=np.float64)
+    return _p_value(options.method, family, options)
+
+
+def _p_value(method: str, family: Family, options: DecisionOptions) -> NDArray[np.float64]:
+    """The runs' p-values by a method that needs no rows."""
     counts = family.n, family.n10, family.n01
-    if options.method == "exact":
-        found = exact_p_value(*counts, ties=options.ties or "mid")
-    elif options.method in ("mcnemar", "mcnemar_mid_p"):
-        found = mcnemar_p_value(*counts[1:], mid_p=options.method == "mcnemar_mid_p")
-    elif options.method in _REPLAYS:
-        found = _replayed(family, options)
+    if method in ("exact", "exact_lower"):
+        p_values = exact_p_value(*counts, ties="lower" if method == "exact_lower" else options.ties or "mid")
+    elif method in ("mcnemar", "mcnemar_mid_p"):
+        p_values = mcnemar_p_value(*counts[1:], mid_p=method == "mcnemar_mid_p")
     else:
-        resampled = resampled_p_value if options.method == "paper" else mcnemar_resampled_p_value
-        found = resampled(*counts, n_resamples=options.n_resamples, rng=np.random.default_rng(options.seed))
-    return np.asarray(found, dtype=np.float64)
+        resampled = resampled_p_value if method == "paper" else mcnemar_resampled_p_value
+        p_values = resampled(*counts, n_resamples=options.n_resamples, rng=np.random.default_rng(options.seed))
+    return np.asarray(p_values, dtype=np.float64)
 
 
 def _replayed(family: Family, options: DecisionOptions) -> list[float]:
     if family.vectors is None:
-        raise input_error(
-            FUNCTION, "method", "not be a replay where only counts are known", got=options.method, remedy="Give rows."
-        )
+        must = "not be a replay where only counts are known"
+        raise input_error(FUNCTION, "method", must, got=options.method, remedy="Give rows.")
     replay = replayed_p_value if options.method == "replay" else mcnemar_replayed_p_value
-    return [
-        float(
-            replay(
-                one.original_correct,
-                one.transformed_correct,
-                seed=options.seed if one.seed is None else one.seed,
-                n_resamples=options.n_resamples,
-            )
-        )
-        for one in family.vectors()
-    ]
-
-
-def _every_method(family: Family, options: DecisionOptions) -> dict[str, NDArray[Any]]:
-    """The p-values of all methods that need no rows, whichever decides."""
-    counts = family.n, family.n10, family.n01
-    draws = {"n_resamples": options.n_resamples}
-    return {
-        "exact": np.asarray(exact_p_value(*counts)),
-        "exact_lower": np.asarray(exact_p_value(*counts, ties="lower")),
-        "paper": np.asarray(resampled_p_value(*counts, **draws, rng=np.random.default_rng(options.seed))),
-        "mcnemar": np.asarray(mcnemar_p_value(*counts[1:])),
-        "mcnemar_mid_p": np.asarray(mcnemar_p_value(*counts[1:], mid_p=True)),
-        "mcnemar_resampled": np.asarray(
-            mcnemar_resampled_p_value(*counts, **draws, rng=np.random.default_rng(options.seed))
-        ),
-    }
+    p_values = []
+    for one in family.vectors():
+        seed = options.seed if one.seed is None else one.seed
+        correct = one.original_correct, one.transformed_correct
+        p_values.append(float(replay(*correct, seed=seed, n_resamples=options.n_resamples)))
+    return p_values
 
 
 def _signature(family: Family, options: DecisionOptions) -> str:
-    sizes = sorted({int((family.rho == rho).sum()) for rho in family.rho})
-    at_rho = "-".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
-    n_rhos = len(set(family.rho.tolist()))
+    sizes = np.unique(family.rho, return_counts=True)[1]
+    at_rho = "-".join(map(str, dict.fromkeys((sizes.min(), sizes.max()))))
+    n_rhos = len(sizes)
     parts = {"est": options.method, "family": family.name, "sided": "two"}
     if options.method == "exact":
         parts["ties"] = options.ties or "mid"
@@ -240,48 +227,43 @@ def _signature(family: Family, options: DecisionOptions) -> str:
         "alpha": f"{options.alpha:g}",
         "corr": f"{options.correction} over {at_rho} run(s) at each of {n_rhos} rho(s), overall over {family.n_runs}",
     }
-    said = family.metadata.get("identity")
-    if said:
-        parts |= {"trained": f"seed {said.get('seed')}", "data": f"ietest@{said.get('data')}"}
+    identity = family.metadata.get("identity")
+    if identity:
+        parts |= {"trained": f"seed {identity.get('seed')}", "data": f"ietest@{identity.get('data')}"}
     parts |= {"ci": "tango-items", "level": f"{options.confidence_level:g}"}
     if options.method in _RESAMPLED:
-        published = options.method in _REPLAYS and any(seed is not None for seed in family.seeds)
+        published = options.method in _REPLAYS and any(run.seed is not None for run in family.runs)
         parts["seed"] = "published" if published else str(options.seed)
     return signature("ie_test", **parts)
 
 
-def _warnings(
-    family: Family, options: DecisionOptions, collapsed: Sequence[tuple[float, Any]], snr: float | None
-) -> list[str]:
-    found = []
-    unchanged = [
-        f"({rho:g}, {run})"
-        for rho, run, d in zip(family.rho, family.run, family.n10 + family.n01, strict=True)
-        if d == 0
-    ]
+def _warnings(family: Family, options: DecisionOptions, snr: float | None) -> list[str]:
+    warnings = []
+    unchanged = [run for run in family.runs if run.n10 + run.n01 == 0]
     if unchanged:
         p = "0, as the authors' program has it" if options.method in _REPLAYS else "1"
-        found.append(f"no row changed between right and wrong at (rho, run) {_some(unchanged)}: p is {p}")
+        warnings.append(f"no row changed between right and wrong at (rho, run) {_some(unchanged)}: p is {p}")
+    collapsed = [run for run in family.runs if run.collapsed]
     if collapsed:
-        shown = _some([f"({rho:g}, {run})" for rho, run in collapsed])
-        found.append(f"one label for every original at (rho, run) {shown}: collapsed, and kept in all numbers")
+        names = _some(collapsed)
+        warnings.append(f"one label for every original at (rho, run) {names}: collapsed, and kept in all numbers")
     if snr is not None and np.isnan(snr):
-        found.append("all runs have the same accuracy: their signal-to-noise ratio is undefined")
-    largest = max(int((family.rho == rho).sum()) for rho in family.rho)
-    tails = _RESAMPLED.get(options.method)
+        warnings.append("all runs have the same accuracy: their signal-to-noise ratio is undefined")
+    sizes = np.unique(family.rho, return_counts=True)[1]
+    largest, tails = int(sizes.max()), _RESAMPLED.get(options.method)
     if tails and too_few_resamples(options.n_resamples, largest, options.alpha, tails=tails):
-        found.append(
+        warnings.append(
             f"{options.n_resamples} resamples are too few to reject at {options.alpha:g} over {largest} run(s) by any "
-            f"p but 0: take at least {int(tails * largest / options.alpha)}, or --method exact"
+            f"p but 0: take at least {int(tails * largest / options.alpha)}, or method 'exact'"
         )
-    if len({int((family.rho == rho).sum()) for rho in family.rho}) > 1:
-        found.append("the rhos have different numbers of runs: each is corrected over its own")
-    return found
+    if len(set(sizes)) > 1:
+        warnings.append("the rhos have different numbers of runs: each is corrected over its own")
+    return warnings
 
 
-def _some(names: Sequence[str], most: int = 6) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def _some(runs: Sequence[Run], most: int = 6) -> str:
+    names = ", ".join(f"({run.rho:g}, {run.run})" for run in runs[:most])
+    return names + (f" and {len(runs) - most} more" if len(runs) > most else "")
 
 
 def hard_cases(families: Sequence[Family]) -> dict[str, Any] | None:
@@ -299,38 +281,28 @@ def hard_cases(families: Sequence[Family]) -> dict[str, Any] | None:
         with ``some_rho`` and ``every_rho``: row numbers. Over all runs, "at some rho" means in some run, "at every
         rho" in every run. None where a family has no rows, or the families have different test rows.
     """
-    if any(family.vectors is None for family in families):
-        return None
     sizes = {int(n) for family in families for n in family.n}
     if len(sizes) != 1:
         return None
     n = sizes.pop()
-    found: dict[str, dict[str, NDArray[np.bool_]]] = {}
+    lost_by_all = {scope: {"some_rho": np.ones(n, bool), "every_rho": np.ones(n, bool)} for scope in _SCOPES}
     label: NDArray[Any] | None = None
     for family in families:
+        if family.vectors is None:
+            return None
         seen: set[float] = set()
         masks = {scope: {"some_rho": np.zeros(n, bool), "every_rho": np.ones(n, bool)} for scope in _SCOPES}
-        for one in _vectors(family):
+        for one in family.vectors():
             if label is not None and one.label is not None and not np.array_equal(label, one.label):
                 return None
             label = one.label if label is None else label
             lost = one.original_correct & ~one.transformed_correct
-            scopes = _SCOPES if one.rho not in seen else ("all_runs",)
-            seen.add(one.rho)
-            for scope in scopes:
+            for scope in _SCOPES if one.rho not in seen else ("all_runs",):
                 masks[scope]["some_rho"] |= lost
                 masks[scope]["every_rho"] &= lost
+            seen.add(one.rho)
         for scope, readings in masks.items():
             for reading, mask in readings.items():
-                known = found.setdefault(scope, {}).setdefault(reading, np.ones(n, bool))
-                known &= mask
-    rows = {s: {r: np.flatnonzero(mask).tolist() for r, mask in readings.items()} for s, readings in found.items()}
+                lost_by_all[scope][reading] &= mask
+    rows = {s: {r: np.flatnonzero(m).tolist() for r, m in readings.items()} for s, readings in lost_by_all.items()}
     return {"n_rows": n, "n_families": len(families), **rows}
-
-
-_SCOPES = ("first_run", "all_runs")
-
-
-def _vectors(family: Family) -> Iterator[Matched]:
-    assert family.vectors is not None  # `hard_cases` has asked
-    return family.vectors()

@@ -1,6 +1,6 @@
 """An IE experiment from rows to matched vectors: every (rho, run) trained, answered and kept.
 
-One piece of work of an IE experiment: a trial of the search, or a unit; the same wherever it is done.
+A piece of its work is a unit, a (rho, run), or a trial of the search for hyperparameters: the same wherever it is done.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
+from paraconsist.files import write_json
+from paraconsist.running.pool import alone, do_all, pinned, visible_devices
 from paraconsist.running.processes import is_main, launched
-from paraconsist.studies.ie.folder import ExperimentFolder, UnitResult, write_json
+from paraconsist.studies.ie.folder import ExperimentFolder, UnitResult
 from paraconsist.studies.ie.learners import Answers, Learner, Sample, draw_parameters
 from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions, Unit
-from paraconsist.studies.ie.rows import SPLITS, Rows, load_rows
+from paraconsist.studies.ie.rows import SPLITS, Rows, load_rows, sample_rows, unit_seed
 from paraconsist.studies.ie.runs import Matched, write_matched
-from paraconsist.studies.ie.sampling import sample_rows, unit_seed
-from paraconsist.studies.ie.workers import do_all, pin_threads
 
 _PLAN_ROWS, _PLAN_SECONDS = 200, 2.0
 
@@ -44,12 +44,11 @@ class Prepared:
 
     def identity(self) -> dict[str, Any]:
         """All that decides an answer besides rho and run."""
-        said = self.rows.transformation
         return {
             **self.options.decisive(),
             "data": self.rows.content_hash,
             "label_names": list(self.rows.label_names),
-            "transformation": {key: said[key] for key in ("name", "parameters", "columns")},
+            "transformation": {key: self.rows.transformation[key] for key in ("name", "parameters", "columns")},
             "libraries": dict(self.learner.identity),
         }
 
@@ -119,7 +118,7 @@ def _time_training(prepared: Prepared, share: float) -> float:
     learner = make_learner(prepared.options, replace(rows, inputs=inputs, labels=labels))
     work = replace(prepared.work, learner=learner, labels=labels)
     sample = work.sample(0.5, 0)
-    with pin_threads(prepared.options.threads):
+    with alone(visible_devices(learner.device)), pinned(prepared.options.threads):
         started = time.perf_counter()
         learner.train(sample, prepared.options.parameters, prepared.options.seed)
         return time.perf_counter() - started
@@ -152,26 +151,32 @@ def run_experiment(
         work.folder.open(overwrite=options.overwrite)
     else:
         _wait_for(work.folder)
-    trials: list[Unit | int] = list(range(options.n_trials))
-    units: list[Unit | int] = list(options.units)
-    n_there = sum(work.is_done(unit) for unit in units)
+    n_there = sum(work.is_done(unit) for unit in options.units)
     if n_there:
-        say(f"{n_there:,} of {len(units):,} (rho, run) were there already.")
+        say(f"{n_there:,} of {len(options.units):,} (rho, run) were there already.")
         progress(n_there)
-    do_all(work, trials, progress=lambda n: None)
-    do_all(work, units, progress=progress)
+    spread: dict[str, Any] = {"function": FUNCTION, "jobs": options.jobs, "threads": options.threads}
+    spread["devices"] = visible_devices(work.learner.device)
+    do_all(work, range(options.n_trials), **spread)
+    do_all(work, options.units, **spread, progress=lambda unit: progress(1))
     if not is_main():
         return None
+    rows = prepared.rows
+    n_rows = {split: rows.n(split) for split in SPLITS}
+    about = {
+        "name": f"{options.model}, {rows.transformation['name']}",
+        "identity": prepared.identity(),
+        "label_names": list(rows.label_names),
+        "n_rows": n_rows,
+    }
     matched = options.output / "matched.parquet"
-    write_matched(matched, (_matched(work, unit) for unit in options.units), _metadata(prepared))
+    write_matched(matched, map(work.matched, options.units), about)
     work.folder.update(
         {
             "status": "finished",
-            "n_train": prepared.rows.n("train"),
-            "n_validation": prepared.rows.n("validation"),
-            "n_test": prepared.rows.n("test"),
-            "n_dropped": dict(prepared.rows.n_dropped),
-            "transformation": dict(prepared.rows.transformation),
+            **{f"n_{split}": n for split, n in n_rows.items()},
+            "n_dropped": dict(rows.n_dropped),
+            "transformation": dict(rows.transformation),
             "hyperparameters": dict(work.chosen()) if options.search == "once" else "a search on every sample",
             "rhos": sorted(options.rhos),
             "runs": options.runs,
@@ -181,39 +186,6 @@ def run_experiment(
         }
     )
     return matched
-
-
-def _matched(work: Work, unit: Unit) -> Matched:
-    result = work.folder.read_unit(unit)
-    if result is None:
-        raise input_error(
-            FUNCTION, "output", "stay as it is while the experiment runs", got=str(work.folder.unit_file(unit))
-        )
-    return _to_matched(unit, result, work.labels["test"])
-
-
-def _to_matched(unit: Unit, result: UnitResult, gold: Any) -> Matched:
-    return Matched(
-        rho=unit.rho,
-        run=unit.run,
-        original_correct=result.original == gold,
-        transformed_correct=result.transformed == gold,
-        label=gold.astype(np.int16),
-        prediction=result.original,
-        transformed_prediction=result.transformed,
-        validation_accuracy=float(result.said["validation_accuracy"]),
-    )
-
-
-def _metadata(prepared: Prepared) -> dict[str, Any]:
-    rows = prepared.rows
-    said = rows.transformation
-    return {
-        "name": f"{prepared.options.model}, {said['name']}",
-        "identity": prepared.identity(),
-        "label_names": list(rows.label_names),
-        "n_rows": {split: rows.n(split) for split in SPLITS},
-    }
 
 
 def _wait_for(folder: ExperimentFolder) -> None:
@@ -268,7 +240,7 @@ class Work:
         if isinstance(piece, Unit):
             self.folder.write_unit(piece, self.unit(piece))
         else:
-            write_json(self.folder.trial_file(piece), self.trial(piece))
+            write_json(self.folder.trial_file(piece), self.trial(piece), indent=1)
 
     def is_done(self, piece: Unit | int) -> bool:
         """Whether a piece's result is there, whole."""
@@ -296,11 +268,11 @@ class Work:
 
     def chosen(self) -> Mapping[str, Any]:
         """The hyperparameters of the best trial, the first of equal ones; those that are set, without a search."""
-        trials = [self._read_trial(number) for number in range(self.options.n_trials)]
-        found = [trial for trial in trials if trial is not None]
-        if not found:
+        read = (self._read_trial(number) for number in range(self.options.n_trials))
+        trials = [trial for trial in read if trial is not None]
+        if not trials:
             return dict(self.options.parameters)
-        best: Mapping[str, Any] = max(found, key=lambda trial: trial["validation_accuracy"])["parameters"]
+        best: Mapping[str, Any] = max(trials, key=lambda trial: trial["validation_accuracy"])["parameters"]
         return best
 
     def unit(self, unit: Unit) -> UnitResult:
@@ -316,18 +288,33 @@ class Work:
             parameters = self.chosen()
         rest = range(len(done) + 1, options.repeats + 1)
         done += [self.learner.train(sample, parameters, _seed(*parts, repeat)) for repeat in rest]
-        voted = Answers(
-            *(
-                majority_vote([getattr(answers, name) for answers in done])
-                for name in ("validation", "original", "transformed")
-            )
+        validation, original, transformed = (
+            majority_vote([getattr(answers, name) for answers in done])
+            for name in ("validation", "original", "transformed")
         )
-        said = {
+        record = {
             "parameters": dict(parameters),
-            "validation_accuracy": _accuracy(voted, sample),
+            "validation_accuracy": float((validation == sample.validation_labels).mean()),
             "n_transformed": int((sample.train >= len(sample.train)).sum()),
         }
-        return UnitResult(voted.original.astype(np.int16), voted.transformed.astype(np.int16), said)
+        return UnitResult(original.astype(np.int16), transformed.astype(np.int16), record)
+
+    def matched(self, unit: Unit) -> Matched:
+        """A unit's answers beside the gold labels."""
+        result, gold = self.folder.read_unit(unit), self.labels["test"]
+        if result is None:
+            must = "stay as it is while the experiment runs"
+            raise input_error(FUNCTION, "output", must, got=str(self.folder.unit_file(unit)))
+        return Matched(
+            rho=unit.rho,
+            run=unit.run,
+            original_correct=result.original == gold,
+            transformed_correct=result.transformed == gold,
+            label=gold.astype(np.int16),
+            prediction=result.original,
+            transformed_prediction=result.transformed,
+            validation_accuracy=float(result.record["validation_accuracy"]),
+        )
 
     def _search(self, unit: Unit, sample: Sample, seed: int) -> tuple[Mapping[str, Any], Answers]:
         """The best of B trials on the unit's own sample, with its answers."""
@@ -344,10 +331,10 @@ class Work:
 
     def _read_trial(self, number: int) -> dict[str, Any] | None:
         try:
-            said: dict[str, Any] = json.loads(self.folder.trial_file(number).read_text(encoding="utf-8"))
+            trial: dict[str, Any] = json.loads(self.folder.trial_file(number).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return said
+        return trial
 
 
 def majority_vote(answers: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:

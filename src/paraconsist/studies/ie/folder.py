@@ -7,7 +7,6 @@ an experiment, and a changed text, model or seed never meets an old answer.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import zipfile
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.store import store_key
 from paraconsist.errors import input_error
-from paraconsist.files import to_strict_json
+from paraconsist.files import replacing, to_json, write_json
 from paraconsist.studies.ie.options import FUNCTION, Unit
 
 
@@ -32,13 +31,13 @@ class UnitResult:
     ----------
     original, transformed : int16 array, shape (n_test,)
         Predicted class numbers, after the vote.
-    said : mapping
+    record : mapping
         Hyperparameters, accuracy on the validation sample, transformed rows in the sample; ready for JSON.
     """
 
     original: NDArray[np.int16]
     transformed: NDArray[np.int16]
-    said: Mapping[str, Any]
+    record: Mapping[str, Any]
 
 
 class ExperimentFolder:
@@ -46,7 +45,7 @@ class ExperimentFolder:
 
     def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
         self.path = path
-        self.identity: dict[str, Any] = json.loads(json.dumps(to_strict_json(dict(identity)), default=str))
+        self.identity: dict[str, Any] = json.loads(to_json(dict(identity)))
         self.units = path / "units" / store_key(self.identity)
         self.record = path / "experiment.json"
 
@@ -65,49 +64,38 @@ class ExperimentFolder:
             elif self.record.is_file():
                 self._check_same()
             elif self.path.is_dir() and any(p.name != "units" for p in self.path.iterdir()):
-                raise input_error(
-                    FUNCTION,
-                    "output",
-                    "be a new folder, an empty one, or hold an IE experiment",
-                    got=str(self.path),
-                    remedy="Name another one.",
-                )
+                must = "be a new folder, an empty one, or hold an IE experiment"
+                raise input_error(FUNCTION, "output", must, got=str(self.path), remedy="Name another one.")
             self.units.mkdir(parents=True, exist_ok=True)
             for left in self.units.glob("*.partial"):  # of a process that was killed
                 left.unlink(missing_ok=True)
             if not self.record.is_file():
-                write_json(self.record, {"status": "running", "identity": self.identity})
+                write_json(self.record, {"status": "running", "identity": self.identity}, indent=1)
         except OSError as problem:
-            raise input_error(
-                FUNCTION, "output", "be a folder that can be written", got=str(self.path), remedy=f"{problem}."
-            ) from None
+            must = "be a folder that can be written"
+            raise input_error(FUNCTION, "output", must, got=str(self.path), remedy=f"{problem}.") from None
 
     def _check_same(self) -> None:
-        said = self.read().get("identity", {})
-        differing = sorted(k for k in {*said, *self.identity} if said.get(k) != self.identity.get(k))
-        if differing:
-            shown = ", ".join(f"{k} ({said.get(k)!r} there, {self.identity.get(k)!r} now)" for k in differing)
-            raise input_error(
-                FUNCTION,
-                "output",
-                "not hold another experiment",
-                got=str(self.path),
-                remedy=f"These differ: {shown}. Name another folder, or delete this one's with --overwrite.",
-            )
+        there, now = self.read().get("identity", {}), self.identity
+        names = sorted(name for name in {*there, *now} if there.get(name) != now.get(name))
+        if names:
+            differences = ", ".join(f"{name} ({there.get(name)!r} there, {now.get(name)!r} now)" for name in names)
+            remedy = f"These differ: {differences}. Name another folder, or delete this one's with `overwrite`."
+            raise input_error(FUNCTION, "output", "not hold another experiment", got=str(self.path), remedy=remedy)
 
     def read(self) -> dict[str, Any]:
         """What ``experiment.json`` says."""
         try:
-            said = json.loads(self.record.read_text(encoding="utf-8"))
+            record = json.loads(self.record.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            said = None
-        if not isinstance(said, dict):
+            record = None
+        if not isinstance(record, dict):
             raise input_error(FUNCTION, "output", "hold a readable experiment.json", got=str(self.record))
-        return said
+        return record
 
-    def update(self, said: Mapping[str, Any]) -> None:
+    def update(self, facts: Mapping[str, Any]) -> None:
         """Add to ``experiment.json``."""
-        write_json(self.record, {**self.read(), **said})
+        write_json(self.record, {**self.read(), **facts}, indent=1)
 
     def unit_file(self, unit: Unit) -> Path:
         """Where a unit's answers are, or will be."""
@@ -119,26 +107,15 @@ class ExperimentFolder:
 
     def write_unit(self, unit: Unit, result: UnitResult) -> None:
         """Write a unit, whole or not at all."""
-        file = self.unit_file(unit)
-        partial = file.with_name(f"{file.name}.{os.getpid()}.partial")
-        said = np.frombuffer(json.dumps(to_strict_json(dict(result.said))).encode(), dtype=np.uint8)
-        with partial.open("wb") as stream:
-            np.savez_compressed(stream, original=result.original, transformed=result.transformed, said=said)
-        partial.replace(file)
+        record = np.frombuffer(to_json(dict(result.record), indent=None).encode(), dtype=np.uint8)
+        with replacing(self.unit_file(unit)) as partial, partial.open("wb") as stream:
+            np.savez_compressed(stream, original=result.original, transformed=result.transformed, said=record)
 
     def read_unit(self, unit: Unit) -> UnitResult | None:
         """The unit's answers; None where it is not finished, or its file is damaged (it is then done again)."""
         try:
             with self.unit_file(unit).open("rb") as stream, np.load(stream) as held:
-                said = json.loads(held["said"].tobytes().decode())
-                return UnitResult(held["original"], held["transformed"], said)
+                record = json.loads(held["said"].tobytes().decode())
+                return UnitResult(held["original"], held["transformed"], record)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write strict JSON, whole or not at all."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    text = json.dumps(to_strict_json(value), indent=1, ensure_ascii=False, allow_nan=False, default=str)
-    partial.write_text(text + "\n", encoding="utf-8")
-    partial.replace(path)

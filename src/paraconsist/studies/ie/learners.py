@@ -18,7 +18,7 @@ SearchSpace = Mapping[str, "list[Any] | tuple[float, float]"]
 
 @dataclass(frozen=True)
 class Sample:
-    """Row numbers into both versions of the training and validation rows (see `sampling`), and their labels."""
+    """Row numbers into both versions of the training and validation rows (see `rows.sample_rows`), and their labels."""
 
     train: NDArray[np.int64]
     train_labels: NDArray[np.int64]
@@ -39,6 +39,10 @@ class Learner(Protocol):
     """A model that can be trained again and again. Can be pickled, to travel to other processes."""
 
     @property
+    def device(self) -> str | None:
+        """``"cpu"``, or None for the best there is."""
+
+    @property
     def space(self) -> SearchSpace:
         """What the random search draws from."""
 
@@ -55,7 +59,7 @@ class Learner(Protocol):
 
 def draw_parameters(space: SearchSpace, fixed: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     """One trial of the random search; hyperparameters that are set stay as they are."""
-    drawn = {}
+    drawn: dict[str, Any] = {}
     for name, choice in space.items():
         if isinstance(choice, tuple):
             low, high = np.log(choice)

@@ -7,11 +7,9 @@ Both versions of every text are tokenised once in each process; a sample is a li
 from __future__ import annotations
 
 import gc
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import current_process
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,6 @@ from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.training.options import TrainingOptions
 from paraconsist.models.training.presets import options_from_preset
-from paraconsist.running.processes import LAUNCHER, variables
 from paraconsist.studies.ie.learners import Answers, Sample, SearchSpace, refuse_unknown
 from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions
 from paraconsist.studies.ie.rows import SPLITS, Rows
@@ -108,8 +105,7 @@ class NeuralLearner:
 
         settings = self._options(parameters, seed=seed)
         torch.set_num_threads(self.threads)
-        _own_accelerator()
-        with variables(dict.fromkeys(LAUNCHER)), quiet(), tempfile.TemporaryDirectory() as folder:
+        with quiet(), tempfile.TemporaryDirectory() as folder:
             transformers.set_seed(seed)
             given = [(one,) for one in self.inputs["train"]]
             classifier = starting_model(
@@ -152,19 +148,6 @@ class NeuralLearner:
             self._tokenised[key] = {s: classifier.prepare([(one,) for one in self.inputs[s]]) for s in SPLITS}
         found: Mapping[str, list[Any]] = self._tokenised[key]
         return found
-
-
-def _own_accelerator() -> None:
-    """Of several accelerators take one: a process trains alone, and its neighbours take the others."""
-    import torch
-
-    n = 0 if torch.cuda.is_initialized() else torch.cuda.device_count()  # type: ignore[no-untyped-call]
-    if n < 2:
-        return
-    worker = (current_process()._identity or (1,))[0] - 1
-    number = int(os.environ.get("LOCAL_RANK", worker)) % n
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(n)))).split(",")
-    os.environ["CUDA_VISIBLE_DEVICES"] = visible[number]
 
 
 def _arguments(options: TrainingOptions, folder: Path) -> Any:

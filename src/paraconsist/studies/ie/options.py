@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from paraconsist.errors import check_choice, input_error
+from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
 
 #: How errors name the command.
 FUNCTION = "ie-test"
@@ -114,13 +114,9 @@ class ExperimentOptions:
 
     def __post_init__(self) -> None:
         if (self.dataset is None) == (self.train is None):
-            raise input_error(
-                FUNCTION,
-                "train",
-                "be given, or `dataset`, and not both",
-                got=(self.train, self.dataset),
-                remedy="Name files with --train and --test, or a data set with --dataset.",
-            )
+            remedy = "Name files with `train` and `test`, or a data set with `dataset`."
+            got = (self.train, self.dataset)
+            raise input_error(FUNCTION, "train", "be given, or `dataset`, and not both", got=got, remedy=remedy)
         if self.train is not None and self.test is None:
             raise input_error(FUNCTION, "test", "be given with `train`", got=None)
         if self.text_columns is not None and len(self.text_columns) not in (1, 2):
@@ -130,12 +126,12 @@ class ExperimentOptions:
         for rho in (*self.rhos, self.search_rho):
             if not 0 <= rho <= 1:  # nan too
                 raise input_error(FUNCTION, "rhos", "lie between 0 and 1", got=rho)
-        if not 0 < self.validation_share < 1:
-            raise input_error(FUNCTION, "validation_share", "lie between 0 and 1", got=self.validation_share)
+        check_fraction(FUNCTION, "validation_share", self.validation_share)
         for name in ("runs", "repeats", "jobs", "threads", "train_rows", "validation_rows", "test_rows"):
-            _at_least(name, getattr(self, name), 1)
+            if getattr(self, name) is not None:
+                check_whole(FUNCTION, name, getattr(self, name))
         for name in ("budget", "seed"):
-            _at_least(name, getattr(self, name), 0)
+            check_whole(FUNCTION, name, getattr(self, name), at_least=0)
         check_choice(FUNCTION, "search", self.search, _SEARCHES)
 
     @property
@@ -174,12 +170,7 @@ class ExperimentOptions:
         }
 
 
-def _at_least(name: str, value: int | None, least: int) -> None:
-    if value is not None and (isinstance(value, bool) or value < least):
-        raise input_error(FUNCTION, name, f"be at least {least}", got=value)
-
-
-def parse_rhos(given: Sequence[str]) -> tuple[float, ...]:
+def parse_rhos(texts: Sequence[str]) -> tuple[float, ...]:
     """Read ``0,0.5,1`` or ``0:1:21`` (21 equally spaced numbers from 0 to 1), or several such.
 
     >>> parse_rhos(["0:1:5"])
@@ -187,19 +178,18 @@ def parse_rhos(given: Sequence[str]) -> tuple[float, ...]:
     >>> parse_rhos(["0,0.5", "1"])
     (0.0, 0.5, 1.0)
     """
-    found: list[float] = []
-    for part in ",".join(str(one) for one in given).split(","):
+    rhos: list[float] = []
+    for part in ",".join(map(str, texts)).split(","):
         try:
             if ":" in part:
                 first, last, count = part.split(":")
                 low, high, n = float(first), float(last), int(count)
                 if n < 2 or not (math.isfinite(low) and math.isfinite(high)):
                     raise ValueError
-                found += [round(low + (high - low) * i / (n - 1), 10) for i in range(n)]
+                rhos += [round(low + (high - low) * i / (n - 1), 10) for i in range(n)]
             else:
-                found.append(float(part))
+                rhos.append(float(part))
         except ValueError:
-            raise input_error(
-                FUNCTION, "rhos", "be numbers with commas between, or FIRST:LAST:HOW_MANY", got=part
-            ) from None
-    return tuple(found)
+            must = "be numbers with commas between, or FIRST:LAST:HOW_MANY"
+            raise input_error(FUNCTION, "rhos", must, got=part) from None
+    return tuple(rhos)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from paraconsist.data.tables import read_table
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, input_error
 from paraconsist.studies.ie.options import FUNCTION
 from paraconsist.studies.ie.runs import (
     METADATA_KEY,
@@ -27,7 +28,7 @@ from paraconsist.studies.ie.runs import (
 )
 
 _CORRECT = (("original_correct", "transformed_correct"), ("A", "B"))
-_COUNTS = ("n10", "n01")
+_COUNTS = ("n", "n11", "n10", "n01")
 _RUN = ("run", "batch")
 _ROW = ("row", "example_id", "id")
 #: Columns that tell families apart in a file of several.
@@ -57,123 +58,94 @@ def read_families(path: Path) -> list[Family]:
             return read_families(path / "matched.parquet")
         archives = sorted(path.glob("*.npz"))
         if not archives:
-            raise input_error(
-                FUNCTION,
-                "from",
-                "hold matched.parquet, or .npz files with arrays A and B",
-                got=str(path),
-                remedy="An experiment writes matched.parquet when all its runs are finished.",
-            )
+            remedy = "An experiment writes matched.parquet when all its runs are finished."
+            raise _error("hold matched.parquet, or .npz files with arrays A and B", got=str(path), remedy=remedy)
         return _archives(archives)
     if not path.is_file():
-        raise input_error(FUNCTION, "from", "name a file or folder that exists", got=str(path))
+        raise _error("name a file or folder that exists", got=str(path))
     if path.suffix == ".npz":
         return _archives([path])
     if path.suffix == ".parquet":
-        said = _own_metadata(path)
-        if said is not None:
-            name = str(said.get("name", path.stem))
-            return [family_of_vectors(name, lambda: map(_from_row_group, read_row_groups(path)), said)]
+        metadata = _own_metadata(path)
+        if metadata is not None:
+            name = str(metadata.get("name", path.stem))
+            return [family_of_vectors(name, lambda: map(_from_row_group, read_row_groups(path)), metadata)]
     return _from_table(read_table(path, function=FUNCTION, parameter="from"), path)
 
 
+def _error(must: str, **more: Any) -> InputError:
+    return input_error(FUNCTION, "from", must, **more)
+
+
 def _own_metadata(path: Path) -> dict[str, Any] | None:
+    """What a file of ours says of itself; None for a file of others."""
     try:
-        raw = (pq.read_schema(path).metadata or {}).get(METADATA_KEY)
-        said = None if raw is None else json.loads(raw)
+        schema = pq.read_schema(path)
+        metadata = json.loads((schema.metadata or {}).get(METADATA_KEY, b"null"))
     except (pa.ArrowInvalid, OSError, ValueError):
-        raise input_error(
-            FUNCTION, "from", "be a readable, whole file", got=str(path), remedy="It may be cut short: run again."
-        ) from None
-    return said if isinstance(said, dict) and "original_correct" in pq.read_schema(path).names else None
+        remedy = "It may be cut short: run again."
+        raise _error("be a readable, whole file", got=str(path), remedy=remedy) from None
+    return metadata if isinstance(metadata, dict) and "original_correct" in schema.names else None
 
 
 def _from_row_group(table: pa.Table) -> Matched:
-    def column(name: str) -> NDArray[Any]:
-        found: NDArray[Any] = table[name].to_numpy()
-        return found
-
-    return Matched(
-        rho=float(column("rho")[0]),
-        run=int(column("run")[0]),
-        original_correct=column("original_correct").astype(np.bool_),
-        transformed_correct=column("transformed_correct").astype(np.bool_),
-        label=column("label"),
-        prediction=column("prediction"),
-        transformed_prediction=column("transformed_prediction"),
-        validation_accuracy=float(column("validation_accuracy")[0]),
-    )
+    columns = {name: table[name].to_numpy() for name in table.column_names if name != "row"}
+    for name, kind in (("rho", float), ("run", int), ("validation_accuracy", float)):
+        columns[name] = kind(columns[name][0])
+    return Matched(**columns)
 
 
 def _from_table(table: pa.Table, path: Path) -> list[Family]:
     names = table.column_names
     if "rho" not in names:
-        raise input_error(FUNCTION, "from", "have a column rho", got=f"{path}, with {', '.join(names)}")
-    rho = _numbers(table, "rho")
+        raise _error("have a column rho", got=f"{path}, with {', '.join(names)}")
+    rho = _numbers(table, "rho").astype(np.float64).tolist()
     run_column = next((name for name in _RUN if name in names), None)
     run = table[run_column].to_pylist() if run_column else [1] * table.num_rows
     of = [table[name].to_pylist() for name in _FAMILY if name in names]
     keys = [" ".join(map(str, values)) for values in zip(*of, strict=True)] if of else [path.stem] * table.num_rows
     for before, after in _CORRECT:
         if before in names and after in names:
-            return _grouped(table, keys, rho, run, _answers(table, before), _answers(table, after))
-    if not set(_COUNTS) <= set(names) or not {"n", "n11"} <= set(names):
-        raise input_error(
-            FUNCTION,
-            "from",
+            return _from_rows(table, keys, rho, run, (before, after))
+    if not set(_COUNTS) <= set(names):
+        must = (
             "have columns original_correct and transformed_correct (a row for each test row), or n, n11, n10 and n01 "
-            "(a row for each run)",
-            got=f"{path}, with {', '.join(names)}",
         )
+        raise _error(f"{must}(a row for each run)", got=f"{path}, with {', '.join(names)}")
     return _from_counts(table, keys, rho, run)
 
 
-def _from_counts(table: pa.Table, keys: Sequence[str], rho: NDArray[Any], run: Sequence[Any]) -> list[Family]:
-    n, n11, n10, n01 = (_numbers(table, name, whole=True) for name in ("n", "n11", "n10", "n01"))
+def _from_counts(table: pa.Table, keys: Sequence[str], rho: Sequence[float], run: Sequence[Any]) -> list[Family]:
+    n, n11, n10, n01 = (_numbers(table, name, whole=True) for name in _COUNTS)
     wrong = np.flatnonzero((n <= 0) | (n11 < 0) | (n10 < 0) | (n01 < 0) | (n11 + n10 + n01 > n))
     if wrong.size:
         row = int(wrong[0])
         got = tuple(int(counts[row]) for counts in (n, n11, n10, n01))
-        raise input_error(FUNCTION, "from", "have n11 + n10 + n01 at most n, and none negative", got=got, row=row)
-    rows: dict[str, list[tuple[Any, ...]]] = {}
-    for i, key in enumerate(keys):
-        rows.setdefault(key, []).append(
-            (float(rho[i]), run[i], int(n[i]), int(n10[i]), int(n01[i]), int(n11[i] + n10[i]))
-        )
-    return [family_of_counts(name, found) for name, found in rows.items()]
+        raise _error("have n11 + n10 + n01 at most n, and none negative", got=got, row=row)
+    families: dict[str, list[tuple[Any, ...]]] = {}
+    for i, counts in enumerate(zip(n.tolist(), n10.tolist(), n01.tolist(), (n11 + n10).tolist(), strict=True)):
+        families.setdefault(keys[i], []).append((rho[i], run[i], *counts))
+    return [family_of_counts(name, runs) for name, runs in families.items()]
 
 
-def _grouped(
-    table: pa.Table,
-    keys: Sequence[str],
-    rho: NDArray[Any],
-    run: Sequence[Any],
-    before: NDArray[np.bool_],
-    after: NDArray[np.bool_],
+def _from_rows(
+    table: pa.Table, keys: Sequence[str], rho: Sequence[float], run: Sequence[Any], correct: tuple[str, str]
 ) -> list[Family]:
-    label, prediction, transformed = (
-        _codes(table[name].to_pylist()) if name in table.column_names else None
-        for name in ("label", "prediction", "transformed_prediction")
-    )
-    found: dict[str, dict[tuple[float, Any], list[int]]] = {}
+    columns: dict[str, Any] = {}
+    for name, column in zip(("original_correct", "transformed_correct"), correct, strict=True):
+        columns[name] = _zero_one(table[column].to_pylist(), column)
+    for name in ("label", "prediction", "transformed_prediction"):
+        columns[name] = _codes(table[name].to_pylist()) if name in table.column_names else None
+    families: dict[str, dict[tuple[float, Any], list[int]]] = {}
     for i in _order(table):  # rows of every run in one order: hard cases compare them one by one
-        key = keys[i]
-        found.setdefault(key, {}).setdefault((float(rho[i]), run[i]), []).append(i)
+        families.setdefault(keys[i], {}).setdefault((rho[i], run[i]), []).append(i)
 
-    def part(values: NDArray[Any] | None, rows: list[int]) -> NDArray[Any] | None:
-        return None if values is None else values[rows]
+    def vectors(name: str) -> Iterator[Matched]:
+        runs = families[name]
+        for key in sorted(runs, key=lambda key: (key[0], str(key[1]).zfill(12))):
+            yield Matched(*key, **{name: None if c is None else c[runs[key]] for name, c in columns.items()})
 
-    def vectors(runs: Mapping[tuple[float, Any], list[int]]) -> Callable[[], Iterator[Matched]]:
-        ordered = sorted(runs.items(), key=lambda one: (one[0][0], str(one[0][1]).zfill(12)))
-
-        def each() -> Iterator[Matched]:
-            for (at, number), rows in ordered:
-                answers = part(label, rows), part(prediction, rows), part(transformed, rows)
-                yield Matched(at, number, before[rows], after[rows], *answers)
-
-        return each
-
-    return [family_of_vectors(name, vectors(runs)) for name, runs in found.items()]
+    return [family_of_vectors(name, partial(vectors, name)) for name in families]
 
 
 def _order(table: pa.Table) -> Sequence[int]:
@@ -188,19 +160,19 @@ def _archives(files: Sequence[Path]) -> list[Family]:
     index = files[0].parent / "index.json"
     seeds: dict[str, int] = {}
     if index.is_file():
-        said = json.loads(index.read_text(encoding="utf-8"))
-        seeds = {str(one["file"]): int(one["seed_boot"]) for one in said.get("vectors", []) if "seed_boot" in one}
-    found: dict[str, list[tuple[float, int, Path]]] = {}
+        listed = json.loads(index.read_text(encoding="utf-8")).get("vectors", [])
+        seeds = {str(one["file"]): int(one["seed_boot"]) for one in listed if "seed_boot" in one}
+    families: dict[str, list[tuple[float, int, Path]]] = {}
     for file in files:
         match = _NPZ_NAME.fullmatch(file.stem)
         if match is None:
-            raise input_error(FUNCTION, "from", "be named <family>_b<run>_rho<rho>.npz", got=file.name)
-        found.setdefault(match["family"], []).append((float(match["rho"]), int(match["run"]), file))
+            raise _error("be named <family>_b<run>_rho<rho>.npz", got=file.name)
+        families.setdefault(match["family"], []).append((float(match["rho"]), int(match["run"]), file))
 
-    def vectors(runs: list[tuple[float, int, Path]]) -> Callable[[], Iterator[Matched]]:
-        return lambda: (_from_archive(file, rho, run, seeds.get(file.name)) for rho, run, file in sorted(runs))
+    def vectors(name: str) -> Iterator[Matched]:
+        return (_from_archive(file, rho, run, seeds.get(file.name)) for rho, run, file in sorted(families[name]))
 
-    return [family_of_vectors(name, vectors(runs)) for name, runs in found.items()]
+    return [family_of_vectors(name, partial(vectors, name)) for name in families]
 
 
 def _from_archive(file: Path, rho: float, run: int, seed: int | None) -> Matched:
@@ -208,9 +180,9 @@ def _from_archive(file: Path, rho: float, run: int, seed: int | None) -> Matched
         with file.open("rb") as stream, np.load(stream) as held:
             arrays = {name: held[name] for name in ("A", "B", "label") if name in held.files}
     except (OSError, ValueError, zipfile.BadZipFile) as problem:
-        raise input_error(FUNCTION, "from", "be readable, whole files", got=str(file), remedy=f"{problem}.") from None
+        raise _error("be readable, whole files", got=str(file), remedy=f"{problem}.") from None
     if not {"A", "B"} <= set(arrays) or arrays["A"].shape != arrays["B"].shape or arrays["A"].size == 0:
-        raise input_error(FUNCTION, "from", "hold arrays A and B of one length", got=str(file))
+        raise _error("hold arrays A and B of one length", got=str(file))
     before, after = (_zero_one(arrays[name].tolist(), name) for name in ("A", "B"))
     return Matched(rho, run, before, after, arrays.get("label"), seed=seed)
 
@@ -219,19 +191,14 @@ def _numbers(table: pa.Table, name: str, *, whole: bool = False) -> NDArray[Any]
     values = table[name].to_pylist()
     for i, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-            kind = "whole numbers" if whole else "numbers"
-            raise input_error(FUNCTION, "from", f"hold {kind} in column {name}", got=value, row=i)
+            raise _error(f"hold {'whole numbers' if whole else 'numbers'} in column {name}", got=value, row=i)
     return np.array(values)
-
-
-def _answers(table: pa.Table, name: str) -> NDArray[np.bool_]:
-    return _zero_one(table[name].to_pylist(), name)
 
 
 def _zero_one(values: Sequence[Any], name: str) -> NDArray[np.bool_]:
     for i, value in enumerate(values):
         if value not in (0, 1):
-            raise input_error(FUNCTION, "from", f"hold only 0 and 1, or true and false, in {name}", got=value, row=i)
+            raise _error(f"hold only 0 and 1, or true and false, in {name}", got=value, row=i)
     return np.array(values).astype(np.bool_)
 
 
@@ -239,5 +206,4 @@ def _codes(values: Sequence[Any]) -> NDArray[Any] | None:
     """Labels as numbers; None where some are missing."""
     if any(value is None for value in values):
         return None
-    found: NDArray[Any] = np.unique(np.array([str(value) for value in values]), return_inverse=True)[1]
-    return found
+    return np.asarray(np.unique(np.array([str(value) for value in values]), return_inverse=True)[1])

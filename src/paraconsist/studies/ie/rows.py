@@ -1,4 +1,8 @@
-"""The rows of an IE experiment: labelled, transformed, and both versions of every text side by side, once."""
+"""The rows of an IE experiment: labelled, transformed, and both versions of every text side by side, once.
+
+The rows of a split lie once in their original version (numbers 0 to n - 1) and once transformed (n to 2n - 1). A sample
+chooses a version of each row by its number: no text is copied.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,6 @@ from numpy.typing import NDArray
 from paraconsist.data.tasks import ModelInput, Task, Template, get_task, infer_task
 from paraconsist.errors import InputError, input_error
 from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions
-from paraconsist.studies.ie.sampling import unit_seed
 from paraconsist.studies.ie.splits import Split, check_labels, label_names, label_rows, read_splits
 
 SPLITS = ("train", "validation", "test")
@@ -81,15 +84,15 @@ def load_rows(options: ExperimentOptions, *, say: Callable[[str], None] = lambda
     from paraconsist.transforms.registry import transformation
 
     phi = transformation(options.transformation, **dict(options.transformation_options))  # refused before reading
-    found = read_splits(options)
-    task = _find_task(options, found["train"])
+    splits = read_splits(options)
+    task = _find_task(options, splits["train"])
     columns = options.transform_columns or task.columns
     unknown = [column for column in columns if column not in task.columns]
     if unknown:
         raise input_error(FUNCTION, "transform_columns", f"be among {', '.join(task.columns)}", got=unknown[0])
-    names = label_names(options, found["train"], task.label_names)
+    names = label_names(options, splits["train"], task.label_names)
     parts, dropped = {}, {}
-    for split, rows in found.items():
+    for split, rows in splits.items():
         parts[split] = _part(options, rows, task, names)
         dropped[split] = rows.n_rows - len(parts[split].labels)
         if dropped[split]:
@@ -107,8 +110,8 @@ def load_rows(options: ExperimentOptions, *, say: Callable[[str], None] = lambda
         after = apply_to_columns(fitted, before, phi.name, function=FUNCTION)
         inputs[split] = [*_encode(task, parts[split].texts), *_encode(task, {**parts[split].texts, **after})]
         report[split] = _report(fitted, before, after, inputs[split])
-    said = {"name": phi.name, "parameters": dict(phi.parameters), "columns": list(columns), "changes": report}
-    return Rows(inputs, labels, names, task, said, dropped, _hash(inputs, labels, names))
+    about = {"name": phi.name, "parameters": dict(phi.parameters), "columns": list(columns), "changes": report}
+    return Rows(inputs, labels, names, task, about, dropped, _hash(inputs, labels, names))
 
 
 def _find_task(options: ExperimentOptions, rows: Split) -> Task:
@@ -125,13 +128,9 @@ def _find_task(options: ExperimentOptions, rows: Split) -> Task:
     try:
         return infer_task(rows.columns)
     except InputError:
-        raise input_error(
-            FUNCTION,
-            "task",
-            "be given, or `text_columns`, because the columns do not say",
-            got=list(rows.columns),
-            remedy="For instance --task nli, or --text-columns premise,hypothesis.",
-        ) from None
+        must = "be given, or `text_columns`, because the columns do not say"
+        remedy = "For instance `task` nli, or `text_columns` premise,hypothesis."
+        raise input_error(FUNCTION, "task", must, got=list(rows.columns), remedy=remedy) from None
 
 
 def _part(options: ExperimentOptions, rows: Split, task: Task, names: Sequence[str]) -> _Part:
@@ -139,20 +138,15 @@ def _part(options: ExperimentOptions, rows: Split, task: Task, names: Sequence[s
     texts = {}
     for column in task.columns:
         if column not in rows.columns:
-            raise input_error(
-                FUNCTION,
-                column,
-                f"be a column of {rows.name}",
-                got=list(rows.columns),
-                remedy=f"Task {task.name} reads {', '.join(task.columns)}: rename columns, or name them with "
-                "--text-columns.",
-            )
+            must = f"be a column of {rows.name}"
+            reads = f"Task {task.name} reads {', '.join(task.columns)}"
+            remedy = f"{reads}: rename columns, or name them with `text_columns`."
+            raise input_error(FUNCTION, column, must, got=list(rows.columns), remedy=remedy)
         values = rows.columns[column]
         for i in labels:
             if not isinstance(values[i], str):
-                raise input_error(
-                    FUNCTION, column, f"be text in {rows.name}", got=values[i], row=i, remedy="Mend or drop the row."
-                )
+                must, remedy = f"be text in {rows.name}", "Mend or drop the row."
+                raise input_error(FUNCTION, column, must, got=values[i], row=i, remedy=remedy)
         texts[column] = [values[i] for i in labels]
     return _Part(texts, np.array(list(labels.values()), dtype=np.int64))
 
@@ -193,3 +187,45 @@ def _hash(inputs: Mapping[str, Sequence[ModelInput]], labels: Mapping[str, Any],
             digest.update(repr(tuple(row)).encode("utf-8", "surrogatepass"))
         digest.update(np.ascontiguousarray(labels[split]).tobytes())
     return digest.hexdigest()
+
+
+def sample_rows(n: int, rho: float, rng: np.random.Generator, *, exact_count: bool = False) -> NDArray[np.int64]:
+    """Draw a sample of a split, DGP(phi, rho): n numbers, row i of the originals or n + i of the transformed rows.
+
+    Parameters
+    ----------
+    n : int
+        Rows of the split.
+    rho : float
+        Probability that a row is in its transformed version, for each row independently; in [0, 1].
+    rng : numpy.random.Generator
+    exact_count : bool
+        Transform round(rho n) rows, drawn without replacement (as the authors' program does).
+
+    Returns
+    -------
+    int64 array, shape (n,)
+        Entry i is i (the original) or n + i (the transformed version). At rho 0 and 1 nothing is random.
+
+    Raises
+    ------
+    InputError
+        If rho is outside [0, 1].
+    """
+    if not 0 <= rho <= 1:
+        raise input_error("sample_rows", "rho", "lie between 0 and 1", got=rho)
+    transformed: NDArray[np.bool_]
+    if exact_count:
+        transformed = np.zeros(n, dtype=np.bool_)
+        transformed[rng.permutation(n)[: round(rho * n)]] = True
+    else:
+        transformed = rng.random(n) < rho
+    return np.arange(n, dtype=np.int64) + n * transformed
+
+
+def unit_seed(seed: int, *parts: float | int) -> np.random.SeedSequence:
+    """A seed of its own for each part of the experiment, whatever else is run, and in whatever order.
+
+    Numbers are taken to nine decimals, so that a rho written 0.30000000000000004 is 0.3.
+    """
+    return np.random.SeedSequence([seed, *(round(part * 10**9) for part in parts)])

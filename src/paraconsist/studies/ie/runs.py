@@ -1,8 +1,7 @@
-"""A family of runs: one model, transformation and test set over (rho, run), as counts that decisions start from.
+"""Families of runs: one model, transformation and test set over (rho, run), as counts that decisions start from.
 
-Matched vectors: for every (rho, run) and test row, whether each version was answered correctly.
-
-One Parquet file, a row group for each (rho, run), written and read one at a time: memory does not grow with the runs.
+Matched vectors say for every (rho, run) and test row whether each version was answered correctly. They are one Parquet
+file, a row group for each (rho, run), written and read one at a time: memory does not grow with the runs.
 """
 
 from __future__ import annotations
@@ -10,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,30 +19,51 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
-from paraconsist.files import to_strict_json
+from paraconsist.files import replacing, to_strict_json
 from paraconsist.studies.ie.options import FUNCTION
 
 IntArray = NDArray[np.int64]
+METADATA_KEY = b"paraconsist"
+
+
+class Run(NamedTuple):
+    """One run as counts.
+
+    Attributes
+    ----------
+    rho, run
+        Which run.
+    n, n10, n01, n_correct : int
+        Test rows; right on the original only; right on the transformed one only; right on the original.
+    collapsed : bool or None
+        Whether it gives every original one label; None where nobody can say.
+    validation_accuracy : float
+        nan where it is not known.
+    seed : int or None
+        Of published resampling.
+    """
+
+    rho: float
+    run: Any
+    n: int
+    n10: int
+    n01: int
+    n_correct: int
+    collapsed: bool | None = None
+    validation_accuracy: float = float("nan")
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
 class Family:
-    """Runs that are decided together, in the order of rho and run.
+    """Runs that are decided together.
 
     Attributes
     ----------
     name : str
         For tables.
-    rho : float array, shape (n_runs,)
-    run : tuple, length n_runs
-    n, n10, n01, n_correct : int64 array, shape (n_runs,)
-        Test rows; right on the original only; right on the transformed one only; right on the original.
-    collapsed : tuple of bool or None
-        Whether the run gives every original one label; None where nobody can say.
-    validation_accuracy : float array, shape (n_runs,)
-        nan where it is not known.
-    seeds : tuple of int or None
-        Of published resampling.
+    runs : tuple of Run
+        In the order of rho and run.
     vectors : callable, optional
         Gives the runs' `Matched`, in the same order, one at a time; None where only counts are known.
     metadata : mapping
@@ -50,34 +71,45 @@ class Family:
     """
 
     name: str
-    rho: NDArray[np.float64]
-    run: tuple[Any, ...]
-    n: IntArray
-    n10: IntArray
-    n01: IntArray
-    n_correct: IntArray
-    collapsed: tuple[bool | None, ...]
-    validation_accuracy: NDArray[np.float64]
-    seeds: tuple[int | None, ...]
+    runs: tuple[Run, ...]
     vectors: Callable[[], Iterator[Matched]] | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def n_runs(self) -> int:
         """M times the number of rhos, where none is missing."""
-        return len(self.run)
+        return len(self.runs)
 
-    @property
+    @cached_property
+    def rho(self) -> NDArray[np.float64]:
+        """Of each run, as `n`, `n10`, `n01` and `n_correct` are."""
+        return np.array([run.rho for run in self.runs], dtype=np.float64)
+
+    @cached_property
+    def n(self) -> IntArray:
+        return np.array([run.n for run in self.runs], dtype=np.int64)
+
+    @cached_property
+    def n10(self) -> IntArray:
+        return np.array([run.n10 for run in self.runs], dtype=np.int64)
+
+    @cached_property
+    def n01(self) -> IntArray:
+        return np.array([run.n01 for run in self.runs], dtype=np.int64)
+
+    @cached_property
+    def n_correct(self) -> IntArray:
+        return np.array([run.n_correct for run in self.runs], dtype=np.int64)
+
+    @cached_property
     def accuracy(self) -> NDArray[np.float64]:
         """Of each run on the originals."""
-        found: NDArray[np.float64] = self.n_correct / self.n
-        return found
+        return np.asarray(self.n_correct / self.n)
 
-    @property
+    @cached_property
     def transformed_accuracy(self) -> NDArray[np.float64]:
         """Of each run on the transformed rows."""
-        found: NDArray[np.float64] = (self.n_correct - self.n10 + self.n01) / self.n
-        return found
+        return np.asarray((self.n_correct - self.n10 + self.n01) / self.n)
 
     def at(self, rhos: Sequence[float]) -> Family:
         """The runs at some rhos only.
@@ -87,34 +119,17 @@ class Family:
         InputError
             If there is no run at one of them.
         """
-        for rho in rhos:
-            if not np.isclose(self.rho, rho, rtol=0, atol=1e-9).any():
-                raise input_error(
-                    FUNCTION, "rhos", f"be rhos of {self.name}: {_list(self.rho)}", got=rho, remedy="Train those first."
-                )
-        kept = np.flatnonzero(np.isclose(self.rho[:, None], np.array(rhos)[None, :], rtol=0, atol=1e-9).any(axis=1))
-        return self._take(kept)
-
-    def _take(self, kept: NDArray[np.intp]) -> Family:
-        chosen = set(kept.tolist())
-        vectors = self.vectors
-
-        def some() -> Iterator[Matched]:
-            assert vectors is not None
-            return (one for i, one in enumerate(vectors()) if i in chosen)
-
+        at = np.isclose(self.rho[:, None], np.array(rhos)[None, :], rtol=0, atol=1e-9)
+        if not at.any(axis=0).all():
+            must = f"be rhos of {self.name}: {', '.join(f'{rho:g}' for rho in np.unique(self.rho))}"
+            rho = rhos[int(np.argmin(at.any(axis=0)))]
+            raise input_error(FUNCTION, "rhos", must, got=rho, remedy="Train those first.")
+        kept, vectors = at.any(axis=1), self.vectors
+        runs = tuple(run for run, here in zip(self.runs, kept, strict=True) if here)
+        if vectors is None:
+            return replace(self, runs=runs)
         return replace(
-            self,
-            rho=self.rho[kept],
-            run=tuple(self.run[i] for i in kept),
-            n=self.n[kept],
-            n10=self.n10[kept],
-            n01=self.n01[kept],
-            n_correct=self.n_correct[kept],
-            collapsed=tuple(self.collapsed[i] for i in kept),
-            validation_accuracy=self.validation_accuracy[kept],
-            seeds=tuple(self.seeds[i] for i in kept),
-            vectors=None if vectors is None else some,
+            self, runs=runs, vectors=lambda: (one for one, here in zip(vectors(), kept, strict=True) if here)
         )
 
 
@@ -122,18 +137,12 @@ def family_of_vectors(
     name: str, vectors: Callable[[], Iterator[Matched]], metadata: Mapping[str, Any] | None = None
 ) -> Family:
     """Count a family's vectors; `vectors` gives them in the order of rho and run, and may be called again."""
-    rows: list[tuple[Any, ...]] = []
-    for one in vectors():
-        before, after = one.original_correct, one.transformed_correct
-        counts = one.n, int((before & ~after).sum()), int((after & ~before).sum()), int(before.sum())
-        rows.append((one.rho, one.run, *counts, one.collapsed, one.validation_accuracy, one.seed))
-    return _family(name, rows, vectors, metadata)
+    return _family(name, (one.counts for one in vectors()), vectors, metadata or {})
 
 
 def family_of_counts(name: str, rows: Iterable[tuple[Any, ...]]) -> Family:
     """A family from counts alone: (rho, run, n, n10, n01, n_correct) for each run, in any order."""
-    ordered = sorted((tuple(row) for row in rows), key=lambda row: (row[0], str(row[1]).zfill(12)))
-    return _family(name, [(*row, None, float("nan"), None) for row in ordered], None, None)
+    return _family(name, sorted((Run(*row) for row in rows), key=lambda run: (run.rho, str(run.run).zfill(12))))
 
 
 def distinct(read: Sequence[tuple[Path, Family]]) -> list[Family]:
@@ -151,40 +160,19 @@ def _place(path: Path) -> str:
 
 def _family(
     name: str,
-    rows: Sequence[tuple[Any, ...]],
-    vectors: Callable[[], Iterator[Matched]] | None,
-    metadata: Mapping[str, Any] | None,
+    runs: Iterable[Run],
+    vectors: Callable[[], Iterator[Matched]] | None = None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> Family:
+    family = Family(name, tuple(runs), vectors, dict(metadata or {}))
     seen: set[tuple[Any, Any]] = set()
-    for rho, run, *_ in rows:
+    for rho, run, *_ in family.runs:
         if not 0 <= rho <= 1:
             raise input_error(FUNCTION, "from", f"hold rhos between 0 and 1, in {name}", got=rho)
         if (rho, run) in seen:
             raise input_error(FUNCTION, "from", f"hold each rho and run of {name} once", got=f"rho {rho:g}, run {run}")
         seen.add((rho, run))
-    rho, run, n, n10, n01, n_correct, collapsed, validation, seeds = zip(*rows, strict=True)
-    whole = [np.array(counts, dtype=np.int64) for counts in (n, n10, n01, n_correct)]
-    return Family(
-        name,
-        np.array(rho, dtype=np.float64),
-        tuple(run),
-        whole[0],
-        whole[1],
-        whole[2],
-        whole[3],
-        tuple(collapsed),
-        np.array(validation, dtype=np.float64),
-        tuple(seeds),
-        vectors,
-        dict(metadata or {}),
-    )
-
-
-def _list(rhos: NDArray[np.float64]) -> str:
-    return ", ".join(f"{rho:g}" for rho in sorted(set(rhos.tolist())))
-
-
-METADATA_KEY = b"paraconsist"
+    return family
 
 
 @dataclass(frozen=True)
@@ -219,6 +207,14 @@ class Matched:
     def n(self) -> int:
         """Test rows."""
         return len(self.original_correct)
+
+    @property
+    def counts(self) -> Run:
+        """What decisions need to know of the run."""
+        before, after = self.original_correct, self.transformed_correct
+        n10, n01, n_correct = int((before & ~after).sum()), int((after & ~before).sum()), int(before.sum())
+        known = self.collapsed, self.validation_accuracy, self.seed
+        return Run(self.rho, self.run, self.n, n10, n01, n_correct, *known)
 
     @property
     def collapsed(self) -> bool | None:
@@ -259,28 +255,15 @@ def write_matched(path: Path, runs: Iterable[Matched], metadata: Mapping[str, An
     metadata : mapping
         Anything that JSON can hold: name, identity, label names.
     """
-    said = json.dumps(to_strict_json(dict(metadata)), sort_keys=True, default=str).encode()
-    schema = pa.schema(list(_COLUMNS), metadata={METADATA_KEY: said})
-    partial = path.with_name(path.name + ".partial")
-    with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
+    text = json.dumps(to_strict_json(dict(metadata)), sort_keys=True, default=str)
+    schema = pa.schema(list(_COLUMNS), metadata={METADATA_KEY: text.encode()})
+    with replacing(path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
         for one in runs:
-            writer.write_table(_table(one, schema))
-    partial.replace(path)
-
-
-def _table(one: Matched, schema: pa.Schema) -> pa.Table:
-    columns = {
-        "rho": np.full(one.n, one.rho),
-        "run": np.full(one.n, one.run, dtype=np.int32),
-        "row": np.arange(one.n, dtype=np.int32),
-        "original_correct": one.original_correct,
-        "transformed_correct": one.transformed_correct,
-        "label": one.label,
-        "prediction": one.prediction,
-        "transformed_prediction": one.transformed_prediction,
-        "validation_accuracy": np.full(one.n, one.validation_accuracy),
-    }
-    return pa.table(columns, schema=schema)
+            columns = {name: getattr(one, name, None) for name, _ in _COLUMNS}
+            columns["row"] = np.arange(one.n, dtype=np.int32)
+            for name in ("rho", "run", "validation_accuracy"):
+                columns[name] = np.full(one.n, columns[name])
+            writer.write_table(pa.table(columns, schema=schema))
 
 
 def read_row_groups(path: Path) -> Iterator[pa.Table]:
