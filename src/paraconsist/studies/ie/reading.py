@@ -143,7 +143,8 @@ def _from_rows(
     def vectors(name: str) -> Iterator[Matched]:
         runs = families[name]
         for key in sorted(runs, key=lambda key: (key[0], str(key[1]).zfill(12))):
-            yield Matched(*key, **{name: None if c is None else c[runs[key]] for name, c in columns.items()})
+            parts: dict[str, Any] = {n: None if c is None else c[runs[key]] for n, c in columns.items()}
+            yield Matched(*key, **parts)
 
     return [family_of_vectors(name, partial(vectors, name)) for name in families]
 
