@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.predictions import KEY_COLUMNS
+from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.run_folder import content_identity
 from paraconsist.data.store import Result
 from paraconsist.errors import InputError
