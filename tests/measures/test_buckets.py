@@ -78,7 +78,7 @@ def test_strings_that_numpy_would_confuse_stay_apart() -> None:
         ("abc", "must be a list or a one-dimensional array; got 'abc'"),
         ({1: 2}, "must be a list"),
         (7, "must be a list"),
-        (None, "must be a list"),
+        (None, "must be given"),
     ],
 )
 def test_bad_ids_are_named(ids: Any, message: str) -> None:

@@ -61,10 +61,7 @@ def test_a_condition_that_never_occurs(measure: Any) -> None:
     result = measure(ORIGINAL, PERTURBED, condition=7)
     assert math.isnan(result.conditional_inconsistency)
     assert result.n_conditional == 0
-    assert result.warnings == (
-        "no original is predicted to be 7",
-        "undefined, so nan: conditional_inconsistency",
-    )
+    assert result.warnings == ("no original is predicted to be 7", "undefined, so nan: conditional_inconsistency")
 
 
 def test_accuracy_of_both_sides() -> None:
@@ -113,11 +110,7 @@ def test_every_rule_of_three_way_inference() -> None:
     assert {
         rule: (round(found["inconsistency"], 4), found["n_satisfied"], found["n_rows"])
         for rule, found in result.by_rule.items()
-    } == {
-        "0 & 2 -> 2": (0.6667, 3, 6),
-        "1 & 0 -> 0|1": (0.3333, 3, 3),
-        "1 & 2 -> 1|2": (0.3333, 3, 3),
-    }
+    } == {"0 & 2 -> 2": (0.6667, 3, 6), "1 & 0 -> 0|1": (0.3333, 3, 3), "1 & 2 -> 1|2": (0.3333, 3, 3)}
 
 
 def test_word_senses_two_rules_that_give_the_same_label_are_told_apart() -> None:
@@ -204,10 +197,7 @@ def test_change_by_hand() -> None:
     assert same(result.change_rate_given_correct, 1 / 3)
     assert same(result.change_rate_given_incorrect, 2 / 3)
     assert result.by_stratum is not None
-    assert {name: (s["n_changed"], s["n_pairs"]) for name, s in result.by_stratum.items()} == {
-        "h": (2, 3),
-        "p": (1, 3),
-    }
+    assert {name: (s["n_changed"], s["n_pairs"]) for name, s in result.by_stratum.items()} == {"h": (2, 3), "p": (1, 3)}
     low, high = result.by_stratum["h"]["confidence_interval"]["change_rate"]
     assert low < 2 / 3 < high
 
@@ -337,10 +327,7 @@ def test_one_group_and_few_groups() -> None:
         ({"n_resamples": 0}, "`n_resamples` must be a whole number of at least 1; got 0"),
         ({"seed": -1}, "`seed` must be a whole number of at least 0; got -1"),
         ({"interval_method": "bca"}, "`interval_method` must be one of auto, exact, korn_graubard, bootstrap, "),
-        (
-            {"interval_method": "exact", "groups": [0, 0, 1, 1]},
-            "`interval_method` must not be 'exact' with `groups`",
-        ),
+        ({"interval_method": "exact", "groups": [0, 0, 1, 1]}, "`interval_method` must not be 'exact' with `groups`"),
         ({"interval_method": "korn_graubard"}, "`interval_method` must have `groups` for 'korn_graubard'"),
     ],
 )

@@ -82,11 +82,7 @@ def test_transitive_equals_the_naive_loop(data: st.DataObject) -> None:
     consequent, a, a_gold, b, b_gold = data.draw(columns(5))
     labels = sorted({*consequent, *a, *b, *a_gold, *b_gold})
     allowed = data.draw(
-        st.lists(
-            st.lists(st.sampled_from(labels), min_size=1, max_size=3),
-            min_size=len(a),
-            max_size=len(a),
-        )
+        st.lists(st.lists(st.sampled_from(labels), min_size=1, max_size=3), min_size=len(a), max_size=len(a))
     )
     groups = data.draw(groups_of(len(a)))
     found = transitive_inconsistency(consequent, allowed, a, a_gold, b, b_gold, groups=groups, n_resamples=20).to_dict()

@@ -29,7 +29,7 @@ def test_every_measure_writes_its_parts_in_the_order_of_the_table():
         "pc|est:plugin|avg:bucket|orig:among paraphrases|unparsed:refused|ci:bucket-bootstrap10000|level:0.95|seed:0"
         f"|v:{__version__}"
     )
-    assert str(parse_signature(text).but(data="a/b@1", unparsed="wrong")).endswith(
+    assert str(parse_signature(text).replace(data="a/b@1", unparsed="wrong")).endswith(
         f"|unparsed:wrong|ci:bucket-bootstrap10000|level:0.95|seed:0|data:a/b@1|v:{__version__}"
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeAlias
@@ -45,6 +45,8 @@ def as_column(values: Any, *, function: str, parameter: str, what: str = "intege
     Integers, booleans (read as 0 and 1), integral floats and strings are taken, one kind throughout; arrays,
     series, tensors and lists alike. Missing values (None, NaN, NA) are never taken, nor silently dropped.
     """
+    if values is None:
+        raise input_error(function, parameter, "be given", got=None)
     if isinstance(values, (str, bytes, Mapping, Set)) or not isinstance(values, Iterable):
         raise input_error(function, parameter, "be a list or a one-dimensional array", got=values)
     array = _as_array(values)
@@ -69,9 +71,8 @@ def as_column(values: Any, *, function: str, parameter: str, what: str = "intege
         array = np.array(listed, dtype=np.float64 if kind == "real" else np.int64)
     except OverflowError:
         row = next(i for i, value in enumerate(listed) if not -(2**63) <= value < 2**63)
-        raise input_error(
-            function, parameter, "fit in 64 bits", got=listed[row], row=row, remedy="Give strings instead."
-        ) from None
+        remedy = "Give strings instead."
+        raise input_error(function, parameter, "fit in 64 bits", got=listed[row], row=row, remedy=remedy) from None
     return _numeric(array, function=function, parameter=parameter, what=what)
 
 
@@ -114,38 +115,36 @@ def _one_kind(listed: list[Any], *, function: str, parameter: str, what: str) ->
             raise input_error(function, parameter, f"hold {what}", got=value, row=row)
     first = kinds[type(listed[0])]
     row = next(i for i, value in enumerate(listed) if kinds[type(value)] != first)
-    raise input_error(
-        function,
-        parameter,
-        "be of one kind throughout",
-        got=listed[row],
-        row=row,
-        remedy=f"The first row is {listed[0]!r}.",
-    )
+    remedy = f"The first row is {listed[0]!r}."
+    raise input_error(function, parameter, "be of one kind throughout", got=listed[row], row=row, remedy=remedy)
 
 
 def _missing(function: str, parameter: str, value: Any, row: int) -> Exception:
-    return input_error(
-        function,
-        parameter,
-        "not hold missing values",
-        got=value,
-        row=row,
-        remedy="Leave the row out of every column, or give unparsed answers a label of their own.",
-    )
+    remedy = "Leave the row out of every column, or give unparsed answers a label of their own."
+    return input_error(function, parameter, "not hold missing values", got=value, row=row, remedy=remedy)
+
+
+def check_both(function: str, values: Mapping[str, Any], remedy: str = "") -> bool:
+    """Return whether the parameters are given; raise if only some of them are."""
+    missing = [name for name, value in values.items() if value is None]
+    if missing and len(missing) < len(values):
+        raise input_error(function, missing[0], "be given too", got=None, remedy=remedy)
+    return not missing
+
+
+def check_length(function: str, parameter: str, values: Sized, n: int, other: str = "predictions") -> None:
+    """Raise unless there are n `values`, as many as rows of `other`."""
+    if len(values) != n:
+        raise input_error(
+            function, parameter, f"have one value per row of `{other}` ({n})", got=f"{len(values)} values"
+        )
 
 
 def check_same_length(function: str, columns: Mapping[str, Column]) -> None:
     """Raise unless all columns have as many rows as the first."""
     first, *others = columns
     for name in others:
-        if len(columns[name]) != len(columns[first]):
-            raise input_error(
-                function,
-                name,
-                f"have one value per row of `{first}` ({len(columns[first])})",
-                got=f"{len(columns[name])} values",
-            )
+        check_length(function, name, columns[name], len(columns[first]), first)
 
 
 def check_comparable(function: str, columns: Mapping[str, Column]) -> None:
@@ -153,14 +152,11 @@ def check_comparable(function: str, columns: Mapping[str, Column]) -> None:
     first, *others = columns
     for name in others:
         if columns[name].kind != columns[first].kind:
-            raise input_error(
-                function,
-                name,
+            must, remedy = (
                 f"hold {columns[first].kind}s, as `{first}` does",
-                got=columns[name].tolist()[0],
-                row=0,
-                remedy="Give labels in one form, as numbers or as names.",
+                "Give labels in one form, as numbers or as names.",
             )
+            raise input_error(function, name, must, got=columns[name].tolist()[0], row=0, remedy=remedy)
 
 
 def code_jointly(*columns: Column) -> tuple[list[Integers], list[Any]]:
@@ -180,6 +176,53 @@ def code_jointly(*columns: Column) -> tuple[list[Integers], list[Any]]:
         return list(shifted), list(range(low, high + 1))
     values, joint = np.unique(np.concatenate(arrays), return_inverse=True)
     return np.split(joint, np.cumsum([len(array) for array in arrays])[:-1]), values.tolist()
+
+
+@dataclass(frozen=True)
+class CodedColumns:
+    """Checked columns, and those that hold labels as common codes: `labels[code]` is the label."""
+
+    columns: Mapping[str, Column]
+    codes: Mapping[str, Integers]
+    labels: list[Any]
+
+    def __getitem__(self, name: str) -> Integers:
+        return self.codes[name]
+
+    def code_of(self, label: Any) -> int:
+        """Return the code of a label, -1 if it does not occur."""
+        return self.labels.index(label) if label in self.labels else -1
+
+    def constant(self, *names: str) -> list[Any]:
+        """Return [label] if the columns hold one and the same label in all of at least two rows, else []."""
+        first = self.codes[names[0]][:1]
+        columns = [self.codes[name] for name in names]
+        if len(columns[0]) < 2 or not all((column == first).all() for column in columns):
+            return []
+        return [self.labels[int(first[0])]]
+
+
+def code_columns(
+    function: str, labels: Mapping[str, Any], others: Mapping[str, Any] | None = None, **optional: Any
+) -> CodedColumns:
+    """Check columns (one length, one kind each and one for all labels, nothing missing) and code the labels.
+
+    `others` are columns that hold no labels; of `optional` ones those that are None are left out.
+    """
+    given = {**labels, **(others or {})} | {name: values for name, values in optional.items() if values is not None}
+    columns = {name: as_column(values, function=function, parameter=name) for name, values in given.items()}
+    check_same_length(function, columns)
+    check_comparable(function, {name: columns[name] for name in labels})
+    codes, names = code_jointly(*(columns[name] for name in labels))
+    return CodedColumns(columns, dict(zip(labels, codes, strict=True)), names)
+
+
+def as_mask(function: str, parameter: str, column: Column) -> npt.NDArray[np.bool_]:
+    """Return a column of true and false (or 1 and 0) as booleans."""
+    for row, value in enumerate(column.tolist()):
+        if value not in (0, 1):
+            raise input_error(function, parameter, "be true or false", got=value, row=row)
+    return np.array(column.tolist(), dtype=np.bool_)
 
 
 def as_probabilities(

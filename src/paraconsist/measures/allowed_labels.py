@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from paraconsist.errors import input_error
 from paraconsist.measures._validation import Column, Integers, as_column
+from paraconsist.measures.buckets import partition
 
 
 @dataclass(frozen=True)
@@ -41,23 +42,20 @@ class AllowedLabels:
 
     def labels(self) -> Column:
         """Return every label that is allowed somewhere."""
-        found = sorted({label for labels in self.sets for label in labels})
-        return Column(self.kind, found if self.kind == "string" else np.array(found, dtype=np.int64))
+        labels = sorted({label for one_set in self.sets for label in one_set})
+        return Column(self.kind, labels if self.kind == "string" else np.array(labels, dtype=np.int64))
 
     def allow(self, predicted: Integers, labels: list[Any]) -> npt.NDArray[np.bool_]:
         """Return whether each row allows its prediction, a code that stands for ``labels[code]``."""
         code = {label: i for i, label in enumerate(labels)}
-        members = [(i, code[label]) for i, found in enumerate(self.sets) for label in found]
+        members = [(i, code[label]) for i, one_set in enumerate(self.sets) for label in one_set if label in code]
         allowed = np.sort(np.array([i * len(labels) + label for i, label in members], dtype=np.int64))
         cells = self.of_row.astype(np.int64) * len(labels) + predicted
         if len(self.sets) * len(labels) <= 1 << 22:
             table = np.zeros(len(self.sets) * len(labels), dtype=np.bool_)
             table[allowed] = True
-            looked_up: npt.NDArray[np.bool_] = table[cells]
-            return looked_up
-        place = np.minimum(np.searchsorted(allowed, cells), len(allowed) - 1)
-        found_there: npt.NDArray[np.bool_] = allowed[place] == cells
-        return found_there
+            return np.asarray(table[cells])
+        return np.isin(cells, allowed)
 
 
 def is_list_of_labels(value: Any) -> bool:
@@ -75,18 +73,15 @@ def as_allowed_labels(values: Any, *, function: str, parameter: str) -> AllowedL
     """
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise input_error(function, parameter, "be a list of labels, or of lists of allowed labels", got=values)
-    if not is_list_of_labels(next(iter(_rows(values)), None)):
-        rows = _rows(values)
-        for row, value in enumerate(rows):
-            if is_list_of_labels(value):
-                raise _not_throughout(function, parameter, value, row)
-        column = as_column(values, function=function, parameter=parameter)
-        listed = column.tolist()
-        names = list(dict.fromkeys(listed))
-        index = dict(zip(names, range(len(names)), strict=True))
-        codes = np.fromiter(map(index.__getitem__, listed), dtype=np.intp, count=len(listed))
-        return AllowedLabels([(name,) for name in names], codes, column.kind)
-    return _from_lists(_rows(values), function, parameter)
+    rows = _rows(values)
+    if rows and is_list_of_labels(rows[0]):
+        return _from_lists(rows, function, parameter)
+    for row, value in enumerate(rows):
+        if is_list_of_labels(value):
+            raise _not_throughout(function, parameter, value, row)
+    column = as_column(values, function=function, parameter=parameter)
+    divided = partition(column)
+    return AllowedLabels([(label,) for label in divided.ids_of()], divided.codes, column.kind)
 
 
 def _rows(values: Any) -> list[Any]:
@@ -97,14 +92,8 @@ def _rows(values: Any) -> list[Any]:
 
 
 def _not_throughout(function: str, parameter: str, value: Any, row: int) -> Exception:
-    return input_error(
-        function,
-        parameter,
-        "hold labels throughout, or lists of allowed labels throughout",
-        got=value,
-        row=row,
-        remedy="Write one label as a list of one.",
-    )
+    must, remedy = "hold labels throughout, or lists of allowed labels throughout", "Write one label as a list of one."
+    return input_error(function, parameter, must, got=value, row=row, remedy=remedy)
 
 
 def _from_lists(rows: list[Any], function: str, parameter: str) -> AllowedLabels:
@@ -129,7 +118,7 @@ def _from_lists(rows: list[Any], function: str, parameter: str) -> AllowedLabels
         sets[labels] = tuple(sorted(set(column.tolist())))
     distinct = list(dict.fromkeys(sets.values()))
     index = {labels: i for i, labels in enumerate(distinct)}
-    code = {labels: index[found] for labels, found in sets.items()}
+    code = {labels: index[one_set] for labels, one_set in sets.items()}
     of_row = np.fromiter(map(code.__getitem__, written), dtype=np.intp, count=len(written))
     return AllowedLabels(distinct, of_row, kind)
 
@@ -138,10 +127,5 @@ def _one_set(labels: tuple[Any, ...], row: int, function: str, parameter: str) -
     try:
         return as_column(list(labels), function=function, parameter=parameter)
     except ValueError:
-        raise input_error(
-            function,
-            parameter,
-            "hold lists of integers or of strings, nothing missing",
-            got=list(labels),
-            row=row,
-        ) from None
+        must = "hold lists of integers or of strings, nothing missing"
+        raise input_error(function, parameter, must, got=list(labels), row=row) from None

@@ -7,22 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from paraconsist.errors import input_error
-from paraconsist.measures._estimates import Mask, Rates, code_columns, interval_options
-from paraconsist.measures._validation import (
-    Column,
-    Integers,
-    as_column,
-    check_comparable,
-    check_same_length,
-    code_jointly,
-)
+from paraconsist.measures._estimates import Estimates, Mask, share_options
+from paraconsist.measures._validation import Integers, check_comparable, check_length, code_columns
 from paraconsist.measures.allowed_labels import as_allowed_labels
-from paraconsist.measures.buckets import partition
 from paraconsist.measures.results import Result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TransitiveInconsistencyResult(Result):
     """Share of consequents that a rule does not allow, given that both antecedents are predicted correctly.
 
@@ -35,30 +26,15 @@ class TransitiveInconsistencyResult(Result):
     by_rule : dict of str to dict
         ``"<label 1> & <label 2> -> <allowed>|<allowed>"`` (gold labels of the antecedents, allowed labels of
         the consequent) to that rule's `inconsistency`, `n_satisfied`, `n_rows` and `confidence_interval`.
-    confidence_interval : dict of str to list of two floats
-    standard_error : dict of str to float
-        Cluster-robust.
-    n_clusters : dict of str to int
-        The independent units behind each value: groups, or rows where there are none.
-    design_effect : dict of str to float
-        Variance of each value over that of as many independent rows: 1 without `groups`.
-    signature : str
-    warnings : tuple of str
     """
 
     inconsistency: float
     n_satisfied: int
     n_rows: int
     by_rule: dict[str, dict[str, Any]]
-    confidence_interval: dict[str, list[float]]
-    standard_error: dict[str, float]
-    n_clusters: dict[str, int]
-    design_effect: dict[str, float]
-    signature: str
-    warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AdditiveInconsistencyResult(Result):
     """Share of merged texts that do not get the label of their two parts, given that both parts do.
 
@@ -68,26 +44,11 @@ class AdditiveInconsistencyResult(Result):
         In [0, 1], down is good; nan if no row has both parts right.
     n_satisfied, n_rows : int
         Rows with both parts right (what `inconsistency` is over), and all rows.
-    confidence_interval : dict of str to list of two floats
-    standard_error : dict of str to float
-        Cluster-robust.
-    n_clusters : dict of str to int
-        The independent units behind each value: groups, or rows where there are none.
-    design_effect : dict of str to float
-        Variance of each value over that of as many independent rows: 1 without `groups`.
-    signature : str
-    warnings : tuple of str
     """
 
     inconsistency: float
     n_satisfied: int
     n_rows: int
-    confidence_interval: dict[str, list[float]]
-    standard_error: dict[str, float]
-    n_clusters: dict[str, int]
-    design_effect: dict[str, float]
-    signature: str
-    warnings: tuple[str, ...]
 
 
 def transitive_inconsistency(
@@ -164,67 +125,51 @@ def transitive_inconsistency(
     ... )
     >>> round(result.inconsistency, 4), result.n_satisfied, result.n_rows
     (0.3333, 3, 4)
-    >>> {rule: found["inconsistency"] for rule, found in result.by_rule.items()}
+    >>> {rule: values["inconsistency"] for rule, values in result.by_rule.items()}
     {'0 & 2 -> 2': 0.5, '1 & 2 -> 1|2': 0.0}
 
     On the example predictions that the authors publish it gives .02315 on 2,160 of 2,375 rows of SNLI and
     .47772 on 1,930 of 3,162 of WiC.
     """
     function = "transitive_inconsistency"
-    options = interval_options(function, interval_method, confidence_level, n_resamples, seed)
-    given = {
+    options = share_options(function, interval_method, confidence_level, n_resamples, seed, groups)
+    labels = {
         "predictions": predictions,
         "antecedent_1_predictions": antecedent_1_predictions,
         "antecedent_1_references": antecedent_1_references,
         "antecedent_2_predictions": antecedent_2_predictions,
         "antecedent_2_references": antecedent_2_references,
     }
-    columns: dict[str, Column] = {
-        name: as_column(values, function=function, parameter=name) for name, values in given.items()
-    }
+    columns = code_columns(function, labels, groups=groups)
     allowed = as_allowed_labels(references, function=function, parameter="references")
-    if len(allowed) != len(columns["predictions"]):
-        raise input_error(
-            function,
-            "references",
-            f"have one value per row of `predictions` ({len(columns['predictions'])})",
-            got=f"{len(allowed)} values",
-        )
-    check_comparable(function, {**columns, "references": allowed.labels()})
-    grouping = None if groups is None else as_column(groups, function=function, parameter="groups")
-    check_same_length(function, columns if grouping is None else {**columns, "groups": grouping})
-
-    coded, labels = code_jointly(*columns.values(), allowed.labels())
-    codes = dict(zip(columns, coded, strict=False))
+    check_length(function, "references", allowed, len(columns["predictions"]))
+    checked = columns.columns
+    check_comparable(function, {"predictions": checked["predictions"], "references": allowed.labels()})
     satisfied: Mask = np.ones(len(allowed), dtype=np.bool_)
     for place in ("antecedent_1", "antecedent_2"):
-        satisfied &= codes[f"{place}_predictions"] == codes[f"{place}_references"]
-    violated = ~allowed.allow(codes["predictions"], labels)
+        satisfied &= columns[f"{place}_predictions"] == columns[f"{place}_references"]
+    violated = ~allowed.allow(columns["predictions"], columns.labels)
 
-    rates = Rates(options, "row", None if grouping is None else partition(grouping).codes)
-    inconsistency = rates.add("inconsistency", violated, satisfied)
-    n_satisfied = int(np.count_nonzero(satisfied))
-    if n_satisfied == 0:
-        rates.warnings.append("no row has both antecedents predicted correctly: nothing follows from them")
-    rules = _rules(
-        labels,
-        codes["antecedent_1_references"],
-        codes["antecedent_2_references"],
-        allowed.sets,
-        allowed.of_row,
-    )
-    by_rule = {name: _one_rule(rates, violated, satisfied, mask) for name, mask in rules.items()}
-    empty = [name for name, found in by_rule.items() if found["n_satisfied"] == 0]
-    if empty and n_satisfied:
-        rates.warnings.append(f"undefined, so nan, for rules that no row satisfies: {'; '.join(empty)}")
+    estimates = Estimates(options, "row", checked.get("groups"))
+    inconsistency = estimates.add_share("inconsistency", violated, satisfied)
+    if not satisfied.any():
+        estimates.warnings.append("no row has both antecedents predicted correctly: nothing follows from them")
+    antecedents = columns["antecedent_1_references"], columns["antecedent_2_references"]
+    by_rule = {
+        name: estimates.stratum(
+            {"inconsistency": violated}, satisfied & rows, n_satisfied=satisfied & rows, n_rows=rows
+        )
+        for name, rows in _rules(columns.labels, *antecedents, allowed.sets, allowed.of_row).items()
+    }
+    empty = [name for name, values in by_rule.items() if values["n_satisfied"] == 0]
+    if empty and satisfied.any():
+        estimates.warnings.append(f"undefined, so nan, for rules that no row satisfies: {'; '.join(empty)}")
     return TransitiveInconsistencyResult(
         inconsistency=inconsistency,
-        n_satisfied=n_satisfied,
+        n_satisfied=int(np.count_nonzero(satisfied)),
         n_rows=len(allowed),
         by_rule=by_rule,
-        **rates.uncertainty,
-        signature=rates.signature(population="antecedents right"),
-        warnings=rates.all_warnings(),
+        **estimates.fields(avg="row", population="antecedents right", unparsed="refused"),
     )
 
 
@@ -233,24 +178,11 @@ def _rules(
 ) -> dict[str, Mask]:
     """Return the rows of each rule by its name, rules in the order of their labels."""
     n = len(labels)
-    code = (of_row.astype(np.int64) * n + first) * n + second
-    used, inverse = np.unique(code, return_inverse=True)
-    found: list[tuple[tuple[Any, ...], int]] = []
-    for i, value in enumerate(used.tolist()):
-        allowed, one, two = value // n**2, value // n % n, value % n
-        found.append(((labels[one], labels[two], sets[allowed]), i))
-    return {f"{one} & {two} -> {'|'.join(map(str, allowed))}": inverse == i for (one, two, allowed), i in sorted(found)}
-
-
-def _one_rule(rates: Rates, violated: Mask, satisfied: Mask, rows: Mask) -> dict[str, Any]:
-    population = satisfied & rows
-    (value,), interval = rates.stratum(["inconsistency"], [violated], population)
-    return {
-        "inconsistency": value,
-        "n_satisfied": int(np.count_nonzero(population)),
-        "n_rows": int(np.count_nonzero(rows)),
-        "confidence_interval": interval,
-    }
+    used, inverse = np.unique((of_row.astype(np.int64) * n + first) * n + second, return_inverse=True)
+    rules = sorted(
+        ((labels[code // n % n], labels[code % n], sets[code // n**2]), i) for i, code in enumerate(used.tolist())
+    )
+    return {f"{one} & {two} -> {'|'.join(map(str, allowed))}": inverse == i for (one, two, allowed), i in rules}
 
 
 def additive_inconsistency(
@@ -314,34 +246,26 @@ def additive_inconsistency(
     On the example predictions that the authors publish for AG-News it gives their .0532.
     """
     function = "additive_inconsistency"
-    options = interval_options(function, interval_method, confidence_level, n_resamples, seed)
-    given = {
+    options = share_options(function, interval_method, confidence_level, n_resamples, seed, groups)
+    labels = {
         "predictions": predictions,
         "references": references,
         "part_1_predictions": part_1_predictions,
         "part_2_predictions": part_2_predictions,
     }
-    for name, values in given.items():
-        if values is None:
-            raise input_error(function, name, "be given", got=None)
-    columns = code_columns(function, given, groups=groups)
+    columns = code_columns(function, labels, groups=groups)
     gold = columns["references"]
     satisfied = (columns["part_1_predictions"] == gold) & (columns["part_2_predictions"] == gold)
-    violated = columns["predictions"] != gold
-
-    rates = Rates(options, "row", columns.groups)
-    inconsistency = rates.add("inconsistency", violated, satisfied)
-    n_satisfied = int(np.count_nonzero(satisfied))
-    if n_satisfied == 0:
-        rates.warnings.append("no row has both parts predicted correctly: nothing follows from them")
+    estimates = Estimates(options, "row", columns.columns.get("groups"))
+    inconsistency = estimates.add_share("inconsistency", columns["predictions"] != gold, satisfied)
     constant = columns.constant("predictions", "part_1_predictions", "part_2_predictions")
-    if constant and n_satisfied:
-        rates.warnings.append(f"every prediction is {constant[0]!r}: a constant answer scores 0 whatever the texts say")
+    if not satisfied.any():
+        estimates.warnings.append("no row has both parts predicted correctly: nothing follows from them")
+    elif constant:
+        estimates.warn_of_constant(constant[0])
     return AdditiveInconsistencyResult(
         inconsistency=inconsistency,
-        n_satisfied=n_satisfied,
+        n_satisfied=int(np.count_nonzero(satisfied)),
         n_rows=len(gold),
-        **rates.uncertainty,
-        signature=rates.signature(population="parts right"),
-        warnings=rates.all_warnings(),
+        **estimates.fields(avg="row", population="parts right", unparsed="refused"),
     )

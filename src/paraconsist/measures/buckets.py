@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import input_error
-from paraconsist.measures._validation import Column, Integers, as_column
+from paraconsist.measures._validation import Column, Integers, as_column, code_jointly
 
 _SPARE = 4  # integer ids that span fewer than this many values per row are counted, not sorted
 _LARGEST_TABLE = 1 << 22  # cells that a table of labels by bucket may always have
@@ -73,18 +73,11 @@ def partition(bucket_ids: Any, *, function: str = "partition", parameter: str = 
     >>> divided.codes.tolist(), divided.sizes.tolist(), divided.ids
     ([0, 1, 0, 0], [3, 1], ['b', 'a'])
     """
-    column = (
-        bucket_ids if isinstance(bucket_ids, Column) else as_column(bucket_ids, function=function, parameter=parameter)
-    )
-    if isinstance(column.values, list):
-        return _partition_strings(column.values)
-    return partition_integers(column.values)
-
-
-def _partition_strings(ids: list[str]) -> Partition:
-    names = list(dict.fromkeys(ids))
-    index = dict(zip(names, range(len(names)), strict=True))
-    codes = np.fromiter(map(index.__getitem__, ids), dtype=np.intp, count=len(ids))
+    known = isinstance(bucket_ids, Column)
+    column = bucket_ids if known else as_column(bucket_ids, function=function, parameter=parameter)
+    if not isinstance(column.values, list):
+        return partition_integers(column.values)
+    (codes,), names = code_jointly(column)
     return Partition(codes, np.bincount(codes, minlength=len(names)), names)
 
 
@@ -108,7 +101,7 @@ def partition_integers(ids: Integers) -> Partition:
 
 
 def one_per_bucket(
-    function: str, divided: Partition, codes: Integers, parameter: str, what: str, values: Any
+    function: str, divided: Partition, codes: Integers, parameter: str, what: str, column: Column
 ) -> Integers:
     """Return the one code of each bucket, or raise an error naming a bucket that has two."""
     of_bucket = np.empty(len(divided), dtype=codes.dtype)
@@ -119,15 +112,17 @@ def one_per_bucket(
     row = int(differs.argmax())
     bucket = int(divided.codes[row])
     other = int(np.flatnonzero((divided.codes == bucket) & ~differs)[0])
-    listed = values()
-    raise input_error(
-        function,
-        parameter,
-        f"give every row of a bucket the same {what}",
-        got=listed[row],
-        row=row,
-        remedy=f"Bucket {divided.id_of(bucket)!r} has {listed[other]!r} at row {other}.",
-    )
+    listed = column.tolist()
+    must = f"give every row of a bucket the same {what}"
+    remedy = f"Bucket {divided.id_of(bucket)!r} has {listed[other]!r} at row {other}."
+    raise input_error(function, parameter, must, got=listed[row], row=row, remedy=remedy)
+
+
+def bucket_groups(function: str, divided: Partition, groups: Column | None) -> Integers | None:
+    """Return the one group of each bucket as codes, or None; raise where a bucket is in two."""
+    if groups is None:
+        return None
+    return one_per_bucket(function, divided, partition(groups).codes, "groups", "group", groups)
 
 
 @dataclass(frozen=True)
@@ -177,7 +172,7 @@ class BucketCounts:
 
 
 class Counted(NamedTuple):
-    """What `count_buckets` found: the counts, and the codes of the labels that were predicted."""
+    """What `count_buckets` returns: the counts, and the codes of the labels that were predicted."""
 
     counts: BucketCounts
     labels_predicted: npt.NDArray[np.intp]

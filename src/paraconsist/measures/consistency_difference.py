@@ -1,7 +1,4 @@
-"""Is one model more consistent than another on the same paraphrases?
-
-What comparisons of two models return.
-"""
+"""Is one model more consistent than another on the same paraphrases?"""
 
 from __future__ import annotations
 
@@ -10,23 +7,62 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from paraconsist.errors import check_choice, check_whole, input_error
-from paraconsist.measures._estimates import interval_options
-from paraconsist.measures._paraphrastic_counts import MEASURES, NOT_MEANS, RANGES, bucket_sums, measures_of_sums
-from paraconsist.measures._validation import Integers, as_column, check_comparable, check_same_length, code_jointly
-from paraconsist.measures.buckets import BucketCounts, count_buckets, one_per_bucket, partition
-from paraconsist.measures.paired_differences import Paired, paired_differences
-from paraconsist.measures.resampling import distinct
+from paraconsist.errors import check_choice, check_whole
+from paraconsist.measures._estimates import FEW_UNITS, Estimates, interval_options
+from paraconsist.measures._paraphrastic_counts import (
+    MEASURES,
+    NOT_MEANS,
+    RANGES,
+    bucket_sums,
+    check_input,
+    measures_of_sums,
+)
+from paraconsist.measures._validation import Integers
+from paraconsist.measures.buckets import BucketCounts, partition
+from paraconsist.measures.intervals import Intervals
+from paraconsist.measures.resampling import Estimate, Floats, Units, design_effects, distinct, group_units, mean_of_sums
 from paraconsist.measures.results import Result
-from paraconsist.measures.signatures import signature
+from paraconsist.measures.sign_flip import SignFlip, sign_flip_test
 
 _FUNCTION = "consistency_difference"
-_ROLES = ("original", "paraphrase")
-_METHODS = ("auto", "bootstrap", "closed_form")
 _ESTIMATORS = {"unbiased": "paraphrastic_consistency_unbiased", "plugin": "paraphrastic_consistency"}
-_FEW_UNITS = 10
 _ORIGINALS = "original_accuracy"
+
+
+@dataclass(frozen=True, repr=False)
+class ConsistencyDifferenceResult(Result):
+    """Two models on the same buckets; differences are first minus second.
+
+    Attributes
+    ----------
+    difference : float
+        Of paraphrastic consistency by the asked estimator, in [-1, 1]; above 0 the first model is more
+        consistent.
+    p_value : float
+        Two-sided sign-flip permutation p of `difference`.
+    n_buckets, n_examples : int
+        What the two are compared over.
+    values1, values2 : dict of str to float
+        Each model's measures (those of `paraconsist.measures.paraphrastic.paraphrastic_consistency`).
+    differences, p_values : dict of str to float
+        The difference and its p for every measure; not corrected for there being several.
+    p_value_error : dict of str to float
+        Monte Carlo standard error of each p; 0 where it is exact.
+    confidence_interval, standard_error, n_clusters, design_effect : dict of str
+        Of `difference` and of every entry of `differences`; the independent units are groups, or buckets.
+    """
+
+    difference: float
+    p_value: float
+    n_buckets: int
+    n_examples: int
+    values1: dict[str, float]
+    values2: dict[str, float]
+    differences: dict[str, float]
+    p_values: dict[str, float]
+    p_value_error: dict[str, float]
 
 
 def consistency_difference(
@@ -106,205 +142,151 @@ def consistency_difference(
     (1.0, 0.03125, 6)
     """
     check_choice(_FUNCTION, "estimator", estimator, _ESTIMATORS)
-    options = interval_options(_FUNCTION, interval_method, confidence_level, n_resamples, seed, _METHODS)
+    options = interval_options(_FUNCTION, interval_method, confidence_level, n_resamples, seed)
     permutations = check_whole(_FUNCTION, "n_permutations", n_permutations)
-    given = {"predictions1": predictions1, "predictions2": predictions2, "references": references, "buckets": buckets}
-    given |= {name: values for name, values in (("roles", roles), ("groups", groups)) if values is not None}
-    columns = {name: as_column(values, function=_FUNCTION, parameter=name) for name, values in given.items()}
-    check_same_length(_FUNCTION, columns)
-    names = ("predictions1", "predictions2", "references")
-    check_comparable(_FUNCTION, {name: columns[name] for name in names})
-    (one, two, gold), labels = code_jointly(*(columns[name] for name in names))
-    divided = partition(columns["buckets"])
-    bucket_gold = one_per_bucket(_FUNCTION, divided, gold, "references", "gold label", columns["references"].tolist)
-    grouping: Integers | None = None
-    if "groups" in columns:
-        codes = partition(columns["groups"]).codes
-        grouping = one_per_bucket(_FUNCTION, divided, codes, "groups", "group", columns["groups"].tolist)
-    is_original = _originals(columns["roles"].tolist()) if "roles" in columns else np.zeros(len(gold), dtype=np.bool_)
+    models = {"predictions1": predictions1, "predictions2": predictions2}
+    checked = check_input(_FUNCTION, models, references, buckets, roles, groups)
+    estimates = Estimates(options, "bucket" if checked.groups is None else "group")
+    paired = _over_buckets(estimates, checked.counts, checked.groups, permutations)
+    parts = [(MEASURES, paired)]
+    if checked.originals is not None and len(checked.originals.correct[0]):
+        originals = _on_rows(estimates, checked.originals.correct, checked.originals.groups, permutations)
+        parts.append(((_ORIGINALS,), originals))
 
-    kept = np.bincount(divided.codes[~is_original], minlength=len(divided)) > 0
-    renumbered = (np.cumsum(kept) - 1)[divided.codes[~is_original]]
-    counts = [
-        count_buckets(renumbered, int(kept.sum()), predicted[~is_original], bucket_gold[kept], len(labels)).counts
-        for predicted in (one, two)
-    ]
-    settings: dict[str, Any] = {
-        "method": options.method,
-        "confidence_level": options.confidence_level,
-        "n_resamples": options.n_resamples,
-        "n_permutations": permutations,
-        "seed": options.entropy,
-    }
-    found = {"": _over_buckets(counts[0], counts[1], _dense(grouping, kept), settings)}
-    if is_original.any():
-        rows = divided.codes[is_original]
-        right = [(predicted == gold)[is_original].astype(np.float64) for predicted in (one, two)]
-        found[_ORIGINALS] = _on_rows(right[0], right[1], None if grouping is None else grouping[rows], settings)
-    parts = {
-        "est": estimator,
-        "avg": "bucket",
-        "orig": "apart" if "roles" in columns else "among-paraphrases",
-        "p": f"sign-flip-{found[''].test.method}",
-        "unparsed": "refused",
-        "ci": f"{'bucket' if grouping is None else 'group'}-"
-        + ("closed-form" if found[""].interval.method == "closed_form" else f"bootstrap{options.n_resamples}"),
-        "level": f"{options.confidence_level:.4g}",
-        "seed": str(seed) if isinstance(seed, int) else "given",
-    }
-    return _result(found, _ESTIMATORS[estimator], counts, signature(_FUNCTION, **parts))
-
-
-def _originals(roles: list[Any]) -> Any:
-    for role in dict.fromkeys(roles):
-        if role not in _ROLES:
-            row = roles.index(role)
-            raise input_error(_FUNCTION, "roles", "be 'original' or 'paraphrase'", got=role, row=row)
-    originals = np.array([role == "original" for role in roles])
-    if originals.all():
-        raise input_error(_FUNCTION, "roles", "leave at least one paraphrase", got="originals only")
-    return originals
-
-
-def _dense(grouping: Integers | None, kept: Any) -> Integers | None:
-    """Return the groups of the kept buckets as codes without gaps."""
-    return None if grouping is None else partition(grouping[kept]).codes
-
-
-def _over_buckets(
-    first: BucketCounts, second: BucketCounts, groups: Integers | None, settings: dict[str, Any]
-) -> Paired:
-    index, pattern, _ = distinct(first.size, first.correct, first.same_label, second.correct, second.same_label)
-    return paired_differences(
-        bucket_sums(first.take(index)),
-        bucket_sums(second.take(index)),
-        pattern,
-        groups,
-        measures_of_sums,
-        list(RANGES.values()),
-        [name not in NOT_MEANS for name in MEASURES],
-        **settings,
+    names = ("values1", "values2", "differences", "p_values", "p_value_error")
+    tables: dict[str, Any] = {name: {} for name in names}
+    for measures, one in parts:
+        columns = (one.first, one.second, one.first - one.second, one.test.p_value, one.test.error)
+        for table, values in zip(tables.values(), columns, strict=True):
+            table.update(zip(measures, values.tolist(), strict=True))
+        estimates.add(measures, one.interval, one.n_units, one.design_effect.tolist())
+    _warn(estimates, checked.counts, paired.n_units)
+    estimates.note_undefined(tables["differences"])
+    fields = estimates.fields(
+        paired.interval.method,
+        est=estimator,
+        avg="bucket",
+        orig="among-paraphrases" if roles is None else "apart",
+        p=f"sign-flip-{paired.test.method}",
+        unparsed="refused",
+        seed=options.seed_name,
     )
-
-
-def _on_rows(first: Any, second: Any, groups: Integers | None, settings: dict[str, Any]) -> Paired:
-    index, pattern, _ = distinct(first.astype(np.int64), second.astype(np.int64))
-    sums = [np.stack([np.ones(len(index)), right[index]], axis=1) for right in (first, second)]
-    dense = None if groups is None else partition(groups).codes
-    return paired_differences(
-        sums[0],
-        sums[1],
-        pattern,
-        dense,
-        lambda total: total[..., 1:] / total[..., :1],
-        [(0.0, 1.0)],
-        [True],
-        **settings,
-    )
-
-
-def _result(
-    found: dict[str, Paired], headline: str, counts: list[BucketCounts], line: str
-) -> ConsistencyDifferenceResult:
-    """Collect the differences by name."""
-    tables: dict[str, dict[str, Any]] = {name: {} for name in ConsistencyDifferenceResult.__dataclass_fields__}
-    warnings = []
-    for part, paired in found.items():
-        names = [part] if part else list(MEASURES)
-        flat = []
-        for i, name in enumerate(names):
-            tables["values1"][name] = float(paired.first[i])
-            tables["values2"][name] = float(paired.second[i])
-            tables["differences"][name] = float(paired.first[i] - paired.second[i])
-            tables["p_values"][name] = float(paired.test.p_value[i])
-            tables["p_value_error"][name] = float(paired.test.error[i])
-            tables["confidence_interval"][name] = [float(paired.interval.low[i]), float(paired.interval.high[i])]
-            tables["standard_error"][name] = float(paired.interval.standard_error[i])
-            tables["n_clusters"][name] = paired.n_units
-            tables["design_effect"][name] = float(paired.design_effect[i])
-            if paired.interval.at_boundary[i]:
-                flat.append(name)
-        if flat:
-            warnings.append(
-                f"no spread between units, so the interval is a Clopper-Pearson type bound: {', '.join(flat)}"
-            )
-    for i, model in enumerate(counts, 1):
-        if (model.same_label == model.size**2).all() and np.count_nonzero(model.size > 1) >= _FEW_UNITS:
-            warnings.append(
-                f"no prediction of model {i} differs within any bucket: was it given the paraphrases or the originals?"
-            )
-    n_units = found[""].n_units
-    if n_units == 1:
-        warnings.append("one unit: no interval, and a p-value of 1")
-    elif n_units < _FEW_UNITS:
-        warnings.append(
-            f"only {n_units} units: intervals are rough, and no p-value is below {2.0 ** (1 - n_units):.2g}"
-        )
-    undefined = [name for name, value in tables["differences"].items() if np.isnan(value)]
-    if undefined:
-        warnings.append(f"undefined, so nan: {', '.join(undefined)}")
+    headline = _ESTIMATORS[estimator]
     for name in ("confidence_interval", "standard_error", "n_clusters", "design_effect"):
-        tables[name] = {"difference": tables[name][headline], **tables[name]}
+        fields[name] = {"difference": fields[name][headline], **fields[name]}
     return ConsistencyDifferenceResult(
         difference=tables["differences"][headline],
         p_value=tables["p_values"][headline],
-        n_buckets=len(counts[0]),
-        n_examples=int(counts[0].size.sum()),
-        **{
-            name: tables[name]
-            for name in (
-                *("values1", "values2", "differences", "p_values", "p_value_error"),
-                *("confidence_interval", "standard_error", "n_clusters", "design_effect"),
-            )
-        },
-        signature=line,
-        warnings=tuple(warnings),
+        n_buckets=len(checked.counts[0]),
+        n_examples=int(checked.counts[0].size.sum()),
+        **tables,
+        **fields,
     )
 
 
+def _warn(estimates: Estimates, counts: list[BucketCounts], n_units: int) -> None:
+    warn = estimates.warnings.append
+    for i, model in enumerate(counts, 1):
+        if (model.same_label == model.size**2).all() and np.count_nonzero(model.size > 1) >= FEW_UNITS:
+            warn(
+                f"no prediction of model {i} differs within any bucket: was it given the paraphrases or the originals?"
+            )
+    if n_units == 1:
+        warn("one unit: no interval, and a p-value of 1")
+    elif n_units < FEW_UNITS:
+        warn(f"only {n_units} units: intervals are rough, and no p-value is below {2.0 ** (1 - n_units):.2g}")
+
+
+def _over_buckets(
+    estimates: Estimates, counts: list[BucketCounts], groups: Integers | None, n_permutations: int
+) -> _Paired:
+    first, second = counts
+    index, pattern, _ = distinct(first.size, first.correct, first.same_label, second.correct, second.same_label)
+    sums = bucket_sums(first.take(index)), bucket_sums(second.take(index))
+    are_means = [name not in NOT_MEANS for name in MEASURES]
+    ranges = list(RANGES.values())
+    return _paired_differences(estimates, *sums, pattern, groups, measures_of_sums, ranges, are_means, n_permutations)
+
+
+def _on_rows(
+    estimates: Estimates, rights: list[npt.NDArray[np.int64]], groups: Integers | None, n_permutations: int
+) -> _Paired:
+    index, pattern, _ = distinct(*rights)
+    one, two = (np.stack([np.ones(len(index)), right[index]], axis=1) for right in rights)
+    dense = None if groups is None else partition(groups).codes
+    return _paired_differences(estimates, one, two, pattern, dense, mean_of_sums, [(0.0, 1.0)], [True], n_permutations)
+
+
 @dataclass(frozen=True)
-class ConsistencyDifferenceResult(Result):
-    """Two models on the same buckets; differences are first minus second.
+class _Paired:
+    """What is known of the differences of q measures, first model minus second.
 
     Attributes
     ----------
-    difference : float
-        Of paraphrastic consistency by the asked estimator, in [-1, 1]; above 0 the first model is more
-        consistent.
-    p_value : float
-        Two-sided sign-flip permutation p of `difference`.
-    n_buckets, n_examples : int
-        What the two are compared over.
-    values1, values2 : dict of str to float
-        Each model's measures (those of `paraconsist.measures.paraphrastic.paraphrastic_consistency`).
-    differences, p_values : dict of str to float
-        The difference and its p for every measure; not corrected for there being several.
-    p_value_error : dict of str to float
-        Monte Carlo standard error of each p; 0 where it is exact.
-    confidence_interval : dict of str to list of two floats
-        Of `difference` and of every entry of `differences`.
-    standard_error : dict of str to float
-        Closed form, of paired differences, cluster-robust.
-    n_clusters : dict of str to int
-        The independent units behind each difference: groups, or buckets without `groups`.
-    design_effect : dict of str to float
-        Variance of each difference over what it would be if buckets were independent: 1 without `groups`.
-    signature : str
-    warnings : tuple of str
+    first, second : ndarray, shape (q,)
+        Each model's values.
+    interval : Intervals
+        Of the differences.
+    test : SignFlip
+    design_effect : ndarray, shape (q,)
+    n_units : int
     """
 
-    difference: float
-    p_value: float
-    n_buckets: int
-    n_examples: int
-    values1: dict[str, float]
-    values2: dict[str, float]
-    differences: dict[str, float]
-    p_values: dict[str, float]
-    p_value_error: dict[str, float]
-    confidence_interval: dict[str, list[float]]
-    standard_error: dict[str, float]
-    n_clusters: dict[str, int]
-    design_effect: dict[str, float]
-    signature: str
-    warnings: tuple[str, ...]
+    first: Floats
+    second: Floats
+    interval: Intervals
+    test: SignFlip
+    design_effect: Floats
+    n_units: int
+
+
+def _paired_differences(
+    estimates: Estimates,
+    first: Floats,
+    second: Floats,
+    pattern: Integers,
+    groups: Integers | None,
+    estimate: Estimate,
+    ranges: Sequence[tuple[float, float]],
+    are_means: Sequence[bool],
+    n_permutations: int,
+) -> _Paired:
+    """Compare two models; what resembles one another stays together in resampling and in permutation.
+
+    Parameters
+    ----------
+    first, second : ndarray, shape (p, m)
+        The two models' sums in every distinct bucket.
+    pattern : ndarray of int, shape (n_buckets,)
+        Which distinct bucket each bucket is.
+    groups : ndarray of int, shape (n_buckets,), or None
+        The group of each bucket, as codes from 0.
+    estimate : callable
+        Sums (..., m) of one model to its measures (..., q).
+    ranges : sequence of pairs
+        Least and greatest value of each measure; a difference lies within their difference.
+    are_means : sequence of bool
+        True for means over buckets, whose interval is safe where no bucket differs.
+    n_permutations : int
+        Intervals and permutations have generators of their own.
+    """
+    m = first.shape[1]
+    both = np.concatenate([first, second], axis=1)
+    buckets = Units.unstratified(both, np.bincount(pattern, minlength=len(both)))
+    units = buckets if groups is None else group_units(both, pattern, groups)
+
+    def difference(sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        values: npt.NDArray[Any] = estimate(sums[..., :m]) - estimate(sums[..., m:])
+        return values
+
+    total = units.total
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = [np.asarray(estimate(part), dtype=np.float64) for part in (total[:m], total[m:])]
+    widest = [(low - high, high - low) for low, high in ranges]
+    of_intervals, of_permutations = map(
+        np.random.default_rng, np.random.SeedSequence(estimates.options.entropy).spawn(2)
+    )
+    made = estimates.intervals(units, difference, widest, are_means, rng=of_intervals)
+    sums = units.sums[:, :m], units.sums[:, m:]
+    test = sign_flip_test(*sums, units.multiplicity, estimate, n_permutations, of_permutations)
+    return _Paired(values[0], values[1], made, test, design_effects(units, buckets, difference), units.n)

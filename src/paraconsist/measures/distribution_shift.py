@@ -11,27 +11,21 @@ import numpy.typing as npt
 from scipy.special import rel_entr
 
 from paraconsist.errors import input_error
-from paraconsist.measures._estimates import IntervalOptions, interval_options, interval_parts
-from paraconsist.measures._validation import Integers, as_column
+from paraconsist.measures._estimates import FEW_UNITS, Estimates, interval_options
+from paraconsist.measures._validation import Integers, as_column, check_length
 from paraconsist.measures.buckets import partition
-from paraconsist.measures.intervals import intervals
-from paraconsist.measures.resampling import Units, design_effects
+from paraconsist.measures.resampling import Floats, Units, design_effects, mean_of_sums
 from paraconsist.measures.results import Result
-from paraconsist.measures.signatures import signature
-
-Floats = npt.NDArray[np.float64]
 
 SHIFTS = ("jensen_shannon_distance", "jensen_shannon_divergence", "max_difference", "standard_deviation")
 """The order of the columns of `shifts`."""
 
 _SUM_TOLERANCE = 0.02  # half-precision softmax sums to 1 within about this much
-_METHODS = ("auto", "bootstrap", "closed_form")
-_FEW_UNITS = 10
-_UNCERTAINTY = ("confidence_interval", "standard_error", "n_clusters", "design_effect")
+_RANGES = [(0.0, 1.0), (0.0, 1.0), (0.0, 1.0), (0.0, 0.5)]
 _MOST_DRAWS = 50_000_000  # `interval_method="auto"` takes the closed form beyond this: seconds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DistributionShiftResult(Result):
     """How far class probabilities move, for changed and unchanged predictions apart.
 
@@ -50,12 +44,8 @@ class DistributionShiftResult(Result):
         Population standard deviation over the classes of the variant's probabilities, in [0, 0.5]: 0 for a
         uniform answer, sqrt(L - 1)/L for a certain one among L labels.
     n_changed, n_unchanged : int
-    confidence_interval : dict of str to dict of str to list of two floats
-    standard_error, n_clusters, design_effect : dict of str to dict of str to float or int
-        Cluster-robust standard errors, the independent units behind each value (groups, or pairs where there
-        are none), and its variance over that of as many independent pairs.
-    signature : str
-    warnings : tuple of str
+    confidence_interval, standard_error, n_clusters, design_effect : dict of str to dict
+        By name, then by those two keys; the independent units are groups, or pairs where there are none.
     """
 
     jensen_shannon_distance: dict[str, float]
@@ -64,12 +54,6 @@ class DistributionShiftResult(Result):
     standard_deviation: dict[str, float]
     n_changed: int
     n_unchanged: int
-    confidence_interval: dict[str, dict[str, list[float]]]
-    standard_error: dict[str, dict[str, float]]
-    n_clusters: dict[str, dict[str, int]]
-    design_effect: dict[str, dict[str, float]]
-    signature: str
-    warnings: tuple[str, ...]
 
 
 def shifts(probabilities: Floats, original_probabilities: Floats) -> Floats:
@@ -83,15 +67,8 @@ def shifts(probabilities: Floats, original_probabilities: Floats) -> Floats:
     middle = (probabilities + original_probabilities) / 2.0
     divergence = rel_entr(probabilities, middle).sum(axis=1) + rel_entr(original_probabilities, middle).sum(axis=1)
     divergence = np.clip(divergence / (2.0 * np.log(2.0)), 0.0, 1.0)  # rounding alone leads out of [0, 1]
-    return np.stack(
-        [
-            np.sqrt(divergence),
-            divergence,
-            np.abs(probabilities - original_probabilities).max(axis=1),
-            probabilities.std(axis=1),
-        ],
-        axis=1,
-    )
+    difference = np.abs(probabilities - original_probabilities).max(axis=1)
+    return np.stack([np.sqrt(divergence), divergence, difference, probabilities.std(axis=1)], axis=1)
 
 
 def distribution_shift(
@@ -157,120 +134,65 @@ def distribution_shift(
     0.1704
     """
     function = "distribution_shift"
-    options = interval_options(function, interval_method, confidence_level, n_resamples, seed, _METHODS)
+    options = interval_options(function, interval_method, confidence_level, n_resamples, seed)
     variant = as_probability_rows(probabilities, function=function, parameter="probabilities")
     original = as_probability_rows(original_probabilities, function=function, parameter="original_probabilities")
-    if len(variant) != len(original):
-        raise input_error(
-            function,
-            "original_probabilities",
-            f"have one value per row of `probabilities` ({len(variant)})",
-            got=f"{len(original)} values",
-        )
-    if variant.shape[1] != original.shape[1]:
-        raise input_error(
-            function,
-            "original_probabilities",
-            f"have {variant.shape[1]} classes, as `probabilities` has",
-            got=original[0].tolist(),
-            row=0,
-        )
-    group_codes: Integers | None = None
+    n, n_classes = variant.shape
+    check_length(function, "original_probabilities", original, n, "probabilities")
+    if original.shape[1] != n_classes:
+        must = f"have {n_classes} classes, as `probabilities` has"
+        raise input_error(function, "original_probabilities", must, got=original[0].tolist(), row=0)
+    codes: Integers | None = None
     if groups is not None:
         column = as_column(groups, function=function, parameter="groups")
-        if len(column) != len(variant):
-            raise input_error(
-                function,
-                "groups",
-                f"have one value per row of `probabilities` ({len(variant)})",
-                got=f"{len(column)} values",
-            )
-        group_codes = partition(column).codes
+        check_length(function, "groups", column, n, "probabilities")
+        codes = partition(column).codes
 
     changed = variant.argmax(axis=1) != original.argmax(axis=1)
     values = shifts(variant, original)
-    found: dict[str, dict[str, float]] = {name: {} for name in SHIFTS}
-    uncertainty: dict[str, dict[str, dict[str, Any]]] = {key: {name: {} for name in SHIFTS} for key in _UNCERTAINTY}
-    method, warnings = options.method, list[str]()
-    if method == "auto":
-        n_units = len(variant) if group_codes is None else int(group_codes.max()) + 1
-        method = "bootstrap" if n_units * options.n_resamples <= _MOST_DRAWS else "closed_form"
-    for side, rows in (("changed", changed), ("unchanged", ~changed)):
-        means, known, notes = _means(values, rows, group_codes, replace(options, method=method), side)
-        warnings += notes
-        for i, name in enumerate(SHIFTS):
-            found[name][side] = float(means[i])
-            for key in _UNCERTAINTY:
-                uncertainty[key][name][side] = known[key][i]
+    if options.method == "auto":
+        n_units = n if codes is None else int(codes.max()) + 1
+        few = n_units * options.n_resamples <= _MOST_DRAWS
+        options = replace(options, method="bootstrap" if few else "closed_form")
+    sides = {"changed": changed, "unchanged": ~changed}
+    estimates = {side: Estimates(options, "pair" if codes is None else "group") for side in sides}
+    means = {side: _means(estimates[side], values, rows, codes, side) for side, rows in sides.items()}
+    fields = {side: one.fields(avg="pair", logarithm="2") for side, one in estimates.items()}
+    uncertainty: dict[str, Any] = {
+        key: {name: {side: fields[side][key][name] for side in sides} for name in SHIFTS}
+        for key in ("confidence_interval", "standard_error", "n_clusters", "design_effect")
+    }
     return DistributionShiftResult(
-        **found,
+        **{name: {side: float(means[side][i]) for side in sides} for i, name in enumerate(SHIFTS)},
         n_changed=int(np.count_nonzero(changed)),
         n_unchanged=int(np.count_nonzero(~changed)),
-        confidence_interval=uncertainty["confidence_interval"],
-        standard_error=uncertainty["standard_error"],
-        n_clusters=uncertainty["n_clusters"],
-        design_effect=uncertainty["design_effect"],
-        signature=signature(
-            function,
-            avg="pair",
-            logarithm="2",
-            **interval_parts(options, method, "pair" if group_codes is None else "group"),
-        ),
-        warnings=tuple(warnings),
+        **uncertainty,
+        signature=fields["changed"]["signature"],
+        warnings=(*fields["changed"]["warnings"], *fields["unchanged"]["warnings"]),
     )
 
 
 def _means(
-    values: Floats, rows: npt.NDArray[np.bool_], groups: Integers | None, options: IntervalOptions, side: str
-) -> tuple[Floats, dict[str, list[Any]], list[str]]:
-    """Return the means over some rows, what is known of their uncertainty (`_UNCERTAINTY`), and warnings."""
-    nothing = np.full(len(SHIFTS), np.nan)
+    estimates: Estimates, values: Floats, rows: npt.NDArray[np.bool_], groups: Integers | None, side: str
+) -> Floats:
+    """Return the means over some rows, and keep what is known of them."""
     if not rows.any():
-        nowhere = [[float("nan")] * 2 for _ in SHIFTS]
-        unknown = (nowhere, nothing.tolist(), [0] * len(SHIFTS), nothing.tolist())
-        return (
-            nothing,
-            dict(zip(_UNCERTAINTY, unknown, strict=True)),
-            [f"no prediction is {side}: undefined, so nan, for those"],
-        )
+        nan = float("nan")
+        for name in SHIFTS:
+            estimates.put(name, (nan, nan), nan, 0, nan)
+        estimates.warnings.append(f"no prediction is {side}: undefined, so nan, for those")
+        return np.full(len(SHIFTS), nan)
     chosen = values[rows]
-    sums = np.concatenate([np.ones((len(chosen), 1)), chosen], axis=1)
-    pairs = Units.unstratified(sums, np.ones(len(sums), dtype=np.int64))
-    if groups is not None:
-        codes = partition(groups[rows]).codes
-        sums = np.stack([np.bincount(codes, weights=column) for column in sums.T], axis=1)
-    distinct, multiplicity = np.unique(sums, axis=0, return_counts=True)
-    units = Units.unstratified(distinct, multiplicity)
-    found = intervals(
-        units,
-        _ratios,
-        [(0.0, 1.0), (0.0, 1.0), (0.0, 1.0), (0.0, 0.5)],
-        [True] * len(SHIFTS),
-        method=options.method,
-        confidence_level=options.confidence_level,
-        n_resamples=options.n_resamples,
-        rng=np.random.default_rng(options.entropy),
-    )
-    unit = "pairs" if groups is None else "groups"
-    notes = []
+    units = Units.of_rows(chosen, None if groups is None else partition(groups[rows]).codes)
+    made = estimates.intervals(units, mean_of_sums, _RANGES, [True] * len(SHIFTS))
     if units.n == 1:
-        notes.append(f"one of the {unit} is {side}: no interval for those")
-    elif units.n < _FEW_UNITS:
-        notes.append(f"only {units.n} {unit} are {side}: the intervals for those are rough")
-    flat = [name for name, at_boundary in zip(SHIFTS, found.at_boundary, strict=True) if at_boundary]
-    if flat:
-        notes.append(
-            f"no spread between {side} {unit}, so the interval is a Clopper-Pearson type bound: {', '.join(flat)}"
-        )
-    ends = np.stack([found.low, found.high], axis=1).tolist()
-    effects = design_effects(units, pairs, _ratios).tolist()
-    known = (ends, found.standard_error.tolist(), [units.n] * len(SHIFTS), effects)
-    return chosen.mean(axis=0), dict(zip(_UNCERTAINTY, known, strict=True)), notes
-
-
-def _ratios(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    means: npt.NDArray[Any] = total[..., 1:] / total[..., :1]
-    return means
+        estimates.warnings.append(f"one of the {estimates.unit}s is {side}: no interval for those")
+    elif units.n < FEW_UNITS:
+        estimates.warnings.append(f"only {units.n} {estimates.unit}s are {side}: the intervals for those are rough")
+    pairs = Units.unstratified(np.insert(chosen, 0, 1.0, axis=1), np.ones(len(chosen)))
+    effects = design_effects(units, pairs, mean_of_sums).tolist()
+    estimates.add(SHIFTS, made, units.n, effects, between=f"{side} {estimates.unit}s")
+    return np.asarray(chosen.mean(axis=0))
 
 
 def as_probability_rows(values: Any, *, function: str, parameter: str) -> Floats:
@@ -292,14 +214,8 @@ def as_probability_rows(values: Any, *, function: str, parameter: str) -> Floats
         good = (array >= 0.0).all(axis=1) & (np.abs(total - 1.0) <= _SUM_TOLERANCE)
     if not good.all():
         row = int((~good).argmax())
-        raise input_error(
-            function,
-            parameter,
-            "hold probabilities that sum to 1",
-            got=array[row].tolist(),
-            row=row,
-            remedy="Give softmax outputs, not logits.",
-        )
+        must, remedy = "hold probabilities that sum to 1", "Give softmax outputs, not logits."
+        raise input_error(function, parameter, must, got=array[row].tolist(), row=row, remedy=remedy)
     normalized: Floats = array / total[:, np.newaxis]
     return normalized
 

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from paraconsist.errors import input_error
-from paraconsist.measures._estimates import interval_options, interval_parts
-from paraconsist.measures._validation import Integers, as_column, check_same_length
+from paraconsist.measures._estimates import Estimates, interval_options
+from paraconsist.measures._validation import as_column, as_mask, check_length
 from paraconsist.measures.buckets import partition
-from paraconsist.measures.intervals import intervals
-from paraconsist.measures.resampling import Units
+from paraconsist.measures.resampling import Floats, Units, mean_of_sums
 from paraconsist.measures.results import Result
-from paraconsist.measures.signatures import signature
 from paraconsist.measures.text_distances import jaccard, lexical_distance, syntactic_distance
 
-Floats = npt.NDArray[np.float64]
-
-_METHODS = ("auto", "bootstrap", "closed_form")
 _RANGES = {
     "lexical_distance": (0.0, 1.0),
     "jaccard": (0.0, 1.0),
@@ -36,7 +30,7 @@ _NEEDS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ParaphraseDiversityResult(Result):
     """Means over the pairs of paraphrase and original.
 
@@ -53,12 +47,6 @@ class ParaphraseDiversityResult(Result):
     mutual_entailment : float
         Share of pairs that entail each other; nan if it is not given.
     n_pairs : int
-    confidence_interval : dict of str to list of two floats
-    standard_error : dict of str to float
-    n_clusters : dict of str to int
-        Groups, or pairs where there are none.
-    signature : str
-    warnings : tuple of str
     """
 
     lexical_distance: float
@@ -67,11 +55,6 @@ class ParaphraseDiversityResult(Result):
     syntactic_distance: float
     mutual_entailment: float
     n_pairs: int
-    confidence_interval: dict[str, list[float]]
-    standard_error: dict[str, float]
-    n_clusters: dict[str, int]
-    signature: str
-    warnings: tuple[str, ...]
 
 
 def paraphrase_diversity(
@@ -137,100 +120,58 @@ def paraphrase_diversity(
     On ParaNLU's human paraphrases of the SOCIAL set the mean lexical distance is 0.399 (the paper's Table 6: 40.0).
     """
     function = "paraphrase_diversity"
-    options = interval_options(function, interval_method, confidence_level, n_resamples, seed, _METHODS)
+    options = interval_options(function, interval_method, confidence_level, n_resamples, seed)
     new = _texts(paraphrases, function, "paraphrases")
-    old = _texts(originals, function, "originals", n=len(new))
-    values: dict[str, Floats] = {
-        "lexical_distance": np.array([lexical_distance(p, o) for p, o in zip(new, old, strict=True)]),
-        "jaccard": np.array([jaccard(p, o) for p, o in zip(new, old, strict=True)]),
+    n = len(new)
+    old = _texts(originals, function, "originals", n)
+    measured: dict[str, Any] = {
+        "lexical_distance": [lexical_distance(p, o) for p, o in zip(new, old, strict=True)],
+        "jaccard": [jaccard(p, o) for p, o in zip(new, old, strict=True)],
     }
-    similar = _similarity(function, len(new), embeddings, original_embeddings, similarities)
-    if similar is not None:
-        values["semantic_similarity"] = similar
+    similarity = _similarity(function, n, embeddings, original_embeddings, similarities)
+    if similarity is not None:
+        measured["semantic_similarity"] = similarity
     if parses is not None or original_parses is not None:
-        trees = _texts(parses, function, "parses", n=len(new))
-        others = _texts(original_parses, function, "original_parses", n=len(new))
-        values["syntactic_distance"] = np.array([syntactic_distance(p, o) for p, o in zip(trees, others, strict=True)])
+        trees, others = _texts(parses, function, "parses", n), _texts(original_parses, function, "original_parses", n)
+        measured["syntactic_distance"] = [syntactic_distance(p, o) for p, o in zip(trees, others, strict=True)]
     if entailed is not None:
         column = as_column(entailed, function=function, parameter="entailed", what="true or false")
-        said = _numbers(column.tolist(), len(new), function, "entailed")
-        if not np.isin(said, (0.0, 1.0)).all():
-            wrong = int((~np.isin(said, (0.0, 1.0))).argmax())
-            raise input_error(function, "entailed", "hold true or false", got=column.tolist()[wrong], row=wrong)
-        values["mutual_entailment"] = said
-    groups_of = None if groups is None else _groups(groups, new, function)
-
-    units = _units(np.stack(list(values.values()), axis=1), groups_of)
-    outside = similarities is not None
-    ranges = [(-np.inf, np.inf) if outside and name == "semantic_similarity" else _RANGES[name] for name in values]
-    # no boundary-safe interval on a scale without ends
-    found = intervals(
-        units,
-        _means,
-        ranges,
-        [bool(np.isfinite(low)) for low, _ in ranges],
-        method=options.method,
-        confidence_level=options.confidence_level,
-        n_resamples=options.n_resamples,
-        rng=np.random.default_rng(options.entropy),
-    )
-    ends = dict(zip(values, np.stack([found.low, found.high], axis=1).tolist(), strict=True))
-    errors = dict(zip(values, found.standard_error.tolist(), strict=True))
-    nowhere = [float("nan")] * 2
-    warnings = [f"{name} is undefined, so nan: {need}" for name, need in _NEEDS.items() if name not in values]
-    unit = "pairs" if groups is None else "groups"
-    if units.n < 2:
-        warnings.append(f"only one of the {unit}: no interval")
-    return ParaphraseDiversityResult(
-        **{name: float(values[name].mean()) if name in values else float("nan") for name in _RANGES},
-        n_pairs=len(new),
-        confidence_interval={name: ends.get(name, nowhere) for name in _RANGES},
-        standard_error={name: errors.get(name, float("nan")) for name in _RANGES},
-        n_clusters={name: units.n if name in values else 0 for name in _RANGES},
-        signature=signature(
-            function,
-            avg="pair",
-            similarity="given" if similarities is not None else "none" if similar is None else "cosine",
-            **interval_parts(options, found.method, "pair" if groups is None else "group"),
-        ),
-        warnings=tuple(warnings),
-    )
-
-
-def _units(values: Floats, groups: Integers | None) -> Units:
-    """Return sums over what is resampled: a one for each pair, then its values."""
-    sums = np.concatenate([np.ones((len(values), 1)), values], axis=1)
+        check_length(function, "entailed", column, n, "paraphrases")
+        measured["mutual_entailment"] = as_mask(function, "entailed", column)
+    codes = None
     if groups is not None:
-        sums = np.stack([np.bincount(groups, weights=column) for column in sums.T], axis=1)
-    distinct, multiplicity = np.unique(sums, axis=0, return_counts=True)
-    return Units.unstratified(distinct, multiplicity)
+        column = as_column(groups, function=function, parameter="groups")
+        check_length(function, "groups", column, n, "paraphrases")
+        codes = partition(column).codes
+
+    values = {name: np.asarray(column, dtype=np.float64) for name, column in measured.items()}
+    units = Units.of_rows(np.stack(list(values.values()), axis=1), codes)
+    ranges = {name: _RANGES[name] for name in values}
+    if similarities is not None:  # no boundary-safe interval on a scale without ends
+        ranges["semantic_similarity"] = (-np.inf, np.inf)
+    estimates = Estimates(options, "pair" if codes is None else "group")
+    are_means = [bool(np.isfinite(low)) for low, _ in ranges.values()]
+    made = estimates.intervals(units, mean_of_sums, list(ranges.values()), are_means)
+    nan = float("nan")
+    for name in _RANGES:
+        estimates.put(name, (nan, nan), nan, 0, None)
+        if name not in values:
+            estimates.warnings.append(f"{name} is undefined, so nan: {_NEEDS[name]}")
+    estimates.add(list(values), made, units.n)
+    if units.n < 2:
+        estimates.warnings.append(f"only one of the {estimates.unit}s: no interval")
+    origin = "given" if similarities is not None else "none" if similarity is None else "cosine"
+    means: dict[str, Any] = {name: float(values[name].mean()) if name in values else nan for name in _RANGES}
+    return ParaphraseDiversityResult(**means, n_pairs=n, **estimates.fields(made.method, avg="pair", similarity=origin))
 
 
-def _means(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    means: npt.NDArray[Any] = total[..., 1:] / total[..., :1]
-    return means
-
-
-def _texts(values: Any, function: str, parameter: str, *, n: int | None = None) -> list[str]:
+def _texts(values: Any, function: str, parameter: str, n: int | None = None) -> list[str]:
     column = as_column(values, function=function, parameter=parameter, what="texts")
     listed = column.tolist()
     if column.kind != "string":
         raise input_error(function, parameter, "hold texts", got=listed[0], row=0)
-    _check_length(len(listed), n, function, parameter)
+    check_length(function, parameter, listed, len(listed) if n is None else n, "paraphrases")
     return listed
-
-
-def _groups(groups: Any, pairs: Sequence[str], function: str) -> Integers:
-    column = as_column(groups, function=function, parameter="groups")
-    check_same_length(
-        function, {"paraphrases": as_column(pairs, function=function, parameter="paraphrases")} | {"groups": column}
-    )
-    return partition(column).codes
-
-
-def _check_length(found: int, n: int | None, function: str, parameter: str) -> None:
-    if n is not None and found != n:
-        raise input_error(function, parameter, f"have one value per row of `paraphrases` ({n})", got=f"{found} values")
 
 
 def _similarity(function: str, n: int, new: Any, old: Any, given: Any) -> Floats | None:
@@ -242,12 +183,8 @@ def _similarity(function: str, n: int, new: Any, old: Any, given: Any) -> Floats
         return None
     one, other = _vectors(new, n, function, "embeddings"), _vectors(old, n, function, "original_embeddings")
     if one.shape != other.shape:
-        raise input_error(
-            function,
-            "original_embeddings",
-            f"have {one.shape[1]} numbers a row, as `embeddings` has",
-            got=other.shape[1],
-        )
+        must = f"have {one.shape[1]} numbers a row, as `embeddings` has"
+        raise input_error(function, "original_embeddings", must, got=other.shape[1])
     lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
     if (lengths == 0).any():
         row = int((lengths == 0).argmax())
@@ -265,7 +202,7 @@ def _vectors(values: Any, n: int, function: str, parameter: str) -> Floats:
         raise input_error(function, parameter, "hold vectors of one length", got=values) from None
     if array.ndim != 2 or not np.isfinite(array).all():
         raise input_error(function, parameter, "hold vectors of finite numbers, one a row", got=f"shape {array.shape}")
-    _check_length(len(array), n, function, parameter)
+    check_length(function, parameter, array, n, "paraphrases")
     return array
 
 
@@ -277,5 +214,5 @@ def _numbers(values: Any, n: int, function: str, parameter: str) -> Floats:
         array = np.array([np.nan])
     if array.ndim != 1 or not np.isfinite(array).all():
         raise input_error(function, parameter, "hold finite numbers, one a row", got=values)
-    _check_length(len(array), n, function, parameter)
+    check_length(function, parameter, array, n, "paraphrases")
     return array

@@ -4,8 +4,6 @@
 corrections for many runs in `multiple_testing`, all beside this file; here they meet the rows.
 
 Source: Salvatore et al. 2023, "A resampling-based method to evaluate NLI models".
-
-What the IE test found, put together from the counts and p-values of its runs.
 """
 
 from __future__ import annotations
@@ -18,14 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
-from paraconsist.measures._validation import (
-    Column,
-    as_column,
-    as_generator,
-    check_comparable,
-    check_same_length,
-    code_jointly,
-)
+from paraconsist.measures._validation import CodedColumns, as_column, as_generator, check_length, code_columns
 from paraconsist.measures.multiple_testing import Correction, correct_p_values, signal_to_noise, too_few_resamples
 from paraconsist.measures.paired_resampling import (
     mcnemar_replayed_p_value,
@@ -48,21 +39,96 @@ from paraconsist.measures.paired_tests import (
 from paraconsist.measures.results import Result
 from paraconsist.measures.signatures import signature
 
+Method: TypeAlias = Literal[
+    "exact", "paper", "replay", "mcnemar", "mcnemar_mid_p", "mcnemar_resampled", "mcnemar_replay"
+]
+METHODS: tuple[str, ...] = get_args(Method)
+_TAILS = {"paper": 2, "replay": 2, "mcnemar_resampled": 1, "mcnemar_replay": 1}
 _REPLAYS = ("replay", "mcnemar_replay")
+_MOST_NAMES = 5
 
 
-def check_labels(predictions: Any, transformed_predictions: Any, references: Any) -> dict[str, Column]:
+@dataclass(frozen=True, repr=False)
+class IETestResult(Result):
+    """What the IE test found; with several runs the scalars describe the family of runs.
+
+    Attributes
+    ----------
+    statistic : float
+        The paired t (McNemar's K^2/D for those methods): positive where the original is answered better, 0
+        at no difference, nan where no item changed. With several runs, that of the run with the smallest p.
+    p_value : float
+        Two-sided, in [0, 1], small where the accuracies differ. With several runs the family's:
+        min(1, M min p).
+    reject : bool
+        The decision at `alpha`: True says that the model is *not* invariant under the change.
+    accuracy, transformed_accuracy, accuracy_difference : float
+        On the original items, on the transformed ones, and the first less the second, each in [0, 1] and
+        [-1, 1]; means over runs.
+    n10, n01, n : int
+        Items right on the original only, right on the transformed one only, and all; summed over runs.
+    n_runs : int
+        M, over which the correction runs.
+    p_values, statistics, rejected : list, length n_runs
+        For every run, uncorrected p first; `rejected` is after the correction. Runs in ascending order.
+    accuracies, transformed_accuracies : list of float, length n_runs
+    intervals : list of pairs of float, length n_runs
+        Every run's interval for its accuracy difference.
+    runs : list, length n_runs, or None
+        Names of the runs, ascending; None where `runs` was not given.
+    snr : float or None
+        Signal-to-noise ratio of the original accuracies over runs (equation 15), higher is steadier; nan
+        where all are equal; None for one run.
+    collapsed_runs : list or None
+        Names of the runs that give every original item one label, whatever its gold label. They are reported,
+        never dropped. None where runs have no names or predictions were not seen.
+    n_collapsed : int or None
+        How many runs are collapsed; None where predictions were not seen.
+    confidence_interval : dict
+        ``accuracy_difference``: low and high. One run: Tango's score interval over items. Several: the
+        mean of the runs' ends, which is wide enough whatever the correlation between runs on the same items.
+    """
+
+    statistic: float
+    p_value: float
+    reject: bool
+    accuracy: float
+    transformed_accuracy: float
+    accuracy_difference: float
+    n10: int
+    n01: int
+    n: int
+    n_runs: int
+    p_values: list[float]
+    statistics: list[float]
+    rejected: list[bool]
+    accuracies: list[float]
+    transformed_accuracies: list[float]
+    intervals: list[list[float]]
+    runs: list[Any] | None
+    snr: float | None
+    collapsed_runs: list[Any] | None
+    n_collapsed: int | None
+
+
+@dataclass(frozen=True)
+class _Options:
+    """Checked options of the IE test."""
+
+    method: Method
+    ties: Ties | None
+    n_resamples: int
+    seed: Any
+    generator: np.random.Generator
+    alpha: float
+    correction: Correction
+    confidence_level: float
+
+
+def check_labels(predictions: Any, transformed_predictions: Any, references: Any) -> CodedColumns:
     """The three columns of the IE test, checked: of one length, and labels of one kind."""
-    columns = {
-        "predictions": as_column(predictions, function="ie_test", parameter="predictions"),
-        "transformed_predictions": as_column(
-            transformed_predictions, function="ie_test", parameter="transformed_predictions"
-        ),
-        "references": as_column(references, function="ie_test", parameter="references"),
-    }
-    check_same_length("ie_test", columns)
-    check_comparable("ie_test", columns)
-    return columns
+    names = ("predictions", "transformed_predictions", "references")
+    return code_columns("ie_test", dict(zip(names, (predictions, transformed_predictions, references), strict=True)))
 
 
 def ie_test(
@@ -139,14 +205,14 @@ def ie_test(
     """
     columns = check_labels(predictions, transformed_predictions, references)
     options = _options("ie_test", method, ties, n_resamples, seed, alpha, correction, confidence_level)
-    (original, transformed, gold), _ = code_jointly(*columns.values())
+    original, transformed, gold = columns.codes.values()
     before, after = original == gold, transformed == gold
 
     names: list[Any] | None = None
     run = np.zeros(len(gold), dtype=np.intp)
     if runs is not None:
         named = as_column(runs, function="ie_test", parameter="runs")
-        check_same_length("ie_test", {"predictions": columns["predictions"], "runs": named})
+        check_length("ie_test", "runs", named, len(gold))
         values, run = np.unique(np.asarray(named.values), return_inverse=True)
         names = values.tolist()
     n_runs = 1 if names is None else len(names)
@@ -165,7 +231,7 @@ def ie_test(
     else:
         p_values = _p_values(*counts, options)
     collapsed = _is_constant(original[order], starts) & ~_is_constant(gold[order], starts)
-    return assemble(*counts, per_run(before), p_values, options, names, collapsed.tolist())
+    return _assemble(*counts, per_run(before), p_values, options, names, collapsed.tolist())
 
 
 def _is_constant(codes: npt.NDArray[Any], starts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -226,7 +292,7 @@ def ie_test_from_counts(
     if names is not None and len(names) != items.size:
         raise input_error(name, "runs", f"have one name per run ({items.size})", got=f"{len(names)} names")
     p_values = _p_values(items, right_before, right_after, options)
-    return assemble(items, right_before, right_after, correct, p_values, options, names, None)
+    return _assemble(items, right_before, right_after, correct, p_values, options, names, None)
 
 
 def _options(
@@ -238,7 +304,7 @@ def _options(
     alpha: float,
     correction: Correction,
     confidence_level: float,
-) -> IETestOptions:
+) -> _Options:
     check_choice(function, "method", method, METHODS)
     check_choice(function, "correction", correction, get_args(Correction))
     if method == "exact":
@@ -252,10 +318,10 @@ def _options(
     total = check_whole(function, "n_resamples", n_resamples)
     level = check_fraction(function, "confidence_level", confidence_level)
     alpha = check_fraction(function, "alpha", alpha)
-    return IETestOptions(method, ties, total, seed, generator, alpha, correction, level)
+    return _Options(method, ties, total, seed, generator, alpha, correction, level)
 
 
-def _p_values(n: IntArray, n10: IntArray, n01: IntArray, options: IETestOptions) -> FloatArray:
+def _p_values(n: IntArray, n10: IntArray, n01: IntArray, options: _Options) -> FloatArray:
     p_values: FloatArray
     if options.method == "exact":
         p_values = exact_p_value(n, n10, n01, ties=options.ties or "mid")
@@ -267,103 +333,13 @@ def _p_values(n: IntArray, n10: IntArray, n01: IntArray, options: IETestOptions)
     return p_values
 
 
-Method: TypeAlias = Literal[
-    "exact", "paper", "replay", "mcnemar", "mcnemar_mid_p", "mcnemar_resampled", "mcnemar_replay"
-]
-METHODS: tuple[str, ...] = get_args(Method)
-_TAILS = {"paper": 2, "replay": 2, "mcnemar_resampled": 1, "mcnemar_replay": 1}
-_MOST_NAMES = 5
-
-
-@dataclass(frozen=True)
-class IETestResult(Result):
-    """What the IE test found; with several runs the scalars describe the family of runs.
-
-    Attributes
-    ----------
-    statistic : float
-        The paired t (McNemar's K^2/D for those methods): positive where the original is answered better, 0
-        at no difference, nan where no item changed. With several runs, that of the run with the smallest p.
-    p_value : float
-        Two-sided, in [0, 1], small where the accuracies differ. With several runs the family's:
-        min(1, M min p).
-    reject : bool
-        The decision at `alpha`: True says that the model is *not* invariant under the change.
-    accuracy, transformed_accuracy, accuracy_difference : float
-        On the original items, on the transformed ones, and the first less the second, each in [0, 1] and
-        [-1, 1]; means over runs.
-    n10, n01, n : int
-        Items right on the original only, right on the transformed one only, and all; summed over runs.
-    n_runs : int
-        M, over which the correction runs.
-    p_values, statistics, rejected : list, length n_runs
-        For every run, uncorrected p first; `rejected` is after the correction. Runs in ascending order.
-    accuracies, transformed_accuracies : list of float, length n_runs
-    intervals : list of pairs of float, length n_runs
-        Every run's interval for its accuracy difference.
-    runs : list, length n_runs, or None
-        Names of the runs, ascending; None where `runs` was not given.
-    snr : float or None
-        Signal-to-noise ratio of the original accuracies over runs (equation 15), higher is steadier; nan
-        where all are equal; None for one run.
-    collapsed_runs : list or None
-        Names of the runs that give every original item one label, whatever its gold label. They are reported,
-        never dropped. None where runs have no names or predictions were not seen.
-    n_collapsed : int or None
-        How many runs are collapsed; None where predictions were not seen.
-    confidence_interval : dict
-        ``accuracy_difference``: low and high. One run: Tango's score interval over items. Several: the
-        mean of the runs' ends, which is wide enough whatever the correlation between runs on the same items.
-    signature, warnings
-        How the numbers were made; what to know before reading them.
-    """
-
-    statistic: float
-    p_value: float
-    reject: bool
-    accuracy: float
-    transformed_accuracy: float
-    accuracy_difference: float
-    n10: int
-    n01: int
-    n: int
-    n_runs: int
-    p_values: list[float]
-    statistics: list[float]
-    rejected: list[bool]
-    accuracies: list[float]
-    transformed_accuracies: list[float]
-    intervals: list[list[float]]
-    runs: list[Any] | None
-    snr: float | None
-    collapsed_runs: list[Any] | None
-    n_collapsed: int | None
-    confidence_interval: dict[str, list[float]]
-    signature: str
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class IETestOptions:
-    """Checked options of the IE test."""
-
-    method: Method
-    ties: Ties | None
-    n_resamples: int
-    seed: Any
-    generator: np.random.Generator
-    alpha: float
-    correction: Correction
-    confidence_level: float
-
-
-def assemble(
+def _assemble(
     n: IntArray,
     n10: IntArray,
     n01: IntArray,
     n_correct: IntArray,
     p_values: FloatArray,
-    options: IETestOptions,
+    options: _Options,
     names: list[Any] | None,
     collapsed: list[bool] | None,
 ) -> IETestResult:
@@ -374,8 +350,9 @@ def assemble(
     decisive = int(np.lexsort((-size, p_values))[0])
     accuracies, after = n_correct / n, (n_correct - n10 + n01) / n
     low, high = paired_difference_interval(n, n10, n01, confidence_level=options.confidence_level)
-    shown = names if names is not None else [None]
-    constant = None if collapsed is None else [name for name, is_one in zip(shown, collapsed, strict=True) if is_one]
+    constant = None
+    if collapsed is not None:
+        constant = [name for name, is_one in zip(names or [None], collapsed, strict=True) if is_one]
     snr = signal_to_noise(accuracies) if len(n) > 1 else None
     return IETestResult(
         statistic=float(statistics[decisive]),
@@ -404,47 +381,36 @@ def assemble(
     )
 
 
-def _signature(options: IETestOptions, n_runs: int) -> str:
-    parts = {"method": options.method, "sided": "two"}
-    if options.ties is not None:
-        parts["ties"] = options.ties
+def _signature(options: _Options, n_runs: int) -> str:
+    parts: dict[str, str | None] = {"method": options.method, "sided": "two", "ties": options.ties}
     if options.method in _TAILS:
-        parts |= {"resamples": str(options.n_resamples), "seed": _seed(options)}
-    parts |= {"alpha": f"{options.alpha:g}", "correction": f"{options.correction}-{n_runs}"}
-    if n_runs == 1:
-        parts["correction"] = "none"
+        seed = "given" if isinstance(options.seed, np.random.Generator) else str(options.seed)
+        parts |= {"resamples": str(options.n_resamples), "seed": seed}
+    parts |= {"alpha": f"{options.alpha:g}", "correction": "none" if n_runs == 1 else f"{options.correction}-{n_runs}"}
     interval = "item-tango" if n_runs == 1 else "item-tango, mean of the runs' ends"
     return signature("ie_test", **parts, ci=interval, level=f"{options.confidence_level:g}")
 
 
-def _seed(options: IETestOptions) -> str:
-    return "given" if isinstance(options.seed, np.random.Generator) else str(options.seed)
-
-
 def _warnings(
-    d: IntArray,
-    snr: float | None,
-    options: IETestOptions,
-    names: list[Any] | None,
-    constant: list[Any] | None,
+    d: IntArray, snr: float | None, options: _Options, names: list[Any] | None, constant: list[Any] | None
 ) -> tuple[str, ...]:
-    found = []
+    warnings = []
     unchanged = [name for name, count in zip(names or [None], d.tolist(), strict=True) if count == 0]
     if unchanged:
         p = "0, as the authors' program has it" if options.method.endswith("replay") else "1"
-        found.append(f"no item changed between right and wrong{_in_runs(unchanged)}: t is undefined and p is {p}")
+        warnings.append(f"no item changed between right and wrong{_in_runs(unchanged)}: t is undefined and p is {p}")
     if constant:
-        found.append(f"every original item gets one label{_in_runs(constant)}: collapsed, and kept in all numbers")
+        warnings.append(f"every original item gets one label{_in_runs(constant)}: collapsed, and kept in all numbers")
     if snr is not None and np.isnan(snr):
-        found.append("the runs have equal accuracies: their signal-to-noise ratio is undefined")
+        warnings.append("the runs have equal accuracies: their signal-to-noise ratio is undefined")
     total, n_runs = options.n_resamples, len(d)
     if options.method in _TAILS and too_few_resamples(total, n_runs, options.alpha, tails=_TAILS[options.method]):
         needed = int(_TAILS[options.method] * n_runs / options.alpha)
-        found.append(
+        warnings.append(
             f"{total} resamples are too few to reject at {options.alpha:g} over {n_runs} run(s) by any p "
             f"but 0: take at least {needed}, or method 'exact'"
         )
-    return tuple(found)
+    return tuple(warnings)
 
 
 def _in_runs(names: list[Any]) -> str:

@@ -9,19 +9,60 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
-from paraconsist.errors import check_whole, input_error
-from paraconsist.measures._estimates import Mask, interval_options
-from paraconsist.measures._validation import Integers, as_column, check_same_length
+from paraconsist.errors import check_whole
+from paraconsist.measures._estimates import FEW_UNITS, Estimates, Mask, interval_options
+from paraconsist.measures._validation import Integers, as_column, as_mask, check_both, check_same_length
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.paired_tests import score_bound
-from paraconsist.measures.resampling import Units, design_effects, distinct, standard_errors
+from paraconsist.measures.resampling import NO_SPREAD, Units, design_effects, distinct, mean_of_sums, standard_errors
 from paraconsist.measures.results import Result
 from paraconsist.measures.sign_flip import sign_flip_test
-from paraconsist.measures.signatures import signature
 
 _FUNCTION = "inconsistency_difference"
-_FEW_UNITS = 10
-_NO_SPREAD = 1e-12
+
+
+@dataclass(frozen=True, repr=False)
+class InconsistencyDifferenceResult(Result):
+    """Two models' shares of violations on the rows that count for both; differences are first minus second.
+
+    Attributes
+    ----------
+    difference : float
+        Of the two shares over the common rows, in [-1, 1]; above 0 the first model is *less* consistent.
+    p_value : float
+        Two-sided sign-flip permutation p; without groups the exact McNemar test.
+    value1, value2 : float
+        Each model's share of violations over the common rows; nan if there are none.
+    n_common : int
+        Rows that count for both models: all of them, or those whose antecedents both answered right.
+    own_value1, own_value2 : float
+        Each model's share over its *own* rows, as it stands in its own result: not comparable where these
+        differ.
+    n_own1, n_own2, n_rows : int
+        The rows that count for each model, and all rows.
+    n_only1, n_only2 : int
+        Common rows that only the first, and only the second model violates.
+    p_value_error : float
+        Monte Carlo standard error of the p; 0 where it is exact.
+    confidence_interval : dict of str to list of two floats
+        Of `difference`: Tango's score interval, with groups at the effective sample size.
+    standard_error, n_clusters, design_effect : dict of str to float or int
+        Of `difference`, by that name.
+    """
+
+    difference: float
+    p_value: float
+    value1: float
+    value2: float
+    n_common: int
+    own_value1: float
+    own_value2: float
+    n_own1: int
+    n_own2: int
+    n_rows: int
+    n_only1: int
+    n_only2: int
+    p_value_error: float
 
 
 def inconsistency_difference(
@@ -85,102 +126,76 @@ def inconsistency_difference(
     """
     options = interval_options(_FUNCTION, "auto", confidence_level, 1, seed)
     permutations = check_whole(_FUNCTION, "n_permutations", n_permutations)
-    if (satisfied1 is None) != (satisfied2 is None):
-        missing = "satisfied1" if satisfied1 is None else "satisfied2"
-        raise input_error(_FUNCTION, missing, "be given too", got=None)
-    given = {"violated1": violated1, "violated2": violated2, "satisfied1": satisfied1, "satisfied2": satisfied2}
-    columns = {
-        name: as_column(values, function=_FUNCTION, parameter=name)
-        for name, values in given.items()
-        if values is not None
-    }
-    grouping = None if groups is None else as_column(groups, function=_FUNCTION, parameter="groups")
-    check_same_length(_FUNCTION, columns if grouping is None else {**columns, "groups": grouping})
-    masks = {name: _mask(name, column.tolist()) for name, column in columns.items()}
-    n_rows = len(masks["violated1"])
-    counts = [masks.get(name, np.ones(n_rows, dtype=np.bool_)) for name in ("satisfied1", "satisfied2")]
-    violated = [masks["violated1"], masks["violated2"]]
-    common = counts[0] & counts[1]
-    own = [float(v[s].mean()) if s.any() else float("nan") for v, s in zip(violated, counts, strict=True)]
-    codes = None if grouping is None else partition(grouping).codes[common]
-    if codes is not None and len(codes):
-        codes = partition(codes).codes
-    found = _compare(
-        violated[0][common], violated[1][common], codes, options.confidence_level, permutations, options.entropy
-    )
-    warnings, method = list(found.pop("warnings")), found.pop("method")
-    if satisfied1 is not None and common.any():
-        lost = [int(np.count_nonzero(s & ~common)) for s in counts]
-        if sum(lost):
-            warnings.append(f"{lost[0]} and {lost[1]} rows count for one model only and are left out of the comparison")
-    unit = "row" if codes is None else "group"
+    counts = {"satisfied1": satisfied1, "satisfied2": satisfied2}
+    given: dict[str, Any] = {"violated1": violated1, "violated2": violated2}
+    given |= counts if check_both(_FUNCTION, counts) else {}
+    given |= {} if groups is None else {"groups": groups}
+    columns = {name: as_column(values, function=_FUNCTION, parameter=name) for name, values in given.items()}
+    check_same_length(_FUNCTION, columns)
+    grouping = columns.pop("groups", None)
+    masks = {name: as_mask(_FUNCTION, name, column) for name, column in columns.items()}
+    first, second = masks["violated1"], masks["violated2"]
+    everything = np.ones(len(first), dtype=np.bool_)
+    counted = [masks.get(name, everything) for name in counts]
+    common = counted[0] & counted[1]
+    own = [float(v[c].mean()) if c.any() else float("nan") for v, c in zip((first, second), counted, strict=True)]
+    codes = None
+    if grouping is not None:
+        codes = partition(grouping).codes[common]
+        codes = partition(codes).codes if len(codes) else codes
+
+    estimates = Estimates(options, "row" if codes is None else "group")
+    values, test = _compare(estimates, first[common], second[common], codes, permutations)
+    lost: list[int] = [int(np.count_nonzero(mask & ~common)) for mask in counted]
+    if common.any() and any(lost):
+        estimates.warnings.append(
+            f"{lost[0]} and {lost[1]} rows count for one model only and are left out of the comparison"
+        )
     return InconsistencyDifferenceResult(
-        **found,
+        **values,
         own_value1=own[0],
         own_value2=own[1],
-        n_own1=int(counts[0].sum()),
-        n_own2=int(counts[1].sum()),
+        n_own1=int(counted[0].sum()),
+        n_own2=int(counted[1].sum()),
         n_common=int(common.sum()),
-        n_rows=n_rows,
-        signature=signature(
-            _FUNCTION,
+        n_rows=len(first),
+        **estimates.fields(
             avg="row",
             population="all" if satisfied1 is None else "both-models-antecedents-right",
-            p=f"sign-flip-{method}",
+            p=f"sign-flip-{test}",
             unparsed="refused",
-            ci=f"{unit}-tango",
-            level=f"{options.confidence_level:.4g}",
-            seed=str(seed) if isinstance(seed, int) else "given",
+            ci=f"{estimates.unit}-tango",
+            seed=options.seed_name,
         ),
-        warnings=tuple(warnings),
     )
-
-
-def _mask(name: str, values: list[Any]) -> Mask:
-    for row, value in enumerate(values):
-        if value not in (0, 1):
-            raise input_error(_FUNCTION, name, "be true or false", got=value, row=row)
-    return np.array(values, dtype=np.bool_)
 
 
 def _compare(
-    first: Mask, second: Mask, groups: Integers | None, level: float, n_permutations: int, seed: int
-) -> dict[str, Any]:
-    """Return everything about the difference over rows that count for both."""
+    estimates: Estimates, first: Mask, second: Mask, groups: Integers | None, n_permutations: int
+) -> tuple[dict[str, Any], str]:
+    """Return everything about the difference over rows that count for both, and how it was tested."""
     n, n10, n01 = len(first), int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first))
     nan = float("nan")
     if n == 0:
-        nothing = {name: {"difference": nan} for name in ("standard_error", "design_effect")}
-        return {
-            **dict.fromkeys(("difference", "p_value", "value1", "value2", "p_value_error"), nan),
-            "n_only1": 0,
-            "n_only2": 0,
-            "confidence_interval": {"difference": [nan, nan]},
-            **nothing,
-            "n_clusters": {"difference": 0},
-            "method": "none",
-            "warnings": ["no row counts for both models: undefined, so nan: difference"],
-        }
+        estimates.put("difference", (nan, nan), nan, 0, nan)
+        estimates.warnings.append("no row counts for both models: undefined, so nan: difference")
+        values = dict.fromkeys(("difference", "p_value", "value1", "value2", "p_value_error"), nan)
+        return {**values, "n_only1": 0, "n_only2": 0}, "none"
     rows = _units(first, second, np.arange(n))
     units = rows if groups is None else _units(first, second, groups)
-    test = sign_flip_test(
-        units.sums[:, [0, 1]],
-        units.sums[:, [0, 2]],
-        units.multiplicity,
-        lambda total: total[..., 1:] / total[..., :1],
-        n_permutations,
-        np.random.default_rng(seed),
-    )
+    rng = np.random.default_rng(estimates.options.entropy)
+    sums = units.sums[:, [0, 1]], units.sums[:, [0, 2]]
+    test = sign_flip_test(*sums, units.multiplicity, mean_of_sums, n_permutations, rng)
     error = float(standard_errors(units, _difference)[0])
     effect = float(design_effects(units, rows, _difference)[0])
-    warnings = []
     if units.n == 1:
         interval = [nan, nan]
-        warnings.append("one unit: no interval, and a p-value of 1")
+        estimates.warnings.append("one unit: no interval, and a p-value of 1")
     else:
-        interval = _score_interval(n, n10, n01, units.n, effect, error, level)
-        if units.n < _FEW_UNITS:
-            warnings.append(f"only {units.n} units: the interval is rough")
+        interval = _score_interval(n, n10, n01, units.n, effect, error, estimates.options.confidence_level)
+        if units.n < FEW_UNITS:
+            estimates.warnings.append(f"only {units.n} units: the interval is rough")
+    estimates.put("difference", interval, error, units.n, effect)
     return {
         "difference": (n10 - n01) / n,
         "p_value": float(test.p_value[0]),
@@ -189,13 +204,7 @@ def _compare(
         "value2": float(second.mean()),
         "n_only1": n10,
         "n_only2": n01,
-        "confidence_interval": {"difference": interval},
-        "standard_error": {"difference": error},
-        "n_clusters": {"difference": units.n},
-        "design_effect": {"difference": effect},
-        "method": test.method,
-        "warnings": warnings,
-    }
+    }, test.method
 
 
 def _units(first: Mask, second: Mask, groups: Integers) -> Units:
@@ -215,7 +224,7 @@ def _score_interval(n: int, n10: int, n01: int, n_units: int, effect: float, err
     """Return Tango's interval at the effective sample size: rows over the design effect, for few groups less."""
     if n_units == n:
         shrink = 1.0
-    elif error <= _NO_SPREAD or np.isnan(effect):
+    elif error <= NO_SPREAD or np.isnan(effect):
         shrink = n_units / n  # no spread between groups: each counts once
     else:
         normal, t = float(ndtri(0.5 + level / 2.0)), float(stdtrit(n_units - 1, 0.5 + level / 2.0))
@@ -225,55 +234,3 @@ def _score_interval(n: int, n10: int, n01: int, n_units: int, effect: float, err
     low = -float(score_bound(size, only2, only1, level)[0])
     point = (n10 - n01) / n
     return [min(low, point), max(high, point)]
-
-
-@dataclass(frozen=True)
-class InconsistencyDifferenceResult(Result):
-    """Two models' shares of violations on the rows that count for both; differences are first minus second.
-
-    Attributes
-    ----------
-    difference : float
-        Of the two shares over the common rows, in [-1, 1]; above 0 the first model is *less* consistent.
-    p_value : float
-        Two-sided sign-flip permutation p; without groups the exact McNemar test.
-    value1, value2 : float
-        Each model's share of violations over the common rows; nan if there are none.
-    n_common : int
-        Rows that count for both models: all of them, or those whose antecedents both answered right.
-    own_value1, own_value2 : float
-        Each model's share over its *own* rows, as it stands in its own result: not comparable where these
-        differ.
-    n_own1, n_own2, n_rows : int
-        The rows that count for each model, and all rows.
-    n_only1, n_only2 : int
-        Common rows that only the first, and only the second model violates.
-    p_value_error : float
-        Monte Carlo standard error of the p; 0 where it is exact.
-    confidence_interval : dict of str to list of two floats
-        Of `difference`: Tango's score interval, with groups at the effective sample size.
-    standard_error, n_clusters, design_effect : dict of str to float or int
-        Of `difference`, by that name.
-    signature : str
-    warnings : tuple of str
-    """
-
-    difference: float
-    p_value: float
-    value1: float
-    value2: float
-    n_common: int
-    own_value1: float
-    own_value2: float
-    n_own1: int
-    n_own2: int
-    n_rows: int
-    n_only1: int
-    n_only2: int
-    p_value_error: float
-    confidence_interval: dict[str, list[float]]
-    standard_error: dict[str, float]
-    n_clusters: dict[str, int]
-    design_effect: dict[str, float]
-    signature: str
-    warnings: tuple[str, ...]

@@ -1,6 +1,6 @@
-"""Intervals for measures over buckets: closed form and bootstrap, resampling buckets or groups, never rows.
+"""Intervals: of functions of sums over resampling units (`intervals`), and of shares of rows (the other three).
 
-Every measure here is a smooth function of *sums over resampling units*. A unit is a bucket, or a group of
+Every measure over buckets is a smooth function of *sums over resampling units*. A unit is a bucket, or a group of
 buckets that are not independent (items made from one original). That gives both intervals without reading a
 row again:
 
@@ -12,6 +12,10 @@ row again:
   on the number of distinct units only. Percentiles are taken at Hesterberg's expanded levels, which give
   small samples, and strata of few units, the width of a t interval (Hesterberg 2015, "What teachers should
   know about the bootstrap").
+
+Shares of rows have `proportion_interval` (Clopper-Pearson), in groups `korn_graubard_interval`; where a sample has no
+spread at all, means and shares have `boundary_interval`. Quantiles come from scipy.special: importing scipy.stats takes
+longer than all measures together.
 
 What an interval is for: an interval covers the *expectation of its estimator*. The plug-in estimators of
 paraphrastic consistency and VAP are biased for the model's true value, so their intervals are intervals for
@@ -27,7 +31,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, ndtr, stdtrit
 
-from paraconsist.measures.resampling import Estimate, Floats, Units, bootstrap, draws_per_resample, linearised_errors
+from paraconsist.measures.resampling import (
+    NO_SPREAD,
+    Estimate,
+    Floats,
+    Units,
+    bootstrap,
+    draws_per_resample,
+    linearised_errors,
+)
 
 _MOST_DRAWS = 2_000_000_000  # `method="auto"` takes the closed form beyond this
 _MOST_UNDEFINED = 0.05  # share of replicates without a value, above which percentiles mean nothing
@@ -100,7 +112,7 @@ def intervals(
         return Intervals(nothing, nothing, nothing, np.zeros(len(point), dtype=np.bool_), used)
 
     error, bootstrap_error = linearised_errors(units, estimate)
-    spread = error > 1e-12
+    spread = error > NO_SPREAD
     t = float(stdtrit(units.degrees_of_freedom, (1.0 + confidence_level) / 2.0))
     half = t * error
     low, high = point - half, point + half
@@ -114,13 +126,12 @@ def intervals(
             values = replicates[defined[:, j], j]
             tail = float(ndtr(-t * (error[j] / bootstrap_error[j] if bootstrap_error[j] > 0.0 else 1.0)))
             low[j], high[j] = np.quantile(values, [tail, 1.0 - tail])
-            spread[j] |= np.ptp(values) > 1e-12
+            spread[j] |= np.ptp(values) > NO_SPREAD
 
     at_boundary = ~spread & means & np.isfinite(point)
+    n_units = effective_n or units.n
     for j in np.flatnonzero(at_boundary):
-        low[j], high[j] = boundary_interval(
-            point[j], bounds[j, 0], bounds[j, 1], effective_n or units.n, confidence_level
-        )
+        low[j], high[j] = boundary_interval(point[j], bounds[j, 0], bounds[j, 1], n_units, confidence_level)
     low[~spread & ~means] = high[~spread & ~means] = np.nan
     low = np.minimum(np.clip(low, *bounds.T), point)
     high = np.maximum(np.clip(high, *bounds.T), point)

@@ -33,12 +33,7 @@ def _replicates(n: int, d: int, n_resamples: int, rng: np.random.Generator) -> t
 
 
 def resampled_p_value(
-    n: npt.ArrayLike,
-    n10: npt.ArrayLike,
-    n01: npt.ArrayLike,
-    *,
-    n_resamples: int = 1000,
-    rng: int | np.random.Generator,
+    n: npt.ArrayLike, n10: npt.ArrayLike, n01: npt.ArrayLike, *, n_resamples: int = 1000, rng: int | np.random.Generator
 ) -> Any:
     """The two-sided p of the IE test as the paper computes it: `n_resamples` draws, no plus-one.
 
@@ -76,12 +71,7 @@ def resampled_p_value(
 
 
 def mcnemar_resampled_p_value(
-    n: npt.ArrayLike,
-    n10: npt.ArrayLike,
-    n01: npt.ArrayLike,
-    *,
-    n_resamples: int = 1000,
-    rng: int | np.random.Generator,
+    n: npt.ArrayLike, n10: npt.ArrayLike, n01: npt.ArrayLike, *, n_resamples: int = 1000, rng: int | np.random.Generator
 ) -> Any:
     """McNemar's test by the paper's resampling (its alternative 1): the share with K*^2/D* > K^2/D.
 
@@ -151,11 +141,7 @@ def mcnemar_replayed_p_value(
 
 
 def _replay(
-    function: str,
-    original_correct: npt.ArrayLike,
-    transformed_correct: npt.ArrayLike,
-    seed: int,
-    n_resamples: int,
+    function: str, original_correct: npt.ArrayLike, transformed_correct: npt.ArrayLike, seed: int, n_resamples: int
 ) -> tuple[int, int, IntArray, IntArray]:
     total = check_whole(function, "n_resamples", n_resamples)
     if check_whole(function, "seed", seed, at_least=0) >= 2**32:
@@ -164,10 +150,7 @@ def _replay(
     after = _zero_one(function, "transformed_correct", transformed_correct)
     if before.shape != after.shape:
         raise input_error(
-            function,
-            "transformed_correct",
-            f"have the length of `original_correct`, {before.size}",
-            got=after.size,
+            function, "transformed_correct", f"have the length of `original_correct`, {before.size}", got=after.size
         )
     change = before - after
     n, half = change.size, change.size // 2

@@ -59,12 +59,7 @@ def paired_counts(function: str, **given: Any) -> tuple[IntArray, ...]:
 
 
 def refuse_rows(
-    function: str,
-    name: str,
-    must: str,
-    array: npt.NDArray[Any],
-    wrong: npt.NDArray[np.bool_],
-    remedy: str = "",
+    function: str, name: str, must: str, array: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], remedy: str = ""
 ) -> None:
     if not np.any(wrong):
         return

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from paraconsist.errors import input_error
-from paraconsist.measures._estimates import CodedColumns, Rates, code_columns, interval_options
-from paraconsist.measures._validation import as_column
+from paraconsist.measures._estimates import Estimates, IntervalOptions, share_options
+from paraconsist.measures._validation import CodedColumns, as_column, as_mask, code_columns
 from paraconsist.measures.results import Result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PairInconsistencyResult(Result):
     """Share of pairs of an original and a perturbed text whose predictions break the rule.
 
@@ -26,25 +26,10 @@ class PairInconsistencyResult(Result):
         Over the pairs whose original got the label `condition`, and their number; nan if there are none.
     accuracy, perturbed_accuracy : float or None
         Share of right predictions on the originals (once per pair) and on the perturbed texts.
-    confidence_interval : dict of str to list of two floats
-    standard_error : dict of str to float
-        Cluster-robust.
-    n_clusters : dict of str to int
-        The independent units behind each value: groups, or rows where there are none.
-    design_effect : dict of str to float
-        Variance of each value over that of as many independent rows: 1 without `groups`.
-    signature : str
-    warnings : tuple of str
     """
 
     inconsistency: float
     n_pairs: int
-    confidence_interval: dict[str, list[float]]
-    standard_error: dict[str, float]
-    n_clusters: dict[str, int]
-    design_effect: dict[str, float]
-    signature: str
-    warnings: tuple[str, ...]
     conditional_inconsistency: float | None = None
     n_conditional: int | None = None
     accuracy: float | None = None
@@ -122,10 +107,9 @@ def semantic_inconsistency(
 
     On the example predictions that the authors publish for MRPC it gives their .05.
     """
-    options = interval_options("semantic_inconsistency", interval_method, confidence_level, n_resamples, seed)
-    columns = _columns(options.function, predictions, perturbed_predictions, references, perturbed_references, groups)
-    rates = Rates(options, "pair", columns.groups)
-    return _pairs(rates, columns, condition, must_differ=False)
+    options = share_options("semantic_inconsistency", interval_method, confidence_level, n_resamples, seed, groups)
+    labels = (predictions, perturbed_predictions, references, perturbed_references)
+    return _pair_measure(options, labels, condition, groups, must_differ=False)
 
 
 def symmetric_inconsistency(
@@ -185,10 +169,9 @@ def symmetric_inconsistency(
 
     On the example predictions that the authors publish for SNLI it gives their .04, and .0104 on condition 2.
     """
-    options = interval_options("symmetric_inconsistency", interval_method, confidence_level, n_resamples, seed)
-    columns = _columns(options.function, predictions, perturbed_predictions, references, perturbed_references, groups)
-    rates = Rates(options, "pair", columns.groups)
-    return _pairs(rates, columns, condition, must_differ=False)
+    options = share_options("symmetric_inconsistency", interval_method, confidence_level, n_resamples, seed, groups)
+    labels = (predictions, perturbed_predictions, references, perturbed_references)
+    return _pair_measure(options, labels, condition, groups, must_differ=False)
 
 
 def negational_inconsistency(
@@ -226,7 +209,7 @@ def negational_inconsistency(
     references, perturbed_references, groups
         As for `semantic_inconsistency`; the gold labels of the two sides differ here.
     unanswered : sequence of bool, shape (n,), optional
-        Pairs with an answer that could not be read: they break the rule whatever the labels say.
+        Pairs with an answer that could not be read: they break the rule whatever their labels say.
     interval_method, confidence_level, n_resamples, seed
         As for `semantic_inconsistency`.
 
@@ -254,68 +237,50 @@ def negational_inconsistency(
 
     On the example predictions that the authors publish for MRPC it gives their .86, and .8427 on condition 1.
     """
-    options = interval_options("negational_inconsistency", interval_method, confidence_level, n_resamples, seed)
-    columns = _columns(options.function, predictions, perturbed_predictions, references, perturbed_references, groups)
-    rates = Rates(options, "pair", columns.groups)
-    return _pairs(rates, columns, condition, must_differ=True, unanswered=unanswered)
+    options = share_options("negational_inconsistency", interval_method, confidence_level, n_resamples, seed, groups)
+    labels = (predictions, perturbed_predictions, references, perturbed_references)
+    return _pair_measure(options, labels, condition, groups, must_differ=True, unanswered=unanswered)
 
 
-def _columns(
-    function: str,
-    predictions: Any,
-    perturbed_predictions: Any,
-    references: Any,
-    perturbed_references: Any,
+def _pair_measure(
+    options: IntervalOptions,
+    labels: tuple[Any, Any, Any, Any],
+    condition: Any,
     groups: Any,
-) -> CodedColumns:
-    given = {
-        "predictions": predictions,
-        "perturbed_predictions": perturbed_predictions,
-        "references": references,
-        "perturbed_references": perturbed_references,
-    }
-    for name in ("predictions", "perturbed_predictions"):
-        if given[name] is None:
-            raise input_error(function, name, "be given", got=None)
-    return code_columns(function, given, groups=groups)
-
-
-def _pairs(
-    rates: Rates, columns: CodedColumns, condition: Any, *, must_differ: bool, unanswered: Any = None
+    *,
+    must_differ: bool,
+    unanswered: Any = None,
 ) -> PairInconsistencyResult:
     """Count the pairs that break the rule: equal labels where they must differ, different ones elsewhere."""
-    function = rates.options.function
+    names = ("predictions", "perturbed_predictions", "references", "perturbed_references")
+    known = {
+        name: values for name, values in zip(names, labels, strict=True) if values is not None or name in names[:2]
+    }
+    columns = code_columns(options.function, known, groups=groups, unanswered=unanswered)
     original, perturbed = columns["predictions"], columns["perturbed_predictions"]
     violated = original == perturbed if must_differ else original != perturbed
     if unanswered is not None:
-        violated = violated | np.asarray(unanswered, dtype=np.bool_)
-    values: dict[str, Any] = {"inconsistency": rates.add("inconsistency", violated)}
+        violated |= as_mask(options.function, "unanswered", columns.columns["unanswered"])
+    estimates = Estimates(options, "pair", columns.columns.get("groups"))
+    values: dict[str, Any] = {"inconsistency": estimates.add_share("inconsistency", violated)}
     parts = {"condition": "none"}
     if condition is not None:
-        label = _condition(function, columns, condition)
+        label = _condition(options.function, columns, condition)
         population = original == columns.code_of(label)
-        values["conditional_inconsistency"] = rates.add("conditional_inconsistency", violated, population)
+        values["conditional_inconsistency"] = estimates.add_share("conditional_inconsistency", violated, population)
         values["n_conditional"] = int(np.count_nonzero(population))
         parts["condition"] = f"original predicted {label!r}"
         if values["n_conditional"] == 0:
-            rates.warnings.append(f"no original is predicted to be {label!r}")
-    sides = {"accuracy": ("predictions", "references")}
-    sides["perturbed_accuracy"] = ("perturbed_predictions", "perturbed_references")
-    for name, (predicted, gold) in sides.items():
-        if gold in columns.codes:
-            values[name] = rates.add(name, columns[predicted] == columns[gold])
+            estimates.warnings.append(f"no original is predicted to be {label!r}")
+    for name, side in (("accuracy", ""), ("perturbed_accuracy", "perturbed_")):
+        if f"{side}references" in columns.codes:
+            right = columns[f"{side}predictions"] == columns[f"{side}references"]
+            values[name] = estimates.add_share(name, right)
     constant = columns.constant("predictions", "perturbed_predictions")
     if constant:
-        score = int(must_differ)
-        rates.warnings.append(
-            f"every prediction is {constant[0]!r}: a constant answer scores {score} whatever the texts say"
-        )
+        estimates.warn_of_constant(constant[0], int(must_differ))
     return PairInconsistencyResult(
-        **values,
-        n_pairs=len(original),
-        **rates.uncertainty,
-        signature=rates.signature(**parts),
-        warnings=rates.all_warnings(),
+        **values, n_pairs=len(original), **estimates.fields(avg="pair", **parts, unparsed="refused")
     )
 
 

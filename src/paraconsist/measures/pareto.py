@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from paraconsist.errors import check_choice, input_error
 from paraconsist.measures.multiple_testing import ADJUSTMENTS, adjust_p_values
-from paraconsist.measures.results import Result
+from paraconsist.measures.results import Record
 
 CORRECTIONS = (*ADJUSTMENTS, "none")
 """Corrections for testing several pairs of models: ``"none"`` leaves p as it is."""
@@ -41,7 +41,7 @@ def corrected_p_values(p_values: Sequence[float], correction: str = "holm") -> l
 
 
 @dataclass(frozen=True)
-class ParetoRow(Result):
+class ParetoRow(Record):
     """One model's place among others that are both accurate and consistent.
 
     Attributes

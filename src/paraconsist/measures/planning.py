@@ -27,7 +27,7 @@ from paraconsist.errors import check_choice, check_fraction, check_whole, input_
 from paraconsist.measures._validation import Integers
 from paraconsist.measures.buckets import BucketCounts, partition
 from paraconsist.measures.resampling import Units, standard_errors
-from paraconsist.measures.results import Result
+from paraconsist.measures.results import Record
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,7 +40,7 @@ _FEW_BUCKETS = 30
 
 
 @dataclass(frozen=True)
-class Pilot(Result):
+class Pilot(Record):
     """What a pilot says of a measure's variance.
 
     Attributes
@@ -81,7 +81,7 @@ class Pilot(Result):
 
 
 @dataclass(frozen=True)
-class PlanRow(Result):
+class PlanRow(Record):
     """What it takes with `paraphrases` in each bucket.
 
     Attributes

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from paraconsist.errors import input_error
-from paraconsist.measures._estimates import Mask, Rates, code_columns, interval_options
-from paraconsist.measures._validation import as_column
+from paraconsist.measures._estimates import Estimates, Mask, share_options
+from paraconsist.measures._validation import as_column, check_length, code_columns
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.results import Result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PredictionChangeResult(Result):
     """How often predictions change under paraphrasing, and in which direction.
 
@@ -33,15 +32,6 @@ class PredictionChangeResult(Result):
         For every value of `strata` its `change_rate`, `n_changed`, `correct_to_incorrect`,
         `incorrect_to_correct`, `n_pairs` and `confidence_interval`; for a mapping of several columns one such
         table for each name.
-    confidence_interval : dict of str to list of two floats
-    standard_error : dict of str to float
-        Cluster-robust.
-    n_clusters : dict of str to int
-        The independent units behind each value: groups, or rows where there are none.
-    design_effect : dict of str to float
-        Variance of each value over that of as many independent rows: 1 without `groups`.
-    signature : str
-    warnings : tuple of str
     """
 
     change_rate: float
@@ -51,12 +41,6 @@ class PredictionChangeResult(Result):
     n_pairs: int
     change_rate_given_correct: float
     change_rate_given_incorrect: float
-    confidence_interval: dict[str, list[float]]
-    standard_error: dict[str, float]
-    n_clusters: dict[str, int]
-    design_effect: dict[str, float]
-    signature: str
-    warnings: tuple[str, ...]
     by_stratum: dict[str, Any] | None = None
 
 
@@ -123,77 +107,49 @@ def prediction_change(
     from right to wrong, 46 from wrong to right).
     """
     function = "prediction_change"
-    options = interval_options(function, interval_method, confidence_level, n_resamples, seed)
-    given = {
-        "predictions": predictions,
-        "original_predictions": original_predictions,
-        "references": references,
-    }
-    for name, values in given.items():
-        if values is None:
-            raise input_error(function, name, "be given", got=None)
-    columns = code_columns(function, given, groups=groups)
+    options = share_options(function, interval_method, confidence_level, n_resamples, seed, groups)
+    labels = {"predictions": predictions, "original_predictions": original_predictions, "references": references}
+    columns = code_columns(function, labels, groups=groups)
     original_right = columns["original_predictions"] == columns["references"]
     paraphrase_right = columns["predictions"] == columns["references"]
     changed = columns["predictions"] != columns["original_predictions"]
-    broken, mended = changed & original_right, changed & paraphrase_right
+    masks = {
+        "n_changed": changed,
+        "correct_to_incorrect": changed & original_right,
+        "incorrect_to_correct": changed & paraphrase_right,
+        "n_pairs": np.ones(len(changed), dtype=np.bool_),
+    }
 
-    rates = Rates(options, "pair", columns.groups)
-    change_rate = rates.add("change_rate", changed)
-    given_correct = rates.add("change_rate_given_correct", changed, original_right)
-    given_incorrect = rates.add("change_rate_given_incorrect", changed, ~original_right)
+    estimates = Estimates(options, "pair", columns.columns.get("groups"))
+    rates: dict[str, Any] = {
+        "change_rate": estimates.add_share("change_rate", changed),
+        "change_rate_given_correct": estimates.add_share("change_rate_given_correct", changed, original_right),
+        "change_rate_given_incorrect": estimates.add_share("change_rate_given_incorrect", changed, ~original_right),
+    }
     constant = columns.constant("predictions", "original_predictions")
     if constant:
-        rates.warnings.append(f"every prediction is {constant[0]!r}: a constant answer scores 0 whatever the texts say")
+        estimates.warn_of_constant(constant[0])
     by_stratum: dict[str, Any] | None = None
     if isinstance(strata, Mapping):
         by_stratum = {
-            str(name): _breakdown(rates, values, f"strata[{name!r}]", changed, broken, mended)
-            for name, values in strata.items()
+            str(name): _breakdown(estimates, values, f"strata[{name!r}]", masks) for name, values in strata.items()
         }
     elif strata is not None:
-        by_stratum = _breakdown(rates, strata, "strata", changed, broken, mended)
-    return PredictionChangeResult(
-        change_rate=change_rate,
-        n_changed=int(np.count_nonzero(changed)),
-        correct_to_incorrect=int(np.count_nonzero(broken)),
-        incorrect_to_correct=int(np.count_nonzero(mended)),
-        n_pairs=len(changed),
-        change_rate_given_correct=given_correct,
-        change_rate_given_incorrect=given_incorrect,
-        by_stratum=by_stratum,
-        **rates.uncertainty,
-        signature=rates.signature(),
-        warnings=rates.all_warnings(),
-    )
+        by_stratum = _breakdown(estimates, strata, "strata", masks)
+    counts: dict[str, Any] = {name: int(np.count_nonzero(mask)) for name, mask in masks.items()}
+    fields = estimates.fields(avg="pair", unparsed="refused")
+    return PredictionChangeResult(**rates, **counts, by_stratum=by_stratum, **fields)
 
 
-def _breakdown(
-    rates: Rates, values: Any, parameter: str, changed: Mask, broken: Mask, mended: Mask
-) -> dict[str, dict[str, Any]]:
-    function = rates.options.function
-    column = as_column(values, function=function, parameter=parameter)
-    if len(column) != len(changed):
-        raise input_error(
-            function,
-            parameter,
-            f"have one value per row of `predictions` ({len(changed)})",
-            got=f"{len(column)} values",
-        )
+def _breakdown(estimates: Estimates, strata: Any, parameter: str, masks: Mapping[str, Mask]) -> dict[str, Any]:
+    """Return the change rate and the number of rows in every mask for each stratum."""
+    function = estimates.options.function
+    column = as_column(strata, function=function, parameter=parameter)
+    check_length(function, parameter, column, len(masks["n_pairs"]))
     divided = partition(column)
-    order = sorted(range(len(divided)), key=divided.id_of)
-    return {
-        str(divided.id_of(code)): _one_stratum(rates, divided.codes == code, changed, broken, mended) for code in order
-    }
-
-
-def _one_stratum(rates: Rates, rows: Mask, changed: Mask, broken: Mask, mended: Mask) -> dict[str, Any]:
-    (rate,), interval = rates.stratum(["change_rate"], [changed], rows)
-    return {
-        "change_rate": rate,
-        "n_changed": int(np.count_nonzero(changed & rows)),
-        "correct_to_incorrect": int(np.count_nonzero(broken & rows)),
-        "incorrect_to_correct": int(np.count_nonzero(mended & rows)),
-        "n_pairs": int(np.count_nonzero(rows)),
-        "confidence_interval": interval,
-    }
+    by_stratum = {}
+    for code in sorted(range(len(divided)), key=divided.id_of):
+        rows = divided.codes == code
+        counted = {name: mask & rows for name, mask in masks.items()}
+        by_stratum[str(divided.id_of(code))] = estimates.stratum({"change_rate": masks["n_changed"]}, rows, **counted)
+    return by_stratum

@@ -1,8 +1,8 @@
-"""Resampling units: the distinct buckets or groups of buckets, with what each adds to the sums.
+"""Resampling units (buckets, rows, or groups of them), and how measures vary over them.
 
-Closed-form, cluster-robust standard errors from each unit's influence, and the design effect.
-
-The bootstrap over distinct units: multinomial weights, in bounded memory.
+A unit is known by what it adds to the sums that measures are functions of, and equal units are kept once with their
+number (`Units`, `distinct`). From these come closed-form, cluster-robust standard errors (`standard_errors`,
+`design_effects`) and replicates (`bootstrap`); `intervals` beside this file makes intervals of either.
 """
 
 from __future__ import annotations
@@ -18,6 +18,21 @@ from paraconsist.measures._validation import Integers
 from paraconsist.measures.buckets import partition_integers
 
 Floats = npt.NDArray[np.float64]
+
+Estimate = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+"""Sums (..., m) to measures (..., q), by complex-differentiable arithmetic only (no abs, maximum or clip)."""
+
+NO_SPREAD = 1e-12
+"""Standard errors up to this are rounding."""
+
+_CELLS_AT_ONCE = 1 << 21  # bounds the memory of a bootstrap: 16 MiB of weights at a time
+_MULTINOMIAL_COST = 6  # a multinomial cell costs about this many single draws
+
+
+def mean_of_sums(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return means from sums, the first of which is the number of rows: the commonest `Estimate`."""
+    means: npt.NDArray[Any] = total[..., 1:] / total[..., :1]
+    return means
 
 
 @dataclass(frozen=True)
@@ -44,6 +59,15 @@ class Units:
         counts = np.asarray(multiplicity, dtype=np.int64)
         return cls(sums, counts, np.zeros(len(counts), dtype=np.int64))
 
+    @classmethod
+    def of_rows(cls, values: Floats, groups: Integers | None) -> Units:
+        """Return rows, or their groups, as units of one stratum: the number of rows, then the sums of their values."""
+        sums = np.concatenate([np.ones((len(values), 1)), values], axis=1)
+        if groups is not None:
+            sums = sums_by_group(sums, groups)
+        rows, multiplicity = np.unique(sums, axis=0, return_counts=True)
+        return cls.unstratified(rows, multiplicity)
+
     @property
     def total(self) -> Floats:
         """The sums over all units, shape (m,)."""
@@ -67,6 +91,11 @@ class Units:
             yield members, int(self.multiplicity[members].sum())
 
 
+def sums_by_group(sums: Floats, groups: Integers) -> Floats:
+    """Return the sums of every group's rows, shape (n_groups, m); groups are codes from 0."""
+    return np.stack([np.bincount(groups, weights=column) for column in sums.T], axis=1)
+
+
 def group_units(sums: Floats, pattern: Integers, groups: Integers) -> Units:
     """Return groups of buckets as units.
 
@@ -87,10 +116,7 @@ def group_units(sums: Floats, pattern: Integers, groups: Integers) -> Units:
     content = np.zeros(n_groups, dtype=np.uint64)
     np.add.at(content, groups, marks[pattern])
     _, first, counts = np.unique(content, return_index=True, return_counts=True)
-    summed: Floats = np.stack(
-        [np.bincount(groups, weights=column[pattern], minlength=n_groups)[first] for column in sums.T], axis=1
-    )
-    return Units.unstratified(summed, counts)
+    return Units.unstratified(sums_by_group(sums[pattern], groups)[first], counts)
 
 
 def distinct(*columns: Integers) -> tuple[npt.NDArray[np.intp], Integers, npt.NDArray[np.intp]]:
@@ -107,10 +133,6 @@ def distinct(*columns: Integers) -> tuple[npt.NDArray[np.intp], Integers, npt.ND
     first = np.empty(n, dtype=np.intp)
     first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
     return first, code, np.bincount(code, minlength=n)
-
-
-Estimate = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
-"""Sums (..., m) to measures (..., q), by complex-differentiable arithmetic only (no abs, maximum or clip)."""
 
 
 def standard_errors(units: Units, estimate: Estimate) -> Floats:
@@ -163,12 +185,9 @@ def design_effects(units: Units, independent: Units, estimate: Estimate) -> Floa
     with np.errstate(divide="ignore", invalid="ignore"):
         clustered = standard_errors(units, estimate)
         naive = standard_errors(independent, estimate)
-        effects: Floats = np.where((clustered > 1e-12) & (naive > 1e-12), (clustered / naive) ** 2, np.nan)
+        spread = (clustered > NO_SPREAD) & (naive > NO_SPREAD)
+        effects: Floats = np.where(spread, (clustered / naive) ** 2, np.nan)
     return effects
-
-
-_CELLS_AT_ONCE = 1 << 21  # bounds the memory of a bootstrap: 16 MiB of weights at a time
-_MULTINOMIAL_COST = 6  # a multinomial cell costs about this many single draws
 
 
 def bootstrap(units: Units, estimate: Estimate, n_resamples: int, rng: np.random.Generator) -> Floats:

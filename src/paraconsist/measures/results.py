@@ -1,22 +1,89 @@
-"""What results have in common: plain Python values, and strict JSON."""
+"""What results have in common: their uncertainty, plain Python values, a short text and a table for notebooks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from html import escape
 from typing import Any
 
+#: What stands after a result's own values, in this order.
+_LAST = ("confidence_interval", "standard_error", "n_clusters", "design_effect", "bias", "signature", "warnings")
 
-class Result:
-    """Base of the frozen result dataclasses."""
+
+class Record:
+    """Base of frozen dataclasses that are written as mappings."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the values by name, as plain Python; measures that were not asked for (None) are left out.
+        """Return the values by name, as plain Python; what was not asked for (None) is left out.
 
         Undefined values stay ``nan``; `to_strict_json` turns them into ``None`` for files.
         """
-        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return {name: _plain(value) for name, value in values.items() if value is not None}
+        names = sorted((f.name for f in fields(self)), key=_place)  # type: ignore[arg-type]
+        values = {name: getattr(self, name) for name in names}
+        absent = {name for name, value in values.items() if value is None or (name in _LAST and value == {})}
+        return {name: _plain(value) for name, value in values.items() if name not in absent}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Result(Record):
+    """Base of what measures return; a result declares its values only.
+
+    Attributes
+    ----------
+    confidence_interval : dict of str to list of two floats
+        Of each value, by its name.
+    standard_error : dict of str to float
+        Cluster-robust.
+    n_clusters : dict of str to int
+        The independent units behind each value: groups, or rows (buckets, for means over buckets) where there are none.
+    design_effect : dict of str to float
+        Variance of each value over that of as many independent rows (buckets): 1 without `groups`.
+    signature : str
+        How the numbers were made; see `paraconsist.measures.signatures`.
+    warnings : tuple of str
+        What to know before reading them.
+    """
+
+    confidence_interval: dict[str, Any]
+    standard_error: dict[str, Any] = field(default_factory=dict)
+    n_clusters: Any = field(default_factory=dict)
+    design_effect: dict[str, Any] = field(default_factory=dict)
+    signature: str
+    warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        rows = list(self._rows())
+        width = max(len(name) for name, *_ in rows)
+        lines = [f"{name:<{width}}  {value}  {interval}".rstrip() for name, value, interval in rows]
+        notes = [f"warning: {warning}" for warning in self.warnings]
+        return "\n".join([type(self).__name__, *(f"  {line}" for line in (*lines, self.signature, *notes))])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self._rows())
+        notes = "".join(f"<p>{escape(warning)}</p>" for warning in self.warnings)
+        return f"<table><caption>{type(self).__name__}</caption>{rows}</table>{notes}<p>{escape(self.signature)}</p>"
+
+    def _rows(self) -> Iterator[tuple[str, str, str]]:
+        """Yield name, value and interval of every number; of a mapping only the entries with an interval."""
+        level = self.confidence_interval
+        for name, value in self.to_dict().items():
+            ends = level.get(name, {})
+            if isinstance(value, Mapping) and name not in _LAST:
+                for key, inner in value.items():
+                    pair = ends.get(key) if isinstance(ends, Mapping) and ends else level.get(f"{name}/{key}")
+                    if pair:
+                        yield f"{name}/{key}", _text(inner), f"[{_text(pair[0])}, {_text(pair[1])}]"
+            elif isinstance(value, (bool, int, float)):
+                yield name, _text(value), f"[{_text(ends[0])}, {_text(ends[1])}]" if ends else ""
+
+
+def _place(name: str) -> int:
+    return _LAST.index(name) + 1 if name in _LAST else 0
+
+
+def _text(value: float) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _plain(value: Any) -> Any:

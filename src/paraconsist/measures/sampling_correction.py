@@ -106,11 +106,7 @@ class Corrected(NamedTuple):
 
 
 def correct_for_sampling(
-    counts: BucketCounts,
-    original_confidences: Any,
-    test_confidences: Any,
-    *,
-    renormalize: bool = False,
+    counts: BucketCounts, original_confidences: Any, test_confidences: Any, *, renormalize: bool = False
 ) -> Corrected:
     """Correct the measures for buckets that were drawn evenly over the model's confidence [S24].
 

@@ -70,18 +70,19 @@ class Signature:
         written = [f"{key}:{_encode(self.parts[key])}" for key in order if key in self.parts]
         return "|".join([_SHORT.get(self.measure, self.measure), *written])
 
-    def but(self, **parts: str) -> Signature:
+    def replace(self, **parts: str) -> Signature:
         """Return the signature with other or further parts."""
         return Signature(self.measure, {**self.parts, **parts})
 
 
-def signature(measure: str, **parts: str) -> str:
-    """Return the line for a number made by this version of the package.
+def signature(measure: str, **parts: str | None) -> str:
+    """Return the line for a number made by this version of the package; parts that are None are left out.
 
     >>> signature("paraphrastic_consistency", est="plugin", avg="bucket").rpartition("|")[0]
     'pc|est:plugin|avg:bucket'
     """
-    return str(Signature(measure, {**parts, "v": __version__}))
+    known = {key: value for key, value in parts.items() if value is not None}
+    return str(Signature(measure, {**known, "v": __version__}))
 
 
 def parse_signature(text: str) -> Signature:
@@ -94,8 +95,8 @@ def parse_signature(text: str) -> Signature:
 
     Examples
     --------
-    >>> found = parse_signature("pc|est:plugin|avg:bucket|ci:bucket-bootstrap10000|v:0.1.0")
-    >>> found.measure, found.parts["ci"]
+    >>> line = parse_signature("pc|est:plugin|avg:bucket|ci:bucket-bootstrap10000|v:0.1.0")
+    >>> line.measure, line.parts["ci"]
     ('paraphrastic_consistency', 'bucket-bootstrap10000')
     """
     name, *written = text.strip().split("|")

@@ -14,7 +14,7 @@ from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec
 from paraconsist.measures.consistency_difference import ConsistencyDifferenceResult, consistency_difference
 from paraconsist.measures.inconsistency_difference import InconsistencyDifferenceResult, inconsistency_difference
 from paraconsist.measures.pareto import ParetoRow, corrected_p_values, pareto_table
-from paraconsist.measures.results import Result
+from paraconsist.measures.results import Record
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.measures.signatures import parse_signature
 from paraconsist.scoring.alignment import ROW_ID, Aligned, align
@@ -53,7 +53,7 @@ class CompareOptions:
 
 
 @dataclass(frozen=True)
-class ModelPair(Result):
+class ModelPair(Record):
     """Two models on one set by one measure.
 
     Attributes
@@ -74,7 +74,7 @@ class ModelPair(Result):
 
 
 @dataclass(frozen=True)
-class SetComparison(Result):
+class SetComparison(Record):
     """Every compared pair of models on one set.
 
     Attributes
@@ -239,7 +239,7 @@ def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptio
 def _signed(result: _Difference, options: CompareOptions, data: str | None) -> _Difference:
     """Return the result with the policy for unparsed answers and the set in its signature."""
     more = {} if data is None else {"data": data}
-    return replace(result, signature=str(parse_signature(result.signature).but(unparsed=options.unparsed, **more)))
+    return replace(result, signature=str(parse_signature(result.signature).replace(unparsed=options.unparsed, **more)))
 
 
 def _pareto(pairs: Sequence[_Pair], names: Sequence[str], options: CompareOptions) -> list[ParetoRow]:

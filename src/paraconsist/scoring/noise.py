@@ -84,7 +84,7 @@ def score_noise(
         groups=None if one.groups is None else _joined(first, two, "groups"),
         **intervals,
     )
-    made = parse_signature(result.signature).but(unparsed="own_class")
+    made = parse_signature(result.signature).replace(unparsed="own_class")
     return result.to_dict() | {"signature": str(made)}
 
 

@@ -164,7 +164,7 @@ def _score(
     columns = _test_columns(rows, test, options) if spec is PARAPHRASTIC and test is not None else {}
     values = measure_rows(spec, rows, **options.intervals, **columns)
     known = {} if data is None else {"data": data}
-    values["signature"] = str(parse_signature(values["signature"]).but(unparsed=options.unparsed, **known))
+    values["signature"] = str(parse_signature(values["signature"]).replace(unparsed=options.unparsed, **known))
     return values
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.errors import input_error
-from paraconsist.measures.results import Result
+from paraconsist.measures.results import Record
 from paraconsist.scoring.score import ScoreOptions, score
 
 _FUNCTION = "artifacts"
@@ -21,7 +21,7 @@ KINDS = ("likely", "unlikely")
 
 
 @dataclass(frozen=True)
-class ArtifactRow(Result):
+class ArtifactRow(Record):
     """One model on one kind of bucket.
 
     Attributes
