@@ -92,14 +92,14 @@ def test_power_of_the_planned_number() -> None:
 
 def test_plans_are_monotone_and_least() -> None:
     pilot = pilot_of(drawn(np.random.default_rng(4), 300, 5))
-    rows = plan(pilot, wanted_half_width=0.03, difference=0.05)
+    rows = plan(pilot, half_width=0.03, difference=0.05)
     n = [row.buckets_for_half_width for row in rows]
     assert n == sorted(n, reverse=True)  # type: ignore[type-var]
     first = rows[0]
     assert first.buckets_for_half_width is not None
     assert half_width(pilot, first.buckets_for_half_width, first.paraphrases) <= 0.03
     assert half_width(pilot, first.buckets_for_half_width - 1, first.paraphrases) > 0.03
-    half_the_width = plan(pilot, wanted_half_width=0.015)[0].buckets_for_half_width
+    half_the_width = plan(pilot, half_width=0.015)[0].buckets_for_half_width
     assert half_the_width == pytest.approx(4 * first.buckets_for_half_width, rel=0.01)
 
 
@@ -108,12 +108,12 @@ def test_bad_plans() -> None:
     with pytest.raises(InputError, match="`pilot` must have at least two buckets with two paraphrases"):
         pilot_of(BucketCounts.from_counts([1, 1, 2], [1, 0, 1]))
     for options, message in [
-        ({}, "`half-width` must be given, or --difference"),
-        ({"wanted_half_width": 2.0}, "`half-width` must lie between 0 and 1"),
-        ({"wanted_half_width": 1e-6}, "be reachable with 100 million buckets"),
-        ({"difference": 0.1, "power": 1.0}, "`--power` must lie between 0 and 1"),
+        ({}, "`half_width` must be given, or `difference`"),
+        ({"half_width": 2.0}, "`half_width` must lie between 0 and 1"),
+        ({"half_width": 1e-6}, "be reachable with 100 million buckets"),
+        ({"difference": 0.1, "power": 1.0}, "`power` must lie between 0 and 1"),
         ({"difference": 0.1, "correlation": 1.0}, "`correlation` must lie between -1 and 1"),
-        ({"difference": 0.1, "paraphrases": [1]}, "`--paraphrases` must be a whole number of at least 2"),
+        ({"difference": 0.1, "paraphrases": [1]}, "`paraphrases` must be a whole number of at least 2"),
     ]:
         with pytest.raises(InputError, match=message):
             plan(pilot_of(counts), **options)  # type: ignore[arg-type]
@@ -160,7 +160,7 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([], "`half-width` must be given, or --difference"),
+        ([], "`--half-width` must be given, or `--difference`"),
         (["--half-width", 0.02, "--measure", "f1"], "`--measure` must be one of paraphrastic_consistency_unbiased"),
         (["--half-width", 0.02, "--paraphrases", "two"], "must be whole numbers with commas between; got 'two'"),
         (["--half-width", 0.02, "--set", "snli"], "`pilot` must be one set; got []"),

@@ -78,7 +78,7 @@ def plan(
         other, correlation = _pilot(rows[against], measure), _correlation(rows[pilot], rows[against], measure)
     table = plan_rows(
         found,
-        wanted_half_width=half_width,
+        half_width=half_width,
         difference=difference,
         power=power,
         confidence_level=confidence_level,

@@ -55,7 +55,7 @@ class IntervalOptions:
 
     @cached_property
     def entropy(self) -> int:
-        """The seed of every interval's own generator: an interval does not depend on which others are made."""
+        """The seed of every interval's own generator: an interval does not depend on which others are bounds."""
         return int(self.seed.integers(2**63)) if isinstance(self.seed, np.random.Generator) else int(self.seed)
 
     @property
@@ -181,14 +181,14 @@ class Estimates:
 
     def fields(self, method: str | None = None, **parts: str | None) -> dict[str, Any]:
         """Return what a `Result` has beside its own values; `parts` are the signature's beside the intervals'."""
-        made = self.options.parts(method or self.options.method, self.unit)
+        intervals = self.options.parts(method or self.options.method, self.unit)
         undefined = [f"undefined, so nan: {', '.join(self.undefined)}"] if self.undefined else []
         return {
             "confidence_interval": self.confidence_interval,
             "standard_error": self.standard_error,
             "n_clusters": self.n_clusters,
             "design_effect": self.design_effect,
-            "signature": signature(self.options.function, **made | parts),
+            "signature": signature(self.options.function, **intervals | parts),
             "warnings": (*self.warnings, *undefined),
         }
 
@@ -197,18 +197,18 @@ class Estimates:
     def intervals(self, units: Units, estimate: Estimate, ranges: Any, are_means: Any, **more: Any) -> Intervals:
         """Return the intervals of measures over units, made with these options."""
         options = self.options
-        made: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "method": options.method,
             "confidence_level": options.confidence_level,
             "n_resamples": options.n_resamples,
             "rng": self.rng or np.random.default_rng(options.entropy),
         }
-        return intervals(units, estimate, ranges, are_means, **made | more)
+        return intervals(units, estimate, ranges, are_means, **settings | more)
 
     def add(
         self,
         names: Sequence[str],
-        made: Intervals,
+        bounds: Intervals,
         n_clusters: int,
         effects: Sequence[float] | None = None,
         *,
@@ -216,9 +216,9 @@ class Estimates:
     ) -> None:
         """Keep the intervals of the named values; `between` names the units in the warning about no spread."""
         for i, name in enumerate(names):
-            error, effect = float(made.standard_error[i]), None if effects is None else float(effects[i])
-            self.put(name, (made.low[i], made.high[i]), error, n_clusters, effect)
-        flat = [name for name, at_boundary in zip(names, made.at_boundary, strict=True) if at_boundary]
+            error, effect = float(bounds.standard_error[i]), None if effects is None else float(effects[i])
+            self.put(name, (bounds.low[i], bounds.high[i]), error, n_clusters, effect)
+        flat = [name for name, at_boundary in zip(names, bounds.at_boundary, strict=True) if at_boundary]
         if flat:
             bound = "so the interval is a Clopper-Pearson type bound"
             self.warnings.append(f"no spread between {between}, {bound}: {', '.join(flat)}")
@@ -272,8 +272,8 @@ class Estimates:
             return list(korn_graubard_interval(k / n, error, n, units.n, level)), False
         if method == "korn_graubard":
             return [float("nan")] * 2, False
-        made = self.intervals(units, mean_of_sums, [(0.0, 1.0)], [True])
-        return [float(made.low[0]), float(made.high[0])], bool(made.at_boundary[0])
+        bounds = self.intervals(units, mean_of_sums, [(0.0, 1.0)], [True])
+        return [float(bounds.low[0]), float(bounds.high[0])], bool(bounds.at_boundary[0])
 
     def _group_units(self, codes: Integers, inside: Mask, population: Mask | None) -> Units:
         """Return the groups that have a row in the population: others add nothing to either sum."""

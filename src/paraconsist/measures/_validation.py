@@ -96,9 +96,8 @@ def _numeric(array: npt.NDArray[Any], *, function: str, parameter: str, what: st
                 raise _missing(function, parameter, value, row)
             raise input_error(function, parameter, f"hold {what}", got=value, row=row)
         return Column("integer", array.astype(np.int64))
-    if array.dtype == np.uint64 and array.max() >= 2**63:
-        row = int((array >= 2**63).argmax())
-        raise input_error(function, parameter, "fit in 64 bits", got=int(array[row]), row=row)
+    if array.dtype == np.uint64:
+        check_rows(function, parameter, "fit in 64 bits", array, array >= 2**63)
     return Column("integer", array.astype(np.int64) if array.dtype == np.uint64 else array)
 
 
@@ -130,6 +129,25 @@ def check_both(function: str, values: Mapping[str, Any], remedy: str = "") -> bo
     if missing and len(missing) < len(values):
         raise input_error(function, missing[0], "be given too", got=None, remedy=remedy)
     return not missing
+
+
+def check_rows(
+    function: str,
+    parameter: str,
+    must: str,
+    array: npt.NDArray[Any],
+    wrong: npt.NDArray[np.bool_],
+    *,
+    rows: Sequence[Any] | None = None,
+    remedy: str = "",
+) -> None:
+    """Raise if a value is `wrong`, naming the first; `rows` are what an error calls the rows."""
+    if not wrong.any():
+        return
+    at = int(wrong.argmax())
+    row = None if not array.ndim else at if rows is None else repr(rows[at])
+    value = array.ravel()[at : at + 1].tolist()[0]
+    raise input_error(function, parameter, must, got=value, row=row, remedy=remedy)
 
 
 def check_length(function: str, parameter: str, values: Sized, n: int, other: str = "predictions") -> None:
@@ -209,8 +227,8 @@ def code_columns(
 
     `others` are columns that hold no labels; of `optional` ones those that are None are left out.
     """
-    given = {**labels, **(others or {})} | {name: values for name, values in optional.items() if values is not None}
-    columns = {name: as_column(values, function=function, parameter=name) for name, values in given.items()}
+    values_of = {**labels, **(others or {})} | {name: values for name, values in optional.items() if values is not None}
+    columns = {name: as_column(values, function=function, parameter=name) for name, values in values_of.items()}
     check_same_length(function, columns)
     check_comparable(function, {name: columns[name] for name in labels})
     codes, names = code_jointly(*(columns[name] for name in labels))
@@ -219,10 +237,9 @@ def code_columns(
 
 def as_mask(function: str, parameter: str, column: Column) -> npt.NDArray[np.bool_]:
     """Return a column of true and false (or 1 and 0) as booleans."""
-    for row, value in enumerate(column.tolist()):
-        if value not in (0, 1):
-            raise input_error(function, parameter, "be true or false", got=value, row=row)
-    return np.array(column.tolist(), dtype=np.bool_)
+    array = np.array(column.tolist(), dtype=object)
+    check_rows(function, parameter, "be true or false", array, (array != 0) & (array != 1))
+    return array.astype(np.bool_)
 
 
 def as_probabilities(
@@ -239,10 +256,7 @@ def as_probabilities(
     if array.ndim != 1 or len(array) == 0:
         raise input_error(function, parameter, "be a list of at least one number", got=values)
     wrong = ~((array >= 0.0) & (array <= 1.0 + 1e-6))
-    if wrong.any():
-        row = int(wrong.argmax())
-        name = row if names is None else repr(names[row])
-        raise input_error(function, parameter, "lie between 0 and 1", got=float(array[row]), row=name)
+    check_rows(function, parameter, "lie between 0 and 1", array, wrong, rows=names)
     return np.minimum(array, 1.0)
 
 

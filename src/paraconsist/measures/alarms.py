@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr
 
-from paraconsist.measures._validation import as_column, check_comparable, check_same_length, code_jointly
+from paraconsist.measures._validation import as_column, code_columns
 
 _LEAST_GAIN = 0.10
 _LARGEST_P = 0.001
@@ -28,11 +28,8 @@ def constant_predictions(predictions: Any) -> str | None:
     column = as_column(predictions, function="constant_predictions", parameter="predictions")
     if len(column) == 1:
         return None
-    values = column.values
-    if isinstance(values, list):
-        constant = len(set(values)) == 1
-        return constant_message(values[0]) if constant else None
-    return constant_message(int(values[0])) if values.min() == values.max() else None
+    values = np.asarray(column.values)
+    return constant_message(values[0].item()) if (values == values[0]).all() else None
 
 
 def constant_message(label: Any) -> str:
@@ -70,21 +67,15 @@ model's order? (rows selected against the model look the same)
     """
     from scipy.optimize import linear_sum_assignment  # takes longer to import than all measures together
 
-    columns = {
-        "predictions": as_column(predictions, function="permuted_labels", parameter="predictions"),
-        "references": as_column(references, function="permuted_labels", parameter="references"),
-    }
-    check_same_length("permuted_labels", columns)
-    check_comparable("permuted_labels", columns)
-    codes, names = code_jointly(*columns.values())
+    columns = code_columns("permuted_labels", {"predictions": predictions, "references": references})
+    names, codes = columns.labels, columns.codes.values()
     occurs = sum(np.bincount(code, minlength=len(names)) for code in codes) > 0
     used, place = np.flatnonzero(occurs), np.cumsum(occurs) - 1
     predicted, gold = (place[code] for code in codes)
     n, n_labels = len(predicted), len(used)
     if not 2 <= n_labels <= _MOST_LABELS:
         return None
-    confusion = np.bincount(predicted * n_labels + gold, minlength=n_labels**2)
-    confusion = confusion.reshape(n_labels, n_labels)
+    confusion = np.bincount(predicted * n_labels + gold, minlength=n_labels**2).reshape(n_labels, n_labels)
     identity = np.arange(n_labels)
     # the tiny bonus keeps a label's own name wherever renaming gains nothing
     _, renamed = linear_sum_assignment(confusion + 1e-6 * np.eye(n_labels), maximize=True)
@@ -97,11 +88,10 @@ model's order? (rows selected against the model look the same)
     if math.log(max(p, 1e-300)) + math.lgamma(n_labels + 1) >= math.log(_LARGEST_P):
         return None
     accuracy = int(np.trace(confusion)) / n
-    shown = [f"{names[used[i]]!r} -> {names[used[renamed[i]]]!r}" for i in changed[:6] if confusion[i].any()]
+    pairs = [f"{names[used[i]]!r} -> {names[used[renamed[i]]]!r}" for i in changed[:6] if confusion[i].any()]
     more = ", ..." if len(changed) > 6 else ""
     best = accuracy + (gained - lost) / n
     return (
-        f"accuracy is {accuracy:.1%}, but {best:.1%} if predicted labels are renamed "
-        f"{', '.join(shown)}{more}: "
+        f"accuracy is {accuracy:.1%}, but {best:.1%} if predicted labels are renamed {', '.join(pairs)}{more}: "
         "are the label names in the model's order? (rows selected against the model look the same)"
     ).replace("%", " %")

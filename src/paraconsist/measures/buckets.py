@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import input_error
-from paraconsist.measures._validation import Column, Integers, as_column, code_jointly
+from paraconsist.measures._validation import Column, Integers, as_column, check_rows, code_jointly
 
 _SPARE = 4  # integer ids that span fewer than this many values per row are counted, not sorted
 _LARGEST_TABLE = 1 << 22  # cells that a table of labels by bucket may always have
@@ -73,8 +73,9 @@ def partition(bucket_ids: Any, *, function: str = "partition", parameter: str = 
     >>> divided.codes.tolist(), divided.sizes.tolist(), divided.ids
     ([0, 1, 0, 0], [3, 1], ['b', 'a'])
     """
-    known = isinstance(bucket_ids, Column)
-    column = bucket_ids if known else as_column(bucket_ids, function=function, parameter=parameter)
+    column = bucket_ids
+    if not isinstance(bucket_ids, Column):
+        column = as_column(bucket_ids, function=function, parameter=parameter)
     if not isinstance(column.values, list):
         return partition_integers(column.values)
     (codes,), names = code_jointly(column)
@@ -159,12 +160,8 @@ class BucketCounts:
         k, c = np.asarray(size, dtype=np.int64), np.asarray(correct, dtype=np.int64)
         if k.ndim != 1 or len(k) == 0 or k.shape != c.shape:
             raise input_error("BucketCounts", "correct", f"be as long as `size` ({k.shape}) and not empty", got=c.shape)
-        if (k < 1).any():
-            row = int((k < 1).argmax())
-            raise input_error("BucketCounts", "size", "be at least 1", got=int(k[row]), row=row)
-        if ((c < 0) | (c > k)).any():
-            row = int(((c < 0) | (c > k)).argmax())
-            raise input_error("BucketCounts", "correct", "lie in 0..size", got=int(c[row]), row=row)
+        check_rows("BucketCounts", "size", "be at least 1", k, k < 1)
+        check_rows("BucketCounts", "correct", "lie in 0..size", c, (c < 0) | (c > k))
         s = c**2 + (k - c) ** 2 if same_label is None else np.asarray(same_label, dtype=np.int64)
         if s.shape != k.shape or ((s < k) | (s > k**2)).any():
             raise input_error("BucketCounts", "same_label", "lie in size..size^2, one per bucket", got=s)

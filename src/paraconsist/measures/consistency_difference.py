@@ -219,18 +219,7 @@ def _on_rows(
 
 @dataclass(frozen=True)
 class _Paired:
-    """What is known of the differences of q measures, first model minus second.
-
-    Attributes
-    ----------
-    first, second : ndarray, shape (q,)
-        Each model's values.
-    interval : Intervals
-        Of the differences.
-    test : SignFlip
-    design_effect : ndarray, shape (q,)
-    n_units : int
-    """
+    """Each model's values of q measures, and what is known of their differences, first model minus second."""
 
     first: Floats
     second: Floats
@@ -251,24 +240,9 @@ def _paired_differences(
     are_means: Sequence[bool],
     n_permutations: int,
 ) -> _Paired:
-    """Compare two models; what resembles one another stays together in resampling and in permutation.
+    """Compare two models' sums in every distinct bucket (`pattern` says which each bucket is).
 
-    Parameters
-    ----------
-    first, second : ndarray, shape (p, m)
-        The two models' sums in every distinct bucket.
-    pattern : ndarray of int, shape (n_buckets,)
-        Which distinct bucket each bucket is.
-    groups : ndarray of int, shape (n_buckets,), or None
-        The group of each bucket, as codes from 0.
-    estimate : callable
-        Sums (..., m) of one model to its measures (..., q).
-    ranges : sequence of pairs
-        Least and greatest value of each measure; a difference lies within their difference.
-    are_means : sequence of bool
-        True for means over buckets, whose interval is safe where no bucket differs.
-    n_permutations : int
-        Intervals and permutations have generators of their own.
+    What resembles one another stays together in resampling and in permutation; each has a generator of its own.
     """
     m = first.shape[1]
     both = np.concatenate([first, second], axis=1)
@@ -286,7 +260,7 @@ def _paired_differences(
     of_intervals, of_permutations = map(
         np.random.default_rng, np.random.SeedSequence(estimates.options.entropy).spawn(2)
     )
-    made = estimates.intervals(units, difference, widest, are_means, rng=of_intervals)
+    bounds = estimates.intervals(units, difference, widest, are_means, rng=of_intervals)
     sums = units.sums[:, :m], units.sums[:, m:]
     test = sign_flip_test(*sums, units.multiplicity, estimate, n_permutations, of_permutations)
-    return _Paired(values[0], values[1], made, test, design_effects(units, buckets, difference), units.n)
+    return _Paired(values[0], values[1], bounds, test, design_effects(units, buckets, difference), units.n)

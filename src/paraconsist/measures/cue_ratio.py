@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
+from paraconsist.measures._validation import check_rows
+
+_FUNCTION = "cue_design_ratio"
 
 
 @overload
@@ -69,31 +72,21 @@ def cue_design_ratio(inconsistency: Any, snli_inconsistency: Any, best_inconsist
     >>> cue_design_ratio([30, 20], [10, 15], 20)
     array([ 2., nan])
     """
-    given = {
+    inconsistencies = {
         "inconsistency": inconsistency,
         "snli_inconsistency": snli_inconsistency,
         "best_inconsistency": best_inconsistency,
     }
     try:
-        tau, snli, best = np.broadcast_arrays(*(_numbers(name, value) for name, value in given.items()))
+        tau, snli, best = np.broadcast_arrays(*(_numbers(name, value) for name, value in inconsistencies.items()))
     except ValueError as problem:
         if "broadcast" not in str(problem):
             raise
-        shapes = [np.shape(value) for value in given.values()]
-        raise input_error(
-            "cue_design_ratio", "inconsistency", "have one shape with the other two, or be one number", got=shapes
-        ) from None
-    below = best > tau
-    if below.any():
-        row = int(np.argmax(below))
-        raise input_error(
-            "cue_design_ratio",
-            "best_inconsistency",
-            "be at most every inconsistency",
-            got=float(best.flat[row]),
-            row=row if tau.ndim else None,
-            remedy="It is the lowest of the models compared, this one included.",
-        )
+        shapes = [np.shape(value) for value in inconsistencies.values()]
+        must = "have one shape with the other two, or be one number"
+        raise input_error(_FUNCTION, "inconsistency", must, got=shapes) from None
+    must, remedy = "be at most every inconsistency", "It is the lowest of the models compared, this one included."
+    check_rows(_FUNCTION, "best_inconsistency", must, best, best > tau, remedy=remedy)
     design = tau - best
     rho = (tau - snli) / np.where(design == 0, np.nan, design)
     return rho if rho.ndim else float(rho)
@@ -105,15 +98,7 @@ def _numbers(name: str, value: Any) -> NDArray[np.float64]:
             raise TypeError
         numbers = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise input_error("cue_design_ratio", name, "be a number or an array of numbers", got=value) from None
+        raise input_error(_FUNCTION, name, "be a number or an array of numbers", got=value) from None
     outside = (numbers < 0) | (numbers > 100)
-    if outside.any():
-        row = int(np.argmax(outside))
-        raise input_error(
-            "cue_design_ratio",
-            name,
-            "lie between 0 and 1 (or 100, in per cent)",
-            got=float(numbers.flat[row]),
-            row=row if numbers.ndim else None,
-        )
+    check_rows(_FUNCTION, name, "lie between 0 and 1 (or 100, in per cent)", numbers, outside)
     return numbers

@@ -184,14 +184,14 @@ def _means(
         return np.full(len(SHIFTS), nan)
     chosen = values[rows]
     units = Units.of_rows(chosen, None if groups is None else partition(groups[rows]).codes)
-    made = estimates.intervals(units, mean_of_sums, _RANGES, [True] * len(SHIFTS))
+    bounds = estimates.intervals(units, mean_of_sums, _RANGES, [True] * len(SHIFTS))
     if units.n == 1:
         estimates.warnings.append(f"one of the {estimates.unit}s is {side}: no interval for those")
     elif units.n < FEW_UNITS:
         estimates.warnings.append(f"only {units.n} {estimates.unit}s are {side}: the intervals for those are rough")
     pairs = Units.unstratified(np.insert(chosen, 0, 1.0, axis=1), np.ones(len(chosen)))
     effects = design_effects(units, pairs, mean_of_sums).tolist()
-    estimates.add(SHIFTS, made, units.n, effects, between=f"{side} {estimates.unit}s")
+    estimates.add(SHIFTS, bounds, units.n, effects, between=f"{side} {estimates.unit}s")
     return np.asarray(chosen.mean(axis=0))
 
 

@@ -151,18 +151,20 @@ def paraphrase_diversity(
         ranges["semantic_similarity"] = (-np.inf, np.inf)
     estimates = Estimates(options, "pair" if codes is None else "group")
     are_means = [bool(np.isfinite(low)) for low, _ in ranges.values()]
-    made = estimates.intervals(units, mean_of_sums, list(ranges.values()), are_means)
+    bounds = estimates.intervals(units, mean_of_sums, list(ranges.values()), are_means)
     nan = float("nan")
     for name in _RANGES:
         estimates.put(name, (nan, nan), nan, 0, None)
         if name not in values:
             estimates.warnings.append(f"{name} is undefined, so nan: {_NEEDS[name]}")
-    estimates.add(list(values), made, units.n)
+    estimates.add(list(values), bounds, units.n)
     if units.n < 2:
         estimates.warnings.append(f"only one of the {estimates.unit}s: no interval")
     origin = "given" if similarities is not None else "none" if similarity is None else "cosine"
     means: dict[str, Any] = {name: float(values[name].mean()) if name in values else nan for name in _RANGES}
-    return ParaphraseDiversityResult(**means, n_pairs=n, **estimates.fields(made.method, avg="pair", similarity=origin))
+    return ParaphraseDiversityResult(
+        **means, n_pairs=n, **estimates.fields(bounds.method, avg="pair", similarity=origin)
+    )
 
 
 def _texts(values: Any, function: str, parameter: str, n: int | None = None) -> list[str]:
@@ -174,11 +176,11 @@ def _texts(values: Any, function: str, parameter: str, n: int | None = None) -> 
     return listed
 
 
-def _similarity(function: str, n: int, new: Any, old: Any, given: Any) -> Floats | None:
-    if given is not None:
+def _similarity(function: str, n: int, new: Any, old: Any, similarities: Any) -> Floats | None:
+    if similarities is not None:
         if new is not None or old is not None:
             raise input_error(function, "similarities", "be given without embeddings, or these without it")
-        return _numbers(given, n, function, "similarities")
+        return _numbers(similarities, n, function, "similarities")
     if new is None and old is None:
         return None
     one, other = _vectors(new, n, function, "embeddings"), _vectors(old, n, function, "original_embeddings")

@@ -202,17 +202,9 @@ def _warn(estimates: Estimates, items: _Items, right: Mask, counted: Mask, least
 class _Items:
     """What each item (original with its variants) did; arrays of shape (n_items,).
 
-    Attributes
-    ----------
-    original, gold : ndarray of int
-        Predicted and gold label of the original, as codes that stand for ``labels[code]``.
-    changed, reversed : ndarray of bool
-        A variant in use got another prediction than the original; the opposite one (any other, for labels
-        without an opposite).
-    n_variants : ndarray of int
-        How many variants there are, before any is left out.
-    constant : list
-        [label] if all predictions are one label, else [].
+    `original` and `gold` are codes of labels; `changed` and `reversed` say whether a variant in use got another
+    prediction, and the opposite one; `n_variants` counts those left out too; `constant` is [label] if all predictions
+    are one label.
     """
 
     original: Integers

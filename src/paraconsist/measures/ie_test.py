@@ -16,7 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
-from paraconsist.measures._validation import CodedColumns, as_column, as_generator, check_length, code_columns
+from paraconsist.measures._validation import (
+    CodedColumns,
+    as_column,
+    as_generator,
+    check_length,
+    check_rows,
+    code_columns,
+)
 from paraconsist.measures.multiple_testing import Correction, correct_p_values, signal_to_noise, too_few_resamples
 from paraconsist.measures.paired_resampling import (
     mcnemar_replayed_p_value,
@@ -34,7 +41,6 @@ from paraconsist.measures.paired_tests import (
     paired_counts,
     paired_difference_interval,
     paired_statistic,
-    refuse_rows,
 )
 from paraconsist.measures.results import Result
 from paraconsist.measures.signatures import signature
@@ -285,9 +291,9 @@ def ie_test_from_counts(
     items, right_before, right_after, correct = (np.atleast_1d(array) for array in shaped)
     if items.ndim != 1 or items.size == 0:
         raise input_error(name, "n", "be a number or a list of at least one", got=n)
-    refuse_rows(name, "n_correct", "be at least n10", correct, correct < right_before)
+    check_rows(name, "n_correct", "be at least n10", correct, correct < right_before)
     wrong = items - correct < right_after
-    refuse_rows(name, "n_correct", "be at most n - n01", correct, wrong)
+    check_rows(name, "n_correct", "be at most n - n01", correct, wrong)
     names = list(runs) if runs is not None else list(range(items.size)) if items.size > 1 else None
     if names is not None and len(names) != items.size:
         raise input_error(name, "runs", f"have one name per run ({items.size})", got=f"{len(names)} names")

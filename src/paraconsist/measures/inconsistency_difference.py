@@ -127,10 +127,10 @@ def inconsistency_difference(
     options = interval_options(_FUNCTION, "auto", confidence_level, 1, seed)
     permutations = check_whole(_FUNCTION, "n_permutations", n_permutations)
     counts = {"satisfied1": satisfied1, "satisfied2": satisfied2}
-    given: dict[str, Any] = {"violated1": violated1, "violated2": violated2}
-    given |= counts if check_both(_FUNCTION, counts) else {}
-    given |= {} if groups is None else {"groups": groups}
-    columns = {name: as_column(values, function=_FUNCTION, parameter=name) for name, values in given.items()}
+    values_of: dict[str, Any] = {"violated1": violated1, "violated2": violated2}
+    values_of |= counts if check_both(_FUNCTION, counts) else {}
+    values_of |= {} if groups is None else {"groups": groups}
+    columns = {name: as_column(values, function=_FUNCTION, parameter=name) for name, values in values_of.items()}
     check_same_length(_FUNCTION, columns)
     grouping = columns.pop("groups", None)
     masks = {name: as_mask(_FUNCTION, name, column) for name, column in columns.items()}

@@ -1,4 +1,4 @@
-"""Many runs, one decision: Bonferroni and Holm corrections, and the signal-to-noise ratio of accuracies.
+"""Many tests, one decision: corrected p-values, and the signal-to-noise ratio of accuracies.
 
 Source: Salvatore et al. 2023, "A resampling-based method to evaluate NLI models", section on the IE test.
 """
@@ -6,15 +6,13 @@ Source: Salvatore et al. 2023, "A resampling-based method to evaluate NLI models
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.errors import check_choice, input_error
-
-ADJUSTMENTS = ("holm", "bonferroni", "benjamini_hochberg")
-"""What `adjust_p_values` offers."""
+from paraconsist.errors import check_choice, check_fraction, input_error
+from paraconsist.measures._validation import check_rows
 
 Correction: TypeAlias = Literal["bonferroni", "holm"]
 
@@ -76,37 +74,15 @@ def correct_p_values(
     [True, False, False]
     """
     p = _p_values("correct_p_values", p_values)
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
-        raise input_error("correct_p_values", "alpha", "lie between 0 and 1", got=alpha)
-    if correction not in ("bonferroni", "holm"):
-        raise input_error("correct_p_values", "correction", "be 'bonferroni' or 'holm'", got=correction)
-    adjusted = _adjusted(p, correction)
-    rejected = adjusted < alpha
-    return MultipleTest(adjusted, rejected, bool(rejected.any()), float(adjusted.min()), float(alpha), correction)
+    level = check_fraction("correct_p_values", "alpha", alpha)
+    check_choice("correct_p_values", "correction", correction, get_args(Correction))
+    adjusted = adjusted_p_values(p, correction)
+    rejected = adjusted < level
+    return MultipleTest(adjusted, rejected, bool(rejected.any()), float(adjusted.min()), level, correction)
 
 
-def adjust_p_values(p_values: npt.ArrayLike, *, correction: str = "holm") -> npt.NDArray[np.float64]:
-    """Return p-values corrected for there being M of them, in their order, at most 1.
-
-    Parameters
-    ----------
-    p_values : array of float, shape (M,)
-    correction : {"holm", "bonferroni", "benjamini_hochberg"}
-        The first two bound the chance of any false rejection; Benjamini and Hochberg (1995) the expected share of
-        false ones among the rejections, for tests that are independent or positively dependent.
-
-    Examples
-    --------
-    >>> adjust_p_values([0.01, 0.02, 0.03, 0.5], correction="benjamini_hochberg").tolist()
-    [0.04, 0.04, 0.04, 0.5]
-    >>> adjust_p_values([0.01, 0.02, 0.03, 0.5]).tolist()
-    [0.04, 0.06, 0.06, 0.5]
-    """
-    check_choice("adjust_p_values", "correction", correction, ADJUSTMENTS)
-    return _adjusted(_p_values("adjust_p_values", p_values), correction)
-
-
-def _adjusted(p: npt.NDArray[np.float64], correction: str) -> npt.NDArray[np.float64]:
+def adjusted_p_values(p: npt.NDArray[np.float64], correction: str) -> npt.NDArray[np.float64]:
+    """Return p-values corrected for there being several (Holm, Bonferroni, Benjamini and Hochberg), at most 1."""
     if correction == "bonferroni":
         return np.minimum(1.0, p * p.size)
     order = np.argsort(p, kind="stable")
@@ -122,10 +98,7 @@ def _adjusted(p: npt.NDArray[np.float64], correction: str) -> npt.NDArray[np.flo
 
 def _p_values(function: str, p_values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     p = _numbers(function, "p_values", p_values)
-    wrong = ~((p >= 0) & (p <= 1))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise input_error(function, "p_values", "lie between 0 and 1", got=p[row].item(), row=row)
+    check_rows(function, "p_values", "lie between 0 and 1", p, ~((p >= 0) & (p <= 1)))
     return p
 
 
@@ -177,8 +150,5 @@ def _numbers(function: str, name: str, values: Any) -> npt.NDArray[np.float64]:
     array = np.asarray(values)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "fiu":
         raise input_error(function, name, "be a list of at least one number", got=values)
-    wrong = ~np.isfinite(array)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise input_error(function, name, "be finite", got=array[row].item(), row=row)
+    check_rows(function, name, "be finite", array, ~np.isfinite(array))
     return array.astype(np.float64)

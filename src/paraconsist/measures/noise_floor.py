@@ -178,8 +178,8 @@ def noise_floor(
             coarser = "paraphrase" if name == "decoding" else present[-1]
             estimates.warnings.append(f"no {name} repeats: that part of the variance is in {coarser}")
     names, estimate, ranges, are_means = _measures(present)
-    made = estimates.intervals(units, estimate, ranges, are_means)
-    estimates.add(names, made, units.n)
+    bounds = estimates.intervals(units, estimate, ranges, are_means)
+    estimates.add(names, bounds, units.n)
     excess = "excess_inconsistency"
     low, high = estimates.confidence_interval[excess]
     interval = (1.0 - high, 1.0 - low)
@@ -193,7 +193,7 @@ def noise_floor(
 
     variance = table("variance")
     total = sum(variance.values())
-    fields = estimates.fields(made.method, avg="bucket", kinds="+".join(present), unparsed="refused")
+    fields = estimates.fields(bounds.method, avg="bucket", kinds="+".join(present), unparsed="refused")
     return NoiseFloorResult(
         flip_rate=table("flip_rate"),
         correctness_flip_rate=table("correctness_flip_rate"),

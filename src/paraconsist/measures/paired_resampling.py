@@ -15,21 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_whole, input_error
-from paraconsist.measures._validation import as_generator
-from paraconsist.measures.paired_tests import (
-    IntArray,
-    compare_squares,
-    compare_statistics,
-    paired_counts,
-    refuse_rows,
-    shaped,
-)
-
-
-def _replicates(n: int, d: int, n_resamples: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """K* and D* of resamples under the null hypothesis: two binomial draws each, whatever n."""
-    d_star = rng.binomial(n, d / n, n_resamples).astype(np.int64)
-    return 2 * rng.binomial(d_star, 0.5).astype(np.int64) - d_star, d_star
+from paraconsist.measures._validation import as_generator, check_rows
+from paraconsist.measures.paired_tests import IntArray, compare_squares, compare_statistics, paired_counts, shaped
 
 
 def resampled_p_value(
@@ -55,19 +42,12 @@ def resampled_p_value(
     float or array of float
         In [0, 1]; 1 where D = 0.
     """
-    name = "resampled_p_value"
-    counts = paired_counts(name, n=n, n10=n10, n01=n01)
-    total = check_whole(name, "n_resamples", n_resamples)
-    generator = as_generator(name, "rng", rng)
 
-    def one(n: int, n10: int, n01: int) -> float:
-        if n10 + n01 == 0:
-            return 1.0
-        k_star, d_star = _replicates(n, n10 + n01, total, generator)
-        lower = int(np.count_nonzero(compare_statistics(k_star, d_star, n10 - n01, n10 + n01) <= 0))
-        return 2 * min(lower, total - lower) / total
+    def two_tails(k_star: IntArray, d_star: IntArray, k: int, d: int) -> float:
+        lower = int(np.count_nonzero(compare_statistics(k_star, d_star, k, d) <= 0))
+        return 2 * min(lower, len(k_star) - lower) / len(k_star)
 
-    return _independently(one, *counts)
+    return _resampled("resampled_p_value", n, n10, n01, n_resamples, rng, two_tails)
 
 
 def mcnemar_resampled_p_value(
@@ -78,25 +58,37 @@ def mcnemar_resampled_p_value(
     The statistic has no sign, so that one tail is both; ties do not count, as in the authors' code.
     Parameters and range as in `resampled_p_value`.
     """
-    name = "mcnemar_resampled_p_value"
-    counts = paired_counts(name, n=n, n10=n10, n01=n01)
-    total = check_whole(name, "n_resamples", n_resamples)
-    generator = as_generator(name, "rng", rng)
 
-    def one(n: int, n10: int, n01: int) -> float:
-        if n10 + n01 == 0:
-            return 1.0
-        k_star, d_star = _replicates(n, n10 + n01, total, generator)
-        above = compare_squares(np.abs(k_star), n10 + n01, abs(n10 - n01), d_star) > 0
-        return int(np.count_nonzero(above)) / total
+    def one_tail(k_star: IntArray, d_star: IntArray, k: int, d: int) -> float:
+        return int(np.count_nonzero(compare_squares(np.abs(k_star), d, abs(k), d_star) > 0)) / len(k_star)
 
-    return _independently(one, *counts)
+    return _resampled("mcnemar_resampled_p_value", n, n10, n01, n_resamples, rng, one_tail)
 
 
-def _independently(function: Callable[..., float], *arrays: IntArray) -> Any:
-    """Apply `function` to every entry of the arrays, drawing anew for equal counts."""
-    flat = zip(*(array.ravel().tolist() for array in arrays), strict=True)
-    return shaped(np.array([function(*counts) for counts in flat], dtype=np.float64), arrays[0].shape)
+def _resampled(
+    function: str,
+    n: npt.ArrayLike,
+    n10: npt.ArrayLike,
+    n01: npt.ArrayLike,
+    n_resamples: int,
+    rng: int | np.random.Generator,
+    p_value: Callable[[IntArray, IntArray, int, int], float],
+) -> Any:
+    """Return `p_value` of K*, D*, K and D for every entry of the counts, drawing anew for equal counts."""
+    counts = paired_counts(function, n=n, n10=n10, n01=n01)
+    total = check_whole(function, "n_resamples", n_resamples)
+    generator = as_generator(function, "rng", rng)
+    p_values = []
+    for items, before, after in zip(*(array.ravel().tolist() for array in counts), strict=True):
+        k, d = before - after, before + after
+        if d == 0:
+            p_values.append(1.0)
+            continue
+        # resamples under the null hypothesis: two binomial draws each, whatever n
+        d_star = generator.binomial(items, d / items, total).astype(np.int64)
+        k_star = 2 * generator.binomial(d_star, 0.5).astype(np.int64) - d_star
+        p_values.append(p_value(k_star, d_star, k, d))
+    return shaped(np.array(p_values, dtype=np.float64), counts[0].shape)
 
 
 def replayed_p_value(
@@ -149,9 +141,8 @@ def _replay(
     before = _zero_one(function, "original_correct", original_correct)
     after = _zero_one(function, "transformed_correct", transformed_correct)
     if before.shape != after.shape:
-        raise input_error(
-            function, "transformed_correct", f"have the length of `original_correct`, {before.size}", got=after.size
-        )
+        must = f"have the length of `original_correct`, {before.size}"
+        raise input_error(function, "transformed_correct", must, got=after.size)
     change = before - after
     n, half = change.size, change.size // 2
     legacy = np.random.RandomState(seed)  # the authors' generator
@@ -168,5 +159,5 @@ def _zero_one(function: str, name: str, values: npt.ArrayLike) -> npt.NDArray[np
     array = np.asarray(values)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "biu":
         raise input_error(function, name, "be a list of true and false with at least one row", got=values)
-    refuse_rows(function, name, "be 0 or 1", array, (array != 0) & (array != 1))
+    check_rows(function, name, "be 0 or 1", array, (array != 0) & (array != 1))
     return array.astype(np.int8)

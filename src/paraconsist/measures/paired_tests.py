@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from paraconsist.errors import check_choice, check_fraction, input_error
+from paraconsist.measures._validation import check_rows
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -32,57 +33,41 @@ _SMALL: Final = 2**21  # products of three such numbers fit in 63 bits
 _FEW: Final = 256  # below this many terms every binomial tail is evaluated on its own
 
 
-# ---------------------------------------------------------------------------------------------- input
-
-
-def paired_counts(function: str, **given: Any) -> tuple[IntArray, ...]:
+def paired_counts(function: str, **counts: Any) -> tuple[IntArray, ...]:
     """The counts as int64 arrays of one shape, checked one by one and against each other."""
     arrays = []
-    for name, value in given.items():
+    for name, value in counts.items():
         array = np.asarray(value)
         if array.dtype.kind not in "iu":
             raise input_error(function, name, "be a whole number or an array of them", got=value)
-        refuse_rows(function, name, "not be negative", array, array < 0)
-        refuse_rows(function, name, f"be below {_LIMIT}", array, array >= _LIMIT)
+        check_rows(function, name, "not be negative", array, array < 0)
+        check_rows(function, name, f"be below {_LIMIT}", array, array >= _LIMIT)
         arrays.append(array.astype(np.int64))
     try:
         shaped = [np.array(array) for array in np.broadcast_arrays(*arrays)]
     except ValueError:
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in zip(given, arrays, strict=True))
-        raise input_error(function, next(iter(given)), f"have the shape of the other counts ({shapes})") from None
-    if "n" in given:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in zip(counts, arrays, strict=True))
+        raise input_error(function, next(iter(counts)), f"have the shape of the other counts ({shapes})") from None
+    if "n" in counts:
         n, n10, n01 = shaped[:3]
-        refuse_rows(function, "n", "be at least 1", n, n < 1)
+        check_rows(function, "n", "be at least 1", n, n < 1)
         remedy = "Discordant items cannot be more than all items."
-        refuse_rows(function, "n", "be at least n10 + n01", n, n10 + n01 > n, remedy)
+        check_rows(function, "n", "be at least n10 + n01", n, n10 + n01 > n, remedy=remedy)
     return tuple(shaped)
-
-
-def refuse_rows(
-    function: str, name: str, must: str, array: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], remedy: str = ""
-) -> None:
-    if not np.any(wrong):
-        return
-    row = int(np.argmax(wrong.ravel()))
-    shown = array.ravel()[row].item()
-    raise input_error(function, name, must, got=shown, row=row if array.ndim else None, remedy=remedy)
 
 
 def _each(function: Callable[..., float], *arrays: IntArray) -> Any:
     """Apply `function` to every entry of the arrays; equal counts are computed once."""
-    known: dict[tuple[int, ...], float] = {}
+    values: dict[tuple[int, ...], float] = {}
     flat = list(zip(*(array.ravel().tolist() for array in arrays), strict=True))
     for counts in flat:
-        if counts not in known:
-            known[counts] = function(*counts)
-    return shaped(np.array([known[counts] for counts in flat], dtype=np.float64), arrays[0].shape)
+        if counts not in values:
+            values[counts] = function(*counts)
+    return shaped(np.array([values[counts] for counts in flat], dtype=np.float64), arrays[0].shape)
 
 
 def shaped(values: FloatArray, shape: tuple[int, ...]) -> Any:
     return values.reshape(shape) if shape else float(values.ravel()[0])
-
-
-# ------------------------------------------------------------------------------------------ statistics
 
 
 def paired_statistic(n: npt.ArrayLike, n10: npt.ArrayLike, n01: npt.ArrayLike) -> Any:
@@ -138,9 +123,6 @@ def mcnemar_statistic(n10: npt.ArrayLike, n01: npt.ArrayLike) -> Any:
         return shaped((right_before - right_after) ** 2 / d, d.shape)
 
 
-# ------------------------------------------------------------------------------- exact comparison of t's
-
-
 def compare_squares(a: IntArray, d: int, b: int, m: IntArray) -> IntArray:
     """The sign of a^2 d - b^2 m without rounding or overflow, for whole numbers in [0, 2^31)."""
     if max(d, b, int(a.max()), int(m.max())) < _SMALL:
@@ -166,9 +148,6 @@ def compare_statistics(k_star: IntArray, d_star: IntArray, k: int, d: int) -> In
     sign = int(np.sign(k))
     same = sign_star * compare_squares(np.abs(k_star), d, abs(k), d_star)
     return np.where(sign_star == sign, same, np.sign(sign_star - sign))
-
-
-# --------------------------------------------------------------------------------------- the exact p
 
 
 def exact_p_value(n: npt.ArrayLike, n10: npt.ArrayLike, n01: npt.ArrayLike, *, ties: Ties = "mid") -> Any:
@@ -276,9 +255,6 @@ def _fair_tail(m: IntArray, most: IntArray, *, slow: bool) -> FloatArray:
     return walked
 
 
-# ----------------------------------------------------------------------------------------- McNemar
-
-
 def mcnemar_p_value(n10: npt.ArrayLike, n01: npt.ArrayLike, *, mid_p: bool = False) -> Any:
     """McNemar's exact two-sided p: the binomial test of n10 out of D at 1/2 (the paper's alternative 1).
 
@@ -314,9 +290,6 @@ def mcnemar_p_value(n10: npt.ArrayLike, n01: npt.ArrayLike, *, mid_p: bool = Fal
         tail = tail - binom.pmf(fewer, d, 0.5) / 2
     balanced = right_before == right_after
     return shaped(np.where(balanced, 1.0, np.minimum(1.0, 2 * tail)), d.shape)
-
-
-# ----------------------------------------------------------------------------------------- interval
 
 
 def paired_difference_interval(

@@ -253,10 +253,10 @@ def _pair_measure(
 ) -> PairInconsistencyResult:
     """Count the pairs that break the rule: equal labels where they must differ, different ones elsewhere."""
     names = ("predictions", "perturbed_predictions", "references", "perturbed_references")
-    known = {
+    columns_of = {
         name: values for name, values in zip(names, labels, strict=True) if values is not None or name in names[:2]
     }
-    columns = code_columns(options.function, known, groups=groups, unanswered=unanswered)
+    columns = code_columns(options.function, columns_of, groups=groups, unanswered=unanswered)
     original, perturbed = columns["predictions"], columns["perturbed_predictions"]
     violated = original == perturbed if must_differ else original != perturbed
     if unanswered is not None:

@@ -234,7 +234,7 @@ def paraphrastic_consistency(
 
 
 def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, Any], str]:
-    """Return the measures over buckets, and how their intervals were made."""
+    """Return the measures over buckets, and how their intervals were bounds."""
     (counts,) = checked.counts
     first, pattern, multiplicity = distinct(counts.size, counts.correct, counts.same_label)
     sums = bucket_sums(counts.take(first))
@@ -243,16 +243,16 @@ def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, Any
     values: dict[str, Any] = point_measures(multiplicity @ sums)
     are_means = [name not in NOT_MEANS for name in MEASURES]
     reported = [values[name] for name in MEASURES]
-    made = estimates.intervals(units, measures_of_sums, list(RANGES.values()), are_means, reported=reported)
+    bounds = estimates.intervals(units, measures_of_sums, list(RANGES.values()), are_means, reported=reported)
     effects = dict(zip(MEASURES, design_effects(units, buckets, measures_of_sums).tolist(), strict=True))
     rows = row_error(int(counts.correct.sum()), int(counts.size.sum()))
-    effects["accuracy"] = effect_of(float(made.standard_error[MEASURES.index("accuracy")]), rows)
-    estimates.add(MEASURES, made, units.n, list(effects.values()))
+    effects["accuracy"] = effect_of(float(bounds.standard_error[MEASURES.index("accuracy")]), rows)
+    estimates.add(MEASURES, bounds, units.n, list(effects.values()))
     with_pair = int(units.multiplicity[units.sums[:, PAIRS] > 0.0].sum())
     estimates.n_clusters |= dict.fromkeys(UNBIASED.values(), with_pair)
     _add_minimum(estimates, values)
     _warn_of_buckets(estimates, checked, units.n)
-    return values | {"n_buckets": len(counts), "n_examples": int(counts.size.sum())}, made.method
+    return values | {"n_buckets": len(counts), "n_examples": int(counts.size.sum())}, bounds.method
 
 
 def _add_minimum(estimates: Estimates, values: dict[str, Any]) -> None:
@@ -299,9 +299,9 @@ def _on_originals(estimates: Estimates, originals: Originals | None) -> dict[str
         units = Units.unstratified(sums, np.bincount(right, minlength=2))
     else:
         units = group_units(sums, right, distinct(originals.groups)[1])
-    made = estimates.intervals(units, mean_of_sums, [(0.0, 1.0)], [True])
+    bounds = estimates.intervals(units, mean_of_sums, [(0.0, 1.0)], [True])
     naive = row_error(int(right.sum()), len(right))
-    estimates.add([name], made, units.n, [effect_of(float(made.standard_error[0]), naive)])
+    estimates.add([name], bounds, units.n, [effect_of(float(bounds.standard_error[0]), naive)])
     return {name: float(right.mean())}
 
 
@@ -331,7 +331,7 @@ def _corrected(estimates: Estimates, checked: Checked, sampling: Sampling | None
             units = group_units(sums, pattern, checked.groups)
             buckets = Units.unstratified(sums, multiplicity)
         most = float(weights.weight.sum())
-        made = estimates.intervals(
+        bounds = estimates.intervals(
             units,
             weights.estimate,
             [(0.0, most), (most / 2.0, most), (0.0, most / 4.0), (0.0, 0.25), (0.0, 1.0)],
@@ -339,7 +339,7 @@ def _corrected(estimates: Estimates, checked: Checked, sampling: Sampling | None
             effective_n=float((n_buckets / weights.weight).min() * most),
             reported=[values[name] for name in CORRECTED],
         )
-        estimates.add(CORRECTED, made, units.n, design_effects(units, buckets, weights.estimate).tolist())
+        estimates.add(CORRECTED, bounds, units.n, design_effects(units, buckets, weights.estimate).tolist())
     between = "corrected_between_variance"  # no key of its own: it is in PVAP
     estimates.drop(between)
     del values[between]

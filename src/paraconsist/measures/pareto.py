@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from paraconsist.errors import check_choice, input_error
-from paraconsist.measures.multiple_testing import ADJUSTMENTS, adjust_p_values
+from paraconsist.measures._validation import check_rows
+from paraconsist.measures.multiple_testing import adjusted_p_values
 from paraconsist.measures.results import Record
 
-CORRECTIONS = (*ADJUSTMENTS, "none")
+CORRECTIONS = ("holm", "bonferroni", "benjamini_hochberg", "none")
 """Corrections for testing several pairs of models: ``"none"`` leaves p as it is."""
 
 
@@ -24,8 +24,8 @@ def corrected_p_values(p_values: Sequence[float], correction: str = "holm") -> l
     p_values : sequence of float
         Of the whole family: every pair of models that is looked at.
     correction : {"holm", "bonferroni", "benjamini_hochberg", "none"}
-        Holm's and Bonferroni's bound the chance of any false claim, Benjamini and Hochberg's the expected share
-        of false claims among the claims made.
+        Holm's and Bonferroni's bound the chance of any false claim, Benjamini and Hochberg's (1995) the expected share
+        of false claims among the claims made, for tests that are independent or positively dependent.
 
     Examples
     --------
@@ -34,10 +34,11 @@ def corrected_p_values(p_values: Sequence[float], correction: str = "holm") -> l
     """
     check_choice("corrected_p_values", "correction", correction, CORRECTIONS)
     values = np.array(p_values, dtype=np.float64)
-    known = np.isfinite(values)
-    if correction != "none" and known.any():
-        values[known] = adjust_p_values(values[known], correction=correction)
-    return [float(value) for value in values]
+    defined = np.isfinite(values)
+    check_rows("corrected_p_values", "p_values", "lie between 0 and 1", values, (values < 0.0) | (values > 1.0))
+    if correction != "none" and defined.any():
+        values[defined] = adjusted_p_values(values[defined], correction)
+    return list(values.tolist())
 
 
 @dataclass(frozen=True)
@@ -93,16 +94,9 @@ def pareto_table(accuracy: Mapping[str, float], consistency: Mapping[str, float]
     if list(accuracy) != list(consistency):
         raise input_error("pareto_table", "consistency", "name the models of `accuracy`", got=list(consistency))
     rows = []
-    points: dict[str, npt.NDArray[np.float64]] = {m: np.array([accuracy[m], consistency[m]]) for m in accuracy}
-    for name, point in points.items():
-        others = [(other, values) for other, values in points.items() if other != name]
-        rows.append(
-            ParetoRow(
-                name,
-                float(point[0]),
-                float(point[1]),
-                [other for other, values in others if (values >= point).all() and (values > point).any()],
-                [other for other, values in others if values[0] < point[0] and values[1] > point[1]],
-            )
-        )
+    for name, point in ((name, (accuracy[name], consistency[name])) for name in accuracy):
+        others = {other: (accuracy[other], consistency[other]) for other in accuracy if other != name}
+        better = [m for m, (a, c) in others.items() if a >= point[0] and c >= point[1] and (a, c) != point]
+        bought = [m for m, (a, c) in others.items() if a < point[0] and c > point[1]]
+        rows.append(ParetoRow(name, float(point[0]), float(point[1]), better, bought))
     return sorted(rows, key=lambda row: -row.accuracy if np.isfinite(row.accuracy) else np.inf)

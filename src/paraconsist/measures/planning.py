@@ -20,16 +20,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
 from paraconsist.measures._validation import Integers
 from paraconsist.measures.buckets import BucketCounts, partition
-from paraconsist.measures.resampling import Units, standard_errors
+from paraconsist.measures.resampling import Floats, Units, mean_of_sums, standard_errors, sums_by_group
 from paraconsist.measures.results import Record
-
-Floats = npt.NDArray[np.float64]
 
 MEASURES = ("paraphrastic_consistency_unbiased", "vap_unbiased", "accuracy", "inconsistency")
 """What can be planned for: the last is a share of rows, such as answers that differ from the original's."""
@@ -126,13 +123,11 @@ def pilot_of(counts: BucketCounts, measure: str = MEASURES[0], *, groups: Intege
     check_choice("plan", "measure", measure, MEASURES)
     used = np.flatnonzero(counts.size >= 2)
     if len(used) < 2:
-        raise input_error(
-            "plan",
-            "pilot",
-            "have at least two buckets with two paraphrases",
-            got=f"{len(used)} of {len(counts)} buckets",
-            remedy="Without them nothing is known of how paraphrases differ.",
+        few, remedy = (
+            f"{len(used)} of {len(counts)} buckets",
+            "Without them nothing is known of how paraphrases differ.",
         )
+        raise input_error("plan", "pilot", "have at least two buckets with two paraphrases", got=few, remedy=remedy)
     k, c = counts.size[used].astype(np.float64), counts.correct[used].astype(np.float64)
     warnings = []
     if len(used) < len(counts):
@@ -189,19 +184,12 @@ def _covariance(statistic: Floats, groups: Integers | None) -> float:
     """Return what resemblance within groups adds to the variance of a mean over buckets, times their number."""
     if groups is None or int(groups.max()) + 1 >= len(groups):
         return 0.0
-    n = len(statistic)
-    rows: Floats = np.stack([np.ones(n), statistic], axis=1)
-    grouped: Floats = np.stack([np.bincount(groups, weights=column) for column in rows.T], axis=1)
-    errors = [
-        float(standard_errors(Units.unstratified(sums, np.ones(len(sums), dtype=np.int64)), _mean)[0])
-        for sums in (grouped, rows)
-    ]
-    return n * (errors[0] ** 2 - errors[1] ** 2)
-
-
-def _mean(total: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    mean: npt.NDArray[np.float64] = total[..., 1:] / total[..., :1]
-    return mean
+    rows = np.stack([np.ones_like(statistic), statistic], axis=1)
+    grouped, alone = (
+        float(standard_errors(Units.unstratified(sums, np.ones(len(sums))), mean_of_sums)[0])
+        for sums in (sums_by_group(rows, groups), rows)
+    )
+    return len(statistic) * (grouped**2 - alone**2)
 
 
 def half_width(pilot: Pilot, n_buckets: int, paraphrases: int, *, confidence_level: float = 0.95) -> float:
@@ -261,9 +249,8 @@ def _least(enough: Callable[[int], bool]) -> int:
     while not enough(high):
         high *= 2
         if high > _MOST_BUCKETS:
-            raise input_error(
-                "plan", "half-width", "be reachable with 100 million buckets", remedy="Ask for a wider interval."
-            )
+            must, remedy = "be reachable with 100 million buckets", "Ask for a wider interval."
+            raise input_error("plan", "half_width", must, remedy=remedy)
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
@@ -274,7 +261,7 @@ def _least(enough: Callable[[int], bool]) -> int:
 def plan(
     pilot: Pilot,
     *,
-    wanted_half_width: float | None = None,
+    half_width: float | None = None,
     difference: float | None = None,
     power: float = 0.8,
     confidence_level: float = 0.95,
@@ -289,37 +276,22 @@ def plan(
     InputError
         If neither is given, or a number is outside its range.
     """
-    if wanted_half_width is None and difference is None:
-        raise input_error("plan", "half-width", "be given, or --difference", got=None)
-    for name, value in (("half-width", wanted_half_width), ("difference", difference), ("power", power)):
+    if half_width is None and difference is None:
+        raise input_error("plan", "half_width", "be given, or `difference`", got=None)
+    for name, value in (("half_width", half_width), ("difference", difference), ("power", power)):
         if value is not None:
             check_fraction("plan", name, value)
     if not -1.0 < correlation < 1.0:
         raise input_error("plan", "correlation", "lie between -1 and 1", got=correlation)
-    least = 2 if pilot.moments else 1
+    options = {"confidence_level": confidence_level, "power": power, "correlation": correlation}
     rows = []
     for k in paraphrases:
-        check_whole("plan", "paraphrases", k, at_least=least)
+        check_whole("plan", "paraphrases", k, at_least=2 if pilot.moments else 1)
         of_width = of_difference = None
-        if wanted_half_width is not None:
-            of_width = buckets_for_half_width(pilot, wanted_half_width, k, confidence_level=confidence_level)
+        if half_width is not None:
+            of_width = buckets_for_half_width(pilot, half_width, k, confidence_level=confidence_level)
         if difference is not None:
-            of_difference = buckets_for_difference(
-                pilot,
-                difference,
-                k,
-                power=power,
-                confidence_level=confidence_level,
-                correlation=correlation,
-                other=other,
-            )
-        rows.append(
-            PlanRow(
-                k,
-                of_width,
-                None if of_width is None else of_width * k,
-                of_difference,
-                None if of_difference is None else of_difference * k,
-            )
-        )
+            of_difference = buckets_for_difference(pilot, difference, k, other=other, **options)
+        n_rows = [None if n is None else n * k for n in (of_width, of_difference)]
+        rows.append(PlanRow(k, of_width, n_rows[0], of_difference, n_rows[1]))
     return rows

@@ -13,13 +13,21 @@ from paraconsist.measures._validation import as_probabilities
 from paraconsist.measures.buckets import BucketCounts
 
 N_DECILES = 10
-CORRECTED = (
-    "corrected_accuracy",
-    "corrected_paraphrastic_consistency",
-    "corrected_vap",
-    "corrected_between_variance",
-    "corrected_pvap",
-)
+
+
+class Corrected(NamedTuple):
+    """The corrected measures; every one nan where no decile of the test set holds a bucket."""
+
+    corrected_accuracy: float
+    corrected_paraphrastic_consistency: float
+    corrected_vap: float
+    corrected_between_variance: float
+    corrected_pvap: float
+    covered_mass: float
+
+
+CORRECTED = Corrected._fields[:-1]
+"""The order of the measures in `DecileWeights.estimate`."""
 
 
 def deciles(confidences: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -94,17 +102,6 @@ class DecileWeights:
         return np.stack([theta, consistency, vap, between, vap / (vap + between)], axis=-1)
 
 
-class Corrected(NamedTuple):
-    """The corrected measures; every one nan where no decile of the test set holds a bucket."""
-
-    corrected_accuracy: float
-    corrected_paraphrastic_consistency: float
-    corrected_vap: float
-    corrected_between_variance: float
-    corrected_pvap: float
-    covered_mass: float
-
-
 def correct_for_sampling(
     counts: BucketCounts, original_confidences: Any, test_confidences: Any, *, renormalize: bool = False
 ) -> Corrected:
@@ -151,12 +148,8 @@ def correct_for_sampling(
     function = "correct_for_sampling"
     originals = as_probabilities(original_confidences, function=function, parameter="original_confidences")
     if len(originals) != len(counts):
-        raise input_error(
-            function,
-            "original_confidences",
-            f"have one value per bucket ({len(counts)})",
-            got=f"{len(originals)} values",
-        )
+        must = f"have one value per bucket ({len(counts)})"
+        raise input_error(function, "original_confidences", must, got=f"{len(originals)} values")
     bucket_deciles = deciles(originals)
     test_weights = decile_weights(test_confidences, function=function)
     weights = DecileWeights.from_sample(bucket_deciles, test_weights, renormalize)

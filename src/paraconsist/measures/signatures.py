@@ -81,8 +81,8 @@ def signature(measure: str, **parts: str | None) -> str:
     >>> signature("paraphrastic_consistency", est="plugin", avg="bucket").rpartition("|")[0]
     'pc|est:plugin|avg:bucket'
     """
-    known = {key: value for key, value in parts.items() if value is not None}
-    return str(Signature(measure, {**known, "v": __version__}))
+    present = {key: value for key, value in parts.items() if value is not None}
+    return str(Signature(measure, {**present, "v": __version__}))
 
 
 def parse_signature(text: str) -> Signature:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import input_error
-from paraconsist.measures.text_distances import jaccard, words_of
+from paraconsist.measures.text_distances import bare_words, jaccard
 from paraconsist.models.labels import normalise_label
 from paraconsist.running.predictor import Predictor
 from paraconsist.transforms.paraphrase.generators import Generator, call
@@ -163,7 +163,7 @@ REASONS = ("empty", "copy of the original", "duplicate", "too short", "too long"
 
 #: English words that hardly any sentence does without.
 _FUNCTION_WORDS = frozenset(
-    words_of(
+    bare_words(
         "a an the is are was were be been am has have had do does did will would can could may might must should of in "
         "on at to from by with for and or but not no that this these those it its he she they we you i his her their "
         "there who which as into over under near about up down out off than then so if when while because someone"
@@ -189,12 +189,12 @@ def reason_against(candidate: str, original: str, accepted: Collection[str], set
     language check is a simple one of our own: letters of the original's scripts only, and, where the original has an
     English function word, one of those or one of the original's words in a candidate of four words or more.
     """
-    words, own = words_of(candidate), words_of(original)
+    words, own = bare_words(candidate), bare_words(original)
     if not words:
         return "empty"
     if words == own:
         return "copy of the original"
-    if any(words == words_of(other) for other in accepted):
+    if any(words == bare_words(other) for other in accepted):
         return "duplicate"
     if len(words) < min(settings.shortest * len(own), len(own) - _FEW_WORDS):
         return "too short"
