@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from paraconsist.data.logs.export import export_lm_eval
-from paraconsist.data.logs.format import Asked
+from paraconsist.data.logs.format import LogQuery
 from paraconsist.data.logs.reading import read_logs
 from paraconsist.data.rows import ColumnNames
 from paraconsist.reporting.formatting import as_markdown
@@ -62,7 +62,7 @@ def test_what_is_exported_is_read_back(capsys, tmp_path, given):
 
 def test_exports_keep_the_keys_of_lm_eval(tmp_path):
     wanted = lines(samples("yes_no"))[0].keys()
-    (rows,) = read_logs([samples("yes_no")], Asked(bucket="question_id")).values()
+    (rows,) = read_logs([samples("yes_no")], LogQuery(bucket="question_id")).values()
     result = score(rows, ScoreOptions(n_resamples=400))
     written = export_lm_eval(tmp_path, "a/b c", result, rows, ColumnNames(), now=datetime(2026, 1, 2, 3, 4, 5))
     assert [file.name for file in written] == [

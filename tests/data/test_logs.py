@@ -17,7 +17,7 @@ from helpers.logs import LM_EVAL, entries, inspect_log, lines, samples
 from helpers.score_command import run_command
 
 from paraconsist.data.logs.fields import Records, Table, value_of
-from paraconsist.data.logs.format import Asked
+from paraconsist.data.logs.format import LogQuery
 from paraconsist.data.logs.reading import FORMATS, detect, read_logs
 from paraconsist.errors import InputError
 
@@ -128,13 +128,13 @@ def test_originals_leave_the_buckets(capsys, given):
 
 
 def test_labels_and_probabilities():
-    (rows,) = read_logs([samples("yes_no")], Asked(bucket="question_id")).values()
+    (rows,) = read_logs([samples("yes_no")], LogQuery(bucket="question_id")).values()
     assert rows.label_names == ("no", "yes")
     told = np.array([[float(pair[0]) for pair in row["filtered_resps"]] for row in lines(samples("yes_no"))])
     softmax = np.exp(told) / np.exp(told).sum(axis=1, keepdims=True)
     assert np.allclose(rows.table["probabilities"].to_pylist(), softmax)
     assert rows.table["prediction"].to_pylist() == told.argmax(axis=1).tolist()
-    (rows,) = read_logs([samples("which_place")], Asked(bucket="meta.fact")).values()
+    (rows,) = read_logs([samples("which_place")], LogQuery(bucket="meta.fact")).values()
     first = lines(samples("which_place"))[0]
     weights = np.exp([float(pair[0]) for pair in first["filtered_resps"]])
     assert rows.table["label"][0].as_py() == first["doc"]["place"]
@@ -152,7 +152,7 @@ def rewritten(tmp_path: Path, task: str, change: Callable[[dict[str, Any]], None
 
 
 def measures(path: Path, **asked: Any) -> list[tuple[Any, ...]]:
-    (found,) = read_logs([path], Asked(**{"bucket": "question_id", **asked})).values()
+    (found,) = read_logs([path], LogQuery(**{"bucket": "question_id", **asked})).values()
     return list(zip(*(found.table[name].to_pylist() for name in ("bucket_id", "label", "prediction")), strict=True))
 
 
@@ -176,7 +176,7 @@ def test_other_shapes_of_lm_eval(tmp_path):
 
     turned = {"no": "yes", "yes": "no"}
     found = measures(rewritten(tmp_path, "yes_no", shuffled))
-    names = read_logs([tmp_path / "yes_no.jsonl"], Asked(bucket="question_id"))["yes_no"].label_names
+    names = read_logs([tmp_path / "yes_no.jsonl"], LogQuery(bucket="question_id"))["yes_no"].label_names
     assert names == ("yes", "no"), "the first row's order"
     assert [(b, turned[("no", "yes")[p]], turned[("no", "yes")[g]]) for b, p, g in found] == [
         (b, ("no", "yes")[p], ("no", "yes")[g]) for b, p, g in wanted
@@ -231,7 +231,7 @@ RECORDS = Records([{"doc": {"id": "a-1", "n": 1, "list": ["x", "y"]}}, {"doc": {
     ],
 )
 def test_expressions(fields, text, values):
-    assert value_of(fields, text, option="bucket", roots=["doc"]).to_pylist() == values
+    assert value_of(fields, text, parameter="bucket", roots=["doc"]).to_pylist() == values
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_expressions(fields, text, values):
 )
 def test_expressions_that_are_none(text, sentence):
     with pytest.raises(InputError, match=sentence):
-        value_of(FIELDS, text, option="bucket")
+        value_of(FIELDS, text, parameter="bucket")
 
 
 def test_every_format_says_what_it_is():

@@ -12,11 +12,11 @@ import pytest
 from helpers.logs import LM_EVAL, LOGS, entries, inspect_log, lines, samples
 from helpers.score_command import run_command
 
-from paraconsist.data.logs.format import Asked
+from paraconsist.data.logs.format import LogQuery
 from paraconsist.data.logs.reading import read_logs
 from paraconsist.errors import InputError
 
-BY_QUESTION = Asked(bucket="question_id")
+BY_QUESTION = LogQuery(bucket="question_id")
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -35,9 +35,9 @@ def write_eval(path: Path, **header: Any) -> Path:
     return path
 
 
-def refused(paths: Path | list[Path], sentence: str, asked: Asked = BY_QUESTION) -> None:
+def refused(paths: Path | list[Path], sentence: str, query: LogQuery = BY_QUESTION) -> None:
     with pytest.raises(InputError, match=sentence):
-        read_logs(paths if isinstance(paths, list) else [paths], asked)
+        read_logs(paths if isinstance(paths, list) else [paths], query)
 
 
 @pytest.mark.parametrize(
@@ -101,9 +101,9 @@ def test_samples_that_ended_in_an_error_are_unparsed_and_said(tmp_path):
 
 def test_the_bucket_key_is_missing():
     known = "Its columns are doc_id, doc.id, doc.question_id, doc.kind"
-    refused(samples("yes_no"), f"`bucket` must name a column of the file; got 'doc.qid'. {known}", Asked("doc.qid"))
-    refused(samples("yes_no"), f"got 'bucket_id'. {known}.*say with --bucket", Asked())
-    refused(inspect_log("yes-no"), "Its columns are id, epoch.*metadata.question_id", Asked())
+    refused(samples("yes_no"), f"`bucket` must name a column of the file; got 'doc.qid'. {known}", LogQuery("doc.qid"))
+    refused(samples("yes_no"), f"got 'bucket_id'. {known}", LogQuery())
+    refused(inspect_log("yes-no"), "Its columns are id, epoch.*metadata.question_id", LogQuery())
     both = [samples("yes_no"), samples("which_place")]
     refused(both, r"got 'question_id'.*\(In samples_which_place", BY_QUESTION)
 
@@ -112,12 +112,12 @@ def test_a_row_twice_and_two_models_in_one_file(tmp_path):
     rows = lines(samples("yes_no"))
     refused(write(tmp_path / "a.jsonl", rows + rows), "have each doc_id once; got '0' at row 63.*two models' logs")
     plain = [{"example_id": f"e{i}", "bucket_id": i // 2, "label": 1, "prediction": 1} for i in range(4)]
-    refused(write(tmp_path / "b.jsonl", [*plain, plain[1]]), "have each example_id once; got 'e1' at row 4", Asked())
+    refused(write(tmp_path / "b.jsonl", [*plain, plain[1]]), "have each example_id once; got 'e1' at row 4", LogQuery())
     models = [row | {"example_id": i, "model": "ab"[i % 2]} for i, row in enumerate(plain)]
     refused(
-        write(tmp_path / "c.jsonl", models), r"one model's predictions; got \['a', 'b'\].*paraconsist comp", Asked()
+        write(tmp_path / "c.jsonl", models), r"one model's predictions; got \['a', 'b'\].*paraconsist comp", LogQuery()
     )
-    assert read_logs([tmp_path / "c.jsonl"], Asked(strata=["model"]))
+    assert read_logs([tmp_path / "c.jsonl"], LogQuery(strata=["model"]))
 
 
 def copied(folder: Path, **changes: Any) -> Path:
@@ -150,12 +150,12 @@ def test_rows_that_were_taken_out_are_noticed(tmp_path):
 
 def test_options_that_the_log_does_not_know(tmp_path):
     generated = samples("yes_no_generated")
-    refused(generated, "every answer through first_word, anywhere: say --filter first_word")
-    refused(generated, "must be one of first_word, anywhere; got 'last'", Asked("question_id", filter="last"))
-    refused(samples("yes_no"), r"`metric` must be one of the log's \(acc\)", Asked("question_id", metric="f1"))
-    refused(inspect_log("yes-no"), r"one of the log's scorers \(pattern\)", Asked("question_id", metric="f1"))
-    refused(inspect_log("twice"), r"one of the log's \(1, 2\); got 3", Asked("question_id", epoch=3))
-    refused(samples("yes_no"), "`original` must be true or false.*Compare it", Asked("question_id", original="id"))
+    refused(generated, "every answer through first_word, anywhere: give `filter` one of them")
+    refused(generated, "must be one of first_word, anywhere; got 'last'", LogQuery("question_id", filter="last"))
+    refused(samples("yes_no"), r"`metric` must be one of the log's \(acc\)", LogQuery("question_id", metric="f1"))
+    refused(inspect_log("yes-no"), r"one of the log's scorers \(pattern\)", LogQuery("question_id", metric="f1"))
+    refused(inspect_log("twice"), r"one of the log's \(1, 2\); got 3", LogQuery("question_id", epoch=3))
+    refused(samples("yes_no"), "`original` must be true or false.*Compare it", LogQuery("question_id", original="id"))
     rows = [row | {"acc": 0.5} for row in lines(samples("yes_no"))]
     refused(write(tmp_path / "a.jsonl", rows), r"right or wrong in every row \(1 or 0\); got 0.5 at row 0")
     rows = [row | {"target": "perhaps"} for row in lines(samples("yes_no"))]
@@ -167,12 +167,12 @@ def test_options_that_the_log_does_not_know(tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--export", "excel", "--output-dir", "x"], "`export` must be lm-eval; got 'excel'"),
+        (["--export", "excel", "--output-dir", "x"], "`--export` must be lm-eval; got 'excel'"),
         (["--export", "lm-eval"], "`output-dir` must be given too"),
-        (["--json", "--markdown"], "`markdown` must not be given with --json"),
-        (["--epoch", "1"], "`epoch` must be given for logs of inspect_ai only; got 1"),
+        (["--json", "--markdown"], "`--markdown` must not be given with --json"),
+        (["--epoch", "1"], "`--epoch` must be given for logs of inspect_ai only; got 1"),
         (["--label-names", "no,yes"], "`label-names` must be given for tables only"),
-        (["--unparsed", "ignore"], "`unparsed` must be one of wrong, own_class, drop_bucket"),
+        (["--unparsed", "ignore"], "`--unparsed` must be one of wrong, own_class, drop_bucket"),
     ],
 )
 def test_options_that_do_not_fit(capsys, options, sentence):

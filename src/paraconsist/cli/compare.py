@@ -68,7 +68,7 @@ def compare(
     output: Annotated[Path | None, typer.Option(help="Also write the results to this JSON file.")] = None,
 ) -> None:
     """Compare models on the same buckets: paired differences with intervals and permutation p-values."""
-    from paraconsist.data.logs.format import asked_of
+    from paraconsist.data.logs.format import log_query
     from paraconsist.data.rows import ColumnNames
     from paraconsist.files import to_strict_json
     from paraconsist.measures.pareto import CORRECTIONS
@@ -84,8 +84,8 @@ def compare(
     columns = ColumnNames(bucket=bucket, prediction=prediction, label=label, role=role, original=original, group=group)
     _check_different(paths)
     names = _names(paths, name)
-    asked = asked_of(columns)
-    models = {m: _read(path, asked, columns, label_names) for m, path in zip(names, paths, strict=True)}
+    query = log_query(columns)
+    models = {m: _read(path, query, columns, label_names) for m, path in zip(names, paths, strict=True)}
     if groups_from is not None:
         from paraconsist.data.reshaping import with_groups
 
@@ -140,7 +140,7 @@ def _check_different(paths: Sequence[Path]) -> None:
 
 
 def _names(paths: Sequence[Path], given: Sequence[str] | None) -> list[str]:
-    """Return what to call the models: as asked, else the shortest of the paths' ends that differ."""
+    """Return what to call the models: as the options say, else the shortest of the paths' ends that differ."""
     if given:
         if len(given) != len(paths) or len(set(given)) != len(given):
             raise input_error(
@@ -155,7 +155,7 @@ def _names(paths: Sequence[Path], given: Sequence[str] | None) -> list[str]:
     return [str(path) for path in paths]
 
 
-def _read(path: Path, asked: Any, columns: Any, label_names: str | None) -> dict[str | None, Predictions]:
+def _read(path: Path, query: Any, columns: Any, label_names: str | None) -> dict[str | None, Predictions]:
     """Return a model's predictions by set; None is a set that the file does not name."""
     from paraconsist.data.logs.reading import read_logs
     from paraconsist.data.predictions import read_predictions
@@ -163,7 +163,7 @@ def _read(path: Path, asked: Any, columns: Any, label_names: str | None) -> dict
     from paraconsist.scoring.folders import is_plain
 
     of_run = sorted((path / "predictions").glob("*.parquet")) if path.is_dir() else []
-    read = [read_predictions(file) for file in of_run] if of_run else list(read_logs([path], asked).values())
+    read = [read_predictions(file) for file in of_run] if of_run else list(read_logs([path], query).values())
     found: dict[str | None, Predictions] = {}
     for predictions in read:
         said = predictions.metadata.get("set")

@@ -57,7 +57,7 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """Say how many buckets, and how many paraphrases each, a wanted precision takes."""
-    from paraconsist.data.logs.format import asked_of
+    from paraconsist.data.logs.format import log_query
     from paraconsist.data.rows import ColumnNames
     from paraconsist.files import to_strict_json
     from paraconsist.measures.planning import MEASURES
@@ -71,8 +71,8 @@ def plan(
     columns = ColumnNames(
         bucket=bucket, prediction=prediction, label=label, role=role, original=original, group=group, probabilities=()
     )
-    asked = asked_of(columns)
-    rows = {path: _rows(path, asked, columns, set_name) for path in (pilot, against) if path is not None}
+    query = log_query(columns)
+    rows = {path: _rows(path, query, columns, set_name) for path in (pilot, against) if path is not None}
     found, other = _pilot(rows[pilot], measure), None
     if against is not None:
         other, correlation = _pilot(rows[against], measure), _correlation(rows[pilot], rows[against], measure)
@@ -102,7 +102,7 @@ def plan(
     _show(found, table, half_width, difference, power, correlation, confidence_level, bucket_cost)
 
 
-def _rows(path: Path, asked: Any, columns: Any, set_name: str | None) -> Rows:
+def _rows(path: Path, query: Any, columns: Any, set_name: str | None) -> Rows:
     """Return the pilot's rows."""
     from dataclasses import replace
 
@@ -113,7 +113,7 @@ def _rows(path: Path, asked: Any, columns: Any, set_name: str | None) -> Rows:
 
     files = sorted((path / "predictions").glob("*.parquet")) if path.is_dir() else []
     read = {str(p.metadata.get("set", f.stem)): p for f, p in ((f, read_predictions(f)) for f in files)}
-    found = {name: p for name, p in (read or read_logs([path], asked)).items() if not name.endswith("_test")}
+    found = {name: p for name, p in (read or read_logs([path], query)).items() if not name.endswith("_test")}
     if set_name is not None:
         found = {name: p for name, p in found.items() if name == set_name}
     if len(found) != 1:

@@ -63,7 +63,7 @@ def report(
     Run folders bring their results along; files are scored as `paraconsist score` does it. The page loads nothing from
     anywhere, so it can be mailed. It holds the texts that it shows: mind their licence before passing it on.
     """
-    from paraconsist.data.logs.format import asked_of
+    from paraconsist.data.logs.format import log_query
     from paraconsist.data.rows import ColumnNames
     from paraconsist.reporting.page.entries import FileOptions, load_entries
     from paraconsist.reporting.page.write import ReportOptions, write_report
@@ -90,7 +90,7 @@ def report(
     )
     files = FileOptions(
         score=scoring,
-        asked=asked_of(columns),
+        query=log_query(columns),
         label_names=None if label_names is None else label_names.split(","),
         original_prediction=original_prediction,
         rescore=rescore or unparsed != "wrong",  # what a run says of itself is under this policy

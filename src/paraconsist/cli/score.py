@@ -98,7 +98,7 @@ def score(
     output_dir: Annotated[Path | None, typer.Option(help="Folder for --export.")] = None,
 ) -> None:
     """Score predictions made anywhere: accuracy, consistency, intervals, breakdowns."""
-    from paraconsist.data.logs.format import DEFAULT_FIELDS, asked_of
+    from paraconsist.data.logs.format import DEFAULT_QUERY, log_query
     from paraconsist.data.predictions import read_predictions
     from paraconsist.data.rows import ColumnNames
     from paraconsist.data.tables import read_table
@@ -118,7 +118,7 @@ def score(
         probabilities=_split(probabilities),
         strata=stratum,
     )
-    asked = asked_of(columns, metric=metric, filter=filter_, epoch=epoch)
+    query = log_query(columns, metric=metric, filter=filter_, epoch=epoch)
     options = ScoreOptions(
         measures=measure,
         columns=columns,
@@ -134,11 +134,11 @@ def score(
         results = score_folder(files, options, training=training)
         found = {} if export is None else {str(p.metadata.get("set")): p for p in map(read_predictions, files)}
     else:
-        named = {"--role": (role, DEFAULT_FIELDS.role), "--group": (group, DEFAULT_FIELDS.group)}
+        named = {"--role": (role, DEFAULT_QUERY.role), "--group": (group, DEFAULT_QUERY.group)}
         named["--probabilities"] = (probabilities, "probabilities")
         pairs = (label_names, original_prediction)
         paths = [path, *(more or ())]
-        found, results = _score_files(paths, asked, options, named, pairs, test_predictions, training)
+        found, results = _score_files(paths, query, options, named, pairs, test_predictions, training)
     results = to_strict_json(results)
     if output is not None:
         _write(output, results)
@@ -156,7 +156,7 @@ def score(
 
 def _score_files(
     paths: Sequence[Path],
-    asked: Any,
+    query: Any,
     options: ScoreOptions,
     named: Mapping[str, tuple[str, str]],
     pairs: tuple[str | None, str | None],
@@ -171,10 +171,10 @@ def _score_files(
     from paraconsist.scoring.score import score as score_predictions
 
     label_names, original_prediction = pairs
-    found = read_logs(paths, asked)
+    found = read_logs(paths, query)
     test = None
     if test_predictions is not None:
-        (test,) = read_logs([test_predictions], replace(asked, bucket="", original=None, strata=())).values()
+        (test,) = read_logs([test_predictions], replace(query, bucket="", original=None, strata=())).values()
     results = {}
     for name, predictions in found.items():
         used = options

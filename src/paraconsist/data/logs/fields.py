@@ -25,6 +25,7 @@ from paraconsist.errors import input_error
 
 _WITH_TEXT = re.compile(r"""\s*(?P<path>[^\s~=!{}]+)\s*(?P<sign>~|==|!=)\s*(?P<quote>["'])(?P<text>.*)(?P=quote)\s*""")
 _IN_TEMPLATE = re.compile(r"\{([^{}]*)\}")
+_MOST_NAMES = 40
 
 
 class Fields(Protocol):
@@ -94,7 +95,7 @@ def is_expression(text: str) -> bool:
     return _WITH_TEXT.fullmatch(text) is not None or "{" in text
 
 
-def value_of(fields: Fields, text: str, *, option: str, roots: Sequence[str] = ()) -> pa.ChunkedArray:
+def value_of(fields: Fields, text: str, *, parameter: str, roots: Sequence[str] = ()) -> pa.ChunkedArray:
     """Return what `text` stands for in every row.
 
     Parameters
@@ -103,8 +104,8 @@ def value_of(fields: Fields, text: str, *, option: str, roots: Sequence[str] = (
         n rows.
     text : str
         A path or an expression (see the module).
-    option : str
-        The option that it was given with, for messages.
+    parameter : str
+        Which parameter of the caller's it is, for messages.
     roots : sequence of str
         Where else a path may begin: with ``doc``, ``question_id`` is also ``doc.question_id``.
 
@@ -119,41 +120,34 @@ def value_of(fields: Fields, text: str, *, option: str, roots: Sequence[str] = (
         If no row has the field (the message names those there are), the pattern is none, or it matches
         nothing in some row.
     """
-    found = _WITH_TEXT.fullmatch(text)
-    if found is not None:
-        values = _texts(_field(fields, found["path"], option, roots))
-        if found["sign"] == "~":
-            return _matched(values, found["text"], text, option)
-        same = pc.fill_null(pc.equal(values, found["text"]), False)
-        return same if found["sign"] == "==" else pc.invert(same)
+    parts = _WITH_TEXT.fullmatch(text)
+    if parts is not None:
+        values = _texts(_field(fields, parts["path"], parameter, roots))
+        if parts["sign"] == "~":
+            return _matched(values, parts["text"], text, parameter)
+        same = pc.fill_null(pc.equal(values, parts["text"]), False)
+        return same if parts["sign"] == "==" else pc.invert(same)
     if "{" not in text:
-        return _field(fields, text.strip(), option, roots)
-    parts: list[Any] = []
+        return _field(fields, text.strip(), parameter, roots)
+    texts: list[Any] = []
     end = 0
     for place in _IN_TEMPLATE.finditer(text):
-        parts += [text[end : place.start()], _texts(_field(fields, place[1].strip(), option, roots))]
+        texts += [text[end : place.start()], _texts(_field(fields, place[1].strip(), parameter, roots))]
         end = place.end()
-    if not parts:
-        raise input_error("score", option, "hold a field in each pair of braces", got=text)
-    return pc.binary_join_element_wise(*parts, text[end:], "")
+    if not texts:
+        raise input_error("score", parameter, "hold a field in each pair of braces", got=text)
+    return pc.binary_join_element_wise(*texts, text[end:], "")
 
 
-def _field(fields: Fields, path: str, option: str, roots: Sequence[str]) -> pa.ChunkedArray:
+def _field(fields: Fields, path: str, parameter: str, roots: Sequence[str]) -> pa.ChunkedArray:
     for full in (path, *(f"{root}.{path}" for root in roots)):
         column = fields.column(full)
         if column is not None:
             return column
-    raise input_error(
-        "score",
-        option,
-        "name a column of the file",
-        got=path,
-        remedy=f"Its columns are {', '.join(_shown(fields.names()))}: say with --{option} which one it is.",
-    )
-
-
-def _shown(names: Sequence[str], most: int = 40) -> list[str]:
-    return [*names[:most], *([f"and {len(names) - most} more"] if len(names) > most else [])]
+    names = fields.names()
+    more = [f"and {len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
+    remedy = f"Its columns are {', '.join([*names[:_MOST_NAMES], *more])}."
+    raise input_error("score", parameter, "name a column of the file", got=path, remedy=remedy)
 
 
 def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -163,15 +157,14 @@ def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.string())
 
 
-def _matched(values: pa.ChunkedArray, pattern: str, text: str, option: str) -> pa.ChunkedArray:
+def _matched(values: pa.ChunkedArray, pattern: str, text: str, parameter: str) -> pa.ChunkedArray:
     try:
         compiled = re.compile(pattern)
     except re.error as problem:
-        raise input_error("score", option, f"hold a regular expression ({problem})", got=text) from None
+        raise input_error("score", parameter, f"hold a regular expression ({problem})", got=text) from None
     if compiled.groups > 1:
-        raise input_error(
-            "score", option, "have at most one group", got=text, remedy="Write (?:...) for groups that are not wanted."
-        )
+        remedy = "Write (?:...) for groups that are not wanted."
+        raise input_error("score", parameter, "have at most one group", got=text, remedy=remedy)
     coded = values.combine_chunks().dictionary_encode()
     distinct = [compiled.search(value) for value in coded.dictionary.to_pylist()]
     if compiled.groups == 0:
@@ -181,9 +174,8 @@ def _matched(values: pa.ChunkedArray, pattern: str, text: str, option: str) -> p
     taken = answers.take(coded.indices)
     if taken.null_count:
         row = pc.index(taken.is_null(), True).as_py()
-        raise input_error(
-            "score", option, "match in every row", got=values[row].as_py(), row=row, remedy=f"The expression is {text}."
-        )
+        got, remedy = values[row].as_py(), f"The expression is {text}."
+        raise input_error("score", parameter, "match in every row", got=got, row=row, remedy=remedy)
     return pa.chunked_array([taken])
 
 

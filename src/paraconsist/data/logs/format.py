@@ -1,4 +1,4 @@
-"""What a log format is: how it is recognised, how it is read, and what may be said about its fields."""
+"""What a log format is: how it is recognised, how it is read, and what a user may ask of its fields."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ GOLD_CONFIDENCE = "gold_confidence"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the user said of a log. Fields are paths or expressions (`paraconsist.data.logs.fields`).
+class LogQuery:
+    """What is to be read from a log. Fields are paths or expressions (`paraconsist.data.logs.fields`).
 
     Attributes
     ----------
@@ -58,21 +58,21 @@ class Asked:
     epoch: int | None = None
 
 
-DEFAULT_FIELDS = Asked()
+DEFAULT_QUERY = LogQuery()
 
 
-def asked_of(columns: ColumnNames, **more: Any) -> Asked:
-    """Return what the columns of a table are called, as it is asked of a log: default names leave it to the format."""
-    usual = ColumnNames()
-    return Asked(
+def log_query(columns: ColumnNames, **more: Any) -> LogQuery:
+    """Return what the columns of a table are called as a query of a log: default names leave it to the format."""
+    default = ColumnNames()
+    return LogQuery(
         bucket=columns.bucket,
         role=columns.role,
         group=columns.group,
         original=columns.original,
-        label=None if columns.label == usual.label else columns.label,
-        prediction=None if columns.prediction == usual.prediction else columns.prediction,
+        label=None if columns.label == default.label else columns.label,
+        prediction=None if columns.prediction == default.prediction else columns.prediction,
         confidence=columns.confidence,
-        probabilities=None if tuple(columns.probabilities) in ((), usual.probabilities) else columns.probabilities,
+        probabilities=None if tuple(columns.probabilities) in ((), default.probabilities) else columns.probabilities,
         strata=tuple(columns.strata or ()),
         **more,
     )
@@ -99,7 +99,7 @@ class LogFormat:
     recognises : callable
         Path and `Head` -> whether the file is one.
     read : callable
-        Path and `Asked` -> its predictions in the long format. The metadata hold ``set``, ``model`` and
+        Path and `LogQuery` -> its predictions in the long format. The metadata hold ``set``, ``model`` and
         ``source`` (format, tool, version, task, file and what was chosen), and ``notes`` for the reader.
     pattern : str, optional
         What its files are called in a folder.
@@ -110,28 +110,51 @@ class LogFormat:
     name: str
     what: str
     recognises: Callable[[Path, Head], bool]
-    read: Callable[[Path, Asked], Predictions]
+    read: Callable[[Path, LogQuery], Predictions]
     pattern: str | None = None
     options: tuple[str, ...] = ()
 
 
-def linked_columns(fields: Fields, asked: Asked, *, roots: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+def linked_columns(fields: Fields, query: LogQuery, *, roots: Sequence[str]) -> dict[str, pa.ChunkedArray]:
     """Return the columns that link a log's rows: bucket, role, group, strata, under the long format's names.
 
-    A log without buckets (`asked.bucket` is empty: a full test set) has none of them.
+    A log without buckets (`query.bucket` is empty: a full test set) has none of them.
     """
-    if not asked.bucket:
+    if not query.bucket:
         return {}
-    found = {"bucket_id": value_of(fields, asked.bucket, option="bucket", roots=roots)}
-    if asked.original is not None:
-        flags = value_of(fields, asked.original, option="original", roots=roots)
-        found["role"] = _role_of(flags, asked.original)
+    columns = {"bucket_id": value_of(fields, query.bucket, parameter="bucket", roots=roots)}
+
+    def add_unless_absent(column: str, text: str, default: str, parameter: str) -> None:
+        """Add a column that may be absent where the user named none."""
+        if text != default or any(fields.column(path) is not None for path in (text, *(f"{r}.{text}" for r in roots))):
+            columns[column] = value_of(fields, text, parameter=parameter, roots=roots)
+
+    if query.original is not None:
+        flags = value_of(fields, query.original, parameter="original", roots=roots)
+        columns["role"] = _role_of(flags, query.original)
     else:
-        _add(found, "role", fields, asked.role, DEFAULT_FIELDS.role, roots)
-    _add(found, "group_id", fields, asked.group, DEFAULT_FIELDS.group, roots, option="group")
-    for name in asked.strata:
-        found[name] = value_of(fields, name, option="stratum", roots=roots)
-    return found
+        add_unless_absent("role", query.role, DEFAULT_QUERY.role, "role")
+    add_unless_absent("group_id", query.group, DEFAULT_QUERY.group, "group")
+    for name in query.strata:
+        columns[name] = value_of(fields, name, parameter="stratum", roots=roots)
+    return columns
+
+
+def log_predictions(
+    ids: Sequence[str],
+    columns: Mapping[str, Any],
+    label_names: list[str] | None,
+    *,
+    name: str,
+    model: Any,
+    source: Mapping[str, Any],
+    notes: list[str],
+) -> Predictions:
+    """Return a log's rows under their ids, with the metadata that `LogFormat.read` promises."""
+    metadata = {"set": name, "model": {"model": model}, "source": dict(source), "notes": notes}
+    if label_names is not None:
+        metadata["label_names"] = label_names
+    return Predictions(pa.table({"example_id": pa.array(ids), **columns}), metadata)
 
 
 def unique_ids(ids: Sequence[Any], path: Path, what: str) -> list[str]:
@@ -140,45 +163,21 @@ def unique_ids(ids: Sequence[Any], path: Path, what: str) -> list[str]:
     if len(set(texts)) < len(texts):
         first: dict[str, int] = {}
         row, twice = next((i, one) for i, one in enumerate(texts) if first.setdefault(one, i) != i)
-        raise input_error(
-            "score",
-            "path",
-            f"have each {what} once",
-            got=twice,
-            row=row,
-            remedy=f"In {path.name} it is at row {first[twice]} too: were two models' logs, or two runs, put into "
-            "one file? Score each by itself, and compare them with `paraconsist compare`.",
+        remedy = (
+            f"In {path.name} it is at row {first[twice]} too: were two models' logs, or two runs, put into one file? "
+            "Score each by itself, and compare them with `paraconsist compare`."
         )
+        raise input_error("score", "path", f"have each {what} once", got=twice, row=row, remedy=remedy)
     return texts
 
 
 def _role_of(flags: pa.ChunkedArray, text: str) -> pa.ChunkedArray:
     values = [str(flag).lower() for flag in flags.to_pylist()]
-    known = {"true": "original", "1": "original", "false": "paraphrase", "0": "paraphrase"}
-    wrong = next((row for row, value in enumerate(values) if value not in known), None)
+    roles = {"true": "original", "1": "original", "false": "paraphrase", "0": "paraphrase"}
+    wrong = next((row for row, value in enumerate(values) if value not in roles), None)
     if wrong is not None:
+        remedy = f"Compare it, as in '{text} == \"...\"'."
         raise input_error(
-            "score",
-            "original",
-            "be true or false in every row",
-            got=flags[wrong].as_py(),
-            row=wrong,
-            remedy=f"Compare it, as in --original '{text} == \"...\"'.",
+            "score", "original", "be true or false in every row", got=flags[wrong].as_py(), row=wrong, remedy=remedy
         )
-    return pa.chunked_array([pa.array([known[value] for value in values])])
-
-
-def _add(
-    found: dict[str, pa.ChunkedArray],
-    column: str,
-    fields: Fields,
-    text: str,
-    default: str,
-    roots: Sequence[str],
-    *,
-    option: str = "role",
-) -> None:
-    """Add a column that may be absent only where the user named none."""
-    if text == default and all(fields.column(full) is None for full in (text, *(f"{r}.{text}" for r in roots))):
-        return
-    found[column] = value_of(fields, text, option=option, roots=roots)
+    return pa.chunked_array([pa.array([roles[value] for value in values])])

@@ -16,15 +16,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.data.logs.fields import Records
-from paraconsist.data.logs.format import Asked, Head, LogFormat, linked_columns, unique_ids
-from paraconsist.data.logs.verdicts import Judged, verdicts
+from paraconsist.data.logs.format import Head, LogFormat, LogQuery, linked_columns, log_predictions, unique_ids
+from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.predictions import Predictions
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, input_error
 
 _ZSTD = 93
 _ATTACHMENT = "attachment://"
 _VALUES = {"C": 1.0, "I": 0.0, "N": 0.0}
 _KEPT = ("id", "epoch", "input", "choices", "target", "metadata", "scores", "store")
+_LARGE = ("events", "messages", "events_data")  # what most of the memory would go to, and no query reads
 _ROOTS = ("metadata",)
 
 
@@ -37,7 +38,7 @@ def recognises(path: Path, head: Head) -> bool:
     return beginning.startswith(b'{"version":') and b'"status":' in beginning and b'"eval":' in beginning
 
 
-def read(path: Path, asked: Asked) -> Predictions:
+def read(path: Path, query: LogQuery) -> Predictions:
     """Read one log.
 
     Raises
@@ -48,15 +49,15 @@ def read(path: Path, asked: Asked) -> Predictions:
     """
     header, samples = _from_json(path) if path.suffix.lower() == ".json" else _from_zip(path)
     _check_finished(header, path)
-    samples = _of_epoch(samples, asked.epoch, path)
+    samples = _of_epoch(samples, query.epoch, path)
     if not samples:
         raise input_error("score", "path", "hold at least one sample", got=str(path))
-    scorer = _scorer(header, samples, asked.metric)
+    scorer = _scorer(header, samples, query.metric)
     fields = Records([_row(sample) for sample in samples])
-    notes = _notes(header, samples, path)
-    judged = _judged(samples, scorer, compared=asked.prediction is not None)
-    columns, label_names = judged.columns(fields, asked, _ROOTS)
-    linked = linked_columns(fields, asked, roots=_ROOTS)
+    notes = _notes(samples, path)
+    answers = _answers(samples, scorer, compared=query.prediction is not None)
+    columns, label_names = answers.columns(fields, query, _ROOTS)
+    linked = linked_columns(fields, query, roots=_ROOTS)
     epochs = [int(sample.get("epoch", 1)) for sample in samples]
     several = len(set(epochs)) > 1
     ids = [str(sample["id"]) + (f" epoch {epoch}" if several else "") for sample, epoch in zip(samples, epochs)]  # noqa: B905
@@ -68,23 +69,19 @@ def read(path: Path, asked: Asked) -> Predictions:
             "with all their epochs (--epoch N scores one of them)"
         )
     run = header["eval"]
-    said = {
-        "set": run.get("task") or path.stem,
-        "model": {"model": run.get("model")},
-        "source": {
-            "format": INSPECT.name,
-            "tool": "inspect_ai",
-            "version": (run.get("packages") or {}).get("inspect_ai"),
-            "task_version": run.get("task_version"),
-            "file": path.name,
-            "scorer": scorer,
-            "reported": _reported(header, scorer),
-        },
-        "notes": notes,
+    source = {
+        "format": INSPECT.name,
+        "tool": "inspect_ai",
+        "version": (run.get("packages") or {}).get("inspect_ai"),
+        "task_version": run.get("task_version"),
+        "file": path.name,
+        "scorer": scorer,
+        "reported": _reported(header, scorer),
     }
-    if label_names is not None:
-        said["label_names"] = label_names
-    return Predictions(pa.table({"example_id": pa.array(ids), **linked, **columns}), said)
+    name = run.get("task") or path.stem
+    return log_predictions(
+        ids, {**linked, **columns}, label_names, name=name, model=run.get("model"), source=source, notes=notes
+    )
 
 
 def _from_zip(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -92,40 +89,27 @@ def _from_zip(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         with zipfile.ZipFile(path) as archive, path.open("rb") as stream:
             entries = {info.filename: info for info in archive.infolist()}
             if "header.json" not in entries:
-                raise input_error(
-                    "score",
-                    "path",
-                    "be the log of a run that ended",
-                    got=str(path),
-                    remedy="It has a start and no end: the run was killed, or is still going. "
-                    "`inspect log` can recover what it did.",
+                remedy = (
+                    "It has a start and no end: the run was killed, or is still going. `inspect log` can recover what "
+                    "it did."
                 )
+                raise input_error("score", "path", "be the log of a run that ended", got=str(path), remedy=remedy)
             header = json.loads(_content(stream, archive, entries["header.json"]))
-            found = [
-                _without_events(json.loads(_content(stream, archive, info)))
-                for name, info in entries.items()
-                if name.startswith("samples/") and name.endswith(".json")
-            ]
-    except (zipfile.BadZipFile, OSError, ValueError, struct.error, zlib.error) as problem:
-        if isinstance(problem, ValueError) and type(problem) is not json.JSONDecodeError and "score:" in str(problem):
-            raise
+            samples = []
+            for name, info in entries.items():
+                if name.startswith("samples/") and name.endswith(".json"):
+                    sample = json.loads(_content(stream, archive, info))
+                    samples.append({key: value for key, value in sample.items() if key not in _LARGE})
+    except InputError:
+        raise
+    except (zipfile.BadZipFile, OSError, ValueError, struct.error, zlib.error):
         raise _not_whole(path) from None
-    return header, found
+    return header, samples
 
 
-def _without_events(sample: dict[str, Any]) -> dict[str, Any]:
-    """Drop what no one asks for and most of the memory goes to."""
-    return {name: value for name, value in sample.items() if name not in ("events", "messages", "events_data")}
-
-
-def _not_whole(path: Path) -> Exception:
-    return input_error(
-        "score",
-        "path",
-        "be a readable, whole file",
-        got=str(path),
-        remedy="It begins like a log of inspect_ai and is cut short or damaged: copy it again.",
-    )
+def _not_whole(path: Path) -> InputError:
+    remedy = "It begins like a log of inspect_ai and is cut short or damaged: copy it again."
+    return input_error("score", "path", "be a readable, whole file", got=str(path), remedy=remedy)
 
 
 def _content(stream: Any, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
@@ -154,13 +138,9 @@ def _check_finished(header: Mapping[str, Any], path: Path) -> None:
     status = header.get("status")
     if status != "success" or not header.get("results"):
         why = (header.get("error") or {}).get("message", "")
-        raise input_error(
-            "score",
-            "path",
-            "be the log of a run that succeeded",
-            got=status if status != "success" else "no results",
-            remedy=f"{path.name} did not end well{f' ({why})' if why else ''}: `inspect eval-retry` goes on with it.",
-        )
+        got = status if status != "success" else "no results"
+        remedy = f"{path.name} did not end well{f' ({why})' if why else ''}: `inspect eval-retry` goes on with it."
+        raise input_error("score", "path", "be the log of a run that succeeded", got=got, remedy=remedy)
     if header.get("invalidated"):
         raise input_error(
             "score", "path", "hold valid samples", got=path.name, remedy="Some were marked as invalid: run them again."
@@ -172,8 +152,8 @@ def _of_epoch(samples: list[dict[str, Any]], wanted: int | None, path: Path) -> 
         return samples
     epochs = sorted({int(sample.get("epoch", 1)) for sample in samples})
     if wanted not in epochs:
-        shown = ", ".join(map(str, epochs))
-        raise input_error("score", "epoch", f"be one of the log's ({shown})", got=wanted, remedy=f"See {path.name}.")
+        must = f"be one of the log's ({', '.join(map(str, epochs))})"
+        raise input_error("score", "epoch", must, got=wanted, remedy=f"See {path.name}.")
     return [sample for sample in samples if int(sample.get("epoch", 1)) == wanted]
 
 
@@ -208,15 +188,13 @@ def _with_attachments(value: Any, attached: Mapping[str, str]) -> Any:
     return [_with_attachments(inner, attached) for inner in value] if isinstance(value, list) else value
 
 
-def _notes(header: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], path: Path) -> list[str]:
-    notes = []
+def _notes(samples: Sequence[Mapping[str, Any]], path: Path) -> list[str]:
     failed = sum(not sample.get("scores") for sample in samples)
-    if failed:
-        notes.append(
-            f"{failed} of {len(samples)} samples of {path.name} have no score (they ended in an error or were cut "
-            "off): they count as unparsed here, and inspect's own accuracy leaves them out"
-        )
-    return notes
+    note = (
+        f"{failed} of {len(samples)} samples of {path.name} have no score (they ended in an error or were cut off): "
+        "they count as unparsed here, and inspect's own accuracy leaves them out"
+    )
+    return [note] if failed else []
 
 
 def _reported(header: Mapping[str, Any], scorer: str) -> float | None:
@@ -226,26 +204,25 @@ def _reported(header: Mapping[str, Any], scorer: str) -> float | None:
     return None
 
 
-def _judged(samples: Sequence[Mapping[str, Any]], scorer: str, *, compared: bool) -> Judged:
+def _answers(samples: Sequence[Mapping[str, Any]], scorer: str, *, compared: bool) -> LogAnswers:
     name, _, part = scorer.partition(".")
     scores = [(sample.get("scores") or {}).get(name) for sample in samples]
     values = [None if score is None else _value(score.get("value"), part) for score in scores]
     others = list(dict.fromkeys(one for sample in samples for one in sample.get("scores") or {}))
     right = None if compared else verdicts([0.0 if s is None else v for s, v in zip(scores, values)], scorer, others)  # noqa: B905
-    told = [None if score is None else score.get("answer") for score in scores]
-    if all(answer is None for answer in told):  # the scorer keeps no answers
-        told = [None if s is None else _completion(sample) for s, sample in zip(scores, samples, strict=True)]
-    no_answer = [score is None or score.get("value") == "N" for score in scores]
+    texts = [None if score is None else score.get("answer") for score in scores]
+    if all(text is None for text in texts):  # the scorer keeps no answers
+        texts = [None if s is None else _completion(sample) for s, sample in zip(scores, samples, strict=True)]
     answers = [
-        None if none or answer is None or not str(answer).strip() else str(answer)
-        for none, answer in zip(no_answer, told, strict=True)
+        None if score is None or score.get("value") == "N" or text is None or not str(text).strip() else str(text)
+        for score, text in zip(scores, texts, strict=True)
     ]
     targets = [_target(sample.get("target")) for sample in samples]
     letters = _letters(samples, targets, answers)
     if letters is not None:
         choices = [[str(one) for one in sample["choices"]] for sample in samples]
-        return Judged(*letters, right, choices, raw=[_completion(sample) for sample in samples])
-    return Judged(targets, answers, right, raw=[_completion(sample) for sample in samples])
+        return LogAnswers(*letters, right, choices, raw=[_completion(sample) for sample in samples])
+    return LogAnswers(targets, answers, right, raw=[_completion(sample) for sample in samples])
 
 
 def _value(value: Any, part: str) -> Any:
@@ -270,13 +247,13 @@ def _letters(
     letters = string.ascii_uppercase
 
     def places(texts: Sequence[str | None]) -> list[int] | None:
-        found = []
+        positions = []
         for text, size in zip(texts, sizes, strict=True):
             place = -1 if text is None else letters.find(text.strip()) if len(text.strip()) == 1 else -2
             if place >= size or (text is not None and place < 0):
                 return None
-            found.append(place)
-        return found
+            positions.append(place)
+        return positions
 
     gold, chosen = places(targets), places(answers)
     if gold is None or chosen is None or not all(sizes):

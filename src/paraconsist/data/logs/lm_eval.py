@@ -1,7 +1,7 @@
 """lm-evaluation-harness: ``samples_<task>_<time>.jsonl``, written with ``--log_samples`` (tried with 0.4.13).
 
 Everything in them is text, one row a question and filter; the file of results beside it, of the same time, says
-which version and model wrote it.
+which version and model wrote it. Multiple choice gives the log-likelihoods of the choices, as text.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,8 @@ import pyarrow.json
 from numpy.typing import NDArray
 
 from paraconsist.data.logs.fields import Fields, Records, Table
-from paraconsist.data.logs.format import Asked, Head, LogFormat, linked_columns, unique_ids
-from paraconsist.data.logs.lm_eval_choices import multiple_choice
-from paraconsist.data.logs.verdicts import Judged, verdicts
+from paraconsist.data.logs.format import Head, LogFormat, LogQuery, linked_columns, log_predictions, unique_ids
+from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
 
@@ -31,13 +31,16 @@ _PREFERRED = ("acc", "exact_match", "em", "acc_norm")
 _UNPARSED = "[invalid]"
 _ROOTS = ("doc",)
 
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
 
 def recognises(path: Path, head: Head) -> bool:
     """Say whether a file's rows are lm-eval's samples."""
     return head.first_row.keys() >= _KEYS
 
 
-def read(path: Path, asked: Asked) -> Predictions:
+def read(path: Path, query: LogQuery) -> Predictions:
     """Read one file of samples.
 
     Raises
@@ -46,13 +49,13 @@ def read(path: Path, asked: Asked) -> Predictions:
         If the file is cut short, a field is missing, several filters are in it and none was named, a question
         occurs twice, or no metric says right or wrong.
     """
-    named = _NAME.fullmatch(path.stem)
-    task = named["task"] if named else path.stem
-    results = _results(path, named["time"] if named else None)
-    fields, which = _of_one_filter(_rows(path), asked.filter, path)
-    metric, right = _verdicts(fields, asked, compared=asked.prediction is not None)
-    judged = _judged(fields, metric, right, _fallbacks(results, task))
-    columns, label_names = judged.columns(fields, asked, _ROOTS)
+    name = _NAME.fullmatch(path.stem)
+    task = name["task"] if name else path.stem
+    results = _results(path, name["time"] if name else None)
+    fields, which = _of_one_filter(_rows(path), query.filter, path)
+    metric, right = _verdicts(fields, query, compared=query.prediction is not None)
+    answers = _answers(fields, metric, right, _fallbacks(results, task))
+    columns, label_names = answers.columns(fields, query, _ROOTS)
     ids = unique_ids(_needed(fields, "doc_id", path).to_pylist(), path, "doc_id")
     notes = []
     reported = results.get("results", {}).get(task, {}).get(f"{metric},{which}")
@@ -61,25 +64,19 @@ def read(path: Path, asked: Asked) -> Predictions:
             f"the results file beside {path.name} says {metric} {reported:.4f}, its rows give {right.mean():.4f}: "
             "were rows added or removed?"
         )
-    said = {
-        "set": task,
-        "model": {"model": results.get("model_name") or results.get("config", {}).get("model_args")},
-        "source": {
-            "format": LM_EVAL.name,
-            "tool": "lm_eval",
-            "version": results.get("lm_eval_version"),
-            "task_version": results.get("versions", {}).get(task),
-            "file": path.name,
-            "filter": which,
-            "metric": metric,
-            "reported": reported,
-        },
-        "notes": notes,
+    source = {
+        "format": LM_EVAL.name,
+        "tool": "lm_eval",
+        "version": results.get("lm_eval_version"),
+        "task_version": results.get("versions", {}).get(task),
+        "file": path.name,
+        "filter": which,
+        "metric": metric,
+        "reported": reported,
     }
-    if label_names is not None:
-        said["label_names"] = label_names
-    linked = linked_columns(fields, asked, roots=_ROOTS)
-    return Predictions(pa.table({"example_id": pa.array(ids), **linked, **columns}), said)
+    model = results.get("model_name") or results.get("config", {}).get("model_args")
+    columns = linked_columns(fields, query, roots=_ROOTS) | columns
+    return log_predictions(ids, columns, label_names, name=task, model=model, source=source, notes=notes)
 
 
 def _results(path: Path, time: str | None) -> dict[str, Any]:
@@ -87,12 +84,13 @@ def _results(path: Path, time: str | None) -> dict[str, Any]:
     if time is None or not beside.is_file():
         return {}
     try:
-        found = json.loads(beside.read_text(encoding="utf-8"))
+        results = json.loads(beside.read_text(encoding="utf-8"))
     except (ValueError, OSError):
+        remedy = "Mend it, or move it away."
         raise input_error(
-            "score", "path", "stand beside a whole results file", got=str(beside), remedy="Mend it, or move it away."
+            "score", "path", "stand beside a whole results file", got=str(beside), remedy=remedy
         ) from None
-    return found if isinstance(found, dict) else {}
+    return results if isinstance(results, dict) else {}
 
 
 def _rows(path: Path) -> Fields:
@@ -113,13 +111,9 @@ def _rows(path: Path) -> Fields:
             try:
                 row = json.loads(line)
             except ValueError:
+                remedy = "The line is no JSON object: the file may be cut short; copy it again."
                 raise input_error(
-                    "score",
-                    "path",
-                    "be a readable, whole file",
-                    got=str(path),
-                    row=number,
-                    remedy="The line is no JSON object: the file may be cut short; copy it again.",
+                    "score", "path", "be a readable, whole file", got=str(path), row=number, remedy=remedy
                 ) from None
             rows.append(row | {name: _as_texts(row[name]) for name in ("filtered_resps", "resps") if name in row})
     return Records(rows)
@@ -155,13 +149,8 @@ def _of_one_filter(fields: Fields, wanted: str | None, path: Path) -> tuple[Fiel
         return fields, "none"
     names = column.unique().to_pylist()
     if wanted is None and len(names) > 1:
-        raise input_error(
-            "score",
-            "filter",
-            "name one of the log's filters",
-            got=None,
-            remedy=f"{path.name} has every answer through {', '.join(map(str, names))}: say --filter {names[0]}.",
-        )
+        remedy = f"{path.name} has every answer through {', '.join(map(str, names))}: give `filter` one of them."
+        raise input_error("score", "filter", "name one of the log's filters", got=None, remedy=remedy)
     chosen = names[0] if wanted is None else wanted
     if chosen not in names:
         raise input_error("score", "filter", f"be one of {', '.join(map(str, names))}", got=wanted)
@@ -174,12 +163,12 @@ def _of_one_filter(fields: Fields, wanted: str | None, path: Path) -> tuple[Fiel
     return Records([row for row in fields.rows if row.get("filter") == chosen]), chosen
 
 
-def _verdicts(fields: Fields, asked: Asked, *, compared: bool) -> tuple[str | None, NDArray[np.bool_] | None]:
+def _verdicts(fields: Fields, query: LogQuery, *, compared: bool) -> tuple[str | None, NDArray[np.bool_] | None]:
     """Return the metric that says right or wrong, and what it says; neither where the user names what to compare."""
     column = fields.column("metrics")
     listed = list(column[0].as_py() or []) if column is not None else []
     names = [name for name in listed if fields.column(name) is not None]
-    metric = asked.metric
+    metric = query.metric
     if metric is None:
         metric = next((name for name in (*_PREFERRED, *names) if name in names), None)
     elif metric not in names:
@@ -193,27 +182,27 @@ def _verdicts(fields: Fields, asked: Asked, *, compared: bool) -> tuple[str | No
 def _fallbacks(results: Mapping[str, Any], task: str) -> set[str]:
     """Return what the task's filters write where they find no answer."""
     steps = (results.get("configs", {}).get(task, {}) or {}).get("filter_list") or []
-    given = [step.get("fallback") for one in steps for step in one.get("filter", []) if isinstance(step, dict)]
-    return {_UNPARSED, *(fallback for fallback in given if isinstance(fallback, str))}
+    fallbacks = [step.get("fallback") for one in steps for step in one.get("filter", []) if isinstance(step, dict)]
+    return {_UNPARSED, *(fallback for fallback in fallbacks if isinstance(fallback, str))}
 
 
-def _judged(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None, unparsed: set[str]) -> Judged:
+def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None, unparsed: set[str]) -> LogAnswers:
     answers = fields.column("filtered_resps")
     target = fields.column("target")
     if answers is None or target is None:
         raise input_error("score", "path", "hold targets and answers", got=fields.names()[:10])
     gold = [str(one) for one in target.to_pylist()]
-    found = multiple_choice(fields, answers.combine_chunks(), gold, metric, right)
-    if found is not None:
-        return found
-    told = _singles(answers)
-    if told is None:
-        told = [_only(answer, row) for row, answer in enumerate(answers.to_pylist())]
-    read = {one for one in set(told) if one is not None and one.strip() and one not in unparsed}
-    scored = right if right is not None else np.zeros(len(told), dtype=bool)
-    read_or_right = zip(told, scored.tolist(), strict=True)
+    by_choice = multiple_choice(fields, answers.combine_chunks(), gold, metric, right)
+    if by_choice is not None:
+        return by_choice
+    texts = _singles(answers)
+    if texts is None:
+        texts = [_only(answer, row) for row, answer in enumerate(answers.to_pylist())]
+    read = {one for one in set(texts) if one is not None and one.strip() and one not in unparsed}
+    scored = right if right is not None else np.zeros(len(texts), dtype=bool)
+    read_or_right = zip(texts, scored.tolist(), strict=True)
     parsed = [answer if is_right or answer in read else None for answer, is_right in read_or_right]
-    return Judged(gold, parsed, right, raw=_raw(fields))
+    return LogAnswers(gold, parsed, right, raw=_raw(fields))
 
 
 def _raw(fields: Fields) -> list[str | None] | None:
@@ -224,12 +213,12 @@ def _raw(fields: Fields) -> list[str | None] | None:
     singles = _singles(column)
     if singles is not None:
         return singles
-    found = []
+    texts: list[str | None] = []
     for answer in column.to_pylist():
         while isinstance(answer, list) and len(answer) == 1:
             answer = answer[0]
-        found.append(answer if isinstance(answer, str) else None)
-    return found
+        texts.append(answer if isinstance(answer, str) else None)
+    return texts
 
 
 def _singles(column: pa.ChunkedArray) -> list[str | None] | None:
@@ -248,17 +237,158 @@ def _only(answer: Any, row: int) -> str | None:
     inner: Any = answer
     while isinstance(inner, Sequence) and not isinstance(inner, str):
         if len(inner) != 1:
-            raise input_error(
-                "score",
-                "filter",
-                "leave one answer to each question",
-                got=inner,
-                row=row,
-                remedy="Where a question is asked several times, a filter such as take_first or majority_vote "
-                "chooses: name one with --filter.",
+            remedy = (
+                "Where a question is asked several times, a filter such as take_first or majority_vote chooses: "
+                "name one in `filter`."
             )
+            raise input_error("score", "filter", "leave one answer to each question", got=inner, row=row, remedy=remedy)
         inner = inner[0]
     return None if inner is None else str(inner)
+
+
+def multiple_choice(
+    fields: Fields, answers: pa.Array, target: Sequence[str], metric: str | None, right: NDArray[np.bool_] | None
+) -> LogAnswers | None:
+    """Return what the log says, or None where its answers are no log-likelihoods of choices.
+
+    The answer is the choice that the metric looks at: the likeliest one, per character for ``acc_norm``, per
+    byte for ``acc_bytes``. Probabilities are the softmax of the same numbers.
+    """
+    scores = _log_likelihoods(answers)
+    if scores is None:
+        return None
+    if scores.shape[1] == 1:  # one continuation: greedily generated or not
+        if right is None:
+            raise input_error("score", "metric", "say which answers are right", got=None)
+        verdict_of = zip(target, right.tolist(), strict=True)
+        texts = [gold if is_right else "(another answer)" for gold, is_right in verdict_of]
+        return LogAnswers(list(target), texts, right)
+    if metric == "acc_mutual_info" or _has_unconditional(fields):
+        half = scores.shape[1] // 2
+        scores, unconditional = scores[:, :half], scores[:, half:]
+        if metric == "acc_mutual_info":
+            scores = scores - unconditional
+    choices = _choices(fields, scores)
+    if metric in ("acc_norm", "acc_bytes"):
+        scores = scores / _lengths(choices, scores, in_bytes=metric == "acc_bytes")
+    ranked = np.where(np.isnan(scores), -np.inf, scores)
+    chosen = np.argmax(ranked, axis=1)
+    stripped = _distinguishable(
+        [c.strip() for c in choices] if _common(choices) else [[c.strip() for c in r] for r in choices]
+    )
+    gold = _gold(target, stripped, chosen, right)
+    with np.errstate(invalid="ignore"):
+        exponents = np.exp(ranked - ranked.max(axis=1, keepdims=True))
+        probabilities = exponents / exponents.sum(axis=1, keepdims=True)
+    known = None if np.isnan(probabilities).any() else np.where(np.isnan(scores), np.nan, probabilities)
+    return LogAnswers(gold, chosen, right, stripped, known)
+
+
+def _log_likelihoods(answers: pa.Array) -> Floats | None:
+    """Return each choice's log-likelihood, shape (n, most choices), nan beyond a row's last; None for other answers."""
+    kind = answers.type
+    if not (pa.types.is_list(kind) and pa.types.is_list(kind.value_type)) or answers.null_count:
+        return None
+    pairs = answers.flatten()
+    if not len(pairs) or pc.min_max(pc.list_value_length(pairs)).as_py() != {"min": 2, "max": 2}:
+        return None
+    leaves = pairs.flatten()
+    greedy = leaves.take(pa.array(np.arange(1, len(leaves), 2)))
+    if not set(greedy.unique().to_pylist()) <= {"True", "False"}:
+        return None
+    try:
+        flat = leaves.take(pa.array(np.arange(0, len(leaves), 2))).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        return None
+    lengths = pc.list_value_length(answers).to_numpy()
+    matrix = np.full((len(answers), int(lengths.max())), np.nan)
+    matrix[np.arange(matrix.shape[1]) < lengths[:, np.newaxis]] = flat
+    return matrix
+
+
+def _has_unconditional(fields: Fields) -> bool:
+    column = fields.column("metrics")
+    return column is not None and "acc_mutual_info" in (column[0].as_py() or [])
+
+
+def _choices(fields: Fields, scores: Floats) -> Any:
+    """Return the texts of the choices: one list where all rows share it, else one for each row."""
+    columns = []
+    for i in range(scores.shape[1]):
+        column = fields.column(f"arguments.gen_args_{i}.arg_1")
+        column = fields.column(f"arguments.{i}.1") if column is None else column
+        if column is None:
+            return [str(number) for number in range(scores.shape[1])]
+        columns.append(column.cast(pa.string()))
+    distinct = [column.unique().to_pylist() for column in columns]
+    if all(len(texts) == 1 and texts[0] is not None for texts in distinct) and not np.isnan(scores).any():
+        return [str(texts[0]).removeprefix(" ") for texts in distinct]
+    sizes = (~np.isnan(scores)).sum(axis=1).tolist()
+    rows = zip(*(column.to_pylist() for column in columns), strict=True)
+    return [[str(text).removeprefix(" ") for text in row[:size]] for row, size in zip(rows, sizes, strict=True)]
+
+
+def _common(choices: Any) -> bool:
+    return isinstance(choices[0], str)
+
+
+def _distinguishable(choices: Any) -> Any:
+    """Return numbers for names where a row's choices are one text (they differ in their context)."""
+    if _common(choices):
+        return choices
+    if all(len(set(row)) == 1 for row in choices):
+        return [str(number) for number in range(max(map(len, choices)))]
+    return choices
+
+
+def _lengths(choices: Any, scores: Floats, *, in_bytes: bool) -> Floats:
+    def length(text: str) -> int:
+        return len(text.encode()) if in_bytes else len(text)
+
+    if _common(choices):
+        return np.array([float(length(text)) for text in choices])
+    lengths = np.ones_like(scores)
+    for row, texts in enumerate(choices):
+        lengths[row, : len(texts)] = [length(text) for text in texts]
+    return lengths
+
+
+def _gold(target: Sequence[str], choices: Any, chosen: Places, right: NDArray[np.bool_] | None) -> Places:
+    """Return the places of the gold choices: targets are numbers, texts or lists, and the log does not say which.
+
+    The reading under which the verdicts come out is the right one.
+    """
+    rows = [choices] * len(target) if _common(choices) else choices
+    readings = []
+    if all(one.isdigit() for one in target):
+        readings.append(np.array([int(one) for one in target]))
+    with suppress(ValueError):
+        readings.append(np.array([row.index(one.strip()) for row, one in zip(rows, target, strict=True)]))
+    sizes = np.array([len(row) for row in rows])
+    readings = [reading for reading in readings if (reading < sizes).all()]
+    for reading in readings:
+        if right is None or ((chosen == reading) == right).all():
+            return reading
+    several = [_numbers(one) for one in target]
+    if right is not None and all(several):
+        fits = [chose in numbers for chose, numbers in zip(chosen.tolist(), several, strict=True)]
+        if (np.array(fits) == right).all():
+            return np.array([numbers[0] for numbers in several])
+    row = 0 if not readings else int(np.argmin((chosen == readings[0]) == right))
+    must = "be a choice's number or text that agrees with the log's verdicts"
+    remedy = (
+        f"The choices are {', '.join(rows[row])}. Say in `metric` what decides, or in `label` which field holds the "
+        "gold answer."
+    )
+    raise input_error("score", "target", must, got=target[row], row=row, remedy=remedy)
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return []
+    return value if isinstance(value, list) and value and all(isinstance(one, int) for one in value) else []
 
 
 LM_EVAL = LogFormat(

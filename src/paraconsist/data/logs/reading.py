@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paraconsist.data.logs.format import DEFAULT_FIELDS, Asked, Head, LogFormat
+from paraconsist.data.logs.format import DEFAULT_QUERY, Head, LogFormat, LogQuery
 from paraconsist.data.logs.inspect_ai import INSPECT
 from paraconsist.data.logs.lm_eval import LM_EVAL
 from paraconsist.data.logs.tables import PLAIN
@@ -36,25 +36,19 @@ def detect(path: Path) -> LogFormat:
             break
         if one.recognises(path, head):
             return one
-    known = "; ".join(one.what for one in FORMATS)
-    raise input_error(
-        "score",
-        "path",
-        "be a log or a table of a known format",
-        got=str(path),
-        remedy=f"It is {_looks(path, head)}. Known are: {known}.",
-    )
+    remedy = f"It is {_description(path, head)}. Known are: {'; '.join(one.what for one in FORMATS)}."
+    raise input_error("score", "path", "be a log or a table of a known format", got=str(path), remedy=remedy)
 
 
-def read_logs(paths: Sequence[Path], asked: Asked = DEFAULT_FIELDS) -> dict[str, Predictions]:
+def read_logs(paths: Sequence[Path], query: LogQuery = DEFAULT_QUERY) -> dict[str, Predictions]:
     """Read the files of one run of one model; each is a set of its own.
 
     Parameters
     ----------
     paths : sequence of Path
         Files, or folders, whose logs are found at any depth.
-    asked : Asked
-        What was said of their fields.
+    query : LogQuery
+        Which of their fields to read.
 
     Returns
     -------
@@ -69,53 +63,39 @@ def read_logs(paths: Sequence[Path], asked: Asked = DEFAULT_FIELDS) -> dict[str,
     """
     files = [file for path in paths for file in (_logs_in(path) if path.is_dir() else [path])]
     formats = {file: detect(file) for file in files}
-    _check_same(
-        "be of one format",
-        {file: one.name for file, one in formats.items()},
-        "Score files of each format by themselves.",
-    )
-    found = {file: _read(file, one, asked, alone=len(files) == 1) for file, one in formats.items()}
-    _check_same(
-        "be written by one version of the tool",
-        {file: _source(p).get("version") for file, p in found.items()},
-        "Versions may ask and judge differently: score each version's files by themselves.",
-    )
-    _check_same(
-        "hold one model's answers",
-        {file: (p.metadata.get("model") or {}).get("model") for file, p in found.items()},
-        "Score each model's files by themselves, and compare them with `paraconsist compare`.",
-    )
-    named: dict[str, Predictions] = {}
-    of_set: dict[str, Path] = {}
-    for file, predictions in found.items():
-        name = str(predictions.metadata.get("set", file.stem))
-        if name in named:
-            raise input_error(
-                "score",
-                "path",
-                f"hold one run of {name}",
-                got=[of_set[name].name, file.name],
-                remedy="They are two runs, or two models' files: give the file that you mean.",
-            )
-        named[name], of_set[name] = predictions, file
-    return named
+    names = {file: one.name for file, one in formats.items()}
+    _check_same("be of one format", names, "Score files of each format by themselves.")
+    predictions = {file: _read(file, one, query, alone=len(files) == 1) for file, one in formats.items()}
+    versions = {file: (p.metadata.get("source") or {}).get("version") for file, p in predictions.items()}
+    remedy = "Versions may ask and judge differently: score each version's files by themselves."
+    _check_same("be written by one version of the tool", versions, remedy)
+    models = {file: (p.metadata.get("model") or {}).get("model") for file, p in predictions.items()}
+    remedy = "Score each model's files by themselves, and compare them with `paraconsist compare`."
+    _check_same("hold one model's answers", models, remedy)
+    by_set: dict[str, Path] = {}
+    for file, one in predictions.items():
+        name = str(one.metadata.get("set", file.stem))
+        if by_set.setdefault(name, file) != file:
+            remedy = "They are two runs, or two models' files: give the file that you mean."
+            got = [by_set[name].name, file.name]
+            raise input_error("score", "path", f"hold one run of {name}", got=got, remedy=remedy)
+    return {name: predictions[file] for name, file in by_set.items()}
 
 
-def _read(file: Path, one: LogFormat, asked: Asked, *, alone: bool) -> Predictions:
+def _read(file: Path, log_format: LogFormat, query: LogQuery, *, alone: bool) -> Predictions:
     """Read a file; among several, errors say which it is."""
-    for option in ("metric", "filter", "epoch"):
-        given = getattr(asked, option)
-        if given is not None and option not in one.options:
-            known = [other.name for other in FORMATS if option in other.options]
-            raise input_error(
-                "score", option, f"be given for logs of {' or '.join(known)} only", got=given, remedy=f"{file} is none."
-            )
+    for name in ("metric", "filter", "epoch"):
+        value = getattr(query, name)
+        if value is not None and name not in log_format.options:
+            others = " or ".join(other.name for other in FORMATS if name in other.options)
+            must, remedy = f"be given for logs of {others} only", f"{file} is none."
+            raise input_error("score", name, must, got=value, remedy=remedy)
     try:
-        return one.read(file, asked)
+        return log_format.read(file, query)
     except InputError as problem:
-        if alone or file.name in str(problem):
-            raise
-        raise InputError(f"{problem} (In {file.name}.)") from None
+        if not alone and file.name not in str(problem):
+            problem.remedy = f"{problem.remedy} (In {file.name}.)".lstrip()
+        raise
 
 
 def _head(path: Path) -> Head:
@@ -134,7 +114,7 @@ def _is_summary(path: Path, head: Head) -> bool:
     return path.suffix == ".json" and path.name.startswith("results_") and b'"results"' in head.start
 
 
-def _looks(path: Path, head: Head) -> str:
+def _description(path: Path, head: Head) -> str:
     if _is_summary(path, head):
         return "lm-evaluation-harness's summary; its rows are in samples_*.jsonl beside it, written with --log_samples"
     if not head.start:
@@ -153,27 +133,18 @@ def _logs_in(folder: Path) -> list[Path]:
     files = sorted(file for pattern in patterns for file in folder.rglob(pattern) if file.is_file())
     if not files:
         there = sorted(file.name for file in folder.iterdir())
-        raise input_error(
-            "score",
-            "path",
-            f"be a predictions file or a run folder with predictions, or hold logs ({', '.join(patterns)})",
-            got=str(folder),
-            remedy=f"It holds {', '.join(there[:10]) or 'nothing'}. A table is given by its file's name.",
-        )
+        must = f"be a predictions file or a run folder with predictions, or hold logs ({', '.join(patterns)})"
+        remedy = f"It holds {', '.join(there[:10]) or 'nothing'}. A table is given by its file's name."
+        raise input_error("score", "path", must, got=str(folder), remedy=remedy)
     return files
 
 
-def _source(predictions: Predictions) -> Mapping[str, Any]:
-    source: Mapping[str, Any] = predictions.metadata.get("source") or {}
-    return source
-
-
-def _check_same(must: str, said: Mapping[Path, Any], remedy: str) -> None:
-    """Raise if the files say several things; those that say nothing fit anything."""
+def _check_same(must: str, values: Mapping[Path, Any], remedy: str) -> None:
+    """Raise if the files have several values; those that have none fit any."""
     by_value: dict[str, Path] = {}
-    for file, value in said.items():
+    for file, value in values.items():
         if value is not None:
             by_value.setdefault(str(value), file)
     if len(by_value) > 1:
-        shown = ", ".join(f"{value} in {file.name}" for value, file in by_value.items())
-        raise input_error("score", "path", must, got=list(by_value), remedy=f"{shown}. {remedy}")
+        listed = ", ".join(f"{value} in {file.name}" for value, file in by_value.items())
+        raise input_error("score", "path", must, got=list(by_value), remedy=f"{listed}. {remedy}")

@@ -15,14 +15,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.data.logs.fields import Fields, value_of
-from paraconsist.data.logs.format import GOLD_CONFIDENCE, Asked
+from paraconsist.data.logs.format import GOLD_CONFIDENCE, LogQuery
 from paraconsist.errors import input_error
 
 _LONGEST = 80
 
 
 @dataclass(frozen=True)
-class Judged:
+class LogAnswers:
     """What a log says of n answers.
 
     Attributes
@@ -48,40 +48,36 @@ class Judged:
     probabilities: NDArray[np.float64] | None = None
     raw: Sequence[str | None] | None = None
 
-    def columns(self, fields: Fields, asked: Asked, roots: Sequence[str]) -> tuple[dict[str, Any], list[str] | None]:
+    def columns(self, fields: Fields, query: LogQuery, roots: Sequence[str]) -> tuple[dict[str, Any], list[str] | None]:
         """Return the long format's labels, predictions and probabilities, and the labels' names.
 
         What the user named takes the place of what the log says; a named prediction is compared with the gold
         answer, since the log's verdict is on another.
         """
-        names = None
-        if asked.label is None and asked.prediction is None:
-            if self.choices is None:
-                columns = text_columns(self.gold, self.answers, self.right)
-            else:
-                columns, names = chosen_columns(self.choices, self.gold, self.answers, self.right, self.probabilities)
+        label_names = None
+        if self.choices is not None and query.label is None and query.prediction is None:
+            columns, label_names = chosen_columns(self.choices, self.gold, self.answers, self.right, self.probabilities)
         else:
-            if self.choices is not None and asked.label is None:
-                raise input_error(
-                    "score", "label", "be given with --prediction for multiple choice", got=None, remedy="Name both."
-                )
-            gold = self.gold if asked.label is None else _named(fields, asked.label, "label", roots)
-            if asked.prediction is not None:
-                columns = text_columns(gold, _named(fields, asked.prediction, "prediction", roots), None)
-            elif self.choices is None:
-                columns = text_columns(gold, self.answers, self.right)
-            else:
-                told = _texts_of(self.choices, self.answers)
-                columns = text_columns(gold, told, self.right)
+            if self.choices is not None and query.label is None:
+                must = "be given with `prediction` for multiple choice"
+                raise input_error("score", "label", must, got=None, remedy="Name both.")
+            gold, answers, right = self.gold, self.answers, self.right
+            if query.label is not None:
+                gold = _field_texts(fields, query.label, "label", roots)
+            if query.prediction is not None:
+                answers, right = _field_texts(fields, query.prediction, "prediction", roots), None
+            elif self.choices is not None:
+                answers = _texts_of(self.choices, answers)
+            columns = text_columns(gold, answers, right)
         if self.raw is not None:
             columns["raw_output"] = pa.array(self.raw, pa.string())
-        if asked.confidence is not None:
-            column = value_of(fields, asked.confidence, option="confidence", roots=roots)
+        if query.confidence is not None:
+            column = value_of(fields, query.confidence, parameter="confidence", roots=roots)
             columns[GOLD_CONFIDENCE] = column.cast(pa.float64())
-        if asked.probabilities is not None:
-            parts = [value_of(fields, one, option="probabilities", roots=roots) for one in asked.probabilities]
-            columns["probabilities"] = parts[0] if len(parts) == 1 else _lists(parts)
-        return columns, names
+        if query.probabilities is not None:
+            parts = [value_of(fields, one, parameter="probabilities", roots=roots) for one in query.probabilities]
+            columns["probabilities"] = parts[0] if len(parts) == 1 else _stacked(parts)
+        return columns, label_names
 
 
 def verdicts(values: Sequence[Any], metric: str, others: Sequence[str]) -> NDArray[np.bool_]:
@@ -99,14 +95,12 @@ def verdicts(values: Sequence[Any], metric: str, others: Sequence[str]) -> NDArr
     binary = (numbers == 0) | (numbers == 1)
     if not binary.all():
         row = int(np.argmin(binary))
+        remedy = (
+            f"That is {metric}; the log has {', '.join(others)}: choose one in `metric`, or name the fields to compare "
+            "in `label` and `prediction`."
+        )
         raise input_error(
-            "score",
-            "metric",
-            "be right or wrong in every row (1 or 0)",
-            got=values[row],
-            row=row,
-            remedy=f"That is {metric}; the log has {', '.join(others)}: choose one with --metric, or name the "
-            "fields to compare with --label and --prediction.",
+            "score", "metric", "be right or wrong in every row (1 or 0)", got=values[row], row=row, remedy=remedy
         )
     right: NDArray[np.bool_] = numbers == 1
     return right
@@ -125,25 +119,21 @@ def text_columns(
     right : bool array, shape (n,), optional
         The log's verdicts; without them answers are right that equal the gold answer.
     """
-    named = {one: _short(one) for one in set(gold)}
-    labels = [named[one] for one in gold]
+    short_gold = {one: _short(one) for one in set(gold)}
+    labels = [short_gold[one] for one in gold]
     read = {one: _short(one) for one in set(answers) if one is not None}
     if right is None:
-        told = [None if answer is None else read[answer] for answer in answers]
+        predictions = [None if answer is None else read[answer] for answer in answers]
     else:  # Yes is the label yes, if the log has such a label
-        known = {label.strip().casefold(): label for label in named.values()}
+        known = {label.strip().casefold(): label for label in short_gold.values()}
         same = {one: known.get(short.strip().casefold(), short) for one, short in read.items()}
-        told = [
-            label
-            if is_right
-            else None
-            if answer is None
-            else f"{label} (judged wrong)"
-            if same[answer] == label
-            else same[answer]
-            for label, answer, is_right in zip(labels, answers, right.tolist(), strict=True)
-        ]
-    return {"label": pa.array(labels, pa.string()), "prediction": pa.array(told, pa.string())}
+        predictions = []
+        for label, answer, is_right in zip(labels, answers, right.tolist(), strict=True):
+            if is_right or answer is None:
+                predictions.append(label if is_right else None)
+            else:
+                predictions.append(f"{label} (judged wrong)" if same[answer] == label else same[answer])
+    return {"label": pa.array(labels, pa.string()), "prediction": pa.array(predictions, pa.string())}
 
 
 def chosen_columns(
@@ -173,14 +163,9 @@ def chosen_columns(
     wrongly = None if right is None else ~right & (chosen == gold)
     if wrongly is not None and wrongly.any():
         row = int(np.argmax(wrongly))
-        raise input_error(
-            "score",
-            "prediction",
-            "differ from the gold answer where the log says wrong",
-            got=int(chosen[row]),
-            row=row,
-            remedy="Say with --label, --prediction or --metric what is compared with what.",
-        )
+        must = "differ from the gold answer where the log says wrong"
+        remedy = "Say in `label`, `prediction` or `metric` what is compared with what."
+        raise input_error("score", "prediction", must, got=int(chosen[row]), row=row, remedy=remedy)
     if len(choices) and isinstance(choices[0], str):
         return _numbered([str(c) for c in choices], gold, picked, probabilities)
     listed = [list(row) for row in choices]
@@ -208,17 +193,14 @@ def _numbered(
 ) -> tuple[dict[str, pa.Array], list[str] | None]:
     columns = {"label": pa.array(gold), "prediction": pa.array(picked, mask=picked < 0)}
     if probabilities is not None:
-        flat = pa.array(np.ascontiguousarray(probabilities).ravel())
-        columns["probabilities"] = pa.FixedSizeListArray.from_arrays(flat, probabilities.shape[1]).cast(
-            pa.list_(pa.float64())
-        )
+        columns["probabilities"] = _lists(probabilities)
     return columns, names if len(set(names)) == len(names) and all(names) else None
 
 
-def _named(fields: Fields, text: str, option: str, roots: Sequence[str]) -> list[Any]:
+def _field_texts(fields: Fields, text: str, parameter: str, roots: Sequence[str]) -> list[Any]:
     """Return a named field as text; an empty answer is none, an empty label a mistake that is found later."""
-    values = value_of(fields, text, option=option, roots=roots).cast(pa.string()).to_pylist()
-    return [value or None for value in values] if option == "prediction" else [value or "" for value in values]
+    values = value_of(fields, text, parameter=parameter, roots=roots).cast(pa.string()).to_pylist()
+    return [value or None for value in values] if parameter == "prediction" else [value or "" for value in values]
 
 
 def _texts_of(choices: Any, answers: NDArray[np.intp]) -> list[str | None]:
@@ -227,9 +209,13 @@ def _texts_of(choices: Any, answers: NDArray[np.intp]) -> list[str | None]:
     return [None if a < 0 else str(row[a]) for row, a in zip(rows, answers.tolist(), strict=True)]
 
 
-def _lists(columns: Sequence[pa.ChunkedArray]) -> pa.Array:
-    matrix = np.column_stack([column.cast(pa.float64()).to_numpy() for column in columns])
-    return pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1]).cast(pa.list_(pa.float64()))
+def _stacked(columns: Sequence[pa.ChunkedArray]) -> pa.Array:
+    return _lists(np.column_stack([column.cast(pa.float64()).to_numpy() for column in columns]))
+
+
+def _lists(matrix: NDArray[np.float64]) -> pa.Array:
+    flat = pa.array(np.ascontiguousarray(matrix).ravel())
+    return pa.FixedSizeListArray.from_arrays(flat, matrix.shape[1]).cast(pa.list_(pa.float64()))
 
 
 def _short(text: str) -> str:

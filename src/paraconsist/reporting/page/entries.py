@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from paraconsist.data.logs.format import DEFAULT_FIELDS, GOLD_CONFIDENCE, Asked
+from paraconsist.data.logs.format import DEFAULT_QUERY, GOLD_CONFIDENCE, LogQuery
 from paraconsist.data.logs.reading import read_logs
 from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.data.reshaping import long_format, named_labels
@@ -80,7 +80,7 @@ class FileOptions:
     Attributes
     ----------
     score : ScoreOptions
-    asked : Asked
+    query : LogQuery
         What the user said of the fields of logs and tables.
     label_names : sequence of str, optional
         Names of the labels 0, 1, ... where gold is given by name and predictions by number.
@@ -91,7 +91,7 @@ class FileOptions:
     """
 
     score: ScoreOptions = field(default_factory=ScoreOptions)
-    asked: Asked = DEFAULT_FIELDS
+    query: LogQuery = DEFAULT_QUERY
     label_names: Sequence[str] | None = None
     original_prediction: str | None = None
     rescore: bool = False
@@ -188,7 +188,7 @@ def _json(path: Path) -> dict[str, Any]:
 def _file(path: Path, options: FileOptions) -> list[tuple[Path, str, ScoredSet]]:
     """Read and score a file, or a folder of logs: (path, set or nothing, what was found)."""
     found = []
-    for predictions in read_logs([path], options.asked).values():
+    for predictions in read_logs([path], options.query).values():
         used = options.score
         if "source" in predictions.metadata:  # a log, whose reader made the columns
             confidence = GOLD_CONFIDENCE if GOLD_CONFIDENCE in predictions.table.column_names else None
