@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import zip_longest
+from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.rows import Rows
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.texts import SetTexts
 from paraconsist.scoring.roles import MAX_STRATUM_VALUES
@@ -18,6 +21,7 @@ from paraconsist.scoring.roles import MAX_STRATUM_VALUES
 #: probabilities.
 _MOST_ROWS, _MOST_LETTERS, _MOST_PROBABILITIES = 100, 4000, 5
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -56,21 +60,14 @@ def browser_data(
         Bounds for all sets together.
     """
     makers = [_SetMaker(aligned, texts, models) for aligned, texts in sets]
-    turns: list[Iterator[dict[str, Any]]] = [maker.buckets(number) for number, maker in enumerate(makers)]
     parts: list[str] = []
-    n_bytes, full = 0, False
-    while turns and not full:
-        for turn in list(turns):
-            bucket = next(turn, None)
-            if bucket is None:
-                turns.remove(turn)
-                continue
-            part = script_json(bucket)
-            n_bytes += len(part.encode()) + 1
-            if len(parts) >= most_buckets or (n_bytes > most_bytes and parts):
-                full = True
-                break
-            parts.append(part)
+    n_bytes = 0
+    for bucket in _in_turn([maker.buckets(number) for number, maker in enumerate(makers)]):
+        part = script_json(bucket)
+        n_bytes += len(part.encode()) + 1
+        if len(parts) >= most_buckets or (n_bytes > most_bytes and parts):
+            break
+        parts.append(part)
     head = script_json({"models": list(models), "sets": [maker.describe() for maker in makers]})
     return BrowserData(
         json=f'{{"head":{head},"buckets":[{",".join(parts)}]}}',
@@ -80,61 +77,41 @@ def browser_data(
     )
 
 
+def _in_turn(iterators: Sequence[Iterator[_Item]]) -> Iterator[_Item]:
+    end = object()
+    for turn in zip_longest(*iterators, fillvalue=end):
+        yield from (item for item in turn if item is not end)  # type: ignore[misc]
+
+
 class _SetMaker:
     """Makes the buckets of one set; labels, strata and probabilities become numbers on the way."""
 
     def __init__(self, aligned: AlignedSet, texts: SetTexts | None, models: Sequence[str]) -> None:
         self.aligned, self.texts = aligned, texts
-        self.numbers = [models.index(model) for model in aligned.models]
-        self.n_models = len(models)
-        first = aligned.predictions[aligned.models[0]]
-        self.labels: list[str] = list(first.label_names)
+        self.models = [models.index(model) for model in aligned.models]
+        self.rows = [aligned.rows[model] for model in aligned.models]
+        tables = [aligned.predictions[model].table for model in aligned.models]
+        self.examples = [table["example_id"] if "example_id" in table.column_names else None for table in tables]
+        self.probabilities = [_probabilities(table) for table in tables]
+        self.labels = list(aligned.predictions[aligned.models[0]].label_names)
         self.named = bool(self.labels)
         self.index: dict[Any, int] = {}
-        if not self.named:
-            self._number_labels()
-        self.strata = self._strata()
-        self.probabilities = {model: self._probabilities(model) for model in aligned.models}
-        self.examples = {
-            model: file.table["example_id"] if "example_id" in file.table.column_names else None
-            for model, file in aligned.predictions.items()
-        }
-
-    def _number_labels(self) -> None:
-        """Number the labels of files that name none in their own order."""
-        rows = list(self.aligned.rows.values())
-        found = np.concatenate([part for one in rows for part in (one.labels, one.predictions[~one.unparsed])])
-        for value in np.unique(found).tolist():
-            self._label(value)
-
-    def _strata(self) -> dict[str, list[str]]:
-        """Return the columns that buckets can be filtered by, with their values."""
-        found = {}
-        rows = self.aligned.rows[self.aligned.models[0]]
-        for name, values in rows.strata.items():
-            distinct = np.unique(values[rows.roles != "original"])
+        if not self.named:  # numbered in their own order
+            used = [part for rows in self.rows for part in (rows.labels, rows.predictions[~rows.unparsed])]
+            for value in np.unique(np.concatenate(used)).tolist():
+                self._label(value)
+        #: The columns that buckets can be filtered by, with their values.
+        self.strata: dict[str, list[str]] = {}
+        for name, column in self.rows[0].strata.items():
+            distinct = np.unique(column[self.rows[0].roles != "original"])
             if 2 <= len(distinct) <= MAX_STRATUM_VALUES:
-                found[name] = [str(value) for value in distinct.tolist()]
-        return found
-
-    def _probabilities(self, model: str) -> NDArray[np.float64] | None:
-        table = self.aligned.predictions[model].table
-        rows = self.aligned.rows[model]
-        if "probabilities" in table.column_names:
-            lists = table["probabilities"].combine_chunks()
-            try:
-                flat = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
-            except (AttributeError, ValueError):
-                return None
-            if len(flat) and len(flat) % len(rows) == 0 and len(flat) // len(rows) <= _MOST_PROBABILITIES:
-                return flat.reshape(len(rows), -1)
-        return None
+                self.strata[name] = [str(value) for value in distinct.tolist()]
 
     def describe(self) -> dict[str, Any]:
         return {
             "name": self.aligned.name,
             "measure": self.aligned.measure,
-            "models": self.numbers,
+            "models": self.models,
             "labels": self.labels,
             "fields": [] if self.texts is None else list(self.texts.columns),
             "strata": [[name, values] for name, values in self.strata.items()],
@@ -146,102 +123,113 @@ class _SetMaker:
         if isinstance(value, int) and self.named and 0 <= value < len(self.labels):
             return value
         if value not in self.index:
-            shown = str(value)
-            if shown not in self.labels:
-                self.labels.append(shown)
-            self.index[value] = self.labels.index(shown)
+            name = str(value)
+            if name not in self.labels:
+                self.labels.append(name)
+            self.index[value] = self.labels.index(name)
         return self.index[value]
 
     def buckets(self, number: int) -> Iterator[dict[str, Any]]:
+        """Yield the set's buckets, the worst first; `number` is the set's."""
         aligned = self.aligned
         order = np.argsort(aligned.bucket, kind="stable")
         starts = np.searchsorted(aligned.bucket[order], np.arange(len(aligned.bucket_ids) + 1))
         for place in aligned.worst_first().tolist():
             yield self._bucket(number, place, order[starts[place] : starts[place + 1]].tolist())
 
-    def _bucket(self, number: int, place: int, rows: list[int]) -> dict[str, Any]:
+    def _bucket(self, number: int, place: int, members: list[int]) -> dict[str, Any]:
         aligned = self.aligned
-        owners, places = aligned.base
-        roles = [str(aligned.rows[aligned.models[owners[row]]].roles[places[row]]) for row in rows]
-        by_role = sorted(range(len(rows)), key=lambda i: roles[i] != "original")
-        rows, roles = [rows[i] for i in by_role], [roles[i] for i in by_role]
-        n_left_out = max(0, len(rows) - _MOST_ROWS)
-        rows, roles = rows[:_MOST_ROWS], roles[:_MOST_ROWS]
-        texts = [self._texts(row) for row in rows]
-        shared, varying = self._split(texts)
-        golds = [self._label(aligned.rows[aligned.models[owners[row]]].labels[places[row]].item()) for row in rows]
-        made: dict[str, Any] = {
+        owned = sorted(
+            ((row, *self._owned(row)) for row in members), key=lambda one: one[1].roles[one[2]] != "original"
+        )
+        kept = owned[:_MOST_ROWS]
+        texts = [self._texts(row) for row, *_ in kept]
+        shared, varying = _split(texts)
+        bucket: dict[str, Any] = {
             "s": number,
             "id": str(aligned.bucket_ids[place]),
             "v": [_rounded(aligned.inconsistency[model][place]) for model in aligned.models],
             "a": [_rounded(aligned.accuracy[model][place]) for model in aligned.models],
-            "st": self._bucket_strata(rows),
+            "st": self._bucket_strata([row for row, *_ in kept]),
             "x": shared,
             "f": varying,
             "r": [
-                [role, self._example(row), gold, [text[i] for i in varying] if text else None, self._answers(row)]
-                for role, row, gold, text in zip(roles, rows, golds, texts, strict=True)
+                [
+                    str(rows.roles[at]),
+                    self._example(row),
+                    self._label(rows.labels[at].item()),
+                    [text[i] for i in varying] if text else None,
+                    [self._answer(model, row) for model in range(len(self.models))],
+                ]
+                for (row, rows, at), text in zip(kept, texts, strict=True)
             ],
         }
-        return made | ({"more": n_left_out} if n_left_out else {})
+        return bucket | ({"more": len(owned) - len(kept)} if len(owned) > len(kept) else {})
+
+    def _owned(self, row: int) -> tuple[Rows, int]:
+        """Return the rows of the first model that has this one, and its place in them."""
+        owners, places = self.aligned.base
+        return self.rows[owners[row]], int(places[row])
 
     def _texts(self, row: int) -> list[str] | None:
-        found = None if self.texts is None else self.texts.rows[row]
-        if found is None:
+        texts = None if self.texts is None else self.texts.rows[row]
+        if texts is None:
             return None
-        return [text if len(text) <= _MOST_LETTERS else text[:_MOST_LETTERS] + "…" for text in found]
+        return [text if len(text) <= _MOST_LETTERS else text[:_MOST_LETTERS] + "…" for text in texts]
 
-    def _split(self, texts: Sequence[list[str] | None]) -> tuple[dict[str, str], list[int]]:
-        """Return the texts that all rows of a bucket share, by field, and the fields that vary."""
-        known = [text for text in texts if text is not None]
-        if not known:
-            return {}, []
-        fields = range(len(known[0]))
-        varying = [i for i in fields if any(text[i] != known[0][i] for text in known)]
-        if not varying and len(known) == 1:
-            varying = list(fields)
-        return {str(i): known[0][i] for i in fields if i not in varying and known[0][i]}, varying
-
-    def _bucket_strata(self, rows: Sequence[int]) -> list[list[int]]:
-        aligned = self.aligned
-        owners, places = aligned.base
-        first = aligned.models[0]
-        mine = [places[row] for row in rows if owners[row] == 0]
-        targets = [i for i in mine if aligned.rows[first].roles[i] != "original"] or mine
-        found = []
-        for name, values in self.strata.items():
-            column = aligned.rows[first].strata[name]
-            index = {value: i for i, value in enumerate(values)}
-            found.append(sorted({index[str(column[i])] for i in targets if str(column[i]) in index}))
-        return found
+    def _bucket_strata(self, members: Sequence[int]) -> list[list[int]]:
+        owners, places = self.aligned.base
+        first = self.rows[0]
+        mine = [places[row] for row in members if owners[row] == 0]
+        targets = [i for i in mine if first.roles[i] != "original"] or mine
+        return [
+            sorted({values.index(value) for i in targets if (value := str(first.strata[name][i])) in values})
+            for name, values in self.strata.items()
+        ]
 
     def _example(self, row: int) -> str:
         owners, places = self.aligned.base
-        column = self.examples[self.aligned.models[owners[row]]]
+        column = self.examples[owners[row]]
         value = None if column is None else column[int(places[row])].as_py()
         return "" if value is None else str(value)
 
-    def _answers(self, row: int) -> list[Any]:
-        """Return for each model: None (no such row), or [label or -1 for unparsed, thousandths of probability...]."""
-        answers: list[Any] = []
-        for model in self.aligned.models:
-            place = int(self.aligned.positions[model][row])
-            rows = self.aligned.rows[model]
-            if place < 0:
-                answers.append(None)
-                continue
-            label = -1 if rows.unparsed[place] else self._label(rows.predictions[place].item())
-            answers.append([label, *self._shares(model, place)])
-        return answers
-
-    def _shares(self, model: str, place: int) -> list[int]:
-        matrix = self.probabilities[model]
+    def _answer(self, model: int, row: int) -> list[int] | None:
+        """Return None (no such row), or label or -1 for unparsed, and thousandths of the labels' probabilities."""
+        place = int(self.aligned.positions[self.aligned.models[model]][row])
+        if place < 0:
+            return None
+        rows, matrix = self.rows[model], self.probabilities[model]
+        label = -1 if rows.unparsed[place] else self._label(rows.predictions[place].item())
         if matrix is not None and self.named and np.isfinite(matrix[place]).all():
-            return [round(1000 * p) for p in matrix[place].tolist()]
-        confidences = self.aligned.rows[model].confidences
-        if confidences is not None and np.isfinite(confidences[place]):
-            return [-1, round(1000 * float(confidences[place]))]  # of the gold label alone
-        return []
+            return [label, *(round(1000 * p) for p in matrix[place].tolist())]
+        if rows.confidences is not None and np.isfinite(rows.confidences[place]):
+            return [label, -1, round(1000 * float(rows.confidences[place]))]  # of the gold label alone
+        return [label]
+
+
+def _probabilities(table: pa.Table) -> NDArray[np.float64] | None:
+    """Return the file's probabilities where every row has as many, and they are not too many to show."""
+    if "probabilities" not in table.column_names:
+        return None
+    lists = table["probabilities"].combine_chunks()
+    try:
+        flat = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
+    except (AttributeError, ValueError):
+        return None
+    n, n_rows = len(flat), table.num_rows
+    return flat.reshape(n_rows, -1) if n and n % n_rows == 0 and n // n_rows <= _MOST_PROBABILITIES else None
+
+
+def _split(texts: Sequence[list[str] | None]) -> tuple[dict[str, str], list[int]]:
+    """Return the texts that all rows of a bucket share, by field, and the fields that vary."""
+    known = [text for text in texts if text is not None]
+    if not known:
+        return {}, []
+    fields = range(len(known[0]))
+    varying = [i for i in fields if any(text[i] != known[0][i] for text in known)]
+    if not varying and len(known) == 1:
+        varying = list(fields)
+    return {str(i): known[0][i] for i in fields if i not in varying and known[0][i]}, varying
 
 
 def _rounded(value: float) -> float | None:
