@@ -10,6 +10,7 @@ from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CHANGE
 from paraconsist.reporting.formatting import bounds, count, interval, number, percent
+from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.entries import Entry
 from paraconsist.reporting.page.tables import (
     MODEL,
@@ -36,7 +37,21 @@ PARTS = {
 Changes = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
-def change_of(rows: Rows, intervals: Mapping[str, Any]) -> dict[str, Any] | None:
+def changes_of(entries: Sequence[Entry], sets: Sequence[AlignedSet], intervals: Mapping[str, Any]) -> Changes:
+    """Return prediction change for every set that has it, or that has originals and paraphrases."""
+    changes: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for aligned in sets:
+        for entry in entries:
+            measures = entry.sets[aligned.name].results["measures"] if aligned.name in entry.sets else {}
+            change = measures.get("prediction_change")
+            if change is None and "paraphrastic_consistency" in measures:
+                change = _change_of(aligned.rows[entry.name], intervals)
+            if change is not None:
+                changes[aligned.name, entry.name] = change
+    return changes
+
+
+def _change_of(rows: Rows, intervals: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return prediction change for rows that were not scored for it; None where buckets lack their original."""
     if not {"original", "paraphrase"} <= set(rows.roles.tolist()):
         return None

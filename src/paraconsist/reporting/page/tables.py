@@ -252,6 +252,8 @@ def _number_rows(values: Mapping[str, Any]) -> Iterator[list[Cell]]:
 
 def compare_entries(entries: Sequence[Entry], options: ScoreOptions) -> list[SetComparison]:
     """Compare the models on every set that all of them have; nothing where they have none in common."""
+    if len(entries) < 2:
+        return []
     by_columns: dict[Any, list[str]] = {}
     for name, scored in entries[0].sets.items():
         if all(name in entry.sets for entry in entries):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,30 +13,12 @@ from typing import Any
 from paraconsist._version import __version__
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import replacing
+from paraconsist.reporting.page import changes, headlines, tables
 from paraconsist.reporting.page.aligned import AlignedSet, align
 from paraconsist.reporting.page.browser import BrowserData, browser_data
-from paraconsist.reporting.page.changes import (
-    Changes,
-    change_of,
-    change_tables,
-    fooling_tables,
-    ie_tables,
-    transition_tables,
-)
 from paraconsist.reporting.page.entries import Entry, set_names
 from paraconsist.reporting.page.figures import Placed, report_plots
-from paraconsist.reporting.page.headlines import alarms, headlines, identity_tables, signatures
-from paraconsist.reporting.page.tables import (
-    breakdowns,
-    compare_entries,
-    comparison_signatures,
-    comparison_tables,
-    every_number,
-    headline_table,
-    inconsistency_table,
-)
 from paraconsist.reporting.page.texts import SetTexts, read_texts_files, set_texts
-from paraconsist.scoring.compare import SetComparison
 from paraconsist.scoring.score import ScoreOptions
 
 _SCRIPTS = ("theme.js", "words.js", "buckets.js", "browser.js")
@@ -57,8 +39,6 @@ class ReportOptions:
         The columns to show; by default the task's, else those that look like texts.
     most_buckets, most_bytes : int
         How much the flip browser may hold.
-    comparison : sequence of SetComparison, optional
-        What `paraconsist.scoring.compare.compare` found; by default several models are compared here.
     """
 
     title: str | None = None
@@ -67,7 +47,6 @@ class ReportOptions:
     text_columns: Sequence[str] = ()
     most_buckets: int = 5_000
     most_bytes: int = 3_500_000
-    comparison: Sequence[SetComparison] | None = None
 
 
 @dataclass(frozen=True)
@@ -104,17 +83,17 @@ def write_report(
     """
     _check_packages()
     sets = [align(name, {e.name: e.sets[name] for e in entries if name in e.sets}) for name in set_names(entries)]
-    tables = read_texts_files(options.texts)
-    texts = [_texts(aligned, entries, tables, options) for aligned in sets]
-    changes = _changes(entries, sets, options)
-    plots = report_plots(entries, sets, changes)
+    files = read_texts_files(options.texts)
+    texts = [_texts(aligned, entries, files, options) for aligned in sets]
+    changed = changes.changes_of(entries, sets, options.score.intervals)
+    plots = report_plots(entries, sets, changed)
     data = browser_data(
         list(zip(sets, texts, strict=True)),
         [entry.name for entry in entries],
         most_buckets=options.most_buckets,
         most_bytes=options.most_bytes,
     )
-    content = _render(entries, options, changes, plots, data).encode("utf-8", "replace")
+    content = _render(entries, options, changed, plots, data).encode("utf-8", "replace")
     _write(output, content)
     return ReportWritten(
         output,
@@ -137,39 +116,17 @@ def _check_packages() -> None:
 
 
 def _texts(
-    aligned: AlignedSet, entries: Sequence[Entry], tables: Sequence[Any], options: ReportOptions
+    aligned: AlignedSet, entries: Sequence[Entry], files: Sequence[Any], options: ReportOptions
 ) -> SetTexts | None:
     scored = [entry.sets[aligned.name] for entry in entries if aligned.name in entry.sets]
     kept = [one.texts for one in scored if one.texts is not None]
-    return set_texts(aligned, kept, tables, scored[0].columns, options.text_columns)
-
-
-def _changes(entries: Sequence[Entry], sets: Sequence[AlignedSet], options: ReportOptions) -> Changes:
-    """Return prediction change for every set that has it, or that has originals and paraphrases."""
-    changes: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for aligned in sets:
-        for entry in entries:
-            if aligned.name not in entry.sets:
-                continue
-            measures = entry.sets[aligned.name].results["measures"]
-            change = measures.get("prediction_change")
-            if change is None and "paraphrastic_consistency" in measures:
-                change = change_of(aligned.rows[entry.name], options.score.intervals)
-            if change is not None:
-                changes[aligned.name, entry.name] = change
-    return changes
-
-
-def _comparison(entries: Sequence[Entry], options: ReportOptions) -> Sequence[SetComparison]:
-    if options.comparison is not None or len(entries) < 2:
-        return options.comparison or ()
-    return compare_entries(entries, options.score)
+    return set_texts(aligned, kept, files, scored[0].columns, options.text_columns)
 
 
 def _render(
     entries: Sequence[Entry],
     options: ReportOptions,
-    changes: Changes,
+    changed: changes.Changes,
     plots: Sequence[Placed],
     data: BrowserData,
 ) -> str:
@@ -187,33 +144,32 @@ def _render(
     )
     environment.filters["signs"] = _signs
     style, script = _source(environment, "style.css"), "\n".join(_source(environment, name) for name in _SCRIPTS)
-    several, compared = len(entries) > 1, _comparison(entries, options)
-    warnings = [*alarms(entries), *((f"{one.set}, compared", one.warnings) for one in compared if one.warnings)]
+    compared = tables.compare_entries(entries, options.score)
+    alarms = [*headlines.alarms(entries), *((f"{one.set}, compared", one.warnings) for one in compared if one.warnings)]
     by_section: dict[str, list[dict[str, Any]]] = {}
     for placed in plots:
         view = {"set": placed.set, "plot": placed.plot, "svg": Markup(inline_svg(placed.plot))}
         by_section.setdefault(placed.section, []).append(view)
     return environment.get_template("page.html").render(
         title=options.title or _title(entries),
-        entries=entries,
         models=[entry.name for entry in entries],
         sets=set_names(entries),
-        several=several,
-        alarms=warnings,
-        n_alarms=sum(len(sentences) for _, sentences in warnings),
-        headlines=headlines(entries),
-        headline_table=headline_table(entries),
-        inconsistency_table=inconsistency_table(entries),
-        comparison=list(comparison_tables(compared)),
+        several=len(entries) > 1,
+        alarms=alarms,
+        n_alarms=sum(len(sentences) for _, sentences in alarms),
+        headlines=headlines.headlines(entries),
+        headline_table=tables.headline_table(entries),
+        inconsistency_table=tables.inconsistency_table(entries),
+        comparison=list(tables.comparison_tables(compared)),
         plots=by_section,
-        breakdowns=list(breakdowns(entries)),
-        changes=list(change_tables(changes, entries)),
-        transitions=list(transition_tables(entries)),
-        fooling=list(fooling_tables(entries)),
-        ie=list(ie_tables(entries)),
-        numbers=every_number(entries),
-        signatures=[*signatures(entries), *comparison_signatures(compared)],
-        identities=list(identity_tables(entries)),
+        breakdowns=list(tables.breakdowns(entries)),
+        changes=list(changes.change_tables(changed, entries)),
+        transitions=list(changes.transition_tables(entries)),
+        fooling=list(changes.fooling_tables(entries)),
+        ie=list(changes.ie_tables(entries)),
+        numbers=tables.every_number(entries),
+        signatures=[*headlines.signatures(entries), *tables.comparison_signatures(compared)],
+        identities=list(headlines.identity_tables(entries)),
         browser=data,
         data=Markup(data.json),
         style=Markup(style),
