@@ -8,18 +8,13 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, Quantity
 from paraconsist.reporting.formatting import decimal, interval, p_value, percent, quantity
-from paraconsist.reporting.tables import remarks, table
+from paraconsist.reporting.tables import direction, remarks, table
 
-#: Key, how a reader calls it, and whether it is shown in per cent.
-_ROWS: tuple[tuple[str, str, bool], ...] = (
-    ("paraphrastic_consistency_unbiased", "P_C, unbiased", True),
-    ("paraphrastic_consistency", "P_C, as published", True),
-    ("accuracy", "A on paraphrases", True),
-    ("original_accuracy", "A_O on originals", True),
-    ("vap_unbiased", "VAP, unbiased", False),
-    ("pvap", "PVAP", True),
-)
+#: What two models are compared by, as far as the comparison has it.
+_COMPARED = ("P_C unb.", "P_C", "A", "A_O", "VAP unb.", "PVAP")
+_BY_SYMBOL = {q.symbol: q for q in PARAPHRASTIC.quantities}
 _CORRECTIONS = {"benjamini_hochberg": "Benjamini-Hochberg", "none": "no correction"}
 
 
@@ -39,6 +34,13 @@ def comparison_tables(comparisons: Sequence[Mapping[str, Any]]) -> Iterator[Rend
             yield table(title, ["model", "A", "P_C", "place"], _pareto_rows(one), words=["model", "place"])
         unparsed = [f"{n:,} answers of {model} are unparsed" for model, n in one["n_unparsed"].items() if n]
         yield from remarks([*unparsed, *one["warnings"]], [pair["result"]["signature"] for pair in one["pairs"]])
+
+
+def compared(result: Mapping[str, Any]) -> list[Quantity]:
+    """Return what two models were compared by, the headline first: its p is the corrected one."""
+    headline = "P_C" if "|est:plugin|" in result["signature"] else "P_C unb."
+    quantities = (_BY_SYMBOL[symbol] for symbol in sorted(_COMPARED, key=lambda symbol: symbol != headline))
+    return [q for q in quantities if q.key in result["differences"]]
 
 
 def _of(one: Mapping[str, Any]) -> str:
@@ -74,21 +76,11 @@ def _consistency(one: Mapping[str, Any], pair: Mapping[str, Any]) -> Table:
     n_clusters = result["n_clusters"]["difference"]
     if n_clusters < result["n_buckets"]:
         what += f" in {n_clusters:,} groups"
-    plugin = "|est:plugin|" in result["signature"]
-    rows = (_ROWS[1], _ROWS[0], *_ROWS[2:]) if plugin else _ROWS  # the headline first: its p is the corrected one
     differences, ends, p_values = (result[key] for key in ("differences", "confidence_interval", "p_values"))
-    lines = [
-        _row(
-            label,
-            share,
-            (result["values1"][key], result["values2"][key]),
-            differences[key],
-            ends[key],
-            p_values[key],
-        )
-        for key, label, share in rows
-        if key in differences
-    ]
+    lines = []
+    for q in compared(result):
+        values = (result["values1"][q.key], result["values2"][q.key])
+        lines.append(_row(q.symbol, q.is_share, values, differences[q.key], ends[q.key], p_values[q.key]))
     return _table(one, pair, what, lines)
 
 
@@ -99,14 +91,10 @@ def _inconsistency(one: Mapping[str, Any], pair: Mapping[str, Any]) -> Table:
             f"Over each model's own rows: {quantity(result['own_value1'], True)} of {result['n_own1']:,} and "
             f"{quantity(result['own_value2'], True)} of {result['n_own2']:,}, which are not the same rows.\n"
         )
-    row = _row(
-        f"{pair['measure'].replace('_', ' ')} (lower is better)",
-        True,
-        (result["value1"], result["value2"]),
-        result["difference"],
-        result["confidence_interval"]["difference"],
-        result["p_value"],
-    )
+    spec = CATALOGUE[pair["measure"]]
+    ends = result["confidence_interval"]["difference"]
+    label = f"{spec.title.lower()} ({direction([spec])})"
+    row = _row(label, True, (result["value1"], result["value2"]), result["difference"], ends, result["p_value"])
     return _table(one, pair, f"{result['n_common']:,} of {result['n_rows']:,} rows count for both", [row], note)
 
 

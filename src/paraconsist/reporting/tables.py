@@ -11,35 +11,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from paraconsist.measures.signatures import MEASURE_NAMES
+from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, scored_measures
 from paraconsist.reporting.formatting import count, decimal, interval, percent, quantity
 
-#: Key, how a reader calls it, and whether it is shown in per cent.
-_ROWS: tuple[tuple[str, str, bool], ...] = (
-    ("accuracy", "A, accuracy on paraphrases", True),
-    ("original_accuracy", "A_O, accuracy on originals", True),
-    ("paraphrastic_consistency", "P_C, paraphrastic consistency (published)", True),
-    ("paraphrastic_consistency_unbiased", "P_C, unbiased", True),
-    ("min_paraphrastic_consistency", "least P_C that this accuracy allows", True),
-    ("agreement", "agreement (same label, right or wrong)", True),
-    ("vap", "VAP, variance due to paraphrasing", False),
-    ("vap_unbiased", "VAP, unbiased", False),
-    ("pvap", "PVAP, share of variance due to paraphrasing", True),
-    ("test_accuracy", "A_T, accuracy on the full test set", True),
-    ("corrected_accuracy", "A, corrected for sampling", True),
-    ("corrected_paraphrastic_consistency", "P_C, corrected", True),
-    ("corrected_vap", "VAP, corrected", False),
-    ("corrected_pvap", "PVAP, corrected", True),
-    ("covered_mass", "test mass in deciles with buckets", True),
-)
-_STRATUM_COLUMNS = {
-    "accuracy": "A",
-    "paraphrastic_consistency": "P_C",
-    "paraphrastic_consistency_unbiased": "P_C unb.",
-    "pvap": "PVAP",
-}
-_CONDITIONAL = ("transitive_inconsistency", "additive_inconsistency")
-_SHORT = {name: short for short, name in MEASURE_NAMES.items()}
+#: What a breakdown by stratum shows of paraphrastic consistency.
+STRATUM_QUANTITIES = [q for q in PARAPHRASTIC.quantities if q.symbol in ("A", "P_C", "P_C unb.", "PVAP")]
 _VARIANCES = ("problem", "paraphrase", "decoding", "numeric")
 #: More lines than three labels can make; of longer tables the commonest are shown.
 _MOST_LINES = 30
@@ -97,6 +73,24 @@ def remarks(warnings: Iterable[Any], signatures: Iterable[Any]) -> Iterator[Text
         yield Text(str(signature), style="dim", no_wrap=True, overflow="ignore")
 
 
+def rates_of(measures: Iterable[str]) -> list[MeasureSpec]:
+    """Return those of the measures that are known by one share and have no table of their own."""
+    return [CATALOGUE[m] for m in measures if m in scored_measures() and m not in (PARAPHRASTIC.name, CHANGE.name)]
+
+
+def direction(specs: Iterable[MeasureSpec]) -> str:
+    """Return which end of the measures' headlines is good, where it is the same for all."""
+    ends = {spec.higher_is_better for spec in specs}
+    return "lower is better" if ends == {False} else "higher is better" if ends == {True} else "mind the direction"
+
+
+def population(values: Mapping[str, Any], between: str = "/") -> str:
+    """Return how many rows a share is of; of how many, where it is of some only."""
+    if "n_satisfied" in values:
+        return f"{count(values['n_satisfied'])}{between}{count(values['n_rows'])}"
+    return count(values.get("n_pairs", values.get("n_rows")))
+
+
 def result_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableType]:
     """Yield what `paraconsist score` prints for one set: headline, breakdowns, warnings.
 
@@ -107,12 +101,12 @@ def result_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableTy
     result : mapping
         What `paraconsist.scoring.score.score` returns.
     """
-    measure = result["measures"]["paraphrastic_consistency"]
+    measure = result["measures"][PARAPHRASTIC.name]
     yield _headline(name, result, measure)
     if result["strata"]:
         yield table(
             "By stratum (per cent; - is undefined)",
-            ["stratum", "buckets", "rows", *_STRATUM_COLUMNS.values(), "P_C interval"],
+            ["stratum", "buckets", "rows", *(q.symbol for q in STRATUM_QUANTITIES), f"{PARAPHRASTIC.symbol} interval"],
             _stratum_rows(result["strata"]),
         )
     yield from remarks([*result["warnings"], *measure["warnings"]], [measure["signature"]])
@@ -121,11 +115,15 @@ def result_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableTy
 def _headline(name: str, result: Mapping[str, Any], measure: Mapping[str, Any]) -> Table:
     model = f"{result['model']}, " if result["model"] else ""
     intervals = measure["confidence_interval"]
-    two_labels = math.isclose(measure["agreement"] or 0.0, measure["paraphrastic_consistency"], abs_tol=1e-9)
+    two_labels = math.isclose(measure["agreement"] or 0.0, measure[PARAPHRASTIC.headline], abs_tol=1e-9)
     rows = [
-        (label, quantity(measure[key], share), interval(intervals.get(key), percent if share else decimal))
-        for key, label, share in _ROWS
-        if measure.get(key) is not None and not (key == "agreement" and two_labels)
+        (
+            q.label,
+            quantity(measure[q.key], q.is_share),
+            interval(intervals.get(q.key), percent if q.is_share else decimal),
+        )
+        for q in PARAPHRASTIC.quantities
+        if measure.get(q.key) is not None and not (q.key == "agreement" and two_labels)
     ]
     if result["n_unparsed"]:
         rows.append(("unparsed answers", quantity(result["unparsed_rate"], True), ""))
@@ -142,13 +140,13 @@ def _stratum_rows(strata: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[
     for column, values in strata.items():
         yield [column]
         for value, measures in values.items():
-            measure = measures["paraphrastic_consistency"]
+            measure = measures[PARAPHRASTIC.name]
             yield [
                 f"  {value}",
                 count(measure["n_buckets"]),
                 count(measure["n_examples"]),
-                *(_share(measure[key]) for key in _STRATUM_COLUMNS),
-                interval(measure["confidence_interval"].get("paraphrastic_consistency")),
+                *(_share(measure[q.key]) for q in STRATUM_QUANTITIES),
+                interval(measure["confidence_interval"].get(PARAPHRASTIC.headline)),
             ]
         yield None
 
@@ -203,29 +201,25 @@ def inconsistency_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[R
         Set name -> what `paraconsist.scoring.score.score` returns; sets without an inconsistency are passed over.
     """
     lines = [
-        (name, measure, result, values)
+        (name, spec, result, result["measures"][spec.name])
         for name, result in results.items()
-        for measure, values in result["measures"].items()
-        if "inconsistency" in values
+        for spec in rates_of(result["measures"])
     ]
     if not lines:
         return
     yield table(
-        "Inconsistency (per cent, lower is better; - is undefined)",
+        f"Inconsistency (per cent, {direction(spec for _, spec, *_ in lines)}; - is undefined)",
         ["set", "tau", "interval", "rows", "acc.", "pert.", "maj."],
         [
             [
-                _set_and_measure(name, measure),
-                _share(values["inconsistency"]),
-                interval(values["confidence_interval"].get("inconsistency")),
-                f"{values['n_satisfied']:,}/{values['n_rows']:,}"
-                if measure in _CONDITIONAL
-                else count(values["n_pairs"]),
-                _share(values.get("accuracy")),
-                _share(values.get("perturbed_accuracy")),
+                _set_and_measure(name, spec),
+                _share(values[spec.headline]),
+                interval(values["confidence_interval"].get(spec.headline)),
+                population(values),
+                *(_share(values.get(key)) for key in ("accuracy", "perturbed_accuracy")),
                 _share(result["majority_rate"]),
             ]
-            for name, measure, result, values in lines
+            for name, spec, result, values in lines
         ],
         caption="rows: what the share is of. acc.: accuracy on the originals; pert.: on the perturbed side; "
         "maj.: of always giving the originals' commonest label.",
@@ -234,19 +228,19 @@ def inconsistency_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[R
     yield from remarks(warnings, (values["signature"] for *_, values in lines))
 
 
-def _set_and_measure(name: str, measure: str) -> str:
+def _set_and_measure(name: str, spec: MeasureSpec) -> str:
     """Return the set's name, and the measure's where the name does not say it."""
-    short, kind = name.partition(":")[2] or name, measure.removesuffix("_inconsistency")
-    return short if kind in short else f"{short} ({kind})"
+    name = name.partition(":")[2] or name
+    return name if spec.short in name else f"{name} ({spec.short})"
 
 
 def change_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableType]:
     """Yield the share of changed predictions, whole and by stratum (PaRTE's Figures 1 to 5)."""
-    values = result["measures"]["prediction_change"]
+    values = result["measures"][CHANGE.name]
     ends = values["confidence_interval"]
-    rows: list[Sequence[str]] = [["all", *_changes(values, ends.get("change_rate"))]]
+    rows: list[Sequence[str]] = [["all", *_changes(values, ends.get(CHANGE.headline))]]
     for key, label in (("correct", "original right"), ("incorrect", "original wrong")):
-        key = f"change_rate_given_{key}"
+        key = f"{CHANGE.headline}_given_{key}"
         rows.append([f"  {label}", "", "", _share(values[key]), interval(ends.get(key)), "", ""])
     for column, parts in (values.get("by_stratum") or {}).items():
         rows.append([str(column)])
@@ -264,7 +258,7 @@ def _changes(values: Mapping[str, Any], ends: Any) -> tuple[str, ...]:
     return (
         count(values["n_pairs"]),
         count(values["n_changed"]),
-        _share(values["change_rate"]),
+        _share(values[CHANGE.headline]),
         interval(ends),
         count(values["correct_to_incorrect"]),
         count(values["incorrect_to_correct"]),
@@ -330,7 +324,7 @@ def policy_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[Renderab
 
 def _policy_rows(name: str, result: Mapping[str, Any]) -> Iterator[list[str]]:
     for measure in result["measures"]:
-        first = [f"{name} ({_SHORT.get(measure, measure)})", percent(result["unparsed_rate"])]
+        first = [f"{name} ({CATALOGUE[measure].short})", percent(result["unparsed_rate"])]
         for policy, by_measure in result["by_policy"].items():
             values = dict(by_measure[measure] or {"value": None, "confidence_interval": None})
             ends = values.pop("confidence_interval")

@@ -13,6 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.data.rows import Rows
+from paraconsist.measures.catalogue import CATALOGUE
+from paraconsist.measures.rules import unchanged
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.texts import SetTexts
 from paraconsist.scoring.roles import MAX_STRATUM_VALUES
@@ -108,9 +110,11 @@ class _SetMaker:
                 self.strata[name] = [str(value) for value in distinct.tolist()]
 
     def describe(self) -> dict[str, Any]:
+        spec = CATALOGUE[self.aligned.measure]
         return {
             "name": self.aligned.name,
-            "measure": self.aligned.measure,
+            "mustDiffer": spec.breaks is unchanged,
+            "conditional": spec.is_conditional,
             "models": self.models,
             "labels": self.labels,
             "fields": [] if self.texts is None else list(self.texts.columns),

@@ -8,7 +8,7 @@ from typing import Any
 from paraconsist.data.rows import Rows
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
-from paraconsist.measures.catalogue import CHANGE
+from paraconsist.measures.catalogue import CATALOGUE, CHANGE, FOOLING, IE_TEST, PARAPHRASTIC
 from paraconsist.reporting.formatting import bounds, count, interval, number, percent
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.entries import Entry
@@ -29,9 +29,9 @@ from paraconsist.scoring.roles import measure_rows
 _MOST_LINES = 40
 #: The parts of the pairs that a changed answer is counted in, and how a reader calls them.
 PARTS = {
-    "change_rate": "all",
-    "change_rate_given_correct": "original right",
-    "change_rate_given_incorrect": "original wrong",
+    CHANGE.headline: "all",
+    f"{CHANGE.headline}_given_correct": "original right",
+    f"{CHANGE.headline}_given_incorrect": "original wrong",
 }
 #: (Set, model) -> what `paraconsist.measures.prediction_change.prediction_change` returned.
 Changes = Mapping[tuple[str, str], Mapping[str, Any]]
@@ -43,8 +43,8 @@ def changes_of(entries: Sequence[Entry], sets: Sequence[AlignedSet], intervals: 
     for aligned in sets:
         for entry in entries:
             measures = entry.sets[aligned.name].results["measures"] if aligned.name in entry.sets else {}
-            change = measures.get("prediction_change")
-            if change is None and "paraphrastic_consistency" in measures:
+            change = measures.get(CHANGE.name)
+            if change is None and PARAPHRASTIC.name in measures:
                 change = _change_of(aligned.rows[entry.name], intervals)
             if change is not None:
                 changes[aligned.name, entry.name] = change
@@ -81,7 +81,7 @@ def _change_rows(by_model: Mapping[str, Mapping[str, Any]]) -> Iterator[list[Cel
     nothing = [Cell(""), Cell("")]
     for model, values in by_model.items():
         for key, label in PARTS.items():
-            whole = key == "change_rate"
+            whole = key == CHANGE.headline
             cells = _counts(values) if whole else [*nothing, share(values, key), *nothing]
             yield [Cell(label, head=True, indent=not whole), Cell(model), *cells]
     strata = {model: values.get("by_stratum") or {} for model, values in by_model.items()}
@@ -93,7 +93,7 @@ def _counts(values: Mapping[str, Any]) -> list[Cell]:
         [Cell(count(values.get(key))) for key in keys]
         for keys in (("n_pairs", "n_changed"), ("correct_to_incorrect", "incorrect_to_correct"))
     )
-    return [*before, share(values, "change_rate"), *after]
+    return [*before, share(values, CHANGE.headline), *after]
 
 
 def transition_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Table]]:
@@ -118,7 +118,7 @@ def transition_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Table]]:
                     for line in lines[:_MOST_LINES]
                 ]
                 note = f"The {_MOST_LINES} commonest of {len(lines)}." if len(lines) > _MOST_LINES else ""
-                title = f"{name}, {entry.name}: {measure.replace('_', ' ')}"
+                title = f"{name}, {entry.name}: {CATALOGUE[measure].title.lower()}"
                 yield title, Table("Which answers turn into which", columns, rows, note)
 
 
@@ -132,7 +132,7 @@ def fooling_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Table]]:
         Column("strict", "share with a variant that gets the opposite answer; lower is better"),
     ]
     by_set: dict[str, list[list[Cell]]] = {}
-    for name, model, _, values in results_of(entries, "fooling_rate"):
+    for name, model, _, values in results_of(entries, FOOLING.name):
         for label, part in (("all", values), *(values.get("by_label") or {}).items()):
             first = [Cell(str(label), head=True, indent=label != "all"), Cell(model), Cell(count(part.get("n_items")))]
             by_set.setdefault(name, []).append([*first, share(part, "relaxed"), share(part, "strict")])
@@ -144,7 +144,7 @@ def ie_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Mapping[str, Any]
     """Yield (set and model, result, table) of the IE tests."""
     columns = [Column("", numeric=False), Column("value"), Column("interval")]
     for entry in entries:
-        named = [(n, s.results.get("measures", {}).get("ie_test")) for n, s in entry.sets.items()]
+        named = [(n, s.results.get("measures", {}).get(IE_TEST.name)) for n, s in entry.sets.items()]
         named += [(name, values) for name, values in entry.more.items() if "p_value" in values]
         for name, values in named:
             if values is None:

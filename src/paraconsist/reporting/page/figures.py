@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from paraconsist.measures.catalogue import CATALOGUE, CHANGE, FOOLING, PARAPHRASTIC
 from paraconsist.reporting.formatting import bounds, known
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.changes import PARTS, Changes, ie_tables
@@ -17,6 +18,7 @@ from paraconsist.reporting.plots import Plot
 from paraconsist.reporting.plots.answers import Line, forest_plot
 from paraconsist.reporting.plots.consistency import Point, accuracy_consistency_plot, bucket_accuracy_plot
 from paraconsist.reporting.plots.ie import ie_runs_plot
+from paraconsist.reporting.tables import rates_of
 
 _MOST_MODELS = 8
 
@@ -44,7 +46,7 @@ def report_plots(entries: Sequence[Entry], aligned: Sequence[AlignedSet], change
 
 
 def _accuracy(entries: Sequence[Entry]) -> Iterator[Placed]:
-    keys = ("bucket_accuracy", "paraphrastic_consistency")
+    keys = ("bucket_accuracy", PARAPHRASTIC.headline)
     points = [
         Point(
             model,
@@ -52,7 +54,7 @@ def _accuracy(entries: Sequence[Entry]) -> Iterator[Placed]:
             *(values[key] for key in keys),
             *(bounds(values.get("confidence_interval"), key) for key in keys),
         )
-        for name, model, _, values in results_of(entries, "paraphrastic_consistency")
+        for name, model, _, values in results_of(entries, PARAPHRASTIC.name)
         if all(known(values.get(key)) for key in keys)
     ]
     if points:
@@ -61,7 +63,7 @@ def _accuracy(entries: Sequence[Entry]) -> Iterator[Placed]:
 
 def _buckets(aligned: Sequence[AlignedSet]) -> Iterator[Placed]:
     for number, item in enumerate(aligned):
-        if item.measure == "paraphrastic_consistency":
+        if item.measure == PARAPHRASTIC.name:
             values = {model: item.accuracy[model] for model in item.models[:_MOST_MODELS]}
             defined = {model: one[~np.isnan(one)] for model, one in values.items()}
             yield Placed("buckets", item.name, bucket_accuracy_plot(f"buckets-{number}", item.name, defined))
@@ -75,26 +77,27 @@ def _line(heading: str, label: object, model: str, values: Mapping[str, Any], ke
 
 
 def _strata(entries: Sequence[Entry], name: str, number: int) -> Iterator[Placed]:
-    results = {entry.name: entry.sets[name].results for entry in entries if name in entry.sets}
+    strata = {e.name: e.sets[name].results.get("strata") or {} for e in entries if name in e.sets}
+    parts = list(by_stratum(strata))
+    measures = dict.fromkeys(measure for *_, by_measure in parts for measure in by_measure if measure in CATALOGUE)
+    spec = PARAPHRASTIC if PARAPHRASTIC.name in measures else next((CATALOGUE[measure] for measure in measures), None)
+    if spec is None:
+        return
     lines = [
         line
-        for model, result in results.items()
-        for column, value, _, parts in by_stratum({model: result.get("strata") or {}})
-        for key in ("paraphrastic_consistency", "inconsistency")
-        for line in [line for part in parts.values() for line in _line(column, value, model, part, key)][:1]
+        for model, by_column in strata.items()
+        for column, value, _, by_measure in by_stratum({model: by_column})
+        for line in _line(column, value, model, by_measure.get(spec.name, {}), spec.headline)
     ]
     if lines:
-        consistency = any("paraphrastic_consistency" in result["measures"] for result in results.values())
-        caption = (
-            "P_C of each part of the set, with its interval; further right is better. Parts with few buckets have wide "
-            "intervals."
-            if consistency
-            else "Share of broken rules in each part of the set, with its interval; further left is better."
-        )
-        axis = "P_C, %" if consistency else "inconsistency, %"
-        yield Placed(
-            "strata", name, forest_plot(f"strata-{number}", f"By stratum, {name}", caption, axis, _by_heading(lines))
-        )
+        what, axis, better = f"{spec.symbol} of", f"{spec.symbol}, %", "right"
+        if not spec.higher_is_better:
+            what, axis, better = "Share of broken rules in", "inconsistency, %", "left"
+        caption = f"{what} each part of the set, with its interval; further {better} is better."
+        if spec is PARAPHRASTIC:
+            caption += " Parts with few buckets have wide intervals."
+        plot = forest_plot(f"strata-{number}", f"By stratum, {name}", caption, axis, _by_heading(lines))
+        yield Placed("strata", name, plot)
 
 
 def _by_heading(lines: Sequence[Line]) -> list[Line]:
@@ -109,7 +112,7 @@ def _changes(changes: Changes, name: str, number: int) -> Iterator[Placed]:
         if set_name == name:
             lines += [line for key, label in PARTS.items() for line in _line("", label, model, values, key)]
             parts = by_stratum({model: values.get("by_stratum") or {}})
-            lines += [line for column, v, _, part in parts for line in _line(column, v, model, part, "change_rate")]
+            lines += [line for column, v, _, part in parts for line in _line(column, v, model, part, CHANGE.headline)]
     if lines:
         caption = "Share of paraphrases that get another answer than their original; further left is better."
         title, axis = f"Changed answers, {name}", "changed answers, %"
@@ -119,11 +122,9 @@ def _changes(changes: Changes, name: str, number: int) -> Iterator[Placed]:
 def _inconsistencies(entries: Sequence[Entry]) -> Iterator[Placed]:
     lines = [
         line
-        for measure in measures_of(entries)
-        for name, model, _, values in results_of(entries, measure)
-        for line in _line(
-            measure.removesuffix("_inconsistency"), name.partition(":")[2] or name, model, values, "inconsistency"
-        )
+        for spec in rates_of(measures_of(entries))
+        for name, model, _, values in results_of(entries, spec.name)
+        for line in _line(spec.short, name.partition(":")[2] or name, model, values, spec.headline)
     ]
     if lines:
         caption = "Share of broken rules (tau), with its interval; further left is better."
@@ -134,7 +135,7 @@ def _inconsistencies(entries: Sequence[Entry]) -> Iterator[Placed]:
 def _fooling(entries: Sequence[Entry]) -> Iterator[Placed]:
     lines = [
         line
-        for name, model, _, values in results_of(entries, "fooling_rate")
+        for name, model, _, values in results_of(entries, FOOLING.name)
         for label, part in (("all", values), *(values.get("by_label") or {}).items())
         for key in ("relaxed", "strict")
         for line in _line(f"{name}, {key}", label, model, part, key)

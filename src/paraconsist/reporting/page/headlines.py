@@ -7,19 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paraconsist.reporting.formatting import bounds, known, percent
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec, scored_measures
+from paraconsist.reporting.formatting import bounds, known, number, percent, quantity
 from paraconsist.reporting.page.entries import Entry
 from paraconsist.reporting.page.tables import Cell, Column, Table, measures_of, results_of, share
+from paraconsist.reporting.tables import direction
 
 #: Where there would be more cards, the page has none.
 _MOST_CARDS = 12
-_BROKEN = {
-    "semantic_inconsistency": "of pairs get two answers although the texts mean the same",
-    "symmetric_inconsistency": "of pairs get another answer when the two texts are swapped",
-    "negational_inconsistency": "of pairs get the same answer after a negation",
-    "transitive_inconsistency": "of conclusions do not follow from two premises that were both answered right",
-    "additive_inconsistency": "of merged texts are answered wrong although both parts were answered right",
-}
+_LEAST = f"min_{PARAPHRASTIC.headline}"
 #: What the metadata of a run's predictions hold, and how the page calls it.
 _IDENTITY = {
     "set": "set",
@@ -70,56 +66,40 @@ class Headline:
 
 
 def headlines(entries: Sequence[Entry]) -> list[Headline]:
-    """Return the cards: one for each set, model and headline measure; none where there would be too many."""
-    numbers = {entry.name: number % 6 for number, entry in enumerate(entries)}
+    """Return the cards: one for each set, model and measure; none where there would be too many."""
+    colours = {entry.name: number % 6 for number, entry in enumerate(entries)}
+    specs = [CATALOGUE[measure] for measure in measures_of(entries) if measure in scored_measures()]
     cards = []
-    for label, key, low, name, model, values, sentence in (*_consistencies(entries), *_rates(entries)):
-        value, cell = values[key], share(values, key)
-        ends = bounds(values.get("confidence_interval"), key) or (value, value)
-        least = values.get("min_paraphrastic_consistency") if low else 0.0
-        scale = tuple(_scaled(place, low) for place in (least, *ends, value))
-        axis = (f"{100 * low:g}", "100")
-        cards.append(Headline(name, model, label, cell.text, cell.below, sentence, scale, axis, numbers[model]))
+    for spec in sorted(specs, key=lambda spec: spec is not PARAPHRASTIC):
+        for name, model, result, values in results_of(entries, spec.name):
+            value = values.get(spec.headline)
+            if not known(value):
+                continue
+            label, sentence, low = spec.title.lower(), _sentence(spec, values), 0.0
+            if spec is PARAPHRASTIC:
+                label, sentence, low = f"{spec.symbol}, {label}", _beside_accuracy(sentence, result, values), 0.5
+            least = values.get(_LEAST) if low else 0.0
+            ends = bounds(values.get("confidence_interval"), spec.headline) or (value, value)
+            scale = tuple(_scaled(place, low) for place in (least, *ends, value))
+            cell, axis = share(values, spec.headline), (f"{100 * low:g}", "100")
+            cards.append(Headline(name, model, label, cell.text, cell.below, sentence, scale, axis, colours[model]))
     return cards if len(cards) <= _MOST_CARDS else []
 
 
-#: Label, key, where the line begins, set, model, the measure's values, the sentence.
-_Card = tuple[str, str, float, str, str, Mapping[str, Any], str]
+def _sentence(spec: MeasureSpec, values: Mapping[str, Any]) -> str:
+    words = {key: quantity(value, True) if isinstance(value, float) else number(value) for key, value in values.items()}
+    sentence = spec.sentence.format_map(words) or spec.question
+    return sentence if spec is PARAPHRASTIC else f"{sentence} {direction([spec]).capitalize()}."
 
 
-def _consistencies(entries: Sequence[Entry]) -> Iterator[_Card]:
-    key = "paraphrastic_consistency"
-    for name, model, result, values in results_of(entries, key):
-        if not known(values.get(key)):
-            continue
-        original, majority = values.get("original_accuracy"), result.get("majority_rate")
-        beside = f" and on {percent(original)} % of the originals" if known(original) else ""
-        chance = f" (always the commonest label: {percent(majority)} %)" if known(majority) else ""
-        sentence = (
-            f"Right on {percent(values['accuracy'])} % of the paraphrases{beside}{chance}. Two paraphrases of one "
-            f"problem are both right or both wrong {percent(values[key])} % of the time; a model this accurate could "
-            f"be as low as {percent(values.get('min_paraphrastic_consistency'))} %."
-        )
-        yield "P_C, paraphrastic consistency", key, 0.5, name, model, values, sentence
-
-
-def _rates(entries: Sequence[Entry]) -> Iterator[_Card]:
-    for measure in measures_of(entries):
-        for name, model, _, values in results_of(entries, measure):
-            key = "inconsistency" if "inconsistency" in values else "change_rate"
-            if known(values.get(key)):
-                sentence = _rate_sentence(measure, values, percent(values[key]))
-                yield measure.replace("_", " "), key, 0.0, name, model, values, sentence
-
-
-def _rate_sentence(measure: str, values: Mapping[str, Any], rate: str) -> str:
-    if measure == "prediction_change":
-        return (
-            f"{values['n_changed']:,} of {values['n_pairs']:,} answers change under a paraphrase: "
-            f"{values['correct_to_incorrect']:,} from right to wrong, "
-            f"{values['incorrect_to_correct']:,} from wrong to right."
-        )
-    return f"{rate} % {_BROKEN.get(measure, 'of rows break the rule')}. Lower is better."
+def _beside_accuracy(sentence: str, result: Mapping[str, Any], values: Mapping[str, Any]) -> str:
+    original, majority = values.get("original_accuracy"), result.get("majority_rate")
+    beside = f" and on {percent(original)} % of the originals" if known(original) else ""
+    chance = f" (always the commonest label: {percent(majority)} %)" if known(majority) else ""
+    return (
+        f"Right on {percent(values['accuracy'])} % of the paraphrases{beside}{chance}. {sentence.removesuffix('.')}; a "
+        f"model this accurate could be as low as {percent(values.get(_LEAST))} %."
+    )
 
 
 def _scaled(value: Any, low: float) -> float:

@@ -6,29 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC
+from paraconsist.reporting.comparison_tables import compared
 from paraconsist.reporting.formatting import bounds, count, decimal, interval, known, number, p_value, percent, quantity
 from paraconsist.reporting.page.entries import Entry, set_names
+from paraconsist.reporting.tables import STRATUM_QUANTITIES, direction, population, rates_of
 from paraconsist.scoring.compare import CompareOptions, SetComparison, compare
 from paraconsist.scoring.score import ScoreOptions
 
-_MEASURES = (
-    ("accuracy", "A", "accuracy on paraphrases"),
-    ("original_accuracy", "A_O", "accuracy on originals"),
-    ("paraphrastic_consistency", "P_C", "chance that two paraphrases are both right or both wrong, as published"),
-    ("paraphrastic_consistency_unbiased", "P_C unbiased", "the same over two different paraphrases"),
-    ("min_paraphrastic_consistency", "least P_C", "least P_C that this bucket accuracy allows"),
-    ("pvap", "PVAP", "share of the variance of correctness that is due to wording"),
-    ("test_accuracy", "A_T", "accuracy on the full test set"),
-    ("corrected_accuracy", "A corrected", "accuracy weighted back to the full test set"),
-    ("corrected_paraphrastic_consistency", "P_C corrected", "P_C weighted back to the full test set"),
-)
-_COMPARED_MEASURES = (
-    ("paraphrastic_consistency", "P_C"),
-    ("paraphrastic_consistency_unbiased", "P_C unbiased"),
-    ("accuracy", "A"),
-)
-_CONDITIONAL = ("transitive_inconsistency", "additive_inconsistency")
-_STRATUM = ("accuracy", "paraphrastic_consistency", "paraphrastic_consistency_unbiased", "pvap")
+#: Shares of paraphrastic consistency that the headline table has no column for.
+_LEFT_OUT = ("agreement", "corrected_pvap", "covered_mass")
 #: What is no share: shown with four decimals.
 _NO_SHARE = ("vap", "variance", "statistic", "p_value", "snr", "distance", "divergence", "deviation", "difference")
 
@@ -109,15 +96,19 @@ def measures_of(entries: Sequence[Entry]) -> list[str]:
 
 def headline_table(entries: Sequence[Entry]) -> Table | None:
     """Return paraphrastic consistency: a line for each set and model."""
-    lines = list(results_of(entries, "paraphrastic_consistency"))
+    lines = list(results_of(entries, PARAPHRASTIC.name))
     if not lines:
         return None
-    used = [m for m in _MEASURES if any(known(values.get(m[0])) for *_, values in lines)]
+    used = [
+        q
+        for q in PARAPHRASTIC.quantities
+        if q.is_share and q.key not in _LEFT_OUT and any(known(values.get(q.key)) for *_, values in lines)
+    ]
     columns = [
         Column("set", numeric=False),
         MODEL,
         Column("buckets", "problems, each with its paraphrases"),
-        *(Column(label, title) for _, label, title in used),
+        *(Column(q.symbol, q.meaning) for q in used),
         Column("majority", "accuracy of always giving the commonest label; its P_C would be 100"),
     ]
     rows = [
@@ -125,7 +116,7 @@ def headline_table(entries: Sequence[Entry]) -> Table | None:
             Cell(name, head=True),
             Cell(model),
             Cell(count(values.get("n_buckets"))),
-            *(share(values, key) for key, *_ in used),
+            *(share(values, q.key) for q in used),
             Cell(percent(result.get("majority_rate"))),
         ]
         for name, model, result, values in lines
@@ -136,23 +127,19 @@ def headline_table(entries: Sequence[Entry]) -> Table | None:
 
 def inconsistency_table(entries: Sequence[Entry]) -> Table | None:
     """Return the shares of broken rules: a line for each set, measure and model (BECEL's Table 2)."""
+    specs = rates_of(measures_of(entries))
     rows = [
         [
-            Cell(name, measure.removesuffix("_inconsistency"), head=True),
+            Cell(name, spec.short, head=True),
             Cell(model),
-            share(values, "inconsistency"),
-            Cell(
-                f"{count(values.get('n_satisfied'))} / {count(values.get('n_rows'))}"
-                if measure in _CONDITIONAL
-                else count(values.get("n_pairs"))
-            ),
+            share(values, spec.headline),
+            Cell(population(values, " / ")),
             Cell(percent(values.get("accuracy"))),
             Cell(percent(values.get("perturbed_accuracy"))),
             Cell(percent(result.get("majority_rate"))),
         ]
-        for measure in measures_of(entries)
-        for name, model, result, values in results_of(entries, measure)
-        if "inconsistency" in values
+        for spec in specs
+        for name, model, result, values in results_of(entries, spec.name)
     ]
     columns = [
         Column("set", numeric=False),
@@ -163,7 +150,7 @@ def inconsistency_table(entries: Sequence[Entry]) -> Table | None:
         Column("A perturbed", "accuracy on the perturbed side"),
         Column("majority", "accuracy of always giving the originals' commonest label"),
     ]
-    return table("Inconsistency, in per cent, lower is better", columns, rows, entries) if rows else None
+    return table(f"Inconsistency, in per cent, {direction(specs)}", columns, rows, entries) if rows else None
 
 
 def breakdowns(entries: Sequence[Entry]) -> Iterator[tuple[str, str, Table]]:
@@ -184,14 +171,16 @@ def breakdowns(entries: Sequence[Entry]) -> Iterator[tuple[str, str, Table]]:
                 if part.get(measure) is not None
             )
             columns = [Column("stratum", numeric=False), MODEL]
-            if measure == "paraphrastic_consistency":
+            if measure == PARAPHRASTIC.name:
                 caption = "Accuracy and consistency by stratum, in per cent"
-                labels = {key: (label, title) for key, label, title in _MEASURES}
-                columns += [Column("buckets"), Column("rows"), *(Column(*labels[key]) for key in _STRATUM)]
+                shares = [Column(q.symbol, q.meaning) for q in STRATUM_QUANTITIES]
+                columns += [Column("buckets"), Column("rows"), *shares]
+                title = name
             else:
-                caption = f"{measure.replace('_', ' ').capitalize()} by stratum, in per cent"
+                caption = f"{CATALOGUE[measure].title} by stratum, in per cent"
                 columns += [Column("rows"), Column("tau", "share of broken rules; lower is better")]
-            yield name, measure, table(caption, columns, rows, entries)
+                title = f"{name}: {CATALOGUE[measure].title.lower()}"
+            yield name, title, table(caption, columns, rows, entries)
 
 
 def by_stratum(strata: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[tuple[str, str, str, Any]]:
@@ -215,14 +204,14 @@ def stratified(lines: Iterable[tuple[str, str, str, Sequence[Cell]]]) -> Iterato
 
 
 def _stratum_cells(measure: str, values: Mapping[str, Any]) -> list[Cell]:
-    if measure == "paraphrastic_consistency":
+    if measure == PARAPHRASTIC.name:
         counts = [Cell(count(values[key])) for key in ("n_buckets", "n_examples")]
-        return [*counts, *(share(values, key) for key in _STRATUM)]
-    return [Cell(count(values.get("n_satisfied", values.get("n_pairs")))), share(values, "inconsistency")]
+        return [*counts, *(share(values, q.key) for q in STRATUM_QUANTITIES)]
+    return [Cell(count(values.get("n_satisfied", values.get("n_pairs")))), share(values, CATALOGUE[measure].headline)]
 
 
-def every_number(entries: Sequence[Entry]) -> list[tuple[str, str, Table]]:
-    """Return (set and model, measure, table) with every number of every result, also of measures unknown here."""
+def every_number(entries: Sequence[Entry]) -> list[tuple[str, Table]]:
+    """Return (set and model, table) with every number of every result, also of measures unknown here."""
     tables = []
     for entry in entries:
         parts = [
@@ -235,7 +224,7 @@ def every_number(entries: Sequence[Entry]) -> list[tuple[str, str, Table]]:
             rows = list(_number_rows(values))
             if rows:
                 columns = [Column("key", numeric=False), Column("value"), Column("interval")]
-                tables.append((f"{name}, {entry.name}", measure, Table(measure.replace("_", " "), columns, rows)))
+                tables.append((f"{name}, {entry.name}", Table(measure.replace("_", " "), columns, rows)))
     return tables
 
 
@@ -337,12 +326,9 @@ def comparison_signatures(comparisons: Sequence[SetComparison]) -> list[tuple[st
 def _lines(result: dict[str, Any], measure: str) -> Iterator[tuple[str, Any, tuple[float, float] | None, Any]]:
     """Yield (label, difference, interval, p), the headline first: its p is the one that is corrected."""
     intervals = result["confidence_interval"]
-    if measure != "paraphrastic_consistency":
-        label = measure.replace("_", " ")
+    if "differences" not in result:
+        label = CATALOGUE[measure].title.lower()
         yield label, result["difference"], bounds(intervals, "difference"), result["p_value"]
         return
-    headline = "unbiased" in str(result["signature"])
-    order = sorted(_COMPARED_MEASURES, key=lambda item: ("unbiased" in item[0]) != headline or item[0] == "accuracy")
-    for key, label in order:
-        if key in result["differences"]:
-            yield label, result["differences"][key], bounds(intervals, key), result["p_values"].get(key)
+    for q in compared(result)[:3]:
+        yield q.symbol, result["differences"][q.key], bounds(intervals, q.key), result["p_values"].get(q.key)

@@ -14,8 +14,6 @@ const buckets = (() => {
   }
 
   const labelName = (set, label) => (label < 0 ? "unparsed" : set.labels[label]);
-  const isNegation = (set) => set.measure === "negational_inconsistency";
-  const isTriple = (set) => set.measure === "transitive_inconsistency" || set.measure === "additive_inconsistency";
   // Probability of a label in [0, 1], or null where the file does not say.
   function probability(answer, label) {
     if (answer.length < 2 || answer[1] < 0) return null;
@@ -59,8 +57,8 @@ const buckets = (() => {
     if (sure !== null) cell.append(element("span", { class: "p", text: sure.toFixed(2) }));
     else if (ofGold !== null) cell.append(element("span", { class: "p", text: `gold ${ofGold.toFixed(2)}` }));
     const before = first && first !== row ? first[4][place] : null;
-    if (before && !isTriple(set) && (before[0] !== answer[0]) !== isNegation(set)) {
-      cell.append(element("span", { class: "flip", text: isNegation(set) ? "= same" : "⇄ changed" }));
+    if (before && !set.conditional && (before[0] !== answer[0]) !== set.mustDiffer) {
+      cell.append(element("span", { class: "flip", text: set.mustDiffer ? "= same" : "⇄ changed" }));
     }
     if (ofGold !== null) {
       const bar = element("span", { class: "bar", title: `probability of the gold label: ${ofGold.toFixed(3)}` }, element("i"));
@@ -95,7 +93,7 @@ const buckets = (() => {
   function render(bucket) {
     const set = head.sets[bucket.s];
     const golds = [...new Set(bucket.r.map((row) => row[2]))];
-    const first = isTriple(set) ? null : bucket.r.find((row) => row[0] === "original") || bucket.r[0];
+    const first = set.conditional ? null : bucket.r.find((row) => row[0] === "original") || bucket.r[0];
     const article = element("article", { class: "bucket", tabindex: "-1", "aria-label": `bucket ${bucket.id}` });
     const facts = element("span", { class: "facts" });
     const fact = (name, value) => facts.append(facts.childNodes.length ? " · " : "", `${name} `, element("b", { text: value }));
