@@ -211,7 +211,7 @@ def test_a_killed_training_resumes_to_the_same_weights(files, tmp_path):
     with pytest.raises(InputError, match=r"config\.json"):
         load_model(killed, task=DEFEASIBLE)
     options = _bow(files, killed, epochs=3.0)
-    with pytest.raises(InputError, match=r"interrupted: add --resume"):
+    with pytest.raises(InputError, match=r"interrupted: give `resume`"):
         train(options)
     half_written = killed / "checkpoints" / "checkpoint-999"
     half_written.mkdir()
@@ -230,7 +230,7 @@ def test_output_folders_are_not_overwritten(files, tmp_path):
     options = _bow(files, tmp_path / "model", epochs=1.0)
     train(options)
     before = (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns
-    with pytest.raises(InputError, match="this same training, finished: add --resume"):
+    with pytest.raises(InputError, match="this same training, finished: give `resume`"):
         train(options)
     assert train(replace(options, resume=True)) == tmp_path / "model"
     with pytest.raises(InputError, match=r"not hold another training.*These differ: learning_rate, seed"):

@@ -17,7 +17,7 @@ from helpers.study_rows import bucket_rows, call, refused
 
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.models.training.contexts import context_keys
+from paraconsist.models.training.sampling import context_keys
 from paraconsist.models.training.data import Examples
 from paraconsist.models.training.sampling import sample_share
 from paraconsist.running.pool import alone

@@ -1,12 +1,11 @@
 """The lexical baseline of the papers: a bag of hashed word n-grams, averaged, and one linear layer.
 
-It is an ordinary `transformers` model (``save_pretrained``, ``from_pretrained``, safetensors), so that it
-is trained, saved, loaded and run like any other.
+It is an ordinary `transformers` model (``save_pretrained``, ``from_pretrained``, safetensors), so that it is trained,
+saved, loaded and run like any other.
 
-Hashed word n-grams: texts -> feature numbers, the same on every machine, process and Python version.
-
-Numpy and the standard library only. Words are hashed once each (blake2b); n-grams are combined from the
-word hashes with 64-bit arithmetic over the whole set at once, so that 30,000 rows take a second or two.
+An n-gram's feature number is the same on every machine, process and Python version. Words are hashed once each
+(blake2b); n-grams are combined from the word hashes with 64-bit arithmetic over the whole set at once, so that 30,000
+rows take a second or two.
 """
 
 from __future__ import annotations
@@ -22,12 +21,10 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
-from transformers.modeling_outputs import MultipleChoiceModelOutput, SequenceClassifierOutput
+from transformers.modeling_outputs import SequenceClassifierOutput
 
-from paraconsist.data.tasks import ModelInput, Task
-from paraconsist.models.classifier import Prepared, encode_row, pad_sequences, require_rows
-
-MODEL_TYPE = "paraconsist_bow"
+from paraconsist.data.tasks import ModelInput
+from paraconsist.models.classifier import ModuleClassifier, Prepared, by_row, pad_sequences, require_rows
 
 
 class BowConfig(PreTrainedConfig):  # type: ignore[misc]
@@ -45,25 +42,51 @@ class BowConfig(PreTrainedConfig):  # type: ignore[misc]
         Version of the hashing, so that an old model is never read with a new one.
     """
 
-    model_type = MODEL_TYPE
+    model_type = "paraconsist_bow"
     n_buckets: int = 2**18
     embedding_dim: int = 8
     max_ngram: int = 4
     hashing: int = 1
 
 
-class _BowModel(PreTrainedModel):  # type: ignore[misc]
-    config_class = BowConfig
-    base_model_prefix = "bow"
+class BaselineModel(PreTrainedModel):  # type: ignore[misc]
+    """The base of this package's own models: `build` makes the layers, `score` gives one row of scores an input."""
+
     main_input_name = "input_ids"
     #: the loss below is a plain mean over the batch: Trainer may scale it for accumulation
     accepts_loss_kwargs = False
+    multiple_choice = False
 
-    def __init__(self, config: BowConfig, n_outputs: int) -> None:
+    def __init__(self, config: Any) -> None:
         super().__init__(config)
+        self.build(config, 1 if self.multiple_choice else config.num_labels)
+        self.post_init()
+
+    def build(self, config: Any, n_outputs: int) -> None:
+        raise NotImplementedError
+
+    def score(self, input_ids: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError
+
+    def forward(self, input_ids: torch.Tensor, labels: torch.Tensor | None = None) -> SequenceClassifierOutput:
+        """Scores, shape (n, labels), or (n, choices) of `input_ids` whose second dimension counts the choices."""
+        if self.multiple_choice:
+            logits = self.score(input_ids.flatten(0, 1)).view(input_ids.shape[0], -1)
+        else:
+            logits = self.score(input_ids)
+        loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
+        return SequenceClassifierOutput(loss=loss, logits=logits)
+
+
+class BowForSequenceClassification(BaselineModel):
+    """One bag per row, one score per label; `input_ids` (n, width)."""
+
+    config_class = BowConfig
+    base_model_prefix = "bow"
+
+    def build(self, config: BowConfig, n_outputs: int) -> None:
         self.bag = nn.EmbeddingBag(config.n_buckets + 1, config.embedding_dim, mode="mean", padding_idx=0)
         self.head = nn.Linear(config.embedding_dim, n_outputs)
-        self.post_init()
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
@@ -81,75 +104,26 @@ class _BowModel(PreTrainedModel):  # type: ignore[misc]
         return scores
 
 
-class BowForSequenceClassification(_BowModel):
-    """One bag per row, one score per label."""
+class BowForMultipleChoice(BowForSequenceClassification):
+    """One bag and one score per choice; `input_ids` (n, choices, width)."""
 
-    def __init__(self, config: BowConfig) -> None:
-        super().__init__(config, config.num_labels)
-
-    def forward(
-        self,
-        input_ids: torch.Tensor,
-        offsets: torch.Tensor | None = None,
-        labels: torch.Tensor | None = None,
-    ) -> SequenceClassifierOutput:
-        logits = self.score(input_ids, offsets)
-        loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
-        return SequenceClassifierOutput(loss=loss, logits=logits)
+    multiple_choice = True
 
 
-class BowForMultipleChoice(_BowModel):
-    """One bag and one score per choice; `input_ids` (n, choices, width), or flat with `offsets`."""
-
-    def __init__(self, config: BowConfig) -> None:
-        super().__init__(config, 1)
-
-    def forward(
-        self,
-        input_ids: torch.Tensor,
-        offsets: torch.Tensor | None = None,
-        n_choices: int | None = None,
-        labels: torch.Tensor | None = None,
-    ) -> MultipleChoiceModelOutput:
-        if offsets is None:
-            n_choices = input_ids.shape[1]
-            input_ids = input_ids.flatten(0, 1)
-        logits = self.score(input_ids, offsets).view(-1, n_choices or 1)
-        loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
-        return MultipleChoiceModelOutput(loss=loss, logits=logits)
-
-
-class BowClassifier:
+class BowClassifier(ModuleClassifier):
     """A bag-of-n-grams model behind the `Classifier` protocol. Nothing is truncated and nothing is padded."""
 
     pads = False
     reentrant = False
 
-    def __init__(
-        self,
-        module: BowForSequenceClassification | BowForMultipleChoice,
-        label_names: tuple[str, ...],
-        identity: Mapping[str, str],
-    ) -> None:
-        self.module: Any = module
-        self.label_names = label_names
-        self.multiple_choice = isinstance(module, BowForMultipleChoice)
-        self.identity = identity
-
-    def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
-        """The row's texts: one input, or one per choice."""
-        return encode_row(task, row, multiple_choice=self.multiple_choice)
+    def __init__(self, module: Any, label_names: tuple[str, ...], identity: Mapping[str, str]) -> None:
+        super().__init__(module, label_names, multiple_choice=module.multiple_choice, identity=identity)
 
     def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
         """Hash all n-grams of all rows: text and text pair in separate name spaces, one bag."""
         config = self.module.config
         flat = list(chain.from_iterable(inputs))
-        bags = _bags(flat, max_n=config.max_ngram, n_buckets=config.n_buckets)
-        prepared, start = [], 0
-        for row in inputs:
-            prepared.append(Prepared.of(bags[start : start + len(row)]))
-            start += len(row)
-        return prepared
+        return by_row(inputs, _bags(flat, max_n=config.max_ngram, n_buckets=config.n_buckets))
 
     def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
         """``input_ids`` padded with 0: (n, width), or (n, choices, width) for multiple choice."""
@@ -177,16 +151,10 @@ def _bags(inputs: Sequence[ModelInput], *, max_n: int, n_buckets: int) -> list[N
     """One array of features per input: those of the text, then those of the pair."""
     if not inputs:
         return []
-    text, text_lengths = hash_ngrams([given.text for given in inputs], max_n=max_n, n_buckets=n_buckets, salt="text")
-    pair, pair_lengths = hash_ngrams(
-        [given.text_pair or "" for given in inputs], max_n=max_n, n_buckets=n_buckets, salt="pair"
-    )
-    owner = np.concatenate(
-        [
-            np.repeat(np.arange(len(inputs)), text_lengths),
-            np.repeat(np.arange(len(inputs)), pair_lengths),
-        ]
-    )
+    texts, pairs = [one.text for one in inputs], [one.text_pair or "" for one in inputs]
+    text, text_lengths = hash_ngrams(texts, max_n=max_n, n_buckets=n_buckets, salt="text")
+    pair, pair_lengths = hash_ngrams(pairs, max_n=max_n, n_buckets=n_buckets, salt="pair")
+    owner = np.repeat(np.tile(np.arange(len(inputs)), 2), np.concatenate([text_lengths, pair_lengths]))
     features = np.concatenate([text, pair])[np.argsort(owner, kind="stable")]
     return np.split(features, np.cumsum(text_lengths + pair_lengths)[:-1])
 

@@ -1,4 +1,4 @@
-"""What the runner and the trainer need of a model: one protocol, one form of prepared input."""
+"""What the runner and the trainer need of a model: one protocol, one form of prepared input, one base."""
 
 from __future__ import annotations
 
@@ -100,9 +100,47 @@ class WritesAnswers(Protocol):
         """What it wrote for each row, and the label read from it."""
 
 
-def encode_row(task: Task, row: Mapping[str, Any], *, multiple_choice: bool) -> tuple[ModelInput, ...]:
-    """The row's texts under the task's template: one input, or one per choice."""
-    return task.encode_choices(row) if multiple_choice else (task.encode(row),)
+class ModuleClassifier:
+    """A classifier whose module gives the scores: what those of this package and of transformers have in common."""
+
+    pads = True
+
+    def __init__(
+        self, module: Any, label_names: tuple[str, ...], *, multiple_choice: bool, identity: Mapping[str, str]
+    ) -> None:
+        self.module = module
+        self.label_names = label_names
+        self.multiple_choice = multiple_choice
+        self.identity = identity
+
+    def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
+        """The row's texts under the task's template: one input, or one per choice."""
+        return task.encode_choices(row) if self.multiple_choice else (task.encode(row),)
+
+    def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
+        """The arguments of the module's `forward` for these rows, padded to the longest, on the CPU."""
+        raise NotImplementedError
+
+    @torch.inference_mode()
+    def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
+        """Scores, shape (n, n_labels), float32, on the module's device."""
+        device = self.module.device
+        inputs = {name: tensor.to(device, non_blocking=True) for name, tensor in self.collate(batch).items()}
+        scores: torch.Tensor = self.module(**inputs).logits
+        return scores.float()
+
+
+def by_row(
+    inputs: Sequence[Sequence[ModelInput]],
+    sequences: Sequence[TokenArray],
+    type_ids: Sequence[TokenArray] | None = None,
+    *,
+    n_texts: int = 1,
+) -> list[Prepared]:
+    """Put together what belongs to a row: `n_texts` sequences for each of its inputs, which stand end to end."""
+    ends = np.cumsum([len(row) * n_texts for row in inputs]).tolist()
+    places = [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+    return [Prepared.of(sequences[place], None if type_ids is None else type_ids[place]) for place in places]
 
 
 def pad_sequences(
@@ -129,10 +167,6 @@ def require_rows(function: str, batch: Sequence[Prepared]) -> int:
     """Check that a batch is not empty and that its rows have equally many sequences; return that number."""
     counts = {row.n_sequences for row in batch}
     if len(counts) != 1:
-        raise input_error(
-            function,
-            "batch",
-            "not be empty, and its rows must have the same number of choices",
-            got=sorted(counts),
-        )
+        must = "not be empty, and its rows must have the same number of choices"
+        raise input_error(function, "batch", must, got=sorted(counts))
     return counts.pop()

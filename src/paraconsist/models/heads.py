@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from paraconsist.data.tasks import ModelInput, Task
-from paraconsist.models.classifier import Prepared, encode_row, pad_sequences, require_rows
+from paraconsist.data.tasks import ModelInput
+from paraconsist.models.classifier import ModuleClassifier, Prepared, by_row, pad_sequences, require_rows
 
 #: Tokenizers call "no limit" a number above this.
 _NO_LIMIT = 1_000_000
@@ -20,7 +20,7 @@ _NO_LIMIT = 1_000_000
 _LEFT_PADDED = frozenset({"xlnet"})
 
 
-class HeadClassifier:
+class HeadClassifier(ModuleClassifier):
     """A sequence-classification or multiple-choice model behind the `Classifier` protocol.
 
     Parameters
@@ -38,8 +38,6 @@ class HeadClassifier:
         What the predictions file records of the model.
     """
 
-    pads = True
-
     @property
     def reentrant(self) -> bool:
         """Whether threads may call `logits` at a time; without a pad token each batch sets one in the config."""
@@ -55,12 +53,9 @@ class HeadClassifier:
         max_length: int | None,
         identity: Mapping[str, str],
     ) -> None:
-        self.module = module
+        super().__init__(module, label_names, multiple_choice=multiple_choice, identity=identity)
         self.tokenizer = tokenizer
-        self.label_names = label_names
-        self.multiple_choice = multiple_choice
         self.max_length = max_length
-        self.identity = identity
         self._uses_types = "token_type_ids" in tokenizer.model_input_names
         self._left = module.config.model_type in _LEFT_PADDED
         self._pad_id: int | None = tokenizer.pad_token_id
@@ -69,10 +64,6 @@ class HeadClassifier:
             text_config.pad_token_id = self._pad_id
         # without any pad token an id is chosen for each batch that does not occur in it (see collate)
         self._chosen_pad_config = text_config if self._pad_id is None else None
-
-    def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
-        """The row's texts: one input, or one per choice."""
-        return encode_row(task, row, multiple_choice=self.multiple_choice)
 
     def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
         """Tokenise all rows in one call, without padding.
@@ -85,62 +76,47 @@ class HeadClassifier:
         flat = list(chain.from_iterable(inputs))
         if not flat:
             return []
-        encoded = self._tokenise(flat, truncate=False)
-        sequences: list[list[int]] = encoded["input_ids"]
-        types: list[list[int]] | None = encoded["token_type_ids"] if self._uses_types else None
-        if self.max_length is not None:
-            long = [i for i, sequence in enumerate(sequences) if len(sequence) > self.max_length]
-            if long:
-                longest = max(len(sequences[i]) for i in long)
-                cut = self._tokenise([flat[i] for i in long], truncate=True)
+        columns = self._tokenise(flat, truncate=False)
+        sequences = columns["input_ids"]
+        limit = self.max_length
+        long = [] if limit is None else [i for i, sequence in enumerate(sequences) if len(sequence) > limit]
+        if long:
+            warnings.warn(
+                f"{len(long):,} of {len(flat):,} inputs are longer than {limit} tokens (the longest has "
+                f"{max(len(sequences[i]) for i in long)}) and were cut, the longer text of a pair first.",
+                UserWarning,
+                stacklevel=2,
+            )
+            for name, cut in self._tokenise([flat[i] for i in long], truncate=True).items():
                 for place, i in enumerate(long):
-                    sequences[i] = cut["input_ids"][place]
-                    if types is not None:
-                        types[i] = cut["token_type_ids"][place]
-                warnings.warn(
-                    f"{len(long):,} of {len(flat):,} inputs are longer than {self.max_length} tokens "
-                    f"(the longest has {longest}) and were cut, the longer text of a pair first.",
-                    UserWarning,
-                    stacklevel=2,
-                )
+                    columns[name][i] = cut[place]
+        types = columns.get("token_type_ids")
         arrays = [np.array(sequence, dtype=np.int64) for sequence in sequences]
-        type_arrays = None if types is None else [np.array(given, dtype=np.int64) for given in types]
-        prepared, start = [], 0
-        for row in inputs:
-            stop = start + len(row)
-            prepared.append(Prepared.of(arrays[start:stop], None if type_arrays is None else type_arrays[start:stop]))
-            start = stop
-        return prepared
+        type_arrays = None if types is None else [np.array(numbers, dtype=np.int64) for numbers in types]
+        return by_row(inputs, arrays, type_arrays)
 
-    def _tokenise(self, flat: Sequence[ModelInput], *, truncate: bool) -> Mapping[str, list[list[int]]]:
-        options: dict[str, Any] = {"truncation": "longest_first", "max_length": self.max_length}
-        paired = [given.text_pair is not None for given in flat]
-        if any(paired) and not all(paired):
-            # rows of one task are all single or all paired; mixed lists are tokenised one kind at a time
-            return self._tokenise_mixed(flat, paired, truncate=truncate)
-        encoded: Mapping[str, list[list[int]]] = self.tokenizer(
-            [given.text for given in flat],
-            [given.text_pair for given in flat] if paired[0] else None,
-            padding=False,
-            return_attention_mask=False,
-            return_token_type_ids=self._uses_types,
-            verbose=False,
-            **(options if truncate else {"truncation": False}),
-        )
-        return encoded
-
-    def _tokenise_mixed(
-        self, flat: Sequence[ModelInput], paired: Sequence[bool], *, truncate: bool
-    ) -> Mapping[str, list[list[int]]]:
-        merged: dict[str, list[list[int]]] = {}
-        for kind in (False, True):
-            places = [i for i, is_pair in enumerate(paired) if is_pair is kind]
-            part = self._tokenise([flat[i] for i in places], truncate=truncate)
-            for key, values in part.items():
-                column = merged.setdefault(key, [[] for _ in flat])
-                for place, value in zip(places, values, strict=True):
-                    column[place] = value
-        return merged
+    def _tokenise(self, flat: Sequence[ModelInput], *, truncate: bool) -> dict[str, list[list[int]]]:
+        """Token and, where used, segment numbers; inputs with a second text and without it in a call each."""
+        cut = {"truncation": "longest_first", "max_length": self.max_length} if truncate else {"truncation": False}
+        names = ["input_ids", "token_type_ids"] if self._uses_types else ["input_ids"]
+        columns: dict[str, list[list[int]]] = {name: [[] for _ in flat] for name in names}
+        for paired in (False, True):
+            places = [i for i, one in enumerate(flat) if (one.text_pair is not None) is paired]
+            if not places:
+                continue
+            encoded = self.tokenizer(
+                [flat[i].text for i in places],
+                [flat[i].text_pair for i in places] if paired else None,
+                padding=False,
+                return_attention_mask=False,
+                return_token_type_ids=self._uses_types,
+                verbose=False,
+                **cut,
+            )
+            for name, column in columns.items():
+                for place, numbers in zip(places, encoded[name], strict=True):
+                    column[place] = numbers
+        return columns
 
     def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
         """``input_ids``, ``attention_mask`` and, where used, ``token_type_ids``, padded to the longest.
@@ -155,7 +131,7 @@ class HeadClassifier:
         padded, real = pad_sequences(sequences, pad_id, left=self._left)
         arrays: dict[str, NDArray[Any]] = {"input_ids": padded, "attention_mask": real.astype(np.int64)}
         if self._uses_types:
-            types = [given for row in batch for given in row.type_ids or ()]
+            types = [numbers for row in batch for numbers in row.type_ids or ()]
             fill = int(getattr(self.tokenizer, "pad_token_type_id", 0) or 0)
             arrays["token_type_ids"], _ = pad_sequences(types, fill, left=self._left)
         if self.multiple_choice:
@@ -172,14 +148,6 @@ class HeadClassifier:
             absent = int(present[-1])
         self._chosen_pad_config.pad_token_id = absent
         return absent
-
-    @torch.inference_mode()
-    def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
-        """Scores, shape (n, n_labels), float32, on the module's device."""
-        device = self.module.device
-        inputs = {name: t.to(device, non_blocking=True) for name, t in self.collate(batch).items()}
-        scores: torch.Tensor = self.module(**inputs).logits
-        return scores.float()
 
 
 def longest_input(module: Any, tokenizer: Any) -> int | None:

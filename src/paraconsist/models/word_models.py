@@ -16,12 +16,12 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-from transformers import PreTrainedConfig, PreTrainedModel
-from transformers.modeling_outputs import MultipleChoiceModelOutput, SequenceClassifierOutput
+from transformers import PreTrainedConfig
 
-from paraconsist.data.tasks import ModelInput, Task
+from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import input_error
-from paraconsist.models.classifier import Prepared, encode_row, pad_sequences, require_rows
+from paraconsist.models.bow import BaselineModel
+from paraconsist.models.classifier import ModuleClassifier, Prepared, by_row, pad_sequences, require_rows
 from paraconsist.models.vocabulary import Vocabulary
 
 POOLINGS = ("max", "mean", "last")
@@ -132,15 +132,11 @@ class _Bilstm(nn.Module):
         return torch.where(lengths[:, None] > 0, pooled, torch.zeros_like(pooled))
 
 
-class _WordModel(PreTrainedModel):  # type: ignore[misc]
+class _WordModel(BaselineModel):
     base_model_prefix = "words"
-    main_input_name = "input_ids"
-    #: the loss below is a plain mean over the batch: Trainer may scale it for accumulation
-    accepts_loss_kwargs = False
     encoder_class: type[_Mean] | type[_Bilstm]
 
-    def __init__(self, config: WordConfig, n_outputs: int) -> None:
-        super().__init__(config)
+    def build(self, config: WordConfig, n_outputs: int) -> None:
         self.embedding = nn.Embedding(config.vocab_size, config.embedding_dim, padding_idx=0)
         self.embedding.weight.requires_grad_(not config.freeze_vectors)
         self.encoder: Any = self.encoder_class(config)
@@ -150,7 +146,6 @@ class _WordModel(PreTrainedModel):  # type: ignore[misc]
         for size in sizes[:-1]:
             layers += [nn.Dropout(config.dropout), nn.Linear(size, config.mlp_size), nn.ReLU()]
         self.head = nn.Sequential(*layers, nn.Dropout(config.dropout), nn.Linear(sizes[-1], n_outputs))
-        self.post_init()
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
@@ -177,81 +172,47 @@ class _WordModel(PreTrainedModel):  # type: ignore[misc]
         return scores
 
 
-class _SequenceClassification(_WordModel):
-    """One score per label; `input_ids` (n, texts, width)."""
-
-    def __init__(self, config: WordConfig) -> None:
-        super().__init__(config, config.num_labels)
-
-    def forward(self, input_ids: torch.Tensor, labels: torch.Tensor | None = None) -> SequenceClassifierOutput:
-        logits = self.score(input_ids)
-        loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
-        return SequenceClassifierOutput(loss=loss, logits=logits)
-
-
-class _MultipleChoice(_WordModel):
-    """One score per choice; `input_ids` (n, choices, texts, width)."""
-
-    def __init__(self, config: WordConfig) -> None:
-        super().__init__(config, 1)
-
-    def forward(self, input_ids: torch.Tensor, labels: torch.Tensor | None = None) -> MultipleChoiceModelOutput:
-        logits = self.score(input_ids.flatten(0, 1)).view(input_ids.shape[0], -1)
-        loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
-        return MultipleChoiceModelOutput(loss=loss, logits=logits)
-
-
-class GloveBowForSequenceClassification(_SequenceClassification):
+class GloveBowForSequenceClassification(_WordModel):
     """Means of word vectors, combined four ways; one score per label."""
 
     config_class = GloveBowConfig
     encoder_class = _Mean
 
 
-class GloveBowForMultipleChoice(_MultipleChoice):
+class GloveBowForMultipleChoice(GloveBowForSequenceClassification):
     """Means of word vectors, combined four ways; one score per choice."""
 
-    config_class = GloveBowConfig
-    encoder_class = _Mean
+    multiple_choice = True
 
 
-class BilstmForSequenceClassification(_SequenceClassification):
+class BilstmForSequenceClassification(_WordModel):
     """Pooled LSTM states, combined four ways; one score per label."""
 
     config_class = BilstmConfig
     encoder_class = _Bilstm
 
 
-class BilstmForMultipleChoice(_MultipleChoice):
+class BilstmForMultipleChoice(BilstmForSequenceClassification):
     """Pooled LSTM states, combined four ways; one score per choice."""
 
-    config_class = BilstmConfig
-    encoder_class = _Bilstm
+    multiple_choice = True
 
 
-class WordClassifier:
+class WordClassifier(ModuleClassifier):
     """A word-level model behind the `Classifier` protocol. Nothing is truncated.
 
     A prepared row has one sequence for each text: text and pair, or text and pair of each choice. Padding is
     masked, so that a row's scores do not depend on its batch.
     """
 
-    pads = True
     reentrant = False
 
     def __init__(
         self, module: Any, vocabulary: Vocabulary, label_names: tuple[str, ...], identity: Mapping[str, str]
     ) -> None:
-        self.module = module
+        super().__init__(module, label_names, multiple_choice=module.multiple_choice, identity=identity)
         self.vocabulary = vocabulary
-        self.label_names = label_names
-        self.multiple_choice = isinstance(module, _MultipleChoice)
-        self.identity = identity
         self._n_texts = 2 if module.config.paired else 1
-
-    def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
-        """The row's texts: one input, or one per choice."""
-        return encode_row(task, row, multiple_choice=self.multiple_choice)
 
     def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
         """Look up the words of all rows.
@@ -261,25 +222,13 @@ class WordClassifier:
         InputError
             If a row has two texts and the model was trained on one.
         """
-        flat = list(chain.from_iterable(inputs))
         texts: list[str] = []
-        for i, given in enumerate(flat):
-            if self._n_texts == 1 and given.text_pair is not None:
-                raise input_error(
-                    "WordClassifier",
-                    "text_pair",
-                    "be absent, because the model was trained on single texts",
-                    got=given.text_pair,
-                    row=i,
-                )
-            texts += (given.text, given.text_pair or "")[: self._n_texts]
-        sequences = self.vocabulary.encode(texts)
-        prepared, start = [], 0
-        for row in inputs:
-            stop = start + len(row) * self._n_texts
-            prepared.append(Prepared.of(sequences[start:stop]))
-            start = stop
-        return prepared
+        for row, one in enumerate(chain.from_iterable(inputs)):
+            if self._n_texts == 1 and one.text_pair is not None:
+                must = "be absent, because the model was trained on single texts"
+                raise input_error("WordClassifier", "text_pair", must, got=one.text_pair, row=row)
+            texts += (one.text, one.text_pair or "")[: self._n_texts]
+        return by_row(inputs, self.vocabulary.encode(texts), n_texts=self._n_texts)
 
     def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
         """``input_ids`` padded with 0: (n, texts, width), or (n, choices, texts, width) for multiple choice."""
@@ -287,10 +236,3 @@ class WordClassifier:
         padded, _ = pad_sequences([s for row in batch for s in row.sequences], 0)
         shape = (-1, self._n_texts) if not self.multiple_choice else (len(batch), -1, self._n_texts)
         return {"input_ids": torch.from_numpy(padded.reshape(*shape, padded.shape[1]))}
-
-    @torch.inference_mode()
-    def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
-        """Scores, shape (n, n_labels), float32, on the module's device."""
-        input_ids = self.collate(batch)["input_ids"].to(self.module.device, non_blocking=True)
-        scores: torch.Tensor = self.module(input_ids).logits
-        return scores.float()

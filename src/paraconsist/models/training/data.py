@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +14,10 @@ from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import ModelInput, Task, Template, get_task, infer_task, partial_task
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.labels import normalise_label
-from paraconsist.models.training.contexts import context_keys
 from paraconsist.models.training.options import TrainingOptions
+from paraconsist.models.training.sampling import READY_MADE, context_keys
 
-_READY_MADE = ("sentence1", "sentence2")
-_UNLABELLED = ("", "-", "-1")
+_UNLABELLED = ("", "-", "-1", "nan")
 
 
 @dataclass(frozen=True)
@@ -116,9 +114,8 @@ def _build(dataset: str, parameter: str, data_dir: str | None) -> tuple[Source, 
 
     name, _, config = dataset.partition(":")
     if name not in BUILDERS:
-        raise input_error(
-            "train", parameter, f"be builder:config, the builder one of {', '.join(BUILDERS)}", got=dataset
-        )
+        must = f"be builder:config, the builder one of {', '.join(BUILDERS)}"
+        raise input_error("train", parameter, must, got=dataset)
     configs = [c.name for c in builder_class(name).BUILDER_CONFIGS]
     if config not in configs:
         raise input_error("train", parameter, f"name one of {name}'s configs: {', '.join(configs)}", got=dataset)
@@ -149,13 +146,8 @@ def find_task(source: Source, options: TrainingOptions) -> Task:
     try:
         return infer_task(source.columns)
     except InputError:
-        raise input_error(
-            "train",
-            "task",
-            "be given, because the columns do not say",
-            got=list(source.columns),
-            remedy="For instance --task defeasible_nli.",
-        ) from None
+        must = "be given (defeasible_nli, for one), because the columns do not say"
+        raise input_error("train", "task", must, got=list(source.columns)) from None
 
 
 def encode_examples(
@@ -200,20 +192,20 @@ def _encoder(
 ) -> Callable[[int], tuple[ModelInput, ...]]:
     """Find out which columns hold the text, and return row number -> inputs."""
     columns = source.columns
-    shown = partial_task(task, options.input_columns, function="train")
+    visible = partial_task(task, options.input_columns, function="train")
     if options.text_column is None and set(task.columns) <= set(columns):
 
         def from_task(i: int) -> tuple[ModelInput, ...]:
             row = {column: columns[column][i] for column in task.columns} | {"example_id": i}
-            return shown.encode_choices(row) if multiple_choice else (shown.encode(row),)
+            return visible.encode_choices(row) if multiple_choice else (visible.encode(row),)
 
         return from_task
     text, pair = options.text_column, options.text_pair_column
-    if text is None and set(_READY_MADE) <= set(columns) and shown is not task:
+    if text is None and set(READY_MADE) <= set(columns) and visible is not task:
         text, pair = _ready_made_side(task, options, source.name), None
         say(f"{source.name}: taking {text!r} as the text of {', '.join(options.input_columns or ())}.")
-    elif text is None and set(_READY_MADE) <= set(columns):
-        text, pair = _READY_MADE
+    elif text is None and set(READY_MADE) <= set(columns):
+        text, pair = READY_MADE
         say(f"{source.name}: taking {text!r} as text and {pair!r} as text pair of task {task.name}.")
     needed = [column for column in (text, pair) if column is not None]
     missing = [column for column in needed or task.columns if column not in columns]
@@ -223,29 +215,18 @@ def _encoder(
             missing[0],
             f"be a column of {source.name}",
             got=list(columns),
-            remedy=f"Task {task.name} reads {', '.join(task.columns)}; or name the columns with "
-            "--text-column and --text-pair-column.",
+            remedy=f"Task {task.name} reads {', '.join(task.columns)}; or name `text_column` and `text_pair_column`.",
         )
     if multiple_choice:
-        raise input_error(
-            "train",
-            "head",
-            f"be 'classification' unless the rows have the task's columns {', '.join(task.columns)}",
-            got=options.head,
-        )
+        must = f"be 'classification' unless the rows have the task's columns {', '.join(task.columns)}"
+        raise input_error("train", "head", must, got=options.head)
 
     def from_pair(i: int) -> tuple[ModelInput, ...]:
         values = {column: columns[column][i] for column in needed}
         for column, value in values.items():
             if not isinstance(value, str):
-                raise input_error(
-                    "train",
-                    column,
-                    "be text",
-                    got=value,
-                    row=i,
-                    remedy=f"Mend {source.name} or drop the row.",
-                )
+                remedy = f"Mend {source.name} or drop the row."
+                raise input_error("train", column, "be text", got=value, row=i, remedy=remedy)
         return (ModelInput(values[text].strip(), values[pair].strip() if pair is not None else None),)
 
     return from_pair
@@ -254,7 +235,7 @@ def _encoder(
 def _ready_made_side(task: Task, options: TrainingOptions, name: str) -> str:
     """The ready-made column that holds just the columns asked for."""
     sides = [Template(text, None).columns for text in (task.single.text, task.single.text_pair) if text is not None]
-    for column, side in zip(_READY_MADE, sides, strict=False):
+    for column, side in zip(READY_MADE, sides, strict=False):
         if side == set(options.input_columns or ()):
             return column
     raise input_error(
@@ -262,7 +243,7 @@ def _ready_made_side(task: Task, options: TrainingOptions, name: str) -> str:
         "input_columns",
         f"be all that one ready-made text of {name} holds",
         got=list(options.input_columns or ()),
-        remedy=f"Its {_READY_MADE[0]} is {' and '.join(sorted(sides[0]))} in one: give rows with the task's columns.",
+        remedy=f"Its {READY_MADE[0]} is {' and '.join(sorted(sides[0]))} in one: give rows with the task's columns.",
     )
 
 
@@ -275,16 +256,16 @@ def _labels(source: Source, options: TrainingOptions, names: Sequence[str]) -> t
             column,
             f"be a column of {source.name}",
             got=list(source.columns),
-            remedy="Name the column of labels with --label-column.",
+            remedy="Name the column of labels as `label_column`.",
         )
     by_name = {normalise_label(name): i for i, name in enumerate(names)}
     labels, kept = [], []
-    known: dict[Any, int | None] = {}
+    known: dict[str, int | None] = {}
     for i, value in enumerate(source.columns[column]):
-        key = "nan" if isinstance(value, float) and math.isnan(value) else value
-        if key not in known:
-            known[key] = _label(key, by_name, len(names))
-        label = known[key]
+        text = "" if value is None else str(value).strip()
+        if text not in known:
+            known[text] = _label(text, by_name, len(names))
+        label = known[text]
         if label is not None and label >= 0:
             labels.append(label)
             kept.append(i)
@@ -295,7 +276,7 @@ def _labels(source: Source, options: TrainingOptions, names: Sequence[str]) -> t
                 f"be one of {', '.join(names)}, or a number from 0 to {len(names) - 1}",
                 got=value,
                 row=i,
-                remedy=f"Mend {source.name}, or name its labels in order with --label-names.",
+                remedy=f"Mend {source.name}, or name its labels in order as `label_names`.",
             )
         elif not options.drop_unlabelled:
             raise input_error(
@@ -304,20 +285,16 @@ def _labels(source: Source, options: TrainingOptions, names: Sequence[str]) -> t
                 "hold a gold label in every row",
                 got=value,
                 row=i,
-                remedy="Fill it in, or leave such rows out with --drop-unlabelled.",
+                remedy="Fill it in, or leave such rows out (`drop_unlabelled`).",
             )
     return labels, kept
 
 
-def _label(value: Any, by_name: Mapping[str, int], n_labels: int) -> int | None:
+def _label(text: str, by_name: Mapping[str, int], n_labels: int) -> int | None:
     """The label's number; -1 for no gold label; None for what is no label."""
-    if value is None or value == "nan" or str(value).strip() in _UNLABELLED:
+    if text in _UNLABELLED:
         return -1
-    found = by_name.get(normalise_label(str(value)))
-    if found is not None:
-        return found
-    text = str(value).strip()
-    if isinstance(value, bool) or not re.fullmatch(r"\d+(\.0)?", text):
-        return None
-    number = int(float(text))
+    if (named := by_name.get(normalise_label(text))) is not None:
+        return named
+    number = int(float(text)) if re.fullmatch(r"\d+(\.0)?", text) else n_labels
     return number if number < n_labels else None

@@ -9,7 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, input_error
+from paraconsist.files import write_json
 from paraconsist.models.training.options import TrainingOptions
 
 _PACKAGES = ("paraconsist", "torch", "transformers", "accelerate", "numpy")
@@ -32,83 +33,48 @@ class TrainingFolder:
             If it holds another training, other files, or this training without `resume`.
         """
         if self.path.exists() and not self.path.is_dir():
-            raise input_error("train", "output", "name a folder", got=str(self.path))
+            raise self._refused("name a folder")
         if not self.path.exists() or not any(self.path.iterdir()):
             return "new"
         if not self.record.is_file():
-            raise input_error(
-                "train", "output", "be a new or empty folder", got=str(self.path), remedy="Name another one."
-            )
-        said = self.read()
-        different = options.differences(said.get("options", {}))
-        if said.get("data") != json.loads(json.dumps(data)):
+            raise self._refused("be a new or empty folder", "Name another one.")
+        record = self.read()
+        different = options.differences(record.get("options", {}))
+        if record.get("data") != json.loads(json.dumps(data)):
             different.append("the rows")
         if different:
-            raise input_error(
-                "train",
-                "output",
-                "not hold another training",
-                got=str(self.path),
-                remedy=f"These differ: {', '.join(different)}. Name another folder, or delete this one.",
-            )
-        finished = said.get("status") == "finished"
+            remedy = f"These differ: {', '.join(different)}. Name another folder, or delete this one."
+            raise self._refused("not hold another training", remedy)
+        status: Literal["interrupted", "finished"] = "finished" if record.get("status") == "finished" else "interrupted"
         if not options.resume:
-            raise input_error(
-                "train",
-                "output",
-                "be a new or empty folder",
-                got=str(self.path),
-                remedy=f"It holds this same training, {'finished' if finished else 'interrupted'}: "
-                "add --resume, or name another folder.",
-            )
-        return "finished" if finished else "interrupted"
+            remedy = f"It holds this same training, {status}: give `resume`, or name another folder."
+            raise self._refused("be a new or empty folder", remedy)
+        return status
 
     def begin(self, options: TrainingOptions, data: Mapping[str, Any]) -> None:
         """Write the record of a training that starts or goes on."""
+        versions = {"python": platform.python_version()} | {package: version(package) for package in _PACKAGES}
+        record = {"status": "running", "options": options.to_dict(), "data": dict(data), "versions": versions}
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._write(
-                {
-                    "status": "running",
-                    "options": options.to_dict(),
-                    "data": dict(data),
-                    "versions": {"python": platform.python_version()} | {p: version(p) for p in _PACKAGES},
-                }
-            )
+            write_json(self.record, record)
         except OSError as problem:
-            raise input_error(
-                "train", "output", "be a folder that can be written", got=str(self.path), remedy=f"{problem}."
-            ) from None
+            raise self._refused("be a folder that can be written", f"{problem}.") from None
 
     def finish(self, metrics: Mapping[str, Any], *, seconds: float, n_processes: int) -> None:
         """Mark the training as finished and add its figures."""
-        self._write(
-            self.read()
-            | {
-                "status": "finished",
-                "metrics": dict(metrics),
-                "seconds": round(seconds, 1),
-                "n_processes": n_processes,
-            }
-        )
+        figures = {"metrics": dict(metrics), "seconds": round(seconds, 1), "n_processes": n_processes}
+        write_json(self.record, {**self.read(), "status": "finished", **figures})
 
     def read(self) -> dict[str, Any]:
         """The record."""
         try:
-            said = json.loads(self.record.read_text(encoding="utf-8"))
+            record = json.loads(self.record.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            said = None
-        if not isinstance(said, dict):
-            raise input_error(
-                "train",
-                "output",
-                "hold a readable training.json",
-                got=str(self.record),
-                remedy="Delete the folder or name another one.",
-            )
-        return said
+            record = None
+        if not isinstance(record, dict):
+            raise self._refused("hold a readable training.json", "Delete the folder or name another one.")
+        return record
 
-    def _write(self, record: Mapping[str, Any]) -> None:
-        part = self.record.with_suffix(".json.part")
-        part.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-        part.replace(self.record)
+    def _refused(self, must: str, remedy: str = "") -> InputError:
+        return input_error("train", "output", must, got=str(self.path), remedy=remedy)

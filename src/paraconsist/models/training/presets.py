@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice, input_error
 from paraconsist.models.training.options import WORD_MODELS, TrainingOptions
 
 
@@ -31,10 +31,6 @@ class Preset:
     settings: Mapping[str, Any]
 
 
-def _preset(description: str, model: str | None = None, **settings: Any) -> Preset:
-    return Preset(description, model, MappingProxyType(settings))
-
-
 #: Ours: chosen on development rows of SNLI, with 10,000 training rows and random vectors.
 _BOW_TRAINING: Mapping[str, Any] = MappingProxyType(
     {"batch_size": 64, "learning_rate": 1e-3, "epochs": 5.0, "mlp_size": 128, "dropout": 0.2}
@@ -47,86 +43,66 @@ _OWN_PRESETS = MappingProxyType({"bow": "bow", "glove_bow": "v23-glove-bow", "bi
 
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
-        "bow": _preset(
+        "bow": Preset(
             "Bag of hashed n-grams up to 4, the lexical baseline of Srikanth et al. 2024. The paper gives "
             "the n-gram length; the rest was chosen on the delta-NLI development files.",
             "bow",
-            max_ngram=4,
-            n_buckets=2**18,
-            embedding_dim=8,
-            batch_size=64,
-            learning_rate=3e-3,
-            epochs=5.0,
-            weight_decay=0.3,
+            {"max_ngram": 4, "n_buckets": 2**18, "embedding_dim": 8, "weight_decay": 0.3}
+            | {"batch_size": 64, "learning_rate": 3e-3, "epochs": 5.0},
         ),
-        "s24-roberta": _preset(
+        "s24-roberta": Preset(
             "RoBERTa-large as fine-tuned by Srikanth et al. 2024: batch 64, learning rate 5e-6, 2 epochs. "
             "What the paper leaves open is transformers' default (AdamW, linear decay, no warm-up).",
             "FacebookAI/roberta-large",
-            batch_size=64,
-            learning_rate=5e-6,
-            epochs=2.0,
+            {"batch_size": 64, "learning_rate": 5e-6, "epochs": 2.0},
         ),
-        "minilm-quick": _preset(
+        "minilm-quick": Preset(
             "Small encoders on a CPU: short inputs, batches of similar length. Not from a paper.",
             None,
-            batch_size=32,
-            learning_rate=5e-5,
-            epochs=3.0,
-            max_length=64,
-            warmup=0.06,
-            weight_decay=0.01,
-            group_by_length=True,
+            {"batch_size": 32, "learning_rate": 5e-5, "epochs": 3.0, "warmup": 0.06, "weight_decay": 0.01}
+            | {"max_length": 64, "group_by_length": True},
         ),
-        "v23-glove-bow": _preset(
+        "v23-glove-bow": Preset(
             "Bag of GloVe vectors of Verma et al. 2023, appendix A: the mean vectors u and v of the two texts "
-            "combined as (u, v, |u - v|, u * v), and three fully connected layers. Give the vectors with --vectors. "
+            "combined as (u, v, |u - v|, u * v), and three fully connected layers. Give them as `vectors`. "
             "The paper's layer sizes, learning rate and epochs are not known here: those are ours.",
             "glove_bow",
-            embedding_dim=300,
-            mlp_layers=3,
-            **_BOW_TRAINING,
+            {"embedding_dim": 300, "mlp_layers": 3, **_BOW_TRAINING},
         ),
-        "v23-bilstm": _preset(
-            "Bidirectional LSTM of Verma et al. 2023, appendix A: two layers of 64 units. Give GloVe vectors with "
-            "--vectors. The pooling (max), the layers behind it (three, as in its bag of vectors), the learning rate "
+        "v23-bilstm": Preset(
+            "Bidirectional LSTM of Verma et al. 2023, appendix A: two layers of 64 units. Give GloVe vectors as "
+            "`vectors`. The pooling (max), the layers behind it (three, as in its bag of vectors), the learning rate "
             "and the epochs are ours.",
             "bilstm",
-            embedding_dim=300,
-            lstm_size=64,
-            lstm_layers=2,
-            pooling="max",
-            mlp_layers=3,
-            **_LSTM_TRAINING,
+            {
+                "embedding_dim": 300,
+                "lstm_size": 64,
+                "lstm_layers": 2,
+                "pooling": "max",
+                "mlp_layers": 3,
+                **_LSTM_TRAINING,
+            },
         ),
-        "v23-encoder": _preset(
+        "v23-encoder": Preset(
             "BERT and RoBERTa as fine-tuned by Verma et al. 2023, appendix A: learning rate 3e-6, 5 epochs, batch 32 "
-            "by accumulation (as 4 times 8, which is ours). Name the model with --model. What the paper leaves open "
+            "by accumulation (as 4 times 8, which is ours). Name the `model`. What the paper leaves open "
             "is transformers' default (AdamW, linear decay, no warm-up).",
             None,
-            batch_size=8,
-            gradient_accumulation=4,
-            learning_rate=3e-6,
-            epochs=5.0,
+            {"batch_size": 8, "gradient_accumulation": 4, "learning_rate": 3e-6, "epochs": 5.0},
         ),
-        "s24-bilstm": _preset(
+        "s24-bilstm": Preset(
             "Bidirectional LSTM of Srikanth et al. 2024: max pooling and three fully connected layers. Give GloVe "
-            "vectors with --vectors. Units, layers of the LSTM, learning rate and epochs are ours.",
+            "vectors as `vectors`. Units, layers of the LSTM, learning rate and epochs are ours.",
             "bilstm",
-            embedding_dim=300,
-            pooling="max",
-            mlp_layers=3,
-            **_LSTM_TRAINING,
+            {"embedding_dim": 300, "pooling": "max", "mlp_layers": 3, **_LSTM_TRAINING},
         ),
-        "j22-becel": _preset(
+        "j22-becel": Preset(
             "Fine-tuning of Jang et al. 2022 (BECEL): 10 epochs, early stopping; the paper averages five seeds "
-            "(--seeds 0,1,2,3,4). Their Table 8 gives batch, length and learning rate for each task; its numbers are "
-            "not in this preset (batch 32 and 5e-5 are our defaults): give --batch-size, --max-length and "
-            "--learning-rate from there. The patience of 3 epochs is ours.",
+            "(`seeds` 0,1,2,3,4). Their Table 8 gives batch, length and learning rate for each task; its numbers are "
+            "not in this preset (batch 32 and 5e-5 are our defaults): give `batch_size`, `max_length` and "
+            "`learning_rate` from there. The patience of 3 epochs is ours.",
             None,
-            epochs=10.0,
-            patience=3,
-            best_model=True,
+            {"epochs": 10.0, "patience": 3, "best_model": True},
         ),
     }
 )
@@ -152,15 +128,14 @@ def options_from_preset(
     ('FacebookAI/roberta-large', 64, 5e-06, 2.0)
     """
     name = preset if preset is not None else _OWN_PRESETS.get(model or "")
-    if name is not None and name not in PRESETS:
-        raise input_error("train", "preset", f"be one of {', '.join(PRESETS)}", got=name)
-    found = PRESETS[name] if name is not None else _preset("")
-    chosen = model if model is not None else found.model
+    if name is not None:
+        check_choice("train", "preset", name, PRESETS)
+    base = PRESETS[name] if name is not None else Preset("", None, {})
+    chosen = model if model is not None else base.model
     if chosen is None:
-        raise input_error("train", "model", "be given", got=None, remedy="Name bow, a Hub id or a folder with --model.")
-    if found.model in ("bow", *WORD_MODELS) and chosen != found.model:
-        raise input_error(
-            "train", "preset", f"fit the model: {name}'s settings are for {found.model}", got=(name, chosen)
-        )
-    given = {key: value for key, value in overrides.items() if value is not None}
-    return TrainingOptions(model=chosen, output=output, preset=name, **{**found.settings, **given})
+        raise input_error("train", "model", "be given", got=None, remedy="Name bow, a Hub id or a folder.")
+    if base.model in ("bow", *WORD_MODELS) and chosen != base.model:
+        must = f"fit the model: {name}'s settings are for {base.model}"
+        raise input_error("train", "preset", must, got=(name, chosen))
+    settings = {**base.settings, **{key: value for key, value in overrides.items() if value is not None}}
+    return TrainingOptions(model=chosen, output=output, preset=name, **settings)

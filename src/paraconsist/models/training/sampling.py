@@ -1,15 +1,93 @@
-"""Samples of training rows: so many rows, or a share of the groups that they stand in."""
+"""Samples of training rows: which rows share a context, so many rows, or a share of the contexts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.data.tasks import Task
 from paraconsist.errors import input_error
-from paraconsist.models.training.data import Examples
+
+if TYPE_CHECKING:
+    from paraconsist.models.training.data import Examples
+
+#: Task -> the columns that several of its items share; of the other tasks only equal items belong together.
+CONTEXT_COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "defeasible_nli": ("premise", "hypothesis"),
+        "abductive_nli": ("observation_1", "observation_2"),
+        "nli": ("premise",),
+        "yes_no_qa": ("passage",),
+        "word_in_context": ("word",),
+    }
+)
+#: Columns of text ready made, as the authors' files of delta-NLI have them.
+READY_MADE = ("sentence1", "sentence2")
+
+
+def context_texts(
+    columns: Mapping[str, Sequence[Any]],
+    task: Task,
+    group_columns: Sequence[str] | None,
+    *,
+    function: str,
+    name: str,
+) -> list[str] | None:
+    """Return each row's context as one text; None where the columns do not say it, and each row stands alone.
+
+    Where rows hold ready-made text, its first column is the context.
+
+    Parameters
+    ----------
+    columns : mapping
+        Column -> values of all rows.
+    task : Task
+    group_columns : sequence of str, optional
+        Columns that make a context, in place of the task's.
+    function, name : str
+        For messages: what was called, and what the rows are called.
+
+    Raises
+    ------
+    InputError
+        If one of `group_columns` is not there.
+    """
+    has_context = task.name in CONTEXT_COLUMNS
+    chosen: Sequence[str] = CONTEXT_COLUMNS.get(task.name, task.columns)
+    if group_columns is not None:
+        for column in group_columns:
+            if column not in columns:
+                raise input_error(function, "group_columns", f"be columns of {name}", got=column)
+        chosen = group_columns
+    elif not set(chosen) <= set(columns):
+        chosen = READY_MADE[:1] if has_context else READY_MADE
+        if not set(chosen) <= set(columns):
+            return None
+    rows = zip(*(columns[column] for column in chosen), strict=True)
+    return [" ".join(" ".join(str(value).split()) for value in row).strip() for row in rows]
+
+
+def context_keys(
+    columns: Mapping[str, Sequence[Any]],
+    task: Task,
+    group_columns: Sequence[str] | None,
+    rows: Sequence[int],
+    *,
+    function: str,
+    name: str,
+) -> list[int]:
+    """Return a number for each of `rows`: rows of one context have the same. The rest is as in `context_texts`."""
+    texts = context_texts(columns, task, group_columns, function=function, name=name)
+    if texts is None:
+        return list(range(len(rows)))
+    known: dict[str, int] = {}
+    return [known.setdefault(texts[i], len(known)) for i in rows]
 
 
 def sample(examples: Examples, limit: int | None, seed: int) -> Examples:
@@ -45,15 +123,15 @@ def sample_share(examples: Examples, share: float, seed: int, label_names: Seque
             "be large enough that every label is among the rows drawn",
             got=share,
             remedy=f"It draws {len(part):,} rows in {n_drawn:,} of {len(groups):,} groups, none labelled "
-            f"{', '.join(absent)}. Give a larger share, or another --limit-seed.",
+            f"{', '.join(absent)}. Give a larger share, or another `limit_seed`.",
         )
     return part
 
 
 def _part(examples: Examples, chosen: NDArray[np.intp]) -> Examples:
-    return Examples(
-        tuple(examples.inputs[i] for i in chosen),
-        tuple(examples.labels[i] for i in chosen),
-        examples.n_dropped,
-        None if examples.contexts is None else tuple(examples.contexts[i] for i in chosen),
+    return replace(
+        examples,
+        inputs=tuple(examples.inputs[i] for i in chosen),
+        labels=tuple(examples.labels[i] for i in chosen),
+        contexts=None if examples.contexts is None else tuple(examples.contexts[i] for i in chosen),
     )
