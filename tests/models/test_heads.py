@@ -81,7 +81,7 @@ def test_label_names_come_from_the_configuration_in_its_order(tmp_path):
 
 def test_nameless_labels_load_but_do_not_match(tmp_path):
     classifier = load_model(tiny_encoder(tmp_path, ("LABEL_0", "LABEL_1")), task=DEFEASIBLE)
-    with pytest.raises(InputError, match="--label-map LABEL_0=TASK_LABEL"):
+    with pytest.raises(InputError, match="`label_map` LABEL_0=TASK_LABEL"):
         resolve_label_map(classifier.label_names, DEFEASIBLE.label_names)
 
 

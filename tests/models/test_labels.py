@@ -45,9 +45,9 @@ def test_no_name_stands_in_two_alias_groups():
 
 @pytest.mark.parametrize("names", [("LABEL_0", "LABEL_1"), ("0", "1"), ("label-0", "Class 1")])
 def test_names_that_say_nothing_are_refused_with_the_option_to_type(names):
-    with pytest.raises(InputError, match=r"names none.*weakener, strengthener.*--label-map") as caught:
+    with pytest.raises(InputError, match=r"names none.*weakener, strengthener.*`label_map`") as caught:
         resolve_label_map(names, ("weakener", "strengthener"))
-    assert f"--label-map {names[0]}=TASK_LABEL --label-map {names[1]}=TASK_LABEL" in str(caught.value)
+    assert f"`label_map` {names[0]}=TASK_LABEL `label_map` {names[1]}=TASK_LABEL" in str(caught.value)
     assert all(name in str(caught.value) for name in names)
 
 
@@ -102,7 +102,7 @@ def test_maps_that_cannot_be_right_are_errors(model, task, mapping, match):
 
 
 def test_unknown_rule_and_wrong_shape():
-    with pytest.raises(InputError, match="`rule` must be 'argmax' or 'sum'; got 'max'"):
+    with pytest.raises(InputError, match="`rule` must be one of argmax, sum; got 'max'"):
         resolve_label_map(NLI, NLI, rule="max")
     with pytest.raises(InputError, match=r"shape \(n, 3\)"):
         resolve_label_map(NLI, NLI).apply([[0.5, 0.5]])

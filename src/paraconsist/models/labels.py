@@ -9,15 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, check_choice, input_error
 
 Rule = Literal["argmax", "sum"]
-_RULES = ("argmax", "sum")
 
 #: Names that mean the same; every group's first name stands for the others. Compared after `normalise_label`.
 ALIASES: tuple[tuple[str, ...], ...] = (
@@ -181,94 +180,63 @@ def resolve_label_map(
     >>> mapped.targets
     (1, 1, 0)
     """
-    function = "resolve_label_map"
     models, tasks = tuple(str(m) for m in model_labels), tuple(str(t) for t in task_labels)
-    if rule not in _RULES:
-        raise input_error(function, "rule", "be 'argmax' or 'sum'", got=rule)
-    task_index = _index(tasks, "task_labels")
-    model_index = _index(models, "model_labels")
+    check_choice("resolve_label_map", "rule", rule, get_args(Rule))
+    task_index, model_index = _index(tasks, "task_labels"), _index(models, "model_labels")
     targets: list[int | None] = [None] * len(models)
-    if label_map is None:
-        nameless = [name for name in models if _SAYS_NOTHING.fullmatch(normalise_label(name))]
-        nameless = [name for name in nameless if normalise_label(name) not in task_index]
-        if nameless:
-            raise _ask_for_map(
-                "have label names that say what they mean",
-                models,
-                tasks,
-                "the model's configuration names none",
-            )
-        for i, name in enumerate(models):
+    for source, target in (label_map or {}).items():
+        place = _find_model_label(str(source), model_index, len(models))
+        if place is None:
+            raise _unknown("map labels that the model has", source, models, tasks)
+        j = task_index.get(normalise_label(str(target)))
+        if j is None:
+            raise _unknown("map to labels that the task has", target, models, tasks)
+        if targets[place] is not None and targets[place] != j:
+            raise _unknown("map each model label once", source, models, tasks)
+        targets[place] = j
+    for i, name in enumerate(models):
+        if targets[i] is None:
             targets[i] = task_index.get(normalise_label(name))
-        if None in targets:
-            lost = [name for name, target in zip(models, targets, strict=True) if target is None]
-            raise _ask_for_map(
-                "be the task's labels by name", models, tasks, f"no task label is called {', '.join(lost)}"
-            )
-    else:
-        for source, target in label_map.items():
-            place = _find_model_label(str(source), model_index, len(models))
-            if place is None:
-                raise _unknown("map labels that the model has", source, models, tasks)
-            j = task_index.get(normalise_label(str(target)))
-            if j is None:
-                raise _unknown("map to labels that the task has", target, models, tasks)
-            if targets[place] is not None and targets[place] != j:
-                raise _unknown("map each model label once", source, models, tasks)
-            targets[place] = j
-        for i, name in enumerate(models):
-            if targets[i] is None:
-                targets[i] = task_index.get(normalise_label(name))
+    lost = [name for name, target in zip(models, targets, strict=True) if target is None]
+    if label_map is None and any(_SAYS_NOTHING.fullmatch(normalise_label(name)) for name in lost):
+        must = "have label names that say what they mean: the model's configuration names none"
+        raise _ask_for_map(must, models, tasks)
+    if label_map is None and lost:
+        raise _ask_for_map(f"be the task's labels by name: no task label is called {', '.join(lost)}", models, tasks)
     resolved = tuple(-1 if target is None else target for target in targets)
     unreached = [name for j, name in enumerate(tasks) if j not in resolved]
     if unreached:
-        raise _ask_for_map(
-            "reach every label of the task",
-            models,
-            tasks,
-            f"the model could never answer {', '.join(unreached)}",
-        )
+        must = f"reach every label of the task: the model could never answer {', '.join(unreached)}"
+        raise _ask_for_map(must, models, tasks)
     return LabelMap(models, tasks, resolved, cast(Rule, rule))
 
 
 def _index(names: tuple[str, ...], parameter: str) -> dict[str, int]:
-    if not names:
-        raise input_error("resolve_label_map", parameter, "not be empty", got=[])
     index = {normalise_label(name): i for i, name in enumerate(names)}
-    if len(index) != len(names):
-        raise input_error(
-            "resolve_label_map",
-            parameter,
-            "be names that differ (case, hyphens, underscores and aliases aside)",
-            got=list(names),
-        )
+    if not names or len(index) != len(names):
+        must = "not be empty, and be names that differ (case, hyphens, underscores and aliases aside)"
+        raise input_error("resolve_label_map", parameter, must, got=list(names))
     return index
 
 
 def _find_model_label(name: str, index: Mapping[str, int], n: int) -> int | None:
-    found = index.get(normalise_label(name))
-    if found is None and (match := re.fullmatch(r"(?:label )?(\d+)", normalise_label(name))):
+    if match := re.fullmatch(r"(?:label )?(\d+)", normalise_label(name)):
         number = int(match[1])
-        found = number if number < n else None
-    return found
+        return index.get(normalise_label(name), number if number < n else None)
+    return index.get(normalise_label(name))
 
 
 def _unknown(must: str, got: object, models: tuple[str, ...], tasks: tuple[str, ...]) -> InputError:
-    return input_error(
-        "resolve_label_map",
-        "label_map",
-        must,
-        got=got,
-        remedy=f"The model's labels are {', '.join(models)}; the task's are {', '.join(tasks)}.",
-    )
+    remedy = f"The model's labels are {', '.join(models)}; the task's are {', '.join(tasks)}."
+    return input_error("resolve_label_map", "label_map", must, got=got, remedy=remedy)
 
 
-def _ask_for_map(must: str, models: tuple[str, ...], tasks: tuple[str, ...], why: str) -> InputError:
+def _ask_for_map(must: str, models: tuple[str, ...], tasks: tuple[str, ...]) -> InputError:
     """The error that names both lists and shows what to type."""
     known = {normalise_label(task): task for task in tasks}
-    shown = " ".join(f"--label-map {name}={known.get(normalise_label(name), 'TASK_LABEL')}" for name in models)
-    return InputError(
-        f"resolve_label_map: `label_map` must {must}: {why}. "
+    items = " ".join(f"`label_map` {name}={known.get(normalise_label(name), 'TASK_LABEL')}" for name in models)
+    remedy = (
         f"The model's labels, in order: {', '.join(models)}. The task's labels: {', '.join(tasks)}. "
-        f"Look up what the model's labels mean and say it: {shown}."
+        f"Look up what the model's labels mean and say it: {items}."
     )
+    return input_error("resolve_label_map", "label_map", must, remedy=remedy)

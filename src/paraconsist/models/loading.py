@@ -1,32 +1,29 @@
-"""From a folder or a Hub id to a classifier; refuses what cannot be run honestly.
-
-What kind of model a configuration is of: a classifier, or a language model that has to be asked.
-"""
+"""From a folder or a Hub id to a classifier: a trained one, or a language model with a prompt."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import transformers
 
 from paraconsist.data.tasks import Task
-from paraconsist.errors import check_choice, input_error
+from paraconsist.errors import check_choice, first_line, input_error
 from paraconsist.models.baselines import BASELINES, Baseline, find_baseline
 from paraconsist.models.bow import BowClassifier
 from paraconsist.models.classifier import Classifier
 from paraconsist.models.generation import CausalWriter, Seq2SeqWriter
 from paraconsist.models.heads import HeadClassifier, longest_input
 from paraconsist.models.pretrained import (
-    _TOKENIZER_FILES,
     DTYPES,
+    TOKENIZER_FILES,
     LanguageModel,
-    _first_line,
-    _not_a_model,
     checked_max_length,
     load_head,
+    load_language_model,
+    not_a_model,
     open_configuration,
     quiet,
     weights_hash,
@@ -36,41 +33,8 @@ from paraconsist.models.scoring import CausalScorer, Seq2SeqScorer
 from paraconsist.models.vocabulary import Vocabulary
 from paraconsist.models.word_models import WordClassifier
 
-
-def prompted(
-    language: LanguageModel,
-    settings: PromptSettings,
-    *,
-    max_length: int | None = None,
-    identity: Mapping[str, str] | None = None,
-) -> PromptedModel:
-    """Put a language model behind the `Classifier` protocol: scoring label words, or writing answers.
-
-    Parameters
-    ----------
-    language : LanguageModel
-    settings : PromptSettings
-        Template, examples, and how answers are taken.
-    max_length : int, optional
-        Longest prompt with answer, in tokens; by default, and at most, the model's window.
-    identity : mapping, optional
-        What the predictions file records of the model.
-    """
-    from paraconsist.models.pretrained import checked_max_length
-
-    window = checked_max_length("load_model", max_length, window_of(language.module))
-    identity = {"model": type(language.module).__name__, **(identity or {}), "kind": language.kind}
-    makers = {
-        ("causal", "label"): CausalScorer,
-        ("seq2seq", "label"): Seq2SeqScorer,
-        ("causal", "generate"): CausalWriter,
-        ("seq2seq", "generate"): Seq2SeqWriter,
-    }
-    maker: Any = makers[language.kind, settings.scoring]
-    made: PromptedModel = maker(language.module, language.tokenizer, settings, window=window, identity=identity)
-    return made
-
-
+Kind = Literal["classifier", "causal", "seq2seq"]
+_ENDINGS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 _HEADS = {
     "ForSequenceClassification": (transformers.AutoModelForSequenceClassification, False),
     "ForMultipleChoice": (transformers.AutoModelForMultipleChoice, True),
@@ -124,33 +88,20 @@ def load_model(
     check_choice("load_model", "dtype", dtype, DTYPES)
     name = str(model)
     if name in BASELINES and not Path(name).exists():
-        raise input_error(
-            "load_model",
-            "model",
-            "be a trained model",
-            got=name,
-            remedy=f"Train one first: {_HOW_TO_TRAIN.format(model=name, task=task.name)}",
-        )
+        remedy = f"Train one first: {_HOW_TO_TRAIN.format(model=name, task=task.name)}"
+        raise input_error("load_model", "model", "be a trained model", got=name, remedy=remedy)
     config = open_configuration(name, revision=revision, trust_remote_code=trust_remote_code)
     identity = _identity(name, config, dtype)
     own = find_baseline(config.model_type)
     if own is not None:
         return _load_own(own, name, config, task, dtype, max_length, identity)
-    if ask is not None and (found := kind_of(config, kind)) != "classifier":
-        from paraconsist.models.pretrained import load_language_model
-
+    options: dict[str, Any] = {"revision": revision, "dtype": DTYPES[dtype], "trust_remote_code": trust_remote_code}
+    if ask is not None and (language := kind_of(config, kind)) != "classifier":
         settings = ask()
-        language = load_language_model(
-            name,
-            found,
-            revision=revision,
-            dtype=DTYPES[dtype],
-            trust_remote_code=trust_remote_code,
-            device_map=settings.device_map,
-        )
-        return prompted(language, settings, max_length=max_length, identity=identity)
+        opened = load_language_model(name, language, device_map=settings.device_map, **options)
+        return prompted(opened, settings, max_length=max_length, identity=identity)
     auto, multiple_choice = _head(name, config, task)
-    loaded = load_head(name, auto, revision=revision, dtype=DTYPES[dtype], trust_remote_code=trust_remote_code)
+    loaded = load_head(name, auto, **options)
     if loaded.missing:
         raise input_error(
             "load_model",
@@ -172,6 +123,54 @@ def load_model(
     )
 
 
+def prompted(
+    language: LanguageModel,
+    settings: PromptSettings,
+    *,
+    max_length: int | None = None,
+    identity: Mapping[str, str] | None = None,
+) -> PromptedModel:
+    """Put a language model behind the `Classifier` protocol: scoring label words, or writing answers.
+
+    Parameters
+    ----------
+    language : LanguageModel
+    settings : PromptSettings
+        Template, examples, and how answers are taken.
+    max_length : int, optional
+        Longest prompt with answer, in tokens; by default, and at most, the model's window.
+    identity : mapping, optional
+        What the predictions file records of the model.
+    """
+    window = checked_max_length("load_model", max_length, window_of(language.module))
+    identity = {"model": type(language.module).__name__, **(identity or {}), "kind": language.kind}
+    makers = {
+        ("causal", "label"): CausalScorer,
+        ("seq2seq", "label"): Seq2SeqScorer,
+        ("causal", "generate"): CausalWriter,
+        ("seq2seq", "generate"): Seq2SeqWriter,
+    }
+    maker: Any = makers[language.kind, settings.scoring]
+    made: PromptedModel = maker(language.module, language.tokenizer, settings, window=window, identity=identity)
+    return made
+
+
+def kind_of(config: Any, kind: str | None = None) -> Kind:
+    """Return `kind`, checked, or by default the kind of model that a configuration's architecture is.
+
+    Raises
+    ------
+    InputError
+        If there is no such kind.
+    """
+    if kind is not None:
+        check_choice("run", "kind", kind, get_args(Kind))
+        return cast(Kind, kind)
+    if not any(architecture.endswith(_ENDINGS) for architecture in config.architectures or ()):
+        return "classifier"
+    return "seq2seq" if getattr(config, "is_encoder_decoder", False) else "causal"
+
+
 def _load_own(
     own: Baseline,
     name: str,
@@ -182,23 +181,20 @@ def _load_own(
     identity: Mapping[str, str],
 ) -> Classifier:
     if max_length is not None:
-        raise input_error(
-            "load_model", "max_length", f"not be given for {own.name}, which cuts nothing", got=max_length
-        )
+        must = f"not be given for {own.name}, which cuts nothing"
+        raise input_error("load_model", "max_length", must, got=max_length)
     _, multiple_choice = _head(name, config, task)
     folder = Path(name).expanduser()
+    head = own.head(multiple_choice=multiple_choice)
     try:
         with quiet():
-            module, info = own.head(multiple_choice=multiple_choice).from_pretrained(
-                str(folder),
-                dtype=DTYPES[dtype],
-                use_safetensors=True,
-                output_loading_info=True,
+            module, info = head.from_pretrained(
+                str(folder), dtype=DTYPES[dtype], use_safetensors=True, output_loading_info=True
             )
     except Exception as problem:
-        raise _not_a_model(name, f"its weights cannot be read ({_first_line(problem)})") from None
+        raise not_a_model(name, f"its weights cannot be read ({first_line(problem)})") from None
     if info["missing_keys"]:
-        raise _not_a_model(name, f"its files lack {', '.join(sorted(info['missing_keys']))}")
+        raise not_a_model(name, f"its files lack {', '.join(sorted(info['missing_keys']))}")
     labels = _label_names(name, config, task, multiple_choice=multiple_choice)
     identity = {**identity, "max_length": "unlimited"}
     if not own.has_vocabulary:
@@ -206,9 +202,9 @@ def _load_own(
     try:
         vocabulary = Vocabulary.load(folder)
     except (OSError, ValueError) as problem:
-        raise _not_a_model(name, f"its vocabulary cannot be read ({_first_line(problem)})") from None
+        raise not_a_model(name, f"its vocabulary cannot be read ({first_line(problem)})") from None
     if len(vocabulary) != config.vocab_size:
-        raise _not_a_model(name, f"its vocabulary has {len(vocabulary):,} places, its weights {config.vocab_size:,}")
+        raise not_a_model(name, f"its vocabulary has {len(vocabulary):,} places, its weights {config.vocab_size:,}")
     return WordClassifier(module.eval(), vocabulary, labels, identity)
 
 
@@ -219,13 +215,9 @@ def _head(name: str, config: Any, task: Task) -> tuple[Any, bool]:
         for ending, (auto, multiple_choice) in _HEADS.items():
             if architecture.endswith(ending):
                 if multiple_choice and not task.choices:
-                    raise input_error(
-                        "load_model",
-                        "task",
-                        "be one that can be put as multiple choice, because the model is",
-                        got=task.name,
-                        remedy="Use a sequence classifier for it.",
-                    )
+                    must = "be one that can be put as multiple choice, because the model is"
+                    remedy = "Use a sequence classifier for it."
+                    raise input_error("load_model", "task", must, got=task.name, remedy=remedy)
                 return auto, multiple_choice
     raise input_error(
         "load_model",
@@ -262,28 +254,7 @@ def _identity(name: str, config: Any, dtype: str) -> dict[str, str]:
     if not folder.is_dir():
         return {**identity, "revision": str(getattr(config, "_commit_hash", None) or "unknown")}
     settings = hashlib.sha256()
-    for file in sorted(folder / file for file in ("config.json", *_TOKENIZER_FILES)):
+    for file in sorted(folder / file for file in ("config.json", *TOKENIZER_FILES)):
         if file.is_file():
             settings.update(file.name.encode() + file.read_bytes())
     return {**identity, "weights_hash": weights_hash(folder), "settings_hash": settings.hexdigest()[:16]}
-
-
-Kind = Literal["classifier", "causal", "seq2seq"]
-KINDS = ("classifier", "causal", "seq2seq")
-_ENDINGS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
-
-
-def kind_of(config: Any, asked: str | None = None) -> Kind:
-    """Say what kind of model a configuration is of: what `asked` says, else what its architecture is.
-
-    Raises
-    ------
-    InputError
-        If `asked` is no kind.
-    """
-    if asked is not None:
-        check_choice("run", "kind", asked, KINDS)
-        return "causal" if asked == "causal" else "seq2seq" if asked == "seq2seq" else "classifier"
-    if not any(architecture.endswith(_ENDINGS) for architecture in config.architectures or ()):
-        return "classifier"
-    return "seq2seq" if getattr(config, "is_encoder_decoder", False) else "causal"

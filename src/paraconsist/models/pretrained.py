@@ -1,4 +1,4 @@
-"""From a folder or a Hub id to a language model that is asked a prompt: causal, or sequence-to-sequence."""
+"""From a folder or a Hub id to configuration, module and tokenizer; only what can be run honestly is opened."""
 
 from __future__ import annotations
 
@@ -14,9 +14,87 @@ import torch
 import transformers
 from transformers.utils import logging as transformers_logging
 
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, first_line, input_error
 from paraconsist.models.baselines import find_baseline
 from paraconsist.models.vocabulary import VOCABULARY_FILE
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+TOKENIZER_FILES = (
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model"),
+    VOCABULARY_FILE,
+)
+
+
+class LoadedModule(NamedTuple):
+    """A module with its tokenizer, and which of its weights the files did not hold."""
+
+    module: Any
+    tokenizer: Any
+    missing: tuple[str, ...]
+
+
+def open_configuration(model: str, *, revision: str | None = None, trust_remote_code: bool = False) -> Any:
+    """Read a model's configuration; the first, cheap check that there is a model at all."""
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        _check_folder(folder)
+        try:
+            config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise not_a_model(model, "its config.json cannot be read") from None
+        own = find_baseline(config.get("model_type"))
+        if own is not None:
+            if config.get(own.version_field, 1) != getattr(own.config, own.version_field):
+                raise not_a_model(model, f"it was trained with another version of the {own.what_changed}")
+            return own.config.from_pretrained(str(folder))
+    elif folder.exists() or model.startswith(("/", ".", "~")) or model.count("/") > 1:
+        raise not_a_model(model, "there is no such folder")
+    try:
+        with quiet():
+            return transformers.AutoConfig.from_pretrained(
+                str(folder) if folder.is_dir() else model,
+                revision=revision,
+                trust_remote_code=trust_remote_code,
+            )
+    except (OSError, ValueError, KeyError) as problem:
+        raise not_a_model(model, first_line(problem)) from None
+
+
+def load_head(
+    model: str,
+    auto: Any,
+    *,
+    revision: str | None = None,
+    dtype: torch.dtype = torch.float32,
+    trust_remote_code: bool = False,
+    **options: Any,
+) -> LoadedModule:
+    """Load weights (safetensors only) and tokenizer of a Hugging Face model under one of the Auto classes."""
+    folder = Path(model).expanduser()
+    source = str(folder) if folder.is_dir() else model
+    try:
+        with quiet():
+            module, info = auto.from_pretrained(
+                source,
+                revision=revision,
+                dtype=dtype,
+                trust_remote_code=trust_remote_code,
+                use_safetensors=True,
+                output_loading_info=True,
+                **options,
+            )
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                source, revision=revision, trust_remote_code=trust_remote_code
+            )
+    except (OSError, ValueError, KeyError, RuntimeError) as problem:
+        raise not_a_model(model, first_line(problem)) from None
+    except Exception as problem:
+        if type(problem).__module__.partition(".")[0] not in ("safetensors", "safetensors_rust"):
+            raise
+        raise not_a_model(model, f"its weights cannot be read ({first_line(problem)})") from None
+    renewed = {key if isinstance(key, str) else key[0] for key in info["mismatched_keys"]}
+    return LoadedModule(module, tokenizer, tuple(sorted({*info["missing_keys"], *renewed})))
 
 
 @dataclass(frozen=True)
@@ -55,103 +133,20 @@ def load_language_model(
     spread = {} if device_map is None else {"device_map": device_map}
     loaded = load_head(model, auto, revision=revision, dtype=dtype, trust_remote_code=trust_remote_code, **spread)
     if loaded.missing:
-        raise input_error(
-            "load_model",
-            "model",
-            f"have all of its weights in its files, to be run as a {kind} language model",
-            got=model,
-            remedy=f"Its files lack {', '.join(loaded.missing[:4])}: answers would be random.",
-        )
+        must = f"have all of its weights in its files, to be run as a {kind} language model"
+        remedy = f"Its files lack {', '.join(loaded.missing[:4])}: answers would be random."
+        raise input_error("load_model", "model", must, got=model, remedy=remedy)
     return LanguageModel(loaded.module.eval(), loaded.tokenizer, kind)
 
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-_TOKENIZER_FILES = (
-    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
-    *("vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model"),
-    VOCABULARY_FILE,
-)
-
-
-class LoadedModule(NamedTuple):
-    """A module with its tokenizer, and which of its weights the files did not hold."""
-
-    module: Any
-    tokenizer: Any
-    missing: tuple[str, ...]
-
-
-def open_configuration(model: str, *, revision: str | None = None, trust_remote_code: bool = False) -> Any:
-    """Read a model's configuration; the first, cheap check that there is a model at all."""
-    folder = Path(model).expanduser()
-    if folder.is_dir():
-        _check_folder(folder)
-        try:
-            said = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            raise _not_a_model(model, "its config.json cannot be read") from None
-        own = find_baseline(said.get("model_type"))
-        if own is not None:
-            if said.get(own.version_field, 1) != getattr(own.config, own.version_field):
-                raise _not_a_model(model, f"it was trained with another version of the {own.what_changed}")
-            return own.config.from_pretrained(str(folder))
-    elif folder.exists() or model.startswith(("/", ".", "~")) or model.count("/") > 1:
-        raise _not_a_model(model, "there is no such folder")
-    try:
-        with quiet():
-            return transformers.AutoConfig.from_pretrained(
-                str(folder) if folder.is_dir() else model,
-                revision=revision,
-                trust_remote_code=trust_remote_code,
-            )
-    except (OSError, ValueError, KeyError) as problem:
-        raise _not_a_model(model, _first_line(problem)) from None
-
-
-def load_head(
-    model: str,
-    auto: Any,
-    *,
-    revision: str | None = None,
-    dtype: torch.dtype = torch.float32,
-    trust_remote_code: bool = False,
-    **options: Any,
-) -> LoadedModule:
-    """Load weights (safetensors only) and tokenizer of a Hugging Face model under one of the Auto classes."""
-    folder = Path(model).expanduser()
-    source = str(folder) if folder.is_dir() else model
-    try:
-        with quiet():
-            module, info = auto.from_pretrained(
-                source,
-                revision=revision,
-                dtype=dtype,
-                trust_remote_code=trust_remote_code,
-                use_safetensors=True,
-                output_loading_info=True,
-                **options,
-            )
-            tokenizer = transformers.AutoTokenizer.from_pretrained(
-                source, revision=revision, trust_remote_code=trust_remote_code
-            )
-    except (OSError, ValueError, KeyError, RuntimeError) as problem:
-        raise _not_a_model(model, _first_line(problem)) from None
-    except Exception as problem:
-        if type(problem).__module__.partition(".")[0] not in ("safetensors", "safetensors_rust"):
-            raise
-        raise _not_a_model(model, f"its weights cannot be read ({_first_line(problem)})") from None
-    renewed = {key if isinstance(key, str) else key[0] for key in info["mismatched_keys"]}
-    return LoadedModule(module, tokenizer, tuple(sorted({*info["missing_keys"], *renewed})))
-
-
-def checked_max_length(function: str, given: int | None, limit: int | None) -> int | None:
-    """The length to cut at: what is given if the model can take it, else the model's own limit."""
-    if given is None:
+def checked_max_length(function: str, max_length: int | None, limit: int | None) -> int | None:
+    """The length to cut at: `max_length` if the model can take it; by default the model's own limit."""
+    if max_length is None:
         return limit
-    if given < 4 or (limit is not None and given > limit):
+    if max_length < 4 or (limit is not None and max_length > limit):
         allowed = "4 or more" if limit is None else f"between 4 and {limit}, what the model can take"
-        raise input_error(function, "max_length", f"be {allowed}", got=given)
-    return given
+        raise input_error(function, "max_length", f"be {allowed}", got=max_length)
+    return max_length
 
 
 def weights_hash(folder: Path) -> str:
@@ -184,28 +179,16 @@ def _check_folder(folder: Path) -> None:
     present = {file.name for file in folder.iterdir()}
     if "config.json" not in present:
         why = "it holds an adapter, not a model; merge it first" if "adapter_config.json" in present else ""
-        raise _not_a_model(str(folder), why or "it has no config.json")
+        raise not_a_model(str(folder), why or "it has no config.json")
     if not any(file.endswith(".safetensors") for file in present):
         pickled = sorted(f for f in present if f.endswith((".bin", ".pt", ".pth", ".ckpt", ".h5")))
         if pickled:
-            raise _not_a_model(
-                str(folder),
-                f"its weights are in {pickled[0]}, and only safetensors are read (pickles can run code): "
-                "load it where you trust it and call save_pretrained",
-            )
-        raise _not_a_model(str(folder), "it has no weights (*.safetensors)")
+            why = f"its weights are in {pickled[0]}, and only safetensors are read (pickles can run code): "
+            raise not_a_model(str(folder), f"{why}load it where you trust it and call save_pretrained")
+        raise not_a_model(str(folder), "it has no weights (*.safetensors)")
 
 
-def _not_a_model(model: str, why: str) -> InputError:
-    return input_error(
-        "load_model",
-        "model",
-        "be a Hub id, or a folder with config.json, safetensors and a tokenizer",
-        got=model,
-        remedy=f"{why[:1].upper()}{why[1:].rstrip('.')}.",
-    )
-
-
-def _first_line(problem: BaseException) -> str:
-    lines = [line for line in str(problem).splitlines() if line.strip()]
-    return lines[0] if lines else type(problem).__name__
+def not_a_model(model: str, why: str) -> InputError:
+    """The error for what is no model, or one that is not read, and why."""
+    must = "be a Hub id, or a folder with config.json, safetensors and a tokenizer"
+    return input_error("load_model", "model", must, got=model, remedy=f"{why[:1].upper()}{why[1:].rstrip('.')}.")
