@@ -47,7 +47,7 @@ def test_labels_by_name_ready_made_columns_and_other_formats(tmp_path):
     train(replace(options, output=tmp_path / "b", train_file=same, text_column="a", text_pair_column="b"))
     first, second = (_record(tmp_path / name)["data"]["train"]["content_hash"] for name in "ab")
     assert first == second
-    with pytest.raises(InputError, match=r"`task` must be given.*--task"):
+    with pytest.raises(InputError, match=r"`task` must be given.*defeasible_nli"):
         train(replace(options, task=None, output=tmp_path / "c"))
 
 

@@ -265,7 +265,7 @@ def test_it_learns_repeats_itself_and_the_folder_runs(files, tmp_path, model, ca
     folder = train(_options(files, tmp_path / "model", model), say=said.append)
     names = sorted(p.name for p in folder.iterdir())
     assert names == ["config.json", "model.safetensors", "training.json", "words.json"]
-    assert "Word vectors start random: no file was given (--vectors takes GloVe's text format)." in said
+    assert "Word vectors start random: no file was given (`vectors` takes GloVe's text format)." in said
     assert any(line.startswith("Vocabulary: 23 of the 23 words") for line in said)
     record = _record(folder)
     assert record["metrics"]["eval_accuracy"] > 0.9
@@ -325,7 +325,7 @@ def test_single_texts_and_going_on_from_a_folder(tmp_path):
     losses = [_record(folder)["metrics"]["train_loss"] for folder in (first, second)]
     assert losses[1] < losses[0]
     assert (second / VOCABULARY_FILE).read_bytes() == (first / VOCABULARY_FILE).read_bytes()
-    with pytest.raises(InputError, match=r"have the labels.*Start anew with --model bilstm"):
+    with pytest.raises(InputError, match=r"have the labels.*Start anew with `model` bilstm"):
         train(replace(options, model=str(first), output=tmp_path / "c", label_names=("no", "yes")))
     with pytest.raises(InputError, match="not be given for bilstm, which cuts nothing"):
         train(replace(options, output=tmp_path / "d", max_length=9))

@@ -1,4 +1,4 @@
-"""The models of this package's own, by name: what to type after ``--model``, and the classes behind it."""
+"""The models of this package's own, by the name that a user gives for a new one, and the classes behind it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from paraconsist.models import word_models as words
 from paraconsist.models.bow import BowConfig, BowForMultipleChoice, BowForSequenceClassification
-from paraconsist.models.word_models import (
-    BilstmConfig,
-    BilstmForMultipleChoice,
-    BilstmForSequenceClassification,
-    GloveBowConfig,
-    GloveBowForMultipleChoice,
-    GloveBowForSequenceClassification,
-)
 
 
 @dataclass(frozen=True)
@@ -37,8 +30,8 @@ class Baseline:
     config: Any
     sequence_classification: Any
     multiple_choice: Any
-    version_field: str
-    what_changed: str
+    version_field: str = "splitting"
+    what_changed: str = "word splitting"
 
     @property
     def model_type(self) -> str:
@@ -55,21 +48,16 @@ class Baseline:
         return self.multiple_choice if multiple_choice else self.sequence_classification
 
 
-_WORDS = ("splitting", "word splitting")
-BASELINES: Mapping[str, Baseline] = MappingProxyType(
-    {
-        own.name: own
-        for own in (
-            Baseline("bow", BowConfig, BowForSequenceClassification, BowForMultipleChoice, "hashing", "n-gram hashing"),
-            Baseline(
-                "glove_bow", GloveBowConfig, GloveBowForSequenceClassification, GloveBowForMultipleChoice, *_WORDS
-            ),
-            Baseline("bilstm", BilstmConfig, BilstmForSequenceClassification, BilstmForMultipleChoice, *_WORDS),
-        )
-    }
+_ALL = (
+    Baseline("bow", BowConfig, BowForSequenceClassification, BowForMultipleChoice, "hashing", "n-gram hashing"),
+    Baseline(
+        "glove_bow", words.GloveBowConfig, words.GloveBowForSequenceClassification, words.GloveBowForMultipleChoice
+    ),
+    Baseline("bilstm", words.BilstmConfig, words.BilstmForSequenceClassification, words.BilstmForMultipleChoice),
 )
+BASELINES: Mapping[str, Baseline] = MappingProxyType({baseline.name: baseline for baseline in _ALL})
 
 
 def find_baseline(model_type: str | None) -> Baseline | None:
     """The model with this ``model_type`` in its configuration; None for any other."""
-    return next((own for own in BASELINES.values() if own.model_type == model_type), None)
+    return next((baseline for baseline in _ALL if baseline.model_type == model_type), None)

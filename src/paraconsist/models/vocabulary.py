@@ -1,7 +1,4 @@
-"""Words for the word-level models: splitting, the vocabulary, and files of word vectors.
-
-Numpy and the standard library only.
-"""
+"""Words for the word-level models: splitting, the vocabulary, and files of word vectors."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
+from paraconsist.files import write_text
 from paraconsist.models.bow import split_words
 
 VOCABULARY_FILE = "words.json"
@@ -31,13 +29,8 @@ def split_text(text: str) -> list[str]:
     >>> split_text("The dog's tail doesn't wag, 'Rex'!")
     ['the', 'dog', "'s", 'tail', 'does', "n't", 'wag', ',', "'", 'rex', "'", '!']
     """
-    found: list[str] = []
-    for word in split_words(text.translate(_TYPOGRAPHY)):
-        if "'" in word:
-            found.extend(_parts(word))
-        else:
-            found.append(word)
-    return found
+    words = split_words(text.translate(_TYPOGRAPHY))
+    return [part for word in words for part in (_parts(word) if "'" in word else (word,))]
 
 
 def _parts(word: str) -> list[str]:
@@ -78,7 +71,7 @@ class Vocabulary:
 
     def save(self, folder: Path) -> None:
         """Write `VOCABULARY_FILE`: a JSON list in the order of the numbers."""
-        (folder / VOCABULARY_FILE).write_text(json.dumps(self.words, indent=0) + "\n", encoding="ascii")
+        write_text(folder / VOCABULARY_FILE, json.dumps(self.words, indent=0) + "\n", encoding="ascii")
 
     @classmethod
     def load(cls, folder: Path) -> Vocabulary:
@@ -97,10 +90,7 @@ class Vocabulary:
 
 def count_words(texts: Iterable[str]) -> Counter[str]:
     """How often each word occurs, in the order of first occurrence."""
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(split_text(text))
-    return counts
+    return Counter(word for text in texts for word in split_text(text))
 
 
 @dataclass(frozen=True)
@@ -159,13 +149,8 @@ def read_vectors(file: Path, wanted: Collection[str], *, extra: int = 0) -> Word
     except OSError as problem:
         raise input_error("read_vectors", "vectors", "be a file that can be read", got=f"{problem}") from None
     if not taken:
-        raise input_error(
-            "read_vectors",
-            "vectors",
-            "hold words of the training rows",
-            got=str(file),
-            remedy="It is read as GloVe's text format: a word and its numbers on each line.",
-        )
+        remedy = "It is read as GloVe's text format: a word and its numbers on each line."
+        raise input_error("read_vectors", "vectors", "hold words of the training rows", got=str(file), remedy=remedy)
     return WordVectors(tuple(taken), np.stack(list(taken.values())))
 
 
@@ -175,12 +160,7 @@ def _vector(fields: Sequence[str], dim: int, file: Path, row: int) -> NDArray[np
     except ValueError:
         numbers = np.empty(0, dtype=np.float32)
     if numbers.size != dim or dim == 0 or not np.isfinite(numbers).all():
-        raise input_error(
-            "read_vectors",
-            "vectors",
-            f"hold a word and {dim or 'its'} numbers on each line",
-            got=" ".join(fields[:5]),
-            row=row,
-            remedy=f"Mend {file}, or name a file in GloVe's text format.",
-        )
+        must = f"hold a word and {dim or 'its'} numbers on each line"
+        remedy = f"Mend {file}, or name a file in GloVe's text format."
+        raise input_error("read_vectors", "vectors", must, got=" ".join(fields[:5]), row=row, remedy=remedy)
     return numbers

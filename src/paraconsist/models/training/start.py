@@ -1,11 +1,9 @@
-"""The model that a training starts from: a new one of ours, a bare encoder, or a classifier to go on with.
-
-A new word-level model: its vocabulary from the training rows, its word vectors from a file or random.
-"""
+"""The model that a training starts from: a new one of ours, a bare encoder, or a classifier to go on with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,31 +43,23 @@ def starting_model(
         _no_max_length(options, options.model)
         if options.model == "bow":
             return _new_bow(options, label_names, multiple_choice=multiple_choice)
-        return new_word_model(options, label_names, inputs, multiple_choice=multiple_choice, say=say)
+        return _new_word_model(options, label_names, inputs, multiple_choice=multiple_choice, say=say)
     config = open_configuration(options.model, revision=options.revision, trust_remote_code=options.trust_remote_code)
-    own = find_baseline(config.model_type)
-    if own is not None:
-        _no_max_length(options, own.name)
-        return _continued(options, own.name, task, label_names, multiple_choice=multiple_choice)
+    baseline = find_baseline(config.model_type)
+    if baseline is not None:
+        _no_max_length(options, baseline.name)
+        return _continued(options, baseline.name, task, label_names, multiple_choice=multiple_choice)
     head: dict[str, Any] = {}
     auto = transformers.AutoModelForMultipleChoice
     names = tuple(label_names)
     if not multiple_choice:
         auto = transformers.AutoModelForSequenceClassification
         names, kept = _names_to_keep(config, label_names)
-        head = {
-            "id2label": dict(enumerate(names)),
-            "label2id": {name: i for i, name in enumerate(names)},
-            "ignore_mismatched_sizes": True,
-        }
+        head = {**_numbered(names), "ignore_mismatched_sizes": True}
         if not kept and any(str(a).endswith("ForSequenceClassification") for a in config.architectures or ()):
             say(f"The head of {options.model} has other labels; it is now read as {', '.join(names)}.")
     loaded = load_head(
-        options.model,
-        auto,
-        revision=options.revision,
-        trust_remote_code=options.trust_remote_code,
-        **head,
+        options.model, auto, revision=options.revision, trust_remote_code=options.trust_remote_code, **head
     )
     if loaded.missing:
         say(f"New weights, not from {options.model}: {', '.join(loaded.missing)}.")
@@ -85,16 +75,15 @@ def starting_model(
     )
 
 
+def _numbered(label_names: Sequence[str]) -> dict[str, Any]:
+    """The labels as a configuration holds them."""
+    return {"id2label": dict(enumerate(label_names)), "label2id": {name: i for i, name in enumerate(label_names)}}
+
+
 def _new_bow(options: TrainingOptions, label_names: Sequence[str], *, multiple_choice: bool) -> Classifier:
-    config = BowConfig(
-        n_buckets=options.n_buckets,
-        embedding_dim=options.embedding_dim,
-        max_ngram=options.max_ngram,
-        id2label=dict(enumerate(label_names)),
-        label2id={name: i for i, name in enumerate(label_names)},
-    )
-    kind = BASELINES["bow"].head(multiple_choice=multiple_choice)
-    return BowClassifier(kind(config), tuple(label_names), {"model": "bow"})
+    sizes = {name: getattr(options, name) for name in ("n_buckets", "embedding_dim", "max_ngram")}
+    head = BASELINES["bow"].head(multiple_choice=multiple_choice)
+    return BowClassifier(head(BowConfig(**sizes, **_numbered(label_names))), tuple(label_names), {"model": "bow"})
 
 
 def _continued(
@@ -107,7 +96,7 @@ def _continued(
             "model",
             "have the labels and the kind of head that the data need, to go on with it",
             got=(options.model, classifier.label_names),
-            remedy=f"Start anew with --model {name}.",
+            remedy=f"Start anew with `model` {name}.",
         )
     return classifier
 
@@ -120,15 +109,12 @@ def _no_max_length(options: TrainingOptions, name: str) -> None:
 def _names_to_keep(config: Any, label_names: Sequence[str]) -> tuple[tuple[str, ...], bool]:
     """The model's own label order where its labels are the task's; else the task's order."""
     own = dict(config.id2label or {})
-    try:
-        if sorted(own) != list(range(len(own))):
-            return tuple(label_names), False
-        found = resolve_label_map([own[i] for i in range(len(own))], label_names)
-    except InputError:
-        return tuple(label_names), False
-    if not found.is_one_to_one:
-        return tuple(label_names), False
-    return tuple(label_names[target] for target in found.targets), True
+    if sorted(own) == list(range(len(own))):
+        with suppress(InputError):
+            mapped = resolve_label_map([own[i] for i in range(len(own))], label_names)
+            if mapped.is_one_to_one:
+                return tuple(label_names[target] for target in mapped.targets), True
+    return tuple(label_names), False
 
 
 def _ensure_pad_token(module: Any, tokenizer: Any, name: str) -> None:
@@ -136,13 +122,8 @@ def _ensure_pad_token(module: Any, tokenizer: Any, name: str) -> None:
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
         if tokenizer.pad_token_id is None:
-            raise input_error(
-                "train",
-                "model",
-                "have a tokenizer with a pad, end-of-text or unknown token",
-                got=name,
-                remedy="Add one to its tokenizer.",
-            )
+            must = "have a tokenizer with a pad, end-of-text or unknown token"
+            raise input_error("train", "model", must, got=name, remedy="Add one to its tokenizer.")
     module.config.get_text_config().pad_token_id = tokenizer.pad_token_id
 
 
@@ -156,7 +137,7 @@ def checkpoint_to_resume(checkpoints: Path) -> Path | None:
     return max(whole, key=lambda folder: int(folder.name.rpartition("-")[2]), default=None)
 
 
-def new_word_model(
+def _new_word_model(
     options: TrainingOptions,
     label_names: Sequence[str],
     inputs: Sequence[tuple[ModelInput, ...]],
@@ -166,40 +147,32 @@ def new_word_model(
 ) -> WordClassifier:
     """Make a glove_bow or bilstm for these training rows. The global seed must be set.
 
-    The vocabulary holds the words of the rows that are frequent enough or have a vector, in the order of
-    first occurrence, then `extra_words` of the file. What was found is said.
+    The vocabulary holds the words of the rows that are frequent enough or have a vector, in the order of first
+    occurrence, then `extra_words` of the file. How many there are is said.
     """
-    given = [choice for row in inputs for choice in row]
-    counts = count_words(text for choice in given for text in (choice.text, choice.text_pair) if text)
+    texts = [text for row in inputs for choice in row for text in (choice.text, choice.text_pair) if text]
+    counts = count_words(texts)
     vectors = None if options.vectors is None else read_vectors(options.vectors, counts, extra=options.extra_words)
     known = frozenset() if vectors is None else frozenset(vectors.words)
     words = [word for word, count in counts.items() if count >= options.min_count or word in known]
     extra = [] if vectors is None else [word for word in vectors.words if word not in counts]
     vocabulary = Vocabulary([*words, *extra])
-    own = BASELINES[options.model]
-    settings = {
-        "vocab_size": len(vocabulary),
-        "embedding_dim": options.embedding_dim if vectors is None else vectors.matrix.shape[1],
-        "paired": any(choice.text_pair is not None for choice in given),
-        "mlp_size": options.mlp_size,
-        "mlp_layers": options.mlp_layers,
-        "dropout": options.dropout,
-        "freeze_vectors": options.freeze_vectors,
-    }
-    if own.config is BilstmConfig:
-        settings |= {
-            "lstm_size": options.lstm_size,
-            "lstm_layers": options.lstm_layers,
-            "pooling": options.pooling,
-        }
-    config = own.config(
-        **settings, id2label=dict(enumerate(label_names)), label2id={name: i for i, name in enumerate(label_names)}
+    baseline = BASELINES[options.model]
+    names = ["mlp_size", "mlp_layers", "dropout", "freeze_vectors"]
+    if baseline.config is BilstmConfig:
+        names += ["lstm_size", "lstm_layers", "pooling"]
+    config = baseline.config(
+        vocab_size=len(vocabulary),
+        embedding_dim=options.embedding_dim if vectors is None else vectors.matrix.shape[1],
+        paired=any(choice.text_pair is not None for row in inputs for choice in row),
+        **{name: getattr(options, name) for name in names},
+        **_numbered(label_names),
     )
-    module = own.head(multiple_choice=multiple_choice)(config)
+    module = baseline.head(multiple_choice=multiple_choice)(config)
     if vectors is not None:
         module.set_vectors([vocabulary.number(word) for word in vectors.words], vectors.matrix)
     _tell(len(counts), len(words), len(extra), vectors, options, say)
-    return WordClassifier(module, vocabulary, tuple(label_names), {"model": own.name})
+    return WordClassifier(module, vocabulary, tuple(label_names), {"model": baseline.name})
 
 
 def _tell(
@@ -214,7 +187,7 @@ def _tell(
     rare = f"; the other {n_words - n_kept:,} are too rare and become the unknown word" if n_kept < n_words else ""
     say(f"Vocabulary: {n_kept:,} of the {n_words:,} words of the training rows{rare}.")
     if vectors is None:
-        say("Word vectors start random: no file was given (--vectors takes GloVe's text format).")
+        say("Word vectors start random: no file was given (`vectors` takes GloVe's text format).")
         return
     n_found = len(vectors.words) - n_extra
     more = f", and {n_extra:,} words more" if n_extra else ""

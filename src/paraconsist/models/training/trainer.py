@@ -1,7 +1,4 @@
-"""Fine-tuning on `transformers.Trainer`, for our own models and for Hugging Face classifiers alike.
-
-One training for each of several seeds; figures are averaged where predictions are scored, not here.
-"""
+"""Fine-tuning on `transformers.Trainer`, for our own models and for Hugging Face classifiers alike."""
 
 from __future__ import annotations
 
@@ -67,22 +64,22 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
     source, eval_source = open_sources(options)
     if options.best_model and eval_source is None:
         name = "best_model" if options.patience is None else "patience"
-        raise input_error(
-            "train", name, "come with evaluation rows", got=getattr(options, name), remedy="Give --eval-file."
-        )
+        must, remedy = "come with evaluation rows", "Give `eval_file`."
+        raise input_error("train", name, must, got=getattr(options, name), remedy=remedy)
     task = find_task(source, options)
     label_names = options.label_names or source.label_names or task.label_names
     multiple_choice = _multiple_choice(options, source, task)
-    encode = {"task": task, "options": options, "label_names": label_names, "say": say}
-    rows = encode_examples(source, **encode, multiple_choice=multiple_choice)  # type: ignore[arg-type]
-    rows = sample_share(sample(rows, options.limit, options.limit_seed), options.share, options.limit_seed, label_names)
-    eval_rows = (
-        None if eval_source is None else encode_examples(eval_source, **encode, multiple_choice=multiple_choice)  # type: ignore[arg-type]
-    )
+
+    def encoded(source: Source) -> Examples:
+        return encode_examples(source, task, options, label_names, multiple_choice=multiple_choice, say=say)
+
+    rows = sample(encoded(source), options.limit, options.limit_seed)
+    rows = sample_share(rows, options.share, options.limit_seed, label_names)
+    eval_rows = None if eval_source is None else encoded(eval_source)
     _check_labels(rows, label_names, source.name, say)
-    said_of_data = _describe_data(source, rows, eval_source, eval_rows, label_names, say)
+    data = _describe_data(source, rows, eval_source, eval_rows, label_names, say)
     folder = TrainingFolder(options.output)
-    state = folder.check(options, said_of_data)
+    state = folder.check(options, data)
     device: dict[str, Any] = {"use_cpu": True} if options.device == "cpu" else {}
     if options.model in BASELINES:
         device["ddp_find_unused_parameters"] = False
@@ -93,7 +90,7 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
     with arguments.main_process_first():  # nobody writes before everybody has checked the folder
         pass
     if is_main:
-        folder.begin(options, said_of_data)
+        folder.begin(options, data)
     transformers.set_seed(options.seed)
     classifier = starting_model(options, task, label_names, rows.inputs, multiple_choice=multiple_choice, say=say)
     order = [classifier.label_names.index(name) for name in label_names]
@@ -112,6 +109,44 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
         shutil.rmtree(folder.checkpoints, ignore_errors=True)
         (options.output / "training_args.bin").unlink(missing_ok=True)
     return options.output
+
+
+def train_seeds(
+    options: TrainingOptions, seeds: Sequence[int], *, say: Callable[[str], None] = _warn_only
+) -> list[Path]:
+    """Train once for each seed, into ``output/seed-<seed>``; figures are averaged where predictions are scored.
+
+    Parameters
+    ----------
+    options : TrainingOptions
+        Of every training; its own seed counts for nothing. With `resume`, finished seeds are left as they are
+        and an interrupted one goes on.
+    seeds : sequence of int
+        Each once; they change initial weights, order and dropout, never the rows.
+    say : callable
+        As for `train`.
+
+    Returns
+    -------
+    list of Path
+        A folder for each seed, in their order, that `load_model` loads.
+
+    Raises
+    ------
+    InputError
+        If seeds are negative or repeated, if the folder holds a single training, and as for `train`.
+    """
+    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
+        raise input_error("train", "seeds", "be numbers from 0 on, each once", got=list(seeds))
+    if (options.output / "training.json").exists():
+        must = "not hold a single training when there are several seeds"
+        raise input_error("train", "output", must, got=str(options.output), remedy="Name another folder.")
+    folders = []
+    for seed in seeds:
+        if os.environ.get("RANK", "0") == "0":
+            say(f"Seed {seed}:")
+        folders.append(train(replace(options, seed=seed, output=options.output / f"seed-{seed}"), say=say))
+    return folders
 
 
 class _Rows(Dataset[dict[str, Any]]):
@@ -138,11 +173,8 @@ class _Progress(transformers.TrainerCallback):  # type: ignore[misc]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._step = 0
-        self._bar = ProgressBar(
-            state.max_steps * self._rows_a_step(args),
-            "training",
-            visible=self._options.progress and state.is_world_process_zero,
-        ).__enter__()
+        visible = self._options.progress and state.is_world_process_zero
+        self._bar = ProgressBar(state.max_steps * self._rows_a_step(args), "training", visible=visible).__enter__()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self._bar is not None:
@@ -168,22 +200,26 @@ class _Progress(transformers.TrainerCallback):  # type: ignore[misc]
 
 
 class _EarlyStopping(transformers.TrainerCallback):  # type: ignore[misc]
-    """Ends the training when epochs bring nothing better.
+    """Ends the training when epochs bring nothing better, by the history that every checkpoint holds.
 
-    It counts anew in the history that every checkpoint holds, so that a resumed training ends where the whole
-    one does.
+    Transformers' own counts from zero, by default, in a resumed training, which it would end later than the whole one.
     """
 
     def __init__(self, options: TrainingOptions, say: Callable[[str], None]) -> None:
         self._by, self._patience, self._say = options.best_by, options.patience or 1, say
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        history = [entry for entry in state.log_history if "eval_accuracy" in entry]
+        history = _history(state)
         waited = len(history) - 1 - _best(history, self._by)
         if waited >= self._patience:
             control.should_training_stop = True
             if state.is_world_process_zero and state.global_step < state.max_steps:
                 self._say(f"Stopped early: no better {self._by} in {waited} epoch{'s' if waited > 1 else ''}.")
+
+
+def _history(state: Any) -> list[dict[str, float]]:
+    """The evaluations so far."""
+    return [entry for entry in state.log_history if "eval_accuracy" in entry]
 
 
 def _best(history: Sequence[Mapping[str, float]], by: str) -> int:
@@ -230,15 +266,15 @@ def _trainer(
     return trainer
 
 
-def _accuracy(given: Any) -> dict[str, float]:
-    scores = given.predictions[0] if isinstance(given.predictions, tuple) else given.predictions
-    return {"accuracy": float((scores.argmax(axis=-1) == given.label_ids).mean())}
+def _accuracy(evaluated: Any) -> dict[str, float]:
+    scores = evaluated.predictions[0] if isinstance(evaluated.predictions, tuple) else evaluated.predictions
+    return {"accuracy": float((scores.argmax(axis=-1) == evaluated.label_ids).mean())}
 
 
 def _arguments(options: TrainingOptions, checkpoints: Path, device: Mapping[str, Any], *, has_eval: bool) -> Any:
-    saving = {"save_strategy": "epoch"}
+    saving: dict[str, Any] = {"save_strategy": "epoch"}
     if options.save_steps is not None:
-        saving = {"save_strategy": "steps", "save_steps": options.save_steps}  # type: ignore[dict-item]
+        saving = {"save_strategy": "steps", "save_steps": options.save_steps}
     return transformers.TrainingArguments(
         output_dir=str(checkpoints),
         per_device_train_batch_size=options.batch_size,
@@ -279,13 +315,9 @@ def _multiple_choice(options: TrainingOptions, source: Source, task: Any) -> boo
 def _check_labels(rows: Examples, label_names: Sequence[str], name: str, say: Callable[[str], None]) -> None:
     seen = Counter(rows.labels)
     if len(seen) < 2:
-        raise input_error(
-            "train",
-            "label",
-            "take at least two values in the training rows",
-            got=label_names[next(iter(seen))],
-            remedy=f"All {len(rows):,} rows of {name} have this one label: nothing can be learnt from them.",
-        )
+        remedy = f"All {len(rows):,} rows of {name} have this one label: nothing can be learnt from them."
+        must = "take at least two values in the training rows"
+        raise input_error("train", "label", must, got=label_names[next(iter(seen))], remedy=remedy)
     absent = [label for i, label in enumerate(label_names) if i not in seen]
     if absent:
         say(f"warning: no training row is labelled {', '.join(absent)}.")
@@ -309,27 +341,21 @@ def _describe_data(
             "content_hash": examples.content_hash,
         }
 
-    said = {"train": describe(source.name, rows)}
+    data = {"train": describe(source.name, rows)}
     if eval_source is not None and eval_rows is not None:
-        said["eval"] = describe(eval_source.name, eval_rows)
         known = set(rows.inputs)
-        n_known = sum(given in known for given in eval_rows.inputs)
-        said["eval"]["n_in_train"] = n_known
+        n_known = sum(row in known for row in eval_rows.inputs)
+        data["eval"] = {**describe(eval_source.name, eval_rows), "n_in_train": n_known}
         if n_known:
             say(f"warning: {n_known:,} of {len(eval_rows):,} evaluation inputs are also training inputs.")
-    return said
+    return data
 
 
 def _metrics(trainer: Any, result: Any, eval_rows: Examples | None) -> dict[str, Any]:
-    history = [entry for entry in trainer.state.log_history if "eval_accuracy" in entry]
-    metrics: dict[str, Any] = {
-        "train_loss": float(result.training_loss),
-        "steps": int(trainer.state.global_step),
-        "epochs": [
-            {"epoch": entry["epoch"], "accuracy": entry["eval_accuracy"], "loss": entry["eval_loss"]}
-            for entry in history
-        ],
-    }
+    history = _history(trainer.state)
+    epochs = [{"epoch": e["epoch"], "accuracy": e["eval_accuracy"], "loss": e["eval_loss"]} for e in history]
+    steps = int(trainer.state.global_step)
+    metrics: dict[str, Any] = {"train_loss": float(result.training_loss), "steps": steps, "epochs": epochs}
     if eval_rows is not None and history:
         kept = len(history) - 1
         if trainer.args.load_best_model_at_end:
@@ -338,47 +364,3 @@ def _metrics(trainer: Any, result: Any, eval_rows: Examples | None) -> dict[str,
         metrics["eval_accuracy"] = history[kept]["eval_accuracy"]
         metrics["eval_majority"] = eval_rows.majority
     return metrics
-
-
-def train_seeds(
-    options: TrainingOptions, seeds: Sequence[int], *, say: Callable[[str], None] | None = None
-) -> list[Path]:
-    """Train once for each seed, into ``output/seed-<seed>``.
-
-    Parameters
-    ----------
-    options : TrainingOptions
-        Of every training; its own seed counts for nothing. With `resume`, finished seeds are left as they are
-        and an interrupted one goes on.
-    seeds : sequence of int
-        Each once; they change initial weights, order and dropout, never the rows.
-    say : callable, optional
-        As for `train`.
-
-    Returns
-    -------
-    list of Path
-        A folder for each seed, in their order, that `load_model` loads.
-
-    Raises
-    ------
-    InputError
-        If seeds are negative or repeated, if the folder holds a single training, and as for `train`.
-    """
-    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
-        raise input_error("train", "seeds", "be numbers from 0 on, each once", got=list(seeds))
-    if (options.output / "training.json").exists():
-        raise input_error(
-            "train",
-            "output",
-            "not hold a single training when there are several seeds",
-            got=str(options.output),
-            remedy="Name another folder.",
-        )
-    every = [replace(options, seed=seed, output=options.output / f"seed-{seed}") for seed in seeds]
-    folders = []
-    for each in every:
-        if say is not None and os.environ.get("RANK", "0") == "0":
-            say(f"Seed {each.seed}:")
-        folders.append(train(each) if say is None else train(each, say=say))
-    return folders
