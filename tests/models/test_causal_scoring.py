@@ -232,7 +232,7 @@ def test_words_that_begin_alike_are_told_apart():
 @pytest.mark.parametrize("kind", ["llama", "t5"])
 def test_words_that_cannot_be_told_apart_are_refused(kind):
     tokenizer = byte_tokenizer()
-    with pytest.raises(InputError, match=r"no label word that begins another.*'W and W W'.*--normalize tokens"):
+    with pytest.raises(InputError, match=r"no label word that begins another.*'W and W W'.*`normalize` by tokens"):
         scores(scorer(kind, tokenizer, make_prompt(labels={"weakener": "W", "strengthener": "W W"})), ragged_rows())
     model = scorer(kind, tokenizer, make_prompt(labels={"a": "W", "b": "W W", "c": "S"}), normalize="tokens")
     assert torch.isfinite(scores(model, ragged_rows())).all()

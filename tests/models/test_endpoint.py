@@ -149,7 +149,7 @@ def test_what_cannot_be_waited_out_is_one_line_without_the_key(fault, message):
 def test_a_rate_that_never_allows_anything_ends():
     with (
         FaultyServer(script=lambda number, tag: "429:0") as server,
-        pytest.raises(InputError, match=r"refused input 0 for the rate of requests.*lower --concurrency"),
+        pytest.raises(InputError, match=r"refused input 0 for the rate of requests.*lower `concurrency`"),
     ):
         post(settings_of(server, patience=0.3))
 
@@ -177,10 +177,10 @@ def test_an_unreachable_host():
         ({"url": f"http://h/v1?key={KEY}"}, "`endpoint` must be an address without user name, password and query"),
         ({"url": "http://h:port/v1"}, "`endpoint` must be an address that can be read"),
         ({"api": "responses"}, "`api` must be one of completions, chat; got 'responses'"),
-        ({"concurrency": 0}, "`concurrency` must be 1 or more; got 0"),
+        ({"concurrency": 0}, "`concurrency` must be .* at least 1; got 0"),
         ({"timeout": math.nan}, "`timeout` must be a number of seconds above 0"),
         ({"price_input": -1.0, "price_output": 1.0}, "`price_input` must be 0 or more"),
-        ({"price_input": 1.0}, "`price_output` must be given with price_input"),
+        ({"price_input": 1.0}, "`price_output` must be given with `price_input`"),
     ],
 )
 def test_settings_that_cannot_be(options, message):

@@ -181,8 +181,8 @@ KILLED = """
     import os, signal, sys
     from pathlib import Path
     import transformers
-    from paraconsist.training import options_from_preset
-    from paraconsist.training import trainer
+    from paraconsist.models.training.presets import options_from_preset
+    from paraconsist.models.training import trainer
     after = int(sys.argv[4])
     class Kill(transformers.TrainerCallback):
         def on_step_end(self, args, state, control, **kwargs):
@@ -272,7 +272,7 @@ def test_the_command(files, tmp_path, capsys):
         main(command[3:])
     assert ended.value.code == 2
     said = capsys.readouterr().err
-    assert said.startswith("error: train: `output` must be")
+    assert said.startswith("error: train: `--output` must be")
     assert len(said.splitlines()) == 1
 
 

@@ -61,9 +61,9 @@ BASE = {"premise": "p", "hypothesis": "h", "update": "u"}
         ([BASE | {"label": 0}], r"take at least two values.*'weakener'"),
         ([BASE | {"label": 0}, BASE | {"label": 2}], r"0 to 1; got 2 at row 1"),
         ([BASE | {"label": "weakener"}, BASE | {"label": "neutral"}], "got 'neutral' at row 1"),
-        ([BASE | {"label": "weakener"}, BASE | {"label": "-"}], r"gold label.*row 1.*--drop-unlabelled"),
+        ([BASE | {"label": "weakener"}, BASE | {"label": "-"}], r"gold label.*row 1.*`drop_unlabelled`"),
         ([BASE | {"label": 0}, BASE | {"label": ""}], r"gold label.*row 1"),
-        ([BASE | {"gold": 0}], r"`label` must be a column.*--label-column"),
+        ([BASE | {"gold": 0}], r"`label` must be a column.*`label_column`"),
         ([{"premise": "p", "hypothesis": "h", "label": 0}], r"`update` must be a column"),
     ],
 )  # fmt: skip

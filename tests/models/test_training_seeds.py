@@ -129,4 +129,4 @@ def test_several_seeds_are_several_trainings(files, tmp_path, capsys):
     assert f"--model {tmp_path / 'cli' / 'seed-1'}" in shown
     with pytest.raises(SystemExit, match="2"):
         main([*command, str(tmp_path / "bad"), "--seeds", "0;1"])
-    assert "`seeds` must be whole numbers with commas between" in capsys.readouterr().err
+    assert "`--seeds` must be whole numbers with commas between" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,10 @@ import torch
 
 from paraconsist.data.prompts import Prompt
 from paraconsist.data.tasks import ModelInput, Task
-from paraconsist.errors import InputError, check_choice, input_error
+from paraconsist.errors import InputError, check_choice, check_whole, first_line, input_error
 from paraconsist.models.classifier import Prepared, TokenArray, pad_sequences
-
-#: What a label's log-probability is divided by: nothing, its tokens, or its characters.
-NORMALIZE = ("none", "tokens", "characters")
-SCORING = ("label", "generate")
+from paraconsist.models.endpoint.protocol import without_system
+from paraconsist.models.endpoint.settings import NORMALIZE, SCORING
 
 
 @dataclass(frozen=True)
@@ -52,13 +51,12 @@ class PromptSettings:
     def __post_init__(self) -> None:
         check_choice("run", "scoring", self.scoring, SCORING)
         check_choice("run", "normalize", self.normalize, NORMALIZE)
-        if self.max_new_tokens < 1:
-            raise input_error("run", "max_new_tokens", "be 1 or more", got=self.max_new_tokens)
+        check_whole("run", "max_new_tokens", self.max_new_tokens)
 
     @property
     def identity(self) -> dict[str, str]:
         """What of the settings decides predictions, for the run's identity."""
-        said = {
+        identity = {
             "template": self.prompt.template.name,
             "prompt_hash": self.prompt.hash,
             "shots": str(len(self.prompt.examples)),
@@ -66,8 +64,8 @@ class PromptSettings:
             "chat": str(self.chat),
         }
         if self.scoring == "label":
-            return {**said, "normalize": self.normalize}
-        return {**said, "max_new_tokens": str(self.max_new_tokens)}
+            return {**identity, "normalize": self.normalize}
+        return {**identity, "max_new_tokens": str(self.max_new_tokens)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +98,9 @@ class PromptedModel:
         self, module: Any, tokenizer: Any, settings: PromptSettings, *, window: int | None, identity: Mapping[str, str]
     ) -> None:
         if settings.chat and not getattr(tokenizer, "chat_template", None):
-            raise input_error(
-                "run",
-                "chat",
-                "be given only for models whose tokenizer has a chat template",
-                got=identity.get("model", type(module).__name__),
-                remedy="Leave it out: the prompt is then plain text.",
-            )
+            name, remedy = identity.get("model", type(module).__name__), "Leave it out: the prompt is then plain text."
+            must = "be given only for models whose tokenizer has a chat template"
+            raise input_error("run", "chat", must, got=name, remedy=remedy)
         self.module = module
         self.tokenizer = tokenizer
         self.settings = settings
@@ -127,9 +121,9 @@ class PromptedModel:
             text = self._render_chat(messages)
         except Exception as problem:  # templates raise what they like where they know no system's turn
             if messages[0]["role"] != "system":
-                raise InputError(f"run: the model's chat template refused the prompt: {problem}") from None
-            first = {"role": "user", "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}
-            text = self._render_chat([first, *messages[2:]])
+                must = f"the model's chat template refused the prompt: {first_line(problem)}"
+                raise InputError(must, function="run") from None
+            text = self._render_chat(without_system(messages))
         return (ModelInput(text, None),)
 
     def _render_chat(self, messages: Sequence[Mapping[str, str]]) -> str:
@@ -152,13 +146,10 @@ class PromptedModel:
         """
         too_long = sum(self.window is not None and n > self.window for n in lengths)
         if too_long:
-            raise input_error(
-                "run",
-                "shots",
-                f"make prompts of at most {self.window} tokens, the model's window, answer included",
-                got=f"{too_long:,} longer ones, the longest of {max(lengths):,} tokens",
-                remedy="Prompts are never cut: give fewer --shots, another --template, or a model with a wider window.",
-            )
+            must = f"make prompts of at most {self.window} tokens, the model's window, answer included"
+            got = f"{too_long:,} longer ones, the longest of {max(lengths):,} tokens"
+            remedy = "Prompts are never cut: give fewer `shots`, another `template`, or a model with a wider window."
+            raise input_error("run", "shots", must, got=got, remedy=remedy)
 
     def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
         """Tokenise all prompts; raises `InputError` for prompts longer than the window."""
@@ -201,24 +192,15 @@ def check_labels(words: Sequence[str], tokens: Sequence[Sequence[int]], unknown:
             raise input_error("run", "template", "have label words that the model's tokenizer knows", got=word.strip())
         twin = seen.setdefault(tuple(int(i) for i in ids), word)
         if twin != word:
-            raise input_error(
-                "run",
-                "template",
-                "have label words with different tokens",
-                got=f"{twin.strip()} and {word.strip()}, the same {len(ids)} to the model's tokenizer",
-                remedy="Use other label words.",
-            )
-    if normalize == "none":
-        for short, word in seen.items():
-            for long, other in seen.items():
-                if len(short) < len(long) and long[: len(short)] == short:
-                    raise input_error(
-                        "run",
-                        "template",
-                        "have no label word that begins another, unless scores are normalised",
-                        got=f"{word.strip()} and {other.strip()}",
-                        remedy="The shorter one would always win: give --normalize tokens, or use other label words.",
-                    )
+            must, remedy = "have label words with different tokens", "Use other label words."
+            got = f"{twin.strip()} and {word.strip()}, the same {len(ids)} to the model's tokenizer"
+            raise input_error("run", "template", must, got=got, remedy=remedy)
+    for short, long in permutations(seen, 2) if normalize == "none" else ():
+        if len(short) < len(long) and long[: len(short)] == short:
+            must = "have no label word that begins another, unless scores are normalised"
+            remedy = "The shorter one would always win: `normalize` by tokens, or use other label words."
+            got = f"{seen[short].strip()} and {seen[long].strip()}"
+            raise input_error("run", "template", must, got=got, remedy=remedy)
 
 
 def window_of(module: Any) -> int | None:

@@ -1,8 +1,6 @@
 """The connection: requests in, read answers out; faults are waited out, refusals are one-line errors.
 
-The endpoint's key: read from the environment, shown nowhere.
-
-How long to wait before a request is sent again (standard library only).
+The endpoint's key is read from the environment and shown nowhere.
 """
 
 from __future__ import annotations
@@ -22,13 +20,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.errors import (
+    KEPT,
     Malformed,
     Refused,
     gave_up,
     is_html,
     key_refused,
+    message_of,
     not_json,
-    said_by,
     unreachable,
 )
 from paraconsist.models.endpoint.settings import EndpointSettings
@@ -41,7 +40,11 @@ T = TypeVar("T")
 
 #: Header with which a request says what it is about; servers pass it over, and their logs may show it.
 INPUT_HEADER = "X-Paraconsist-Input"
-_LONGEST_ASKED_WAIT = 600.0
+#: Statuses that may be otherwise the next time, besides 429: time-outs, conflicts and faults of the server's.
+_RETRIED = frozenset({408, 409, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+_FIRST_WAIT, _LONGEST_WAIT, _LONGEST_REQUESTED_WAIT = 0.5, 60.0, 600.0
+_DEFAULT_VARIABLE, _DEFAULT_HOST = "OPENAI_API_KEY", "api.openai.com"
+_MASK = "***"
 
 
 class Stopped(Exception):
@@ -49,12 +52,11 @@ class Stopped(Exception):
 
 
 class _Again(Exception):
-    """The request may be answered another time."""
+    """The request may be answered another time: why it was not now, and how long the server wants it to wait."""
 
     def __init__(self, kind: str, problem: str, wait: float | None = None) -> None:
         super().__init__(problem)
-        self.kind = kind
-        self.wait = wait
+        self.kind, self.wait = kind, wait
 
 
 class EndpointClient:
@@ -142,6 +144,8 @@ class EndpointClient:
         tries = self.settings.tries if tries is None else tries
         headers = {INPUT_HEADER: tag} if tag else {}
         failures = refused_for_rate = 0
+        # Not tenacity: refusals for the rate are no tries and hold all requests back, a missing connection has a limit
+        # of its own, and every wait ends with the run: its callbacks for that are longer than this loop.
         while True:
             try:
                 async with self._slots:
@@ -150,17 +154,16 @@ class EndpointClient:
                         raise Stopped
                     answer = await self._once(path, body, read, headers)
             except _Again as problem:
-                self.retries[problem.kind] += 1
                 if problem.kind == "429":
                     refused_for_rate += 1
                     self._check_patience(about, problem)
                 else:
                     failures += 1
                 if failures >= (min(tries, connects) if connects and problem.kind == "unreachable" else tries):
-                    self.retries[problem.kind] -= 1
                     if problem.kind == "unreachable":
                         raise unreachable(self.settings, str(problem)) from None
                     raise gave_up(about, failures, str(problem)) from None
+                self.retries[problem.kind] += 1
                 if self.stopped.is_set():
                     raise Stopped from None
                 await self._back_off(problem, failures + refused_for_rate)
@@ -177,11 +180,7 @@ class EndpointClient:
             return None
 
     async def _once(
-        self,
-        path: str,
-        body: Mapping[str, Any],
-        read: Callable[[dict[str, Any]], T],
-        headers: Mapping[str, str],
+        self, path: str, body: Mapping[str, Any], read: Callable[[dict[str, Any]], T], headers: Mapping[str, str]
     ) -> T:
         import httpx
 
@@ -191,8 +190,7 @@ class EndpointClient:
         except (asyncio.TimeoutError, httpx.ReadTimeout, httpx.WriteTimeout):
             raise _Again("timeout", f"no answer within {seconds:g} seconds") from None
         except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
-            why = self._hide(str(problem)) or "no connection in time"
-            raise _Again("unreachable", why) from None
+            raise _Again("unreachable", self._hide(str(problem)) or "no connection in time") from None
         except (httpx.TransportError, httpx.DecodingError) as problem:
             why = self._hide(str(problem)) or type(problem).__name__
             raise _Again("connection", f"the connection was cut ({why})") from None
@@ -215,20 +213,16 @@ class EndpointClient:
                 why = self._hide(str(problem))
                 raise _Again("malformed", f"an answer that cannot be read ({why})") from None
         if 300 <= status < 400:
-            raise InputError(
-                f"run: `endpoint` must be the address itself; {self.settings.url} sends elsewhere ({status}). "
-                "Redirections are not followed: they could take the key along."
-            )
+            remedy = f"It sends elsewhere ({status}); that is not followed: it could take the key along."
+            raise input_error("run", "endpoint", "be the address itself", got=self.settings.url, remedy=remedy)
         if status in (401, 403):
             raise key_refused(self.settings, status, sent=self._key is not None)
-        said = self._hide(said_by(response.content))
-        if status == 429:
-            if "insufficient_quota" in response.text:
-                raise InputError(f"run: the endpoint says that the account's quota is used up: {said}")
-            raise _Again("429", f"429: {said}", retry_after(response.headers))
-        if status in RETRIED:
-            raise _Again(str(status), f"{status}: {said}", retry_after(response.headers))
-        raise Refused(status, said, html=html)
+        message = self._hide(message_of(response.content))
+        if status == 429 and "insufficient_quota" in response.text:
+            raise InputError(f"the endpoint says that the account's quota is used up: {message}", function="run")
+        if status == 429 or status in _RETRIED:
+            raise _Again(str(status), f"{status}: {message}", retry_after(response.headers))
+        raise Refused(status, message, html=html)
 
     def _hide(self, text: str) -> str:
         return self._key.hide(text) if self._key else text
@@ -247,11 +241,9 @@ class EndpointClient:
         if problem.wait is None:
             await self._sleep(backoff(failures, self._rng))
             return
-        if problem.wait > _LONGEST_ASKED_WAIT:
-            raise InputError(
-                f"run: the endpoint asks to wait {problem.wait:,.0f} seconds ({problem}). What was answered is kept: "
-                "the same command goes on from there."
-            )
+        if problem.wait > _LONGEST_REQUESTED_WAIT:
+            must = f"the endpoint asks to wait {problem.wait:,.0f} seconds ({problem})."
+            raise InputError(must, function="run", remedy=KEPT)
         until = asyncio.get_running_loop().time() + max(problem.wait, 0.1)
         if problem.kind == "429":
             self._paused_until = max(self._paused_until, until)
@@ -261,16 +253,9 @@ class EndpointClient:
     def _check_patience(self, about: str, problem: _Again) -> None:
         silent = asyncio.get_running_loop().time() - self._last_answer
         if silent > self.settings.patience:
-            raise InputError(
-                f"run: the endpoint refused {about} for the rate of requests, and answered nothing else for "
-                f"{silent:,.0f} seconds ({problem}). Give a lower --concurrency. What was answered is kept: the same "
-                "command goes on from there."
-            )
-
-
-_DEFAULT_VARIABLE = "OPENAI_API_KEY"
-_DEFAULT_HOST = "api.openai.com"
-_MASK = "***"
+            must = f"the endpoint refused {about} for the rate of requests, and answered nothing else for "
+            must += f"{silent:,.0f} seconds ({problem})."
+            raise InputError(must, function="run", remedy=f"Give a lower `concurrency`. {KEPT}")
 
 
 class Key:
@@ -307,15 +292,15 @@ class Key:
 def _is_cut_from(word: str, secret: str) -> bool:
     """Whether a word is the secret with its middle starred or dotted out."""
     for mark in ("*", "...", "…"):
-        first, found, rest = word.partition(mark)
-        if found:
+        first, cut, rest = word.partition(mark)
+        if cut:
             last = rest.lstrip("*.…")
             return len(first) + len(last) >= 4 and secret.startswith(first) and secret.endswith(last)
     return False
 
 
 def find_key(settings: EndpointSettings) -> Key | None:
-    """Return the key for an endpoint, or None where none is asked for.
+    """Return the key for an endpoint, or None where it needs none.
 
     The default variable's key goes to its own host only: another endpoint gets a key only where the user names the
     variable.
@@ -333,25 +318,15 @@ def find_key(settings: EndpointSettings) -> Key | None:
     secret = os.environ.get(variable, "").strip()
     if secret:
         if not secret.isascii() or any(c.isspace() or not c.isprintable() for c in secret):
-            raise input_error(
-                "run", "api_key_variable", "name a variable that holds a key: ASCII characters, no white space"
-            )
+            must = "name a variable that holds a key: ASCII characters, no white space"
+            raise input_error("run", "api_key_variable", must)
         if settings.url.startswith("http://") and not settings.is_local:
             warnings.warn(f"the key for {settings.host} goes over http, unencrypted", UserWarning, stacklevel=2)
         return Key(secret)
     if named is None:
         return None
-    raise input_error(
-        "run",
-        "api_key_variable",
-        "name an environment variable that is set",
-        remedy="Give the variable's name, not the key itself, and export it: keys are read from the environment only.",
-    )
-
-
-#: Statuses that may be otherwise the next time, besides 429: time-outs, conflicts and faults of the server's.
-RETRIED = frozenset({408, 409, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-_FIRST, _LONGEST = 0.5, 60.0
+    remedy = "Give the variable's name, not the key itself, and export it: keys are read from the environment only."
+    raise input_error("run", "api_key_variable", "name an environment variable that is set", remedy=remedy)
 
 
 def backoff(failures: int, rng: random.Random) -> float:
@@ -360,7 +335,7 @@ def backoff(failures: int, rng: random.Random) -> float:
     >>> 0.25 <= backoff(1, random.Random(0)) <= 0.5
     True
     """
-    whole = min(_LONGEST, _FIRST * 2.0 ** min(failures - 1, 20))
+    whole = min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** min(failures - 1, 20))
     return whole * rng.uniform(0.5, 1.0)
 
 
@@ -377,10 +352,8 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     Returns
     -------
     float or None
-        0 or more; None where the server does not say, or what it says cannot be read.
+        0 or more; None where there is no such header, or it cannot be read.
 
-    Examples
-    --------
     >>> retry_after({"retry-after": "2"}), retry_after({"retry-after": "soon"})
     (2.0, None)
     """

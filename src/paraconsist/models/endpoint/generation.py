@@ -72,26 +72,27 @@ def write_texts(
                 if known is not None:
                     return str(known.value)
 
-                def read(said: dict[str, Any]) -> Answered:
-                    return Answered(*name, text_of(said), tokens_used(said), served_model(said))
+                def read(body: dict[str, Any]) -> Answered:
+                    return Answered(*name, text_of(body), tokens_used(body), served_model(body))
 
                 try:
                     answered = await client.post(settings.path, body, read, about=about, tag=f"{place}:{number}")
-                except (Refused, InputError) as problem:
+                except Refused as refused:
                     client.stopped.set()
-                    raise (
-                        refusal(settings, problem, model, about) if isinstance(problem, Refused) else problem
-                    ) from None
+                    raise refusal(settings, refused, model, about) from None
+                except InputError:
+                    client.stopped.set()
+                    raise
                 if journal is not None:
                     journal.add(answered)
                 return str(answered.value)
 
             wanted = [(place, number) for place in range(len(texts)) for number in range(generation.n)]
-            found = await asyncio.gather(*(one(*pair) for pair in wanted), return_exceptions=True)
-        problems = [problem for problem in found if isinstance(problem, BaseException)]
+            results = await asyncio.gather(*(one(*pair) for pair in wanted), return_exceptions=True)
+        problems = [problem for problem in results if isinstance(problem, BaseException)]
         for problem in sorted(problems, key=lambda p: isinstance(p, Stopped)):  # why it stopped before what was stopped
             raise problem
-        written = [str(text) for text in found]
+        written = [str(text) for text in results]
         return [written[start : start + generation.n] for start in range(0, len(written), generation.n)]
 
     return run_to_end(work)
@@ -107,16 +108,12 @@ def _body(
         body["prompt"] = text
     body["temperature"] = generation.temperature or 0
     if generation.temperature:
-        said = {"top_p": generation.top_p, "top_k": generation.top_k, "seed": seed}
-        body |= {name: value for name, value in said.items() if value is not None}
-    for name, value in settings.request_fields.items():
-        body[name] = value
-    return {name: value for name, value in body.items() if value is not None}
+        body |= {"top_p": generation.top_p, "top_k": generation.top_k, "seed": seed}
+    return {name: value for name, value in {**body, **settings.request_fields}.items() if value is not None}
 
 
 def _name(settings: EndpointSettings, body: dict[str, Any]) -> tuple[str, str]:
     """What the journal calls a request: a hash of whom it asks and for what, and which writing of it."""
-    asked = {"url": settings.url, **body}
-    asked.pop("seed", None)
-    digest = hashlib.sha256(json.dumps(asked, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    key = {"url": settings.url, **{name: value for name, value in body.items() if name != "seed"}}
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     return digest.hexdigest(), f"seed {body.get('seed')}"

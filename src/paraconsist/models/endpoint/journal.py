@@ -1,9 +1,7 @@
-"""Every answer that was paid for, on disk before anything else is done with it.
+"""Every answer that was paid for, on disk before anything else is done with it, and what all of them came to.
 
 One JSON line an answered request, appended in one write: an input may need several requests (one for each label), and
-what one of them was answered is never asked again, nor are the tokens forgotten that it cost.
-
-What a run over an endpoint came to: requests, tokens, cost.
+no answer is paid for twice, nor are the tokens forgotten that it cost.
 """
 
 from __future__ import annotations
@@ -53,27 +51,21 @@ class Journal(ShardWriter):
 
     def add(self, answered: Answered) -> None:
         """Write an answer, in one call to the operating system, before returning."""
-        said = {**answered._asdict(), "used": list(answered.used)}
-        self._write((json.dumps(said, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))
+        self._write((json.dumps(answered._asdict(), ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))
         self.answers[answered.input_id, answered.part] = answered
 
 
 def _read(path: Path) -> dict[tuple[str, str], Answered]:
-    found: dict[tuple[str, str], Answered] = {}
+    answers: dict[tuple[str, str], Answered] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
-            said = json.loads(line)
-            answered = Answered(**{**said, "used": TokenUse(*said["used"])})
+            fields = json.loads(line)
+            answered = Answered(**{**fields, "used": TokenUse(*fields["used"])})
         except (ValueError, TypeError, KeyError):
-            raise InputError(
-                f"run: {path} is damaged at line {number}. Delete that line (its request is sent again) or start a "
-                "new run folder."
-            ) from None
-        found.setdefault((answered.input_id, answered.part), answered)
-    return found
-
-
-_MILLION = 1_000_000
+            remedy = "Delete that line (its request is sent again) or start a new run folder."
+            raise InputError(f"{path} is damaged at line {number}.", function="run", remedy=remedy) from None
+        answers.setdefault((answered.input_id, answered.part), answered)
+    return answers
 
 
 @dataclass(frozen=True)
@@ -108,15 +100,12 @@ class Usage:
 
 def add_up(answers: Iterable[Answered], settings: EndpointSettings) -> Usage:
     """Count what answered requests came to."""
-    n = read = written = uncounted = 0
-    served: Counter[str] = Counter()
-    for answered in answers:
-        n += 1
-        uncounted += answered.used.prompt is None
-        read += answered.used.prompt or 0
-        written += answered.used.completion or 0
-        served[answered.served or "unnamed"] += 1
+    listed = list(answers)
+    read = sum(answered.used.prompt or 0 for answered in listed)
+    written = sum(answered.used.completion or 0 for answered in listed)
+    uncounted = sum(answered.used.prompt is None for answered in listed)
+    served = Counter(answered.served or "unnamed" for answered in listed)
     cost = None
     if settings.price_input is not None and settings.price_output is not None:
-        cost = round((read * settings.price_input + written * settings.price_output) / _MILLION, 8)
-    return Usage(n, read, written, uncounted, cost, dict(served.most_common()))
+        cost = round((read * settings.price_input + written * settings.price_output) / 1_000_000, 8)
+    return Usage(len(listed), read, written, uncounted, cost, dict(served.most_common()))

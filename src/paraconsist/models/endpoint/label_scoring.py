@@ -1,7 +1,4 @@
-"""How labels are taken from an endpoint: found out once, by a few small requests that are no input's.
-
-From what an endpoint answered about one input to its result: probabilities of the labels, or a label read.
-"""
+"""How labels are taken from an endpoint: the method, found out once by a few small requests, and an input's result."""
 
 from __future__ import annotations
 
@@ -67,9 +64,9 @@ class Method:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, said: Mapping[str, Any]) -> Method:
+    def from_dict(cls, fields: Mapping[str, Any]) -> Method:
         """Read what `to_dict` wrote."""
-        return cls(**{**said, "wishes": Wishes(**said["wishes"])})
+        return cls(**{**fields, "wishes": Wishes(**fields["wishes"])})
 
     def describe(self) -> str:
         """One phrase, for the run's identity."""
@@ -79,21 +76,21 @@ class Method:
         return "; ".join([*parts, *(["prompt echo"] if self.echo else [])])
 
 
-def method_key(settings: EndpointSettings, asking: EndpointPrompt) -> str:
+def method_key(settings: EndpointSettings, prompt: EndpointPrompt) -> str:
     """16 hex digits for all that the method depends on."""
-    template = asking.prompt.template
-    said: list[Any] = [settings.url, settings.api, dict(settings.request_fields), asking.model, asking.scoring]
-    said += [template.question, list(template.answers), template.instruction != ""]
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+    template = prompt.template
+    parts: list[Any] = [settings.url, settings.api, dict(settings.request_fields), prompt.model, prompt.scoring]
+    parts += [template.question, list(template.answers), template.instruction != ""]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-async def find_method(client: EndpointClient, asking: EndpointPrompt) -> Method:
+async def find_method(client: EndpointClient, prompt: EndpointPrompt) -> Method:
     """Find out what the endpoint offers, and whether it answers at all.
 
     Parameters
     ----------
     client : EndpointClient
-    asking : EndpointPrompt
+    prompt : EndpointPrompt
         `scoring` says what is wanted; None takes log-probabilities where there are some.
 
     Raises
@@ -102,19 +99,19 @@ async def find_method(client: EndpointClient, asking: EndpointPrompt) -> Method:
         If the endpoint cannot be used as asked: no connection, wrong key, unknown model, no log-probabilities
         where label scoring was asked for.
     """
-    settings, template = client.settings, asking.prompt.template
-    question = _probe_question(asking, settings.api)
-    wanted = asking.scoring != "generate"
-    found, top, wishes = await _first(client, asking, question, _TOPS if wanted else ())
+    settings, template = client.settings, prompt.template
+    question = _probe_question(prompt, settings.api)
+    wanted = prompt.scoring != "generate"
+    first, top, wishes = await _first(client, prompt, question, _TOPS if wanted else ())
     if not wanted:
         return Method("generate", wishes=wishes)
     echoed: list[LabelScore] | None = None
     if settings.api == "completions":
-        scores = await _echo(client, asking, wishes, question, template.answers)
+        scores = await _echo(client, prompt, wishes, question, template.answers)
         whole = [score for score in scores if score is not None]
         echoed = whole if len(whole) == len(scores) else None
-        words = _words(found) if echoed is not None and found is not None else []
-        if found and words and not _agree(found, words, await _echo(client, asking, wishes, question, words)):
+        words = _words(first) if echoed is not None and first is not None else []
+        if first and words and not _agree(first, words, await _echo(client, prompt, wishes, question, words)):
             warnings.warn(
                 "the endpoint's log-probabilities of a prompt (echo) are not those that it gives for the next token: "
                 "only the latter are used",
@@ -122,36 +119,36 @@ async def find_method(client: EndpointClient, asking: EndpointPrompt) -> Method:
                 stacklevel=2,
             )
             echoed = None
-    if found is None and echoed is None:
-        if asking.scoring == "label":
-            raise _no_log_probabilities(asking, settings)
+    if first is None and echoed is None:
+        if prompt.scoring == "label":
+            raise _no_log_probabilities(prompt, settings)
         return Method("generate", wishes=wishes)
     one_token = echoed is None or all(score.n_tokens == 1 for score in echoed)
-    return Method("label", top=top if found is not None and one_token else 0, echo=echoed is not None, wishes=wishes)
+    return Method("label", top=top if first is not None and one_token else 0, echo=echoed is not None, wishes=wishes)
 
 
-def _probe_question(asking: EndpointPrompt, api: str) -> Question:
+def _probe_question(prompt: EndpointPrompt, api: str) -> Question:
     """A small question of the template's form, without examples, that is no input's."""
-    template = asking.prompt.template
+    template = prompt.template
     row = dict.fromkeys(get_task(template.task).columns, _PROBE_TEXT)
     if api == "completions":
         return Question(template.ask(row))
-    bare = replace(asking, prompt=replace(asking.prompt, examples=()))
+    bare = replace(prompt, prompt=replace(prompt.prompt, examples=()))
     return question_of(bare, api, get_task(template.task), row)
 
 
 async def _first(
-    client: EndpointClient, asking: EndpointPrompt, question: Question, tops: tuple[int, ...]
+    client: EndpointClient, prompt: EndpointPrompt, question: Question, tops: tuple[int, ...]
 ) -> tuple[dict[str, float] | None, int, Wishes]:
     """Ask the question with fewer and fewer wishes until it is answered; return what is known of the first token."""
     settings, wishes = client.settings, Wishes()
     left = [*tops, 0]
-    writes = 1 if left[0] else asking.max_tokens
+    writes = 1 if left[0] else prompt.max_tokens
     while True:
         top = left[0]
-        body = request_body(settings, asking, wishes, question, max_tokens=writes, top=top)
+        body = request_body(settings, prompt, wishes, question, max_tokens=writes, top=top)
         try:
-            found = await client.post(
+            first = await client.post(
                 settings.path, body, _first_or_text, about="a first request", tag="probe", connects=_CONNECTS
             )
         except Refused as refused:
@@ -161,13 +158,13 @@ async def _first(
             elif refused.status in (400, 422, 501) and len(left) > 1 and not refused.too_long:
                 left.pop(0)
             else:
-                raise await _refusal(client, refused, asking) from None
+                raise await _refusal(client, refused, prompt) from None
         except GaveUp:  # some servers break on what they do not know
             if len(left) == 1:
                 raise
             left = [0]
         else:
-            return (found, top, wishes) if top and found else (None, 0, wishes)
+            return (first, top, wishes) if top and first else (None, 0, wishes)
 
 
 def _first_or_text(body: dict[str, Any]) -> dict[str, float] | None:
@@ -177,27 +174,27 @@ def _first_or_text(body: dict[str, Any]) -> dict[str, float] | None:
 
 def _adapted(wishes: Wishes, refused: Refused, question: Question) -> Wishes | None:
     """What the endpoint wants otherwise, by its refusal; None if it does not say."""
-    said = refused.said.lower()
-    if "max_completion_tokens" in said and wishes.length_field == "max_tokens":
+    message = refused.message.lower()
+    if "max_completion_tokens" in message and wishes.length_field == "max_tokens":
         return replace(wishes, length_field="max_completion_tokens")
     has_system = bool(question.messages) and question.messages[0]["role"] == "system"
-    if has_system and not wishes.merge_system and ("system" in said or "roles must alternate" in said):
+    if has_system and not wishes.merge_system and ("system" in message or "roles must alternate" in message):
         return replace(wishes, merge_system=True)
     return None
 
 
 async def _echo(
-    client: EndpointClient, asking: EndpointPrompt, wishes: Wishes, question: Question, answers: Sequence[str]
+    client: EndpointClient, prompt: EndpointPrompt, wishes: Wishes, question: Question, answers: Sequence[str]
 ) -> list[LabelScore | None]:
     """The log-probabilities of answers behind the probe; None where the endpoint does not give them."""
     settings = client.settings
 
     async def ask(answer: str) -> LabelScore | None:
-        body = request_body(settings, asking, wishes, question, max_tokens=1, answer=answer)
+        body = request_body(settings, prompt, wishes, question, max_tokens=1, answer=answer)
         return await client.post(
             settings.path,
             body,
-            lambda said: echoed_label(said, question.text, answer),
+            lambda body: echoed_label(body, question.text, answer),
             about="a first request",
             tag="probe",
             tries=_ECHO_TRIES,
@@ -209,36 +206,33 @@ async def _echo(
         return [None] * len(answers)
 
 
-def _words(found: Mapping[str, float]) -> list[str]:
+def _words(first: Mapping[str, float]) -> list[str]:
     """The most probable first tokens that are words, behind a space: those that a tokenizer joins with nothing."""
-    words = [token for token in found if token[:1] == " " and token[1:].isalpha()]
-    return sorted(words, key=lambda token: -found[token])[:_N_COMPARED]
+    words = [token for token in first if token[:1] == " " and token[1:].isalpha()]
+    return sorted(words, key=lambda token: -first[token])[:_N_COMPARED]
 
 
-def _agree(found: Mapping[str, float], words: Sequence[str], echoed: Sequence[LabelScore | None]) -> bool:
+def _agree(first: Mapping[str, float], words: Sequence[str], echoed: Sequence[LabelScore | None]) -> bool:
     """Whether words of one token have the same log-probability by both ways; some servers' are a token late."""
-    pairs = [(found[word], score) for word, score in zip(words, echoed, strict=True) if score is not None]
+    pairs = [(first[word], score) for word, score in zip(words, echoed, strict=True) if score is not None]
     gaps = [abs(value - score.total) for value, score in pairs if score.n_tokens == 1]
     return all(gap <= _SAME for gap in gaps)
 
 
-async def _refusal(client: EndpointClient, refused: Refused, asking: EndpointPrompt) -> InputError:
+async def _refusal(client: EndpointClient, refused: Refused, prompt: EndpointPrompt) -> InputError:
     listed = await client.get("/models")
     entries = listed.get("data") if isinstance(listed, dict) else None
     names = [str(m["id"]) for m in entries if isinstance(m, dict) and "id" in m] if isinstance(entries, list) else []
-    return refusal(client.settings, refused, asking.model, "a first, small request", names, first=True)
+    return refusal(client.settings, refused, prompt.model, "a first, small request", names, first=True)
 
 
-def _no_log_probabilities(asking: EndpointPrompt, settings: EndpointSettings) -> InputError:
-    other = "" if settings.api == "chat" else " (or --api chat, where it returns them there)"
-    return input_error(
-        "run",
-        "scoring",
-        "be 'generate' for an endpoint that returns no log-probabilities",
-        got="label",
-        remedy=f"{settings.url} was asked for those of {asking.model} and passed it over: give --scoring generate"
-        f"{other}.",
+def _no_log_probabilities(prompt: EndpointPrompt, settings: EndpointSettings) -> InputError:
+    other = "" if settings.api == "chat" else " (or chat as `api`, where it returns them there)"
+    must = "be 'generate' for an endpoint that returns no log-probabilities"
+    remedy = (
+        f"{settings.url} was asked for those of {prompt.model} and passed it over: `scoring` can be generate{other}."
     )
+    return input_error("run", "scoring", must, got="label", remedy=remedy)
 
 
 #: The parts of an input that are asked for: the written answer, the first token, each label behind the prompt.
@@ -258,15 +252,7 @@ def _label_part(label: int) -> str:
 
 
 def wanted_parts(method: Method, n_labels: int, answered: Mapping[str, Any]) -> list[str]:
-    """The parts of an input that are still to be asked for, in order.
-
-    Parameters
-    ----------
-    method : Method
-    n_labels : int
-    answered : mapping
-        Part -> what was read, for the parts that are answered.
-    """
+    """The parts of an input that are still to be asked for, in order; `answered` maps parts to what was read."""
     if method.scoring == "generate":
         wanted = [TEXT]
     elif method.top:
@@ -279,32 +265,32 @@ def wanted_parts(method: Method, n_labels: int, answered: Mapping[str, Any]) -> 
 
 
 def part_request(
-    settings: EndpointSettings, asking: EndpointPrompt, method: Method, question: Question, part: str
+    settings: EndpointSettings, prompt: EndpointPrompt, method: Method, question: Question, part: str
 ) -> Part:
     """The request for a part of an input."""
-    words = asking.answers(settings.api)
+    words = prompt.answers(settings.api)
 
     def body(**fields: Any) -> dict[str, Any]:
-        return request_body(settings, asking, method.wishes, question, **fields)
+        return request_body(settings, prompt, method.wishes, question, **fields)
 
     if part == TEXT:
-        return Part(body(max_tokens=asking.max_tokens), text_of)
+        return Part(body(max_tokens=prompt.max_tokens), text_of)
     if part == FIRST:
-        return Part(body(max_tokens=1, top=method.top), lambda said: _read_first(said, words, settings.api == "chat"))
+        return Part(body(max_tokens=1, top=method.top), lambda read: _read_first(read, words, settings.api == "chat"))
     answer = words[int(part.removeprefix("label-"))]
-    return Part(body(max_tokens=1, answer=answer), lambda said: _read_label(said, question.text, answer))
+    return Part(body(max_tokens=1, answer=answer), lambda read: _read_label(read, question.text, answer))
 
 
-def _read_first(said: dict[str, Any], words: Sequence[str], chat: bool) -> dict[str, Any]:
-    found = first_token(said)
-    if found is None:
+def _read_first(body: dict[str, Any], words: Sequence[str], chat: bool) -> dict[str, Any]:
+    first = first_token(body)
+    if first is None:
         raise Malformed("its log-probabilities are gone")
-    best = max(found, key=lambda token: found[token])
-    return {"scores": as_label(found, words, chat=chat), "floor": min(found.values()), "token": best}
+    best = max(first, key=lambda token: first[token])
+    return {"scores": as_label(first, words, chat=chat), "floor": min(first.values()), "token": best}
 
 
-def _read_label(said: dict[str, Any], prompt: str, answer: str) -> dict[str, Any]:
-    score = echoed_label(said, prompt, answer)
+def _read_label(body: dict[str, Any], prompt: str, answer: str) -> dict[str, Any]:
+    score = echoed_label(body, prompt, answer)
     if score is None:
         raise Malformed(f"the log-probabilities of {answer.strip()!r} are not in it")
     return score._asdict()
@@ -319,7 +305,7 @@ def is_bounded(method: Method, answered: Mapping[str, Any]) -> bool:
 
 
 def result_of(
-    method: Method, asking: EndpointPrompt, api: str, answered: Mapping[str, Any]
+    method: Method, prompt: EndpointPrompt, api: str, answered: Mapping[str, Any]
 ) -> list[float] | WrittenAnswer:
     """The result of an input whose parts are all answered.
 
@@ -331,10 +317,10 @@ def result_of(
         the largest value it can have. Where no label is among them there are no probabilities: the answer is
         unparsed, and the most probable token stands for it.
     """
-    words = asking.answers(api)
+    words = prompt.answers(api)
     if method.scoring == "generate":
         text = str(answered[TEXT])
-        return WrittenAnswer(parse_answer(text, asking.prompt.template.words), text)
+        return WrittenAnswer(parse_answer(text, prompt.template.words), text)
     scores: list[LabelScore | None] = [None] * len(words)
     first = answered.get(FIRST)
     if first is not None:
@@ -350,7 +336,7 @@ def result_of(
         known = score if score is not None else floor
         if known is None:
             raise ValueError("a label without a log-probability")
-        divisor = {"none": 1, "tokens": known.n_tokens, "characters": len(word.strip())}[asking.normalize]
+        divisor = {"none": 1, "tokens": known.n_tokens, "characters": len(word.strip())}[prompt.normalize]
         totals.append(known.total / divisor)
     highest = max(totals)
     weights = [math.exp(total - highest) for total in totals]

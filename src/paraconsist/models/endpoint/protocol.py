@@ -1,9 +1,7 @@
-"""What is read of an answer: the text, the first token's log-probabilities, a label's behind a prompt, the tokens paid.
+"""What is sent to an endpoint, and what is read of its answers: texts, log-probabilities, the tokens paid for.
 
 Servers differ. Log-probabilities come in the form of the older completions (``tokens``, ``token_logprobs``,
 ``top_logprobs``) or of chats (``content``, a list of tokens), whichever was asked; both are read everywhere.
-
-What is sent: the fields of completions and chat requests, and what an endpoint wants of them otherwise.
 """
 
 from __future__ import annotations
@@ -66,9 +64,8 @@ def text_of(body: Mapping[str, Any]) -> str:
 def tokens_used(body: Mapping[str, Any]) -> TokenUse:
     """Tokens read and written."""
     usage = body.get("usage")
-    found = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
-    whole = [n if isinstance(n, int) and not isinstance(n, bool) and n >= 0 else None for n in found]
-    return TokenUse(*whole)
+    counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
+    return TokenUse(*(n if isinstance(n, int) and not isinstance(n, bool) and n >= 0 else None for n in counts))
 
 
 def served_model(body: Mapping[str, Any]) -> str:
@@ -79,26 +76,26 @@ def served_model(body: Mapping[str, Any]) -> str:
 
 def first_token(body: Mapping[str, Any]) -> dict[str, float] | None:
     """Token -> log-probability, for the most probable first tokens; None where the answer holds none."""
-    said = _choice(body).get("logprobs")
-    if not isinstance(said, dict):
+    logprobs = _choice(body).get("logprobs")
+    if not isinstance(logprobs, dict):
         return None
+    content, top = logprobs.get("content"), logprobs.get("top_logprobs")
     candidates: Any = None
-    if isinstance(said.get("content"), list) and said["content"]:
-        candidates = said["content"][0].get("top_logprobs") if isinstance(said["content"][0], dict) else None
-    elif isinstance(said.get("top_logprobs"), list) and said["top_logprobs"]:
-        candidates = said["top_logprobs"][0]
+    if isinstance(content, list) and content:
+        candidates = content[0].get("top_logprobs") if isinstance(content[0], dict) else None
+    elif isinstance(top, list) and top:
+        candidates = top[0]
     if isinstance(candidates, dict):
         pairs: Iterable[tuple[Any, Any]] = candidates.items()
     elif isinstance(candidates, list):
         pairs = [(c.get("token"), c.get("logprob")) for c in candidates if isinstance(c, dict)]
     else:
         return None
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for token, value in pairs:
         if isinstance(token, str) and (number := _number(value)) is not None:
-            name = plain(token)
-            found[name] = number if name not in found else max(found[name], number)
-    return found or None
+            values[plain(token)] = max(values.get(plain(token), number), number)
+    return values or None
 
 
 def echoed_label(body: Mapping[str, Any], prompt: str, answer: str) -> LabelScore | None:
@@ -109,10 +106,10 @@ def echoed_label(body: Mapping[str, Any], prompt: str, answer: str) -> LabelScor
     the two does so for every label).
     """
     choice = _choice(body)
-    said = choice.get("logprobs")
-    if not isinstance(said, dict):
+    logprobs = choice.get("logprobs")
+    if not isinstance(logprobs, dict):
         return None
-    tokens, values = said.get("tokens"), said.get("token_logprobs")
+    tokens, values = logprobs.get("tokens"), logprobs.get("token_logprobs")
     if not isinstance(tokens, list) or not isinstance(values, list) or len(tokens) != len(values) or len(tokens) < 2:
         return None
     names = [plain(token) if isinstance(token, str) else "" for token in tokens]
@@ -160,12 +157,12 @@ def _n_written(names: Sequence[str], text: Any, whole: str, counted: int | None)
     return counted
 
 
-def as_label(found: Mapping[str, float], answers: Sequence[str], *, chat: bool) -> list[float | None]:
+def as_label(first: Mapping[str, float], answers: Sequence[str], *, chat: bool) -> list[float | None]:
     """The log-probability of each label among the most probable first tokens; None for those that are not there.
 
     Parameters
     ----------
-    found : mapping
+    first : mapping
         From `first_token`.
     answers : sequence of str
         What follows the prompt, for each label.
@@ -177,12 +174,12 @@ def as_label(found: Mapping[str, float], answers: Sequence[str], *, chat: bool) 
     for answer in answers:
         word = answer.strip()
         if chat:
-            fitting = [value for token, value in found.items() if token.strip().casefold() == word.casefold()]
+            fitting = [value for token, value in first.items() if token.strip().casefold() == word.casefold()]
             scores.append(math.log(sum(map(math.exp, fitting))) if fitting else None)
-        elif answer in found:
-            scores.append(found[answer])
+        elif answer in first:
+            scores.append(first[answer])
         else:
-            scores.append(max((value for token, value in found.items() if token.strip() == word), default=None))
+            scores.append(max((value for token, value in first.items() if token.strip() == word), default=None))
     return scores
 
 
@@ -230,16 +227,16 @@ class Wishes:
     merge_system: bool = False
 
 
-def question_of(asking: EndpointPrompt, api: str, task: Task, row: Mapping[str, Any]) -> Question:
+def question_of(prompt: EndpointPrompt, api: str, task: Task, row: Mapping[str, Any]) -> Question:
     """The question for one row."""
     if api == "chat":
-        return Question("", tuple(asking.prompt.messages(task, row)))
-    return Question(asking.prompt.text(task, row))
+        return Question("", tuple(prompt.prompt.messages(task, row)))
+    return Question(prompt.prompt.text(task, row))
 
 
 def request_body(
     settings: EndpointSettings,
-    asking: EndpointPrompt,
+    prompt: EndpointPrompt,
     wishes: Wishes,
     question: Question,
     *,
@@ -251,9 +248,8 @@ def request_body(
 
     Parameters
     ----------
-    settings, asking, wishes
-        The endpoint, the model, and what the endpoint wants otherwise.
-    question : Question
+    settings, prompt, wishes, question
+        The endpoint, the model, what the endpoint wants otherwise, and what is asked.
     max_tokens : int
         Longest text to write.
     top : int
@@ -261,9 +257,9 @@ def request_body(
     answer : str, optional
         Completions only: append this to the prompt and return (``echo``) the log-probabilities of all of it.
     """
-    body: dict[str, Any] = {"model": asking.model, "temperature": 0, wishes.length_field: max_tokens}
+    body: dict[str, Any] = {"model": prompt.model, "temperature": 0, wishes.length_field: max_tokens}
     if settings.api == "chat":
-        body["messages"] = _merged(question.messages) if wishes.merge_system else list(question.messages)
+        body["messages"] = without_system(question.messages) if wishes.merge_system else list(question.messages)
         if top:
             body |= {"logprobs": True, "top_logprobs": top}
     else:
@@ -272,15 +268,11 @@ def request_body(
             body["logprobs"] = top or 1
         if answer is not None:
             body["echo"] = True
-    for name, value in settings.request_fields.items():
-        if value is None:
-            body.pop(name, None)
-        else:
-            body[name] = value
-    return body
+    return {name: value for name, value in {**body, **settings.request_fields}.items() if value is not None}
 
 
-def _merged(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+def without_system(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """A chat with the instruction in the first user's turn, for models whose template knows no system's."""
     if messages[0]["role"] != "system":
         return list(messages)
     first = {"role": "user", "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}

@@ -1,4 +1,4 @@
-"""EndpointPrompt everything that is not answered yet, so many requests at a time, each answer kept as it comes."""
+"""The queue of requests: what is not answered yet, so many at a time, each answer kept as it comes."""
 
 from __future__ import annotations
 
@@ -63,26 +63,26 @@ class RequestQueue:
     Parameters
     ----------
     client : EndpointClient
-    asking : EndpointPrompt
+    prompt : EndpointPrompt
     method : Method
     journal : Journal
         Where each answer goes at once, and what was answered before.
     shard : ShardWriter
         Where the result of an input goes, once all of its parts are answered.
     advance : callable
-        Told when an input is finished.
+        Called with 1 when an input is finished.
     """
 
     def __init__(
         self,
         client: EndpointClient,
-        asking: EndpointPrompt,
+        prompt: EndpointPrompt,
         method: Method,
         journal: Journal,
         shard: ShardWriter,
         advance: Callable[[int], None],
     ) -> None:
-        self._client, self._asking, self._method = client, asking, method
+        self._client, self._prompt, self._method = client, prompt, method
         self._journal, self._shard, self._advance = journal, shard, advance
         self._problem: InputError | None = None
         self._n_requests = self._n_bounded = self._n_unread = self._n_read = 0
@@ -135,12 +135,10 @@ class RequestQueue:
             except Stopped:
                 return
             except Refused as refused:
-                settings, model = self._client.settings, self._asking.model
+                settings, model = self._client.settings, self._prompt.model
                 self._end(refusal(settings, refused, model, f"input {input_id}"))
-                return
             except InputError as problem:
                 self._end(problem)
-                return
 
     def _end(self, problem: InputError) -> None:
         self._problem = self._problem or problem
@@ -149,10 +147,10 @@ class RequestQueue:
     async def _finish(self, input_id: str, question: Question) -> None:
         """Ask for what is not answered yet of an input, then keep its result."""
         answered: dict[str, Any] = {}
-        n_labels = len(self._asking.label_names)
+        n_labels = len(self._prompt.label_names)
         while parts := wanted_parts(self._method, n_labels, answered):
             answered[parts[0]] = await self._part(input_id, question, parts[0])
-        result = result_of(self._method, self._asking, self._client.settings.api, answered)
+        result = result_of(self._method, self._prompt, self._client.settings.api, answered)
         self._shard.append([input_id], [result])
         self._n_bounded += is_bounded(self._method, answered)
         self._count_read(result, answered)
@@ -164,10 +162,10 @@ class RequestQueue:
         if known is not None:
             return known.value
         settings = self._client.settings
-        request = part_request(settings, self._asking, self._method, question, part)
+        request = part_request(settings, self._prompt, self._method, question, part)
 
-        def read(said: dict[str, Any]) -> Answered:
-            return Answered(input_id, part, request.read(said), tokens_used(said), served_model(said))
+        def read(body: dict[str, Any]) -> Answered:
+            return Answered(input_id, part, request.read(body), tokens_used(body), served_model(body))
 
         tag = f"{input_id}:{part}"
         answered = await self._client.post(settings.path, request.body, read, about=f"input {input_id}", tag=tag)
@@ -182,15 +180,14 @@ class RequestQueue:
         self._n_unread += isinstance(result, WrittenAnswer)
         self._n_read += not isinstance(result, WrittenAnswer)
         if self._n_unread >= _HOPELESS and not self._n_read:
-            words = ", ".join(self._asking.answers(self._client.settings.api))
-            raise input_error(
-                "run",
-                "template",
-                f"have label words that the model answers with, as one token each ({words.strip()})",
-                got=f"none of them among the {self._method.top} most probable first tokens of {self._n_unread} inputs",
-                remedy=f"The most probable one was {answered[FIRST]['token']!r}. Give --scoring generate, another "
-                "--template, or --api completions with a server that returns a prompt's log-probabilities.",
+            words = ", ".join(self._prompt.answers(self._client.settings.api))
+            must = f"have label words that the model answers with, as one token each ({words.strip()})"
+            got = f"none of them among the {self._method.top} most probable first tokens of {self._n_unread} inputs"
+            remedy = (
+                f"The most probable one was {answered[FIRST]['token']!r}. Let `scoring` be generate, give another "
+                "`template`, or completions as `api` with a server that returns a prompt's log-probabilities."
             )
+            raise input_error("run", "template", must, got=got, remedy=remedy)
 
 
 def run_to_end(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
