@@ -20,24 +20,24 @@ from paraconsist.measures.diversity import paraphrase_diversity
 from paraconsist.measures.fooling_rate import fooling_rate
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.pairs import negational_inconsistency, symmetric_inconsistency
-from paraconsist.reporting.space.catalogue import MODULES, module
-from paraconsist.reporting.space.forms import Chosen, Found
+from paraconsist.reporting.space.catalogue import module
+from paraconsist.reporting.space.forms import PageResult, Query
 from paraconsist.reporting.space.upload import guess_columns, guess_layout, read_text
 
 
-def as_chosen(name: str, text: str | None = None, layout: str | None = None, **more: Any) -> Chosen:
+def as_query(name: str, text: str | None = None, layout: str | None = None, **more: Any) -> Query:
     """Return what a visitor gives who takes every guess."""
     page = module(name)
     predictions = read_text(page.example() if text is None else text)
     names = predictions.table.column_names
-    found = guess_layout(page.layouts, names) if layout is None else page.layout(layout)
+    chosen = guess_layout(page.layouts, names) if layout is None else page.layout(layout)
     options = {one.key: one.choices[0][1] for one in page.options}
-    columns = guess_columns(found.fields, names) | more.pop("columns", {})
-    return Chosen(predictions, found, columns, options=options | more.pop("options", {}), **more)
+    columns = guess_columns(chosen.fields, names) | more.pop("columns", {})
+    return Query(predictions, chosen, columns, options=options | more.pop("options", {}), **more)
 
 
-def measured(name: str, *arguments: Any, **more: Any) -> Found:
-    return MODULES[name].measure(as_chosen(name, *arguments, **more))
+def measured(name: str, *arguments: Any, **more: Any) -> PageResult:
+    return module(name).measure(as_query(name, *arguments, **more))
 
 
 def columns_of(text: str) -> dict[str, list[str]]:
@@ -70,7 +70,7 @@ def by_command(command: list[str], file: Path, *, apart: bool = False) -> dict[s
 
 def by_function(name: str) -> dict[str, Any]:
     """Return the measure's own answer on a module's example, its columns read by hand."""
-    c = columns_of(MODULES[name].example())
+    c = columns_of(module(name).example())
     if name == "fooling_rate":
         originals = {
             bucket: (prediction, label)

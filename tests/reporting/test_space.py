@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers.space import as_chosen, columns_of, measured, to_csv
+from helpers.space import as_query, columns_of, measured, to_csv
 
 from paraconsist.errors import InputError
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC
 from paraconsist.registry import metric_names
 from paraconsist.reporting.hub.spaces import metric_space
 from paraconsist.reporting.plots import answers as figures
 from paraconsist.reporting.plots.canvas import GOOD
 from paraconsist.reporting.space import upload as reading
-from paraconsist.reporting.space.catalogue import MODULES, module
+from paraconsist.reporting.space.catalogue import module
 from paraconsist.reporting.space.page import preview, results_page
 from paraconsist.reporting.space.upload import read_text, read_upload
 
@@ -33,10 +36,10 @@ HOSTILE = '<img src=x onerror="x()">&${1}$x^{$'
 
 
 def test_every_metric_has_a_page_and_every_page_a_metric():
-    assert set(MODULES) == set(metric_names())
+    assert set(CATALOGUE) == set(metric_names())
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", CATALOGUE)
 def test_an_app_starts_its_own_page_and_finds_what_it_needs(name):
     files = {file.path: file.content.decode() for file in metric_space(name, "org").files}
     (guarded,) = [node for node in ast.parse(files["app.py"]).body if isinstance(node, ast.If)]
@@ -55,8 +58,9 @@ def test_every_page_builds():
     code = """
 import json
 from paraconsist.reporting.space.app import build, looks
-from paraconsist.reporting.space.catalogue import MODULES
-pages = {name: build(page).get_config_file() for name, page in MODULES.items()}
+from paraconsist.measures.catalogue import CATALOGUE
+from paraconsist.reporting.space.catalogue import module
+pages = {name: build(module(name)).get_config_file() for name in CATALOGUE}
 print(json.dumps({"css": looks()["css"], "pages": pages}, default=str))
 """
     # in a process of its own: gradio leaves event loops open
@@ -65,15 +69,32 @@ print(json.dumps({"css": looks()["css"], "pages": pages}, default=str))
     assert not re.search(r"https?://|@import|url\(", built["css"])
     for name, config in built["pages"].items():
         ids = {component["props"].get("elem_id") for component in config["components"]}
-        fields = {f"column-{one.key}" for layout in MODULES[name].layouts for one in layout.fields}
+        fields = {f"column-{one.key}" for layout in module(name).layouts for one in layout.fields}
         assert {"upload", "paste", "example", "score", "results", *fields} <= ids
         assert not [one for one in config["dependencies"] if one["api_visibility"] != "private"]
-    assert built["pages"].keys() == MODULES.keys()
+    assert built["pages"].keys() == CATALOGUE.keys()
 
 
 def test_an_unknown_module_is_refused():
     with pytest.raises(InputError, match=r"launch: `name` must be one of paraphrastic_consistency, .*; got 'bleu'"):
         module("bleu")
+
+
+@pytest.mark.parametrize("name", [SEMANTIC.name, PARAPHRASTIC.name, "additive_inconsistency"])
+def test_a_measure_has_its_page_from_its_entry_in_the_catalogue(monkeypatch, name):
+    spec, theirs = CATALOGUE[name], module(name)
+
+    def toy(*arguments, **options):
+        return spec.function(*arguments, **options)
+
+    toy.__signature__ = inspect.signature(spec.function)
+    monkeypatch.setitem(CATALOGUE, "toy", replace(spec, function=toy, title="Toy"))
+    mine, text = module("toy"), theirs.example()
+    assert (mine.spec.title, mine.headlines, mine.layouts) == ("Toy", theirs.headlines[:1], theirs.layouts)
+    found, expected = measured("toy", text), measured(name, text)
+    assert {**found.keys, "signature": ""} == {**expected.keys, "signature": ""}
+    assert found.flips == expected.flips
+    assert found.command == [{name: "toy"}.get(word, word) for word in expected.command]
 
 
 # ---------------------------------------------------------------------------- limits and broken files
@@ -89,12 +110,12 @@ def test_an_upload_is_read_and_deleted(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.parquet", b"PAR1 nothing", "read: `file` must be a readable, whole file; got a.parquet"),
-        ("a.csv", b"a,b\n1\n1,2,3\n", "read: `file` must be a readable, whole file; got a.csv"),
-        ("a.jsonl", b'{"a": 1\n', "read: `file` must be a readable, whole file; got a.jsonl"),
-        ("a.csv", b"a,b\n", "read: `file` must have at least one row; got a.csv"),
+        ("a.parquet", b"PAR1 nothing", "read: `file` must be a readable, whole file; got 'a.parquet'"),
+        ("a.csv", b"a,b\n1\n1,2,3\n", "read: `file` must be a readable, whole file; got 'a.csv'"),
+        ("a.jsonl", b'{"a": 1\n', "read: `file` must be a readable, whole file; got 'a.jsonl'"),
+        ("a.csv", b"a,b\n", "read: `file` must have at least one row; got 'a.csv'"),
         ("a.csv", b"a,a\n1,2\n", "read: `file` must name each of its columns once"),
-        ("a.xlsx", b"PK", "read: `file` must end in one of .parquet, .csv, .tsv, .jsonl, .json; got a.xlsx"),
+        ("a.xlsx", b"PK", "read: `file` must end in one of .parquet, .csv, .tsv, .jsonl, .json; got 'a.xlsx'"),
     ],
 )
 def test_a_broken_file_is_refused_by_its_name_and_deleted(tmp_path, name, content, message):
@@ -128,7 +149,7 @@ def test_large_files_are_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="must have at most 50 rows; got 60"):
         read_upload(packed)
     pq.write_table(pa.table({"a": ["x" * 40_000]}), packed, compression="zstd")
-    with pytest.raises(InputError, match="must hold at most 20,000 bytes unpacked"):
+    with pytest.raises(InputError, match="must have at most 20,000 bytes unpacked"):
         read_upload(packed)
 
 
@@ -137,7 +158,7 @@ def test_pasted_rows_of_every_kind():
         assert read_text(text).table.to_pylist() == [{"a": 1, "b": "x"}]
     with pytest.raises(InputError, match="paste: `text` must not be empty"):
         read_text(" \n")
-    with pytest.raises(InputError, match="must be a readable, whole file; got the pasted text"):
+    with pytest.raises(InputError, match="must be a readable, whole file; got 'the pasted text'"):
         read_text('{"a": 1')
 
 
@@ -151,9 +172,9 @@ def hostile_example() -> str:
 
 
 def test_what_comes_from_a_file_is_escaped():
-    chosen = as_chosen("paraphrastic_consistency", hostile_example())
-    page = results_page(module("paraphrastic_consistency"), module("paraphrastic_consistency").measure(chosen), 0.95)
-    page += preview(chosen.predictions, HOSTILE)
+    query = as_query("paraphrastic_consistency", hostile_example())
+    page = results_page(module("paraphrastic_consistency"), module("paraphrastic_consistency").measure(query), 0.95)
+    page += preview(query.predictions, HOSTILE)
     assert "<img" not in page
     assert "&lt;img src=x onerror=&quot;x()&quot;&gt;&amp;${1}$x^{$" in page
 
@@ -166,7 +187,7 @@ def test_labels_in_a_picture_are_escaped_and_no_formulas():
     assert "<img" not in figure
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", CATALOGUE)
 def test_a_picture_is_whole_takes_the_pages_colours_and_says_what_it_shows(name):
     figure = measured(name).figure
     root = ElementTree.fromstring(figure)
@@ -193,7 +214,7 @@ def test_the_null_distribution_agrees_with_the_exact_p():
 def test_undefined_values_say_so():
     one = to_csv({"bucket": [*"ab"], "prediction": [1, 0], "label": [1, 1]})
     found = measured("paraphrastic_consistency", one)
-    page = results_page(MODULES["paraphrastic_consistency"], found, 0.95)
+    page = results_page(module("paraphrastic_consistency"), found, 0.95)
     assert 'data-value="nan">undefined</span>' in page
     assert "Before you read this" in page
     assert ">None.<" in page  # no bucket is answered both ways
@@ -201,7 +222,7 @@ def test_undefined_values_say_so():
 
 def test_the_headline_is_exact_and_readable():
     found = measured("paraphrastic_consistency")
-    page = results_page(MODULES["paraphrastic_consistency"], found, 0.95)
+    page = results_page(module("paraphrastic_consistency"), found, 0.95)
     value = found.keys["paraphrastic_consistency"]
     assert f'data-value="{value!r}">{value * 100:.1f}&thinsp;%</span>' in page
     low, high = found.keys["confidence_interval"]["paraphrastic_consistency"]

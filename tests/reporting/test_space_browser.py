@@ -12,9 +12,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from helpers.space import as_chosen, by_command, by_function
+from helpers.space import as_query, by_command, by_function
 
-from paraconsist.reporting.space.catalogue import MODULES
+from paraconsist.measures.catalogue import CATALOGUE
+from paraconsist.reporting.space.catalogue import module
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytest.importorskip("gradio", reason="gradio is not installed: pip install paraconsist[space]")
@@ -116,16 +117,16 @@ class Visit:
 
 def true_values(name: str, tmp_path: Path) -> list[str]:
     """Return the numbers in large type from the command line, or the function where there is no command."""
-    chosen = as_chosen(name)
-    command = MODULES[name].measure(chosen).command
+    query = as_query(name)
+    command = module(name).measure(query).command
     if command:
         file = tmp_path / f"{name}-command.csv"
-        file.write_text(MODULES[name].example(), encoding="utf-8")
+        file.write_text(module(name).example(), encoding="utf-8")
         keys = by_command(list(command), file, apart=True)
     else:
         keys = by_function(name)
     values = []
-    for headline in MODULES[name].headlines:
+    for headline in module(name).headlines:
         value: Any = keys
         for key in headline.path:
             value = value[key]
@@ -133,17 +134,17 @@ def true_values(name: str, tmp_path: Path) -> list[str]:
     return values
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", CATALOGUE)
 def test_a_page_gives_the_number_of_the_command_line(name, servers, browser, tmp_path):
     good = tmp_path / "predictions.csv"
-    good.write_text(MODULES[name].example(), encoding="utf-8")
+    good.write_text(module(name).example(), encoding="utf-8")
     broken = tmp_path / "broken.parquet"
     broken.write_bytes(b"PAR1 and then nothing of the kind")
     visit = Visit(browser, servers.port(name))
     visit.upload(good)
     assert visit.score() == true_values(name, tmp_path)
     assert visit.page.query_selector("#results svg") is not None
-    has_flips = MODULES[name].measure(as_chosen(name)).flips is not None
+    has_flips = module(name).measure(as_query(name)).flips is not None
     assert (visit.page.query_selector("#results .pc-flips") is not None) == has_flips
 
     visit.page.click('#upload button[aria-label="Clear"]')

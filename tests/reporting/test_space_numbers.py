@@ -10,14 +10,14 @@ from helpers.space import by_command, by_function, columns_of, measured, to_csv
 
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
-from paraconsist.reporting.space.catalogue import MODULES
+from paraconsist.reporting.space.catalogue import module
 from paraconsist.reporting.space.page import results_page
 from paraconsist.reporting.space.upload import guess_columns, guess_layout, read_upload
 
 
 def long_columns(name: str) -> dict[str, list[str]]:
     """Write a module's example, which has all texts of a bucket in one row, out in the long format by hand."""
-    c = columns_of(MODULES[name].example())
+    c = columns_of(module(name).example())
     sides = {
         "symmetric_inconsistency": {
             "original": ("original_prediction", "label"),
@@ -46,7 +46,7 @@ def long_columns(name: str) -> dict[str, list[str]]:
 @pytest.mark.parametrize("name", ["paraphrastic_consistency", "semantic_inconsistency", "prediction_change"])
 def test_an_example_has_the_command_lines_numbers(name, tmp_path):
     file = tmp_path / "mine.csv"
-    file.write_text(MODULES[name].example(), encoding="utf-8")
+    file.write_text(module(name).example(), encoding="utf-8")
     found = measured(name, seed=3, n_resamples=500, confidence_level=0.9)
     assert to_strict_json(found.keys) == by_command(list(found.command), file)
 
@@ -81,12 +81,12 @@ def test_a_long_transitive_file_has_the_command_lines_numbers(tmp_path):
     copy = tmp_path / "copy.parquet"
     pq.write_table(table, copy)
     predictions = read_upload(copy)
-    page = MODULES["transitive_inconsistency"]
+    page = module("transitive_inconsistency")
     layout = guess_layout(page.layouts, table.column_names)
     assert layout.key == "texts"
-    from paraconsist.reporting.space.forms import Chosen
+    from paraconsist.reporting.space.forms import Query
 
-    found = page.measure(Chosen(predictions, layout, guess_columns(layout.fields, table.column_names)))
+    found = page.measure(Query(predictions, layout, guess_columns(layout.fields, table.column_names)))
     assert to_strict_json(found.keys) == by_command(list(found.command), file)
     assert 0 < found.keys["n_satisfied"] < n
     assert found.flips.n == round(found.keys["inconsistency"] * found.keys["n_satisfied"])
@@ -108,7 +108,7 @@ def test_an_example_has_the_functions_numbers(name):
 
 
 def test_the_two_layouts_of_a_file_agree():
-    c = columns_of(MODULES["ie_test"].example())
+    c = columns_of(module("ie_test").example())
     n = len(c["label"])
     long = {
         "bucket": [*range(n), *range(n)],
@@ -122,7 +122,7 @@ def test_the_two_layouts_of_a_file_agree():
 
 
 def test_the_layouts_of_the_fooling_rate_agree_where_every_original_has_variants():
-    c = columns_of(MODULES["fooling_rate"].example())
+    c = columns_of(module("fooling_rate").example())
     before = {b: p for b, r, p in zip(c["bucket_id"], c["role"], c["prediction"], strict=True) if r == "original"}
     at = [i for i, role in enumerate(c["role"]) if role == "paraphrase"]
     wide = {name: [c[name][i] for i in at] for name in ("bucket_id", "label", "prediction")}
@@ -133,7 +133,7 @@ def test_the_layouts_of_the_fooling_rate_agree_where_every_original_has_variants
 
 
 def test_probabilities_as_lists_or_as_columns():
-    c = columns_of(MODULES["distribution_shift"].example())
+    c = columns_of(module("distribution_shift").example())
     lists = {
         name: [f"[{', '.join(values)}]" for values in zip(*(c[f"{prefix}{k}"] for k in range(3)), strict=True)]
         for name, prefix in (("original_probabilities", "original_p"), ("probabilities", "p"))
@@ -163,7 +163,7 @@ def test_unparsed_answers_count_as_wrong_and_are_reported():
 
 
 def test_runs_are_tested_apart():
-    c = columns_of(MODULES["ie_test"].example())
+    c = columns_of(module("ie_test").example())
     found = measured("ie_test", to_csv({**c, "run": ["one", "two"] * 18}))
     assert found.keys["runs"] == ["one", "two"]
     assert "p-values of 2 runs" in found.figure
@@ -173,7 +173,7 @@ def test_runs_are_tested_apart():
 
 
 def test_columns_are_guessed_once_each():
-    fields = MODULES["paraphrastic_consistency"].layouts[0].fields
+    fields = module("paraphrastic_consistency").layouts[0].fields
     assert guess_columns(fields, ["Question-ID", "Gold Label", "answer", "words"]) == {
         "bucket": "Question-ID",
         "prediction": "answer",
@@ -181,7 +181,7 @@ def test_columns_are_guessed_once_each():
         "role": None,
         "group": None,
     }
-    pairs = MODULES["distribution_shift"].layouts[0].fields
+    pairs = module("distribution_shift").layouts[0].fields
     found = guess_columns(pairs, ["p_1", "p_2", "original_p_1", "original_p_2", "price"])
     assert (found["probabilities"], found["original_probabilities"]) == (
         ["p_1", "p_2"],
@@ -221,7 +221,7 @@ def test_flips_are_capped_and_the_worst_come_first():
     assert found.flips.n == 40
     assert len(found.flips.rows) == 30
     assert [row[1] for row in found.flips.rows[:6]] == ["2 of 4"] * 5 + ["3 of 4"]
-    page = results_page(MODULES["paraphrastic_consistency"], found, 0.95)
+    page = results_page(module("paraphrastic_consistency"), found, 0.95)
     assert "40 lines, worst first; the first 30 are shown" in page
 
 
@@ -233,6 +233,6 @@ def test_right_answers_that_turn_wrong_stand_before_others():
 
 def test_words_come_from_the_visitors_own_rows():
     found = measured("negational_inconsistency")
-    c = columns_of(MODULES["negational_inconsistency"].example())
+    c = columns_of(module("negational_inconsistency").example())
     same = [i for i in range(12) if c["original_prediction"][i] == c["prediction_negated"][i]]
     assert [row[-1] for row in found.flips.rows] == [[c["statement"][i], c["negation"][i]] for i in same]

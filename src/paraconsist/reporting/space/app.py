@@ -1,4 +1,4 @@
-"""The gradio page: data, columns and options on one side, what was found on the other."""
+"""The gradio page: data, columns and options on one side, results on the other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import InputError
-from paraconsist.reporting.space.forms import Chosen, Layout, Module
+from paraconsist.reporting.space.forms import Field, Layout, Module, Query
 from paraconsist.reporting.space.page import empty_page, header, preview, results_page
 from paraconsist.reporting.space.upload import (
     FORMATS,
@@ -26,7 +26,7 @@ from paraconsist.reporting.space.upload import (
 
 _NOTHING = "(none)"
 _MOST_RESAMPLES = 20_000
-_HELD = 30 * 60  # seconds that a visitor's rows are held after the last use
+_KEPT = 30 * 60  # seconds that a visitor's rows are kept after the last use
 _UNEXPECTED = "This file could not be scored, for a reason that was not foreseen. Try the command line: it says more."
 
 
@@ -43,51 +43,28 @@ def looks() -> dict[str, Any]:
         block_title_text_color="*neutral_600",
         block_title_text_color_dark="*neutral_200",
     )
-    return {
-        "theme": theme,
-        "css": files("paraconsist.reporting.space").joinpath("style.css").read_text(encoding="utf-8"),
-    }
-
-
-def answer(module: Module, chosen: Chosen) -> str:
-    """Return the page of results for what a visitor gave.
-
-    Raises
-    ------
-    InputError
-        If it cannot be scored; the message is for the visitor.
-    """
-    return results_page(module, module.measure(chosen), chosen.confidence_level)
+    style = files("paraconsist.reporting.space").joinpath("style.css").read_text(encoding="utf-8")
+    return {"theme": theme, "css": style}
 
 
 def build(module: Module) -> gr.Blocks:
     """Return the page of a module."""
     fields = {one.key: one for layout in module.layouts for one in layout.fields}
-    with gr.Blocks(title=f"{module.title} · paraconsist", analytics_enabled=False, delete_cache=(300, 300)) as demo:
-        held = gr.State(None, time_to_live=_HELD)
+    title = f"{module.spec.title} · paraconsist"
+    with gr.Blocks(title=title, analytics_enabled=False, delete_cache=(300, 300)) as demo:
+        rows = gr.State(None, time_to_live=_KEPT)
         gr.HTML(header(module))
         with gr.Row(equal_height=False):
             with gr.Column(scale=5, min_width=300):
-                file = gr.File(
-                    label="Predictions",
-                    file_types=list(FORMATS),
-                    height=130,
-                    elem_id="upload",
-                )
-                gr.HTML(
-                    f'<p class="pc-muted">CSV, TSV, JSON Lines or Parquet, up to {MAX_BYTES // 2**20} MB and '
-                    f"{MAX_ROWS:,} rows.</p>"
-                )
+                file = gr.File(label="Predictions", file_types=list(FORMATS), height=130, elem_id="upload")
+                limits = f"up to {MAX_BYTES // 2**20} MB and {MAX_ROWS:,} rows"
+                gr.HTML(f'<p class="pc-muted">CSV, TSV, JSON Lines or Parquet, {limits}.</p>')
                 example = gr.Button("Try the example", elem_id="example", size="sm")
                 with gr.Accordion("Or paste rows", open=False, elem_id="paste-panel"):
-                    text = gr.Textbox(
-                        label="CSV with a line of column names, or JSON Lines",
-                        lines=6,
-                        max_lines=12,
-                        elem_id="paste",
-                    )
+                    hint = "CSV with a line of column names, or JSON Lines"
+                    text = gr.Textbox(label=hint, lines=6, max_lines=12, elem_id="paste")
                     paste = gr.Button("Use these rows", elem_id="use-paste", size="sm")
-                shown = gr.HTML("", elem_id="preview")
+                first_rows = gr.HTML("", elem_id="preview")
                 layout = gr.Radio(
                     [(one.label, one.key) for one in module.layouts],
                     value=module.layouts[0].key,
@@ -103,7 +80,6 @@ def build(module: Module) -> gr.Blocks:
                             list(one.choices),
                             value=one.choices[0][1],
                             label=one.label,
-                            info=one.info or None,
                             interactive=True,
                             elem_id=f"option-{one.key}",
                         )
@@ -129,21 +105,16 @@ def build(module: Module) -> gr.Blocks:
                 results = gr.HTML(empty_page(), elem_id="results")
 
         keys = list(choices)
-        read_outputs = [held, shown, layout, *choices.values(), results]
+        read_outputs = [rows, first_rows, layout, *choices.values(), results]
 
         def loaded(predictions: Predictions, name: str) -> list[Any]:
             columns = predictions.table.column_names
             best = guess_layout(module.layouts, columns)
-            return [
-                predictions,
-                preview(predictions, name),
-                gr.update(value=best.key),
-                *_dropdowns(module, best, keys, columns),
-                empty_page(),
-            ]
+            dropdowns = _dropdowns(best, keys, columns)
+            return [predictions, preview(predictions, name), gr.update(value=best.key), *dropdowns, empty_page()]
 
         def forget() -> list[Any]:
-            return [None, "", gr.update(), *_dropdowns(module, module.layouts[0], keys, []), empty_page()]
+            return [None, "", gr.update(), *_dropdowns(module.layouts[0], keys, []), empty_page()]
 
         def upload(path: str) -> list[Any]:
             return loaded(read_upload(path), str(path).replace("\\", "/").rpartition("/")[2])
@@ -152,66 +123,62 @@ def build(module: Module) -> gr.Blocks:
             return loaded(read_text(pasted or ""), "Pasted rows")
 
         def show_example() -> list[Any]:
-            written = module.example()
-            return [written, *loaded(read_text(written), "Example")]
+            example_rows = module.example()
+            return [example_rows, *loaded(read_text(example_rows), "Example")]
 
         def relaid(predictions: Predictions | None, key: str) -> list[Any]:
             columns = predictions.table.column_names if predictions is not None else []
-            return _dropdowns(module, module.layout(key), keys, columns)
+            return _dropdowns(module.layout(key), keys, columns)
 
-        def score(predictions: Predictions | None, key: str, given_names: str, *values: Any) -> str:
+        def score(predictions: Predictions | None, key: str, label_names: str, *values: Any) -> str:
             if predictions is None:
                 raise InputError("There are no rows yet. Upload a file, paste rows, or try the example.")
-            chosen_columns, rest = dict(zip(keys, values, strict=False)), values[len(keys) :]
-            chosen_level, n, chosen_seed, *chosen_options = rest
+            columns, settings = dict(zip(keys, values, strict=False)), values[len(keys) :]
+            chosen_level, n, chosen_seed, *chosen_options = settings
             picked = module.layout(key)
-            return answer(
-                module,
-                Chosen(
-                    predictions=predictions,
-                    layout=picked,
-                    columns={one.key: _column(chosen_columns[one.key]) for one in picked.fields},
-                    label_names=[name.strip() for name in (given_names or "").split(",") if name.strip()],
-                    confidence_level=round(float(chosen_level), 4),
-                    n_resamples=_whole(n, "Resamples", 1, _MOST_RESAMPLES),
-                    seed=_whole(chosen_seed, "Seed", 0, 2**32 - 1),
-                    options=dict(zip(options, chosen_options, strict=True)),
-                ),
+            query = Query(
+                predictions=predictions,
+                layout=picked,
+                columns={one.key: _column(columns[one.key]) for one in picked.fields},
+                label_names=[name.strip() for name in (label_names or "").split(",") if name.strip()],
+                confidence_level=round(float(chosen_level), 4),
+                n_resamples=_whole(n, "Resamples", 1, _MOST_RESAMPLES),
+                seed=_whole(chosen_seed, "Seed", 0, 2**32 - 1),
+                options=dict(zip(options, chosen_options, strict=True)),
             )
+            return results_page(module, module.measure(query), query.confidence_level)
 
-        score_inputs = [held, layout, names, *choices.values(), level, resamples, seed, *options.values()]
+        score_inputs = [rows, layout, names, *choices.values(), level, resamples, seed, *options.values()]
         quiet: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
         def scores(event: Any) -> None:
-            event.then(_said(score), score_inputs, results, api_visibility="private", show_progress="minimal")
+            event.then(_safely(score), score_inputs, results, api_visibility="private", show_progress="minimal")
 
-        file.upload(forget, None, read_outputs, **quiet).then(_said(upload), file, read_outputs, **quiet)
+        file.upload(forget, None, read_outputs, **quiet).then(_safely(upload), file, read_outputs, **quiet)
         file.clear(forget, None, read_outputs, **quiet)
-        paste.click(forget, None, read_outputs, **quiet).then(_said(use_text), text, read_outputs, **quiet)
-        layout.input(relaid, [held, layout], list(choices.values()), **quiet)
+        paste.click(forget, None, read_outputs, **quiet).then(_safely(use_text), text, read_outputs, **quiet)
+        layout.input(relaid, [rows, layout], list(choices.values()), **quiet)
         scores(go.click(empty_page, None, results, **quiet))
-        scores(example.click(_said(show_example), None, [text, *read_outputs], **quiet))
+        scores(example.click(_safely(show_example), None, [text, *read_outputs], **quiet))
     return demo
 
 
 def _dropdown(key: str, module: Module) -> gr.Dropdown:
-    first = module.layouts[0]
+    """Return a column question as the first layout asks it, hidden where that does not ask it."""
     one = next(one for layout in module.layouts for one in layout.fields if one.key == key)
-    own = {field.key: field for field in first.fields}
-    one = own.get(key, one)
     return gr.Dropdown(
         [],
         value=[] if one.many else None,
         multiselect=one.many,
-        label=one.label + ("" if one.required else " (if there is one)"),
+        label=_label(one),
         info=one.info or None,
-        visible=key in own,
+        visible=one in module.layouts[0].fields,
         interactive=True,
         elem_id=f"column-{key}",
     )
 
 
-def _dropdowns(module: Module, layout: Layout, keys: Sequence[str], columns: Sequence[str]) -> list[Any]:
+def _dropdowns(layout: Layout, keys: Sequence[str], columns: Sequence[str]) -> list[Any]:
     """Return every column question's choices and best guess; those of other layouts are hidden."""
     own = {one.key: one for one in layout.fields}
     guesses = guess_columns(layout.fields, columns)
@@ -223,9 +190,12 @@ def _dropdowns(module: Module, layout: Layout, keys: Sequence[str], columns: Seq
         one = own[key]
         listed = list(columns) if one.required or one.many or not columns else [_NOTHING, *columns]
         value = guesses[key] or ([] if one.many else None if one.required or not columns else _NOTHING)
-        label = one.label + ("" if one.required else " (if there is one)")
-        updates.append(gr.update(choices=listed, value=value, label=label, info=one.info or None, visible=True))
+        updates.append(gr.update(choices=listed, value=value, label=_label(one), info=one.info or None, visible=True))
     return updates
+
+
+def _label(field: Field) -> str:
+    return field.label + ("" if field.required else " (if there is one)")
 
 
 def _column(value: Any) -> Any:
@@ -238,10 +208,10 @@ def _whole(value: Any, label: str, least: int, most: int) -> int:
     return int(value)
 
 
-def _said(function: Callable[..., Any]) -> Callable[..., Any]:
+def _safely(function: Callable[..., Any]) -> Callable[..., Any]:
     """Turn what is raised into a message for the visitor; nothing is printed or logged."""
 
-    def safely(*values: Any) -> Any:
+    def wrapped(*values: Any) -> Any:
         try:
             return function(*values)
         except InputError as problem:
@@ -250,4 +220,4 @@ def _said(function: Callable[..., Any]) -> Callable[..., Any]:
             message = _UNEXPECTED
         raise gr.Error(html.escape(message), duration=None, print_exception=False)
 
-    return safely
+    return wrapped

@@ -1,279 +1,264 @@
-"""The pages: one entry for each module."""
+"""The pages: how files for each measure can be laid out; what else is said of it stands in the measures' catalogue."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from paraconsist.errors import check_choice
+from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec
+from paraconsist.measures.consistency_difference import consistency_difference
+from paraconsist.measures.distribution_shift import distribution_shift
 from paraconsist.measures.diversity import paraphrase_diversity
+from paraconsist.measures.fooling_rate import fooling_rate
+from paraconsist.measures.ie_test import ie_test
+from paraconsist.measures.pairs import negational_inconsistency, symmetric_inconsistency
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.reporting.space import examples
-from paraconsist.reporting.space.forms import (
-    ADDITIVE_FIELDS,
-    ADDITIVE_SIDES,
-    BUCKET,
-    DIVERSITY_FIELDS,
-    FOOLING_FIELDS,
-    IE_FIELDS,
-    SHIFT_FIELDS,
-    TRANSITIVE_FIELDS,
-    TRANSITIVE_SIDES,
-    TWO_MODELS_FIELDS,
-    Headline,
-    Layout,
-    Module,
-    Option,
-    group_field,
-    label_field,
-    pairs_layouts,
-    prediction_field,
-    role_field,
-    texts_layout,
-)
+from paraconsist.reporting.space.forms import Field, Headline, Layout, Module, Option
 from paraconsist.reporting.space.results import (
     as_the_command,
-    by_function,
     measure_difference,
+    measure_diversity,
     measure_fooling,
     measure_ie_test,
     measure_shift,
 )
 
 
-def _inconsistency(
-    name: str, title: str, question: str, layouts: Sequence[Layout], example: str, what: str = "of all pairs"
-) -> Module:
-    return Module(
-        name=name,
-        title=title,
-        question=question,
-        direction="Down is good: 0 % is a model that never breaks the rule.",
-        layouts=layouts,
-        headlines=[Headline(f"inconsistency, share {what}", ("inconsistency",))],
-        measure=as_the_command(name),
-        example=getattr(examples, example),
-    )
+def _field(key: str, label: str, guesses: str, info: str = "", *, required: bool = True, many: bool = False) -> Field:
+    return Field(key, label, guesses.split(), info, required, many)
 
 
-_ALL = (
-    Module(
-        name="paraphrastic_consistency",
-        title="Paraphrastic consistency",
-        question="When a problem is reworded, does the model stay right, or stay wrong?",
-        direction="Up is good: 100 % means that every problem is right in all its wordings, or wrong in all of them.",
-        layouts=[
-            Layout(
-                "texts",
-                "Each row is one text",
-                (
-                    BUCKET,
-                    prediction_field("Prediction"),
-                    label_field(),
-                    role_field("original or paraphrase; or true for originals", required=False),
-                    group_field(),
-                ),
-            )
-        ],
-        headlines=[
-            Headline("P_C, as published", ("paraphrastic_consistency",)),
-            Headline("P_C, unbiased", ("paraphrastic_consistency_unbiased",)),
-        ],
-        measure=as_the_command("paraphrastic_consistency"),
-        example=examples.texts_example,
+_ANSWERS = "prediction predictions pred predicted predicted_label answer model_answer output"
+_ORIGINALS = "original_prediction original_predictions prediction_original pred_original original_pred"
+_CHANGED = (
+    "paraphrase_prediction swapped_prediction prediction_swapped negated_prediction prediction_negated "
+    "perturbed_prediction perturbed_predictions"
+)
+_GOLD = "label labels gold gold_label reference references target correct_answer"
+_BUCKETS = "bucket_id bucket buckets item_id question_id original_id id"
+_BUCKET = _field("bucket", "Bucket", _BUCKETS, "Texts with one value belong together")
+_ORIGINAL = _field("original_prediction", "Answer on the original", _ORIGINALS)
+_LABEL = _field("label", "Gold label", _GOLD)
+_PREDICTION = _field("prediction", "Prediction", _ANSWERS)
+_GROUP = _field(
+    "group",
+    "Group",
+    "group_id group groups context_id",
+    "What the interval resamples, such as a shared context",
+    required=False,
+)
+_ALLOWED = _field(
+    "allowed",
+    "Labels that the conclusion may have",
+    f"allowed_labels allowed references reference consequent_label {_GOLD}",
+    "One label, or several: entailment|neutral, [0, 1]",
+)
+#: Roles by other words than their own.
+_WORDS = {
+    "swap": "the swapped pair",
+    "antecedent_1": "the first premise",
+    "antecedent_2": "the second premise",
+    "consequent": "the conclusion",
+    "part_1": "part 1",
+    "part_2": "part 2",
+    "merged": "both together",
+}
+
+
+def _answer(role: str, guesses: str = "") -> Field:
+    """The question for the answers on the texts of a role."""
+    guesses = f"{guesses} {role}_prediction {role}_predictions {role}_pred {_ANSWERS}"
+    return _field("prediction", f"Answer on {_WORDS.get(role, f'the {role}')}", guesses)
+
+
+def _role(roles: Sequence[str], *, required: bool = True) -> Field:
+    info = f"{', '.join(roles[:-1])} or {roles[-1]}" + ("; or true for originals" if ORIGINAL in roles else "")
+    return _field("role", "Role", "role roles is_original original", info, required=required)
+
+
+def _texts(*middle: Field) -> Layout:
+    return Layout("texts", "Each row is one text", (_BUCKET, *middle, _GROUP))
+
+
+def _scored_layouts(spec: MeasureSpec) -> list[Layout]:
+    """Return the layouts of a measure that bucket sets are scored by: a row for each bucket, a row for each text."""
+    parameters = inspect.signature(spec.function).parameters
+    labelled = [name for name, source in spec.arguments.items() if source.endswith(".label")]
+    needs_label = any(parameters[name].default is inspect.Parameter.empty for name in labelled)
+    label = replace(_LABEL, required=needs_label)
+    role = _role([*spec.optional_partners, *spec.partners, spec.target], required=bool(spec.partners))
+    texts = _texts(role, _PREDICTION, label)
+    if not spec.partners:
+        return [texts]
+    if not spec.is_about_pairs:
+        return [_whole_buckets(spec), texts]
+    fields = (_ORIGINAL, _answer(spec.target, _CHANGED), label, _GROUP)
+    return [Layout("pairs", "Each row is a pair", fields, _sides(spec.target)), texts]
+
+
+def _sides(changed: str) -> dict[str, dict[str, str]]:
+    """The sides of a pair, both with the one label."""
+    return {
+        ORIGINAL: {"prediction": _ORIGINAL.key, "label": "label"},
+        changed: {"prediction": "prediction", "label": "label"},
+    }
+
+
+def _whole_buckets(spec: MeasureSpec) -> Layout:
+    """The layout of a conclusion and what it follows from, with the gold labels that the measure reads."""
+    fields, sides = [], {}
+    for partner in spec.partners:
+        words, key = _WORDS.get(partner, f"the {partner}"), f"{partner}_prediction"
+        fields.append(_field(key, f"Answer on {words}", f"{key} {key}s {partner}_pred"))
+        sides[partner] = {"prediction": key, "label": "label"}
+        if f"{partner}.label" in spec.arguments.values():
+            gold = f"{partner}_label"
+            guesses = f"{gold} {partner}_reference {partner}_references {partner}_gold"
+            fields.append(_field(gold, f"Gold of {words}", guesses))
+            sides[partner]["label"] = gold
+    is_open = f"target.{_ALLOWED.key}" in spec.arguments.values()
+    conclusion = {"allowed_labels": _ALLOWED.key} if is_open else {"label": "label"}
+    sides[spec.target] = {"prediction": "prediction", **conclusion}
+    fields += [_answer(spec.target), _ALLOWED if is_open else _LABEL, _GROUP]
+    return Layout("rows", "Each row is a whole bucket", fields, sides)
+
+
+_PAIR_ROLES = _role([ORIGINAL, PARAPHRASE])
+_ITEM = _field("bucket", "Item", f"item group_id {_BUCKETS}", "Variants of one original have one value")
+_RUN = _field("run", "Run", "run runs seed model", "Where the file holds several runs of a model", required=False)
+_TRANSFORMED = f"transformed_prediction transformed_predictions transformed {_ANSWERS}"
+_EACH_CLASS = "One column of lists, or one column for each class, in order"
+_PROBABILITIES = [
+    _field(
+        "original_probabilities",
+        "Probabilities on the original",
+        "original_probabilities original_probs original_p p_original",
+        _EACH_CLASS,
+        many=True,
     ),
-    _inconsistency(
-        "semantic_inconsistency",
-        "Semantic inconsistency",
-        "How often does a paraphrase change the model's answer?",
-        pairs_layouts(
-            "paraphrase", "paraphrase", "paraphrase_prediction", "perturbed_prediction", "perturbed_predictions"
-        ),
-        "pairs_example",
-    ),
-    _inconsistency(
-        "symmetric_inconsistency",
-        "Symmetric inconsistency",
-        "How often does the answer depend on which of two texts comes first?",
-        pairs_layouts("swap", "swapped pair", "prediction_swapped", "swapped_prediction", "perturbed_prediction"),
-        "swapped_pairs_example",
-    ),
-    _inconsistency(
-        "negational_inconsistency",
-        "Negational inconsistency",
-        "How often does the model give a text and its negation the same answer?",
-        pairs_layouts("negation", "negation", "prediction_negated", "negated_prediction", "perturbed_prediction"),
-        "negated_pairs_example",
-    ),
-    _inconsistency(
-        "transitive_inconsistency",
-        "Transitive inconsistency",
-        "Does the model draw the conclusion of two premises that it answers right?",
-        [
-            Layout("rows", "Each row is a chain", TRANSITIVE_FIELDS, TRANSITIVE_SIDES),
-            texts_layout("antecedent_1, antecedent_2 or consequent"),
+    _field("probabilities", "Probabilities on the variant", "probabilities probs p", _EACH_CLASS, many=True),
+]
+_MODELS = [
+    _field("predictions1", "First model's predictions", "predictions1 prediction1 prediction_1 pred_1 a"),
+    _field("predictions2", "Second model's predictions", "predictions2 prediction2 prediction_2 pred_2 b"),
+]
+_PARAPHRASES = [
+    _field("original", "Original", "original originals original_text original_hypothesis source"),
+    _field("paraphrase", "Paraphrase", "paraphrase paraphrases paraphrased_text hypothesis text"),
+    _field("similarity", "Similarity", "similarity similarities bleurt", "Of meaning, from a model", required=False),
+    _field("entailed", "Entail each other", "entailed mutual_entailment", "true or false", required=False),
+]
+_PRESETS = [("all, as the paper defines it", "paper"), ("the first five, as its program does", "code")]
+_METHODS = [
+    ("exact (the paper's test without resampling noise)", "exact"),
+    ("the paper's, resampled", "paper"),
+    ("McNemar, exact", "mcnemar"),
+    ("McNemar, mid-p", "mcnemar_mid_p"),
+]
+
+#: What a page has of its own: by the measure's function, what `Module` takes. A headline is a key of the catalogue's
+#: quantities, or its path and style.
+_PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
+    paraphrastic_consistency: {
+        "headlines": [PARAPHRASTIC.headline, f"{PARAPHRASTIC.headline}_unbiased"],
+        "example": examples.texts_example,
+    },
+    symmetric_inconsistency: {"example": examples.swapped_pairs_example},
+    negational_inconsistency: {"example": examples.negated_pairs_example},
+    transitive_inconsistency: {"example": examples.transitive_example},
+    additive_inconsistency: {"example": examples.additive_example},
+    fooling_rate: {
+        "layouts": [
+            _texts(_PAIR_ROLES, _PREDICTION, _LABEL),
+            Layout("variants", "Each row is a variant", (_ITEM, _ORIGINAL, _answer("variant"), _LABEL, _GROUP)),
         ],
-        "transitive_example",
-        "of rows with both premises right",
-    ),
-    _inconsistency(
-        "additive_inconsistency",
-        "Additive inconsistency",
-        "Does a text keep the label that the model gives, correctly, to both of its parts?",
-        [
-            Layout("rows", "Each row is a merged text", ADDITIVE_FIELDS, ADDITIVE_SIDES),
-            texts_layout("part_1, part_2 or merged"),
+        "headlines": ["relaxed", "strict"],
+        "measure": measure_fooling,
+        "example": examples.texts_example,
+        "options": [Option("preset", "Variants", _PRESETS)],
+    },
+    distribution_shift: {
+        "layouts": [
+            Layout("pairs", "Each row is a pair", (*_PROBABILITIES, _GROUP)),
+            _texts(_PAIR_ROLES, _PROBABILITIES[1]),
         ],
-        "additive_example",
-        "of rows with both parts right",
-    ),
-    Module(
-        name="prediction_change",
-        title="Prediction change",
-        question="How often does a paraphrase change the answer, and which way?",
-        direction="Down is good: 0 % is a model that never changes its mind.",
-        layouts=pairs_layouts("paraphrase", "paraphrase", "paraphrase_prediction", need_label=True),
-        headlines=[Headline("changed answers, share of all pairs", ("change_rate",))],
-        measure=as_the_command("prediction_change"),
-        example=examples.pairs_example,
-    ),
-    Module(
-        name="fooling_rate",
-        title="Fooling rate",
-        question="How many right answers does at least one harmless variant turn?",
-        direction="Down is good. It grows with the number of variants, so compare only at one number.",
-        layouts=[
-            texts_layout("original or paraphrase; or true for originals"),
-            Layout("variants", "Each row is a variant", (*FOOLING_FIELDS, group_field())),
-        ],
-        headlines=[
-            Headline("relaxed, to any other answer", ("relaxed",)),
-            Headline("strict, to the opposite answer", ("strict",)),
-        ],
-        measure=measure_fooling,
-        example=examples.texts_example,
-        options=[
-            Option(
-                "preset",
-                "Variants",
-                (("all, as the paper defines it", "paper"), ("the first five, as its program does", "code")),
-            )
-        ],
-    ),
-    Module(
-        name="distribution_shift",
-        title="Distribution shift",
-        question="How far do the class probabilities move when a text is reworded?",
-        direction="Down is good: 0 is no move at all, 1 a move from one certain answer to another.",
-        layouts=[
-            Layout("pairs", "Each row is a pair", SHIFT_FIELDS),
-            Layout(
-                "texts",
-                "Each row is one text",
-                (BUCKET, role_field("original or paraphrase; or true for originals"), SHIFT_FIELDS[1], group_field()),
-            ),
-        ],
-        headlines=[
+        "headlines": [
             Headline("where the answer changes", ("jensen_shannon_distance", "changed"), "number"),
             Headline("where it stays", ("jensen_shannon_distance", "unchanged"), "number"),
         ],
-        measure=measure_shift,
-        example=examples.probabilities_example,
-    ),
-    Module(
-        name="ie_test",
-        title="IE test",
-        question="Does a change that keeps the meaning cost accuracy?",
-        direction="A small p says that it does: the model is not invariant under the change.",
-        layouts=[
+        "measure": measure_shift,
+        "example": examples.probabilities_example,
+    },
+    ie_test: {
+        "layouts": [
             Layout(
                 "pairs",
                 "Each row is an item, before and after",
-                IE_FIELDS,
-                {
-                    "original": {"prediction": "original_prediction", "label": "label"},
-                    "paraphrase": {"prediction": "prediction", "label": "label"},
-                },
-            ),
-            Layout(
-                "texts",
-                "Each row is one text",
                 (
-                    BUCKET,
-                    role_field("original or paraphrase; or true for originals"),
-                    prediction_field("Prediction"),
-                    label_field(),
+                    _field(_ORIGINAL.key, _ORIGINAL.label, f"{_ORIGINALS} {_ANSWERS}"),
+                    _field("prediction", "Answer on the transformed item", _TRANSFORMED),
+                    _LABEL,
+                    _RUN,
                 ),
+                _sides(PARAPHRASE),
             ),
+            Layout("texts", "Each row is one text", (_BUCKET, _PAIR_ROLES, _PREDICTION, _LABEL)),
         ],
-        headlines=[
+        "headlines": [
             Headline("p-value", ("p_value",), "p"),
             Headline("accuracy lost by the change", ("accuracy_difference",)),
         ],
-        measure=measure_ie_test,
-        example=examples.changed_pairs_example,
-        options=[
-            Option(
-                "method",
-                "Test",
-                (
-                    ("exact (the paper's test without resampling noise)", "exact"),
-                    ("the paper's, resampled", "paper"),
-                    ("McNemar, exact", "mcnemar"),
-                    ("McNemar, mid-p", "mcnemar_mid_p"),
-                ),
-            ),
-            Option("correction", "Over several runs", (("Bonferroni", "bonferroni"), ("Holm", "holm"))),
+        "measure": measure_ie_test,
+        "example": examples.changed_pairs_example,
+        "options": [
+            Option("method", "Test", _METHODS),
+            Option("correction", "Over several runs", [("Bonferroni", "bonferroni"), ("Holm", "holm")]),
         ],
-    ),
-    Module(
-        name="consistency_difference",
-        title="Consistency difference",
-        question="Is one model more consistent than another on the same problems?",
-        direction="Above 0 the first model is more consistent. A small p says that chance does not explain it.",
-        layouts=[Layout("rows", "Each row is one text", TWO_MODELS_FIELDS)],
-        headlines=[Headline("difference of P_C", ("difference",)), Headline("p-value", ("p_value",), "p")],
-        measure=measure_difference,
-        example=examples.two_models_example,
-        options=[Option("estimator", "P_C", (("unbiased", "unbiased"), ("as published", "plugin")))],
-    ),
-    Module(
-        name="paraphrase_diversity",
-        title="Paraphrase diversity",
-        question="How far are paraphrases from their originals in words, structure and meaning?",
-        direction="Neither end is good: 0 is a copy, 1 shares nothing with its original.",
-        layouts=[Layout("pairs", "Each row is a pair", DIVERSITY_FIELDS)],
-        headlines=[
-            Headline("lexical distance", ("lexical_distance",), "number"),
-            Headline("Jaccard similarity of the words", ("jaccard",), "number"),
-        ],
-        measure=by_function(
-            paraphrase_diversity,
-            {
-                "paraphrases": "paraphrase",
-                "originals": "original",
-                "similarities": "similarity",
-                "entailed": "entailed",
-                "groups": "group",
-            },
-            {
-                "lexical_distance": "lexical distance",
-                "jaccard": "Jaccard similarity",
-                "mutual_entailment": "mutual entailment",
-            },
-        ),
-        example=examples.pairs_example,
-    ),
-)
-
-MODULES: Mapping[str, Module] = {one.name: one for one in _ALL}
+    },
+    consistency_difference: {
+        "layouts": [_texts(*_MODELS, _LABEL, replace(_PAIR_ROLES, required=False))],
+        "headlines": ["difference", Headline("p-value", ("p_value",), "p")],
+        "measure": measure_difference,
+        "example": examples.two_models_example,
+        "options": [Option("estimator", "P_C", [("unbiased", "unbiased"), ("as published", "plugin")])],
+    },
+    paraphrase_diversity: {
+        "layouts": [Layout("pairs", "Each row is a pair", (*_PARAPHRASES, _GROUP))],
+        "headlines": ["lexical_distance", "jaccard"],
+        "measure": measure_diversity,
+        "example": examples.pairs_example,
+    },
+}
 
 
 def module(name: str) -> Module:
-    """Return a module's page.
+    """Return a measure's page; one that is scored on bucket sets needs no entry here.
 
     Raises
     ------
     InputError
         If there is none of this name.
     """
-    check_choice("launch", "name", name, MODULES)
-    return MODULES[name]
+    check_choice("launch", "name", name, CATALOGUE)
+    spec = CATALOGUE[name]
+    page = dict(_PAGES.get(spec.function, {}))
+    if spec.target:
+        example = examples.pairs_example if spec.is_about_pairs else examples.texts_example
+        page = {"layouts": _scored_layouts(spec), "measure": as_the_command(spec), "example": example} | page
+    headlines = [
+        _headline(spec, one) if isinstance(one, str) else one for one in page.pop("headlines", [spec.headline])
+    ]
+    return Module(spec, headlines=headlines, **page)
+
+
+def _headline(spec: MeasureSpec, key: str) -> Headline:
+    for quantity in spec.quantities:
+        if quantity.key == key:
+            return Headline(quantity.label, (key,), "percent" if quantity.is_share else "number")
+    return Headline(spec.title, (key,))

@@ -1,15 +1,15 @@
-"""What was found, as HTML: everything that comes from a file is escaped here."""
+"""Results as HTML: everything that comes from a file is escaped here."""
 
 from __future__ import annotations
 
 import html
-import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from paraconsist.data.predictions import Predictions
-from paraconsist.reporting.space.forms import Flips, Found, Headline, Module
+from paraconsist.reporting.formatting import bounds, decimal, known, number, p_value, percent
+from paraconsist.reporting.space.forms import Flips, Headline, Module, PageResult
 
 _MOST_LETTERS = 220
 _MOST_KEYS = 60
@@ -21,9 +21,10 @@ _ABOUT_INTERVALS = ("standard_error", "n_clusters", "design_effect", "bias")
 
 def header(module: Module) -> str:
     """Return the top of the page."""
+    spec = module.spec
     return (
-        f'<header class="pc-top"><h1>{_text(module.title)}</h1><p class="pc-question">{_text(module.question)}</p>'
-        f'<p class="pc-muted">{_text(module.direction)}</p></header>'
+        f'<header class="pc-top"><h1>{_text(spec.title)}</h1><p class="pc-question">{_text(spec.question)}</p>'
+        f'<p class="pc-muted">{_text(spec.direction)}</p></header>'
     )
 
 
@@ -44,60 +45,55 @@ def preview(predictions: Predictions, name: str) -> str:
     return f'<div class="pc-preview"><p class="pc-muted">{note}</p>{_table(names, cells, letters=60)}</div>'
 
 
-def results_page(module: Module, found: Found, confidence_level: float) -> str:
-    """Return the page of results.
-
-    Parameters
-    ----------
-    module : Module
-    found : Found
-    confidence_level : float
-        For the words beside the intervals.
-    """
-    keys = found.keys
-    warnings = [*found.warnings, *keys.get("warnings", ())]
-    parts = [
-        f'<section class="pc-headlines">{"".join(_headline(one, keys, confidence_level) for one in module.headlines)}'
-        "</section>"
-    ]
-    if warnings:
+def results_page(module: Module, result: PageResult, confidence_level: float) -> str:
+    """Return the page of results; `confidence_level` is for the words beside the intervals."""
+    keys = result.keys
+    headlines = "".join(_headline(one, keys, confidence_level) for one in module.headlines)
+    parts = [f'<section class="pc-headlines">{headlines}</section>']
+    if warnings := [*result.warnings, *keys.get("warnings", ())]:
         items = "".join(f"<li>{_text(warning)}</li>" for warning in warnings)
         parts.append(
             f'<section class="pc-warnings" role="note"><h2>Before you read this</h2><ul>{items}</ul></section>'
         )
-    if found.figure:
-        parts.append(
-            f'<figure class="pc-figure">{found.figure}<figcaption>{_text(found.caption)}</figcaption></figure>'
-        )
-    if found.flips is not None:
-        parts.append(_flips(found.flips))
-    parts.append(_keys(keys))
-    parts.append(_signature(keys, found))
+    if result.figure:
+        caption = f"<figcaption>{_text(result.caption)}</figcaption>"
+        parts.append(f'<figure class="pc-figure">{result.figure}{caption}</figure>')
+    if result.flips is not None:
+        parts.append(_flips(result.flips))
+    parts += [_keys(keys), _signature(keys, result)]
     return f'<div class="pc-results">{"".join(parts)}</div>'
 
 
 def _headline(headline: Headline, keys: Mapping[str, Any], level: float) -> str:
     value, interval = _at(keys, headline.path), _at(keys.get("confidence_interval", {}), headline.path)
-    shown, ends = _shown(value, headline.style), ""
-    if isinstance(interval, (list, tuple)) and len(interval) == 2:
-        low, high = (_shown(end, headline.style, unit=False) for end in interval)
-        unit = "&thinsp;%" if headline.style == "percent" else ""
+    unit = "&thinsp;%" if headline.style == "percent" else ""
+    ends = ""
+    if both := bounds(interval):
+        low, high = (_styled(end, headline.style) for end in both)
         ends = f'<span class="pc-interval">{level * 100:g}&thinsp;% interval {low} to {high}{unit}</span>'
-        if any(_undefined(end) for end in interval):
-            ends = '<span class="pc-interval">no interval</span>'
+    elif isinstance(interval, (list, tuple)):
+        ends = '<span class="pc-interval">no interval</span>'
     exactly = f'data-key="{_text(".".join(headline.path))}" data-value="{_text(repr(value))}"'
+    shown = _styled(value, headline.style) + (unit if known(value) else "")
     label = f'<span class="pc-label">{_text(headline.label)}</span>'
     return f'<div class="pc-headline"><span class="pc-value" {exactly}>{shown}</span>{ends}{label}</div>'
+
+
+def _styled(value: Any, style: str) -> str:
+    """Return a number as a headline has it, without its unit."""
+    if style == "percent":
+        return percent(value, undefined="undefined").replace("-", "−")
+    if style == "p":
+        return _text(p_value(value, undefined="undefined"))
+    return decimal(value, digits=3, undefined="undefined")
 
 
 def _keys(keys: Mapping[str, Any]) -> str:
     lines: list[list[str]] = []
     about: list[list[str]] = []
     for path, value, interval in _flat(keys, keys.get("confidence_interval", {})):
-        ends = ""
-        if isinstance(interval, (list, tuple)) and len(interval) == 2:
-            ends = f"{_number(interval[0])} to {_number(interval[1])}"
-        (about if path[0] in _ABOUT_INTERVALS else lines).append([" · ".join(path), _number(value), ends])
+        ends = " to ".join(map(number, bounds(interval) or ()))
+        (about if path[0] in _ABOUT_INTERVALS else lines).append([" · ".join(path), _value(value), ends])
     more = f'<p class="pc-muted">{len(lines) - _MOST_KEYS} more are not shown.</p>' if len(lines) > _MOST_KEYS else ""
     table = _table(["key", "value", "interval"], lines[:_MOST_KEYS], numbers=(1, 2))
     closed = ""
@@ -105,6 +101,12 @@ def _keys(keys: Mapping[str, Any]) -> str:
         inner = _table(["key", "value"], [line[:2] for line in about[:_MOST_KEYS]], numbers=(1,))
         closed = f'<details class="pc-about"><summary>About the intervals</summary>{inner}</details>'
     return f'<section class="pc-keys"><h2>All values</h2>{table}{more}{closed}</section>'
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join([*map(_value, value[:12]), *(["…"] if len(value) > 12 else [])])
+    return "undefined" if isinstance(value, float) and not known(value) else "" if value is None else number(value)
 
 
 def _flat(
@@ -116,28 +118,25 @@ def _flat(
             continue
         if isinstance(value, Mapping):
             yield from _flat(value, value.get("confidence_interval", _at(intervals, [key])), (*before, str(key)))
-        elif isinstance(value, (list, tuple)):
-            shown = ", ".join([*map(_number, value[:12]), *(["…"] if len(value) > 12 else [])])
-            yield (*before, str(key)), shown, None
         else:
-            yield (*before, str(key)), value, _at(intervals, [key])
+            yield (*before, str(key)), value, None if isinstance(value, (list, tuple)) else _at(intervals, [key])
 
 
 def _flips(flips: Flips) -> str:
     if not flips.n:
         return f'<section class="pc-flips"><h2>{_text(flips.title)}</h2><p class="pc-muted">None.</p></section>'
-    shown = len(flips.rows)
-    note = f"{_count(flips.n, 'line')}, worst first" + (f"; the first {shown} are shown" if shown < flips.n else "")
+    most = len(flips.rows)
+    note = f"{_count(flips.n, 'line')}, worst first" + (f"; the first {most} are shown" if most < flips.n else "")
     return (
         f'<section class="pc-flips"><h2>{_text(flips.title)}</h2><p class="pc-muted">{note}</p>'
         f"{_table(flips.header, flips.rows)}</section>"
     )
 
 
-def _signature(keys: Mapping[str, Any], found: Found) -> str:
+def _signature(keys: Mapping[str, Any], result: PageResult) -> str:
     command = ""
-    if found.command:
-        line = " ".join(word if word == "FILE" else shlex.quote(word) for word in found.command)
+    if result.command:
+        line = " ".join(word if word == "FILE" else shlex.quote(word) for word in result.command)
         command = f'<h2>The same on the command line</h2><pre class="pc-command">{_text(line)}</pre>'
     signature = keys.get("signature", "")
     return (
@@ -152,7 +151,10 @@ def _table(
     def cell(value: Any, place: int) -> str:
         lines = value if isinstance(value, list) and all(isinstance(line, str) for line in value) else [value]
         inner = "<br>".join(_text(_cut(line, letters)) for line in lines)
-        words = "pc-number" if place in numbers else "pc-words" if _is_long(value) else ""
+        is_long = (
+            isinstance(value, list) and max((len(line) for line in lines if isinstance(line, str)), default=0) > 24
+        )
+        words = "pc-number" if place in numbers else "pc-words" if is_long else ""
         return f'<td class="{words}" data-label="{_text(_cut(head[place], 40))}">{inner}</td>'
 
     top = "".join(f"<th>{_text(_cut(name, 40))}</th>" for name in head)
@@ -168,39 +170,9 @@ def _at(keys: Any, path: Sequence[str]) -> Any:
     return keys
 
 
-def _is_long(value: Any) -> bool:
-    return (
-        max((len(line) for line in value if isinstance(line, str)), default=0) > 24
-        if isinstance(value, list)
-        else False
-    )
-
-
-def _undefined(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and not math.isfinite(value))
-
-
-def _shown(value: Any, style: str, *, unit: bool = True) -> str:
-    if _undefined(value):
-        return "undefined"
-    if style == "percent":
-        return f"{value * 100:.1f}".replace("-", "−") + ("&thinsp;%" if unit else "")
-    if style == "p":
-        return "&lt; 0.0001" if value < 0.0001 else f"{value:.4f}"
-    return f"{value:.3f}"
-
-
-def _number(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return "undefined" if not math.isfinite(value) else f"{value:.6g}"
-    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
-
-
 def _cut(value: Any, letters: int) -> str:
-    shown = "" if value is None else str(value)
-    return shown if len(shown) <= letters else shown[: letters - 1] + "…"
+    text = "" if value is None else str(value)
+    return text if len(text) <= letters else text[: letters - 1] + "…"
 
 
 def _count(n: int, what: str) -> str:

@@ -1,7 +1,4 @@
-"""From a visitor's columns to the long format: guesses, and a table whose columns have the names of a bucket set.
-
-What a visitor uploads or pastes becomes a table, within limits; no copy of it is kept.
-"""
+"""What a visitor uploads or pastes becomes a bucket set's rows, within limits; no copy of it is kept."""
 
 from __future__ import annotations
 
@@ -10,8 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +22,97 @@ from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.data.reshaping import named_labels
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.errors import InputError, input_error
-from paraconsist.reporting.space.forms import Chosen, Field, Layout
+from paraconsist.reporting.space.forms import Field, Layout, Query
+
+#: Larger files are for the command line.
+MAX_BYTES = 20 * 2**20
+MAX_ROWS = 200_000
+MAX_COLUMNS = 300
+#: What a Parquet file may hold once it is decompressed.
+MAX_UNPACKED = 10 * MAX_BYTES
+FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
+
+
+def scratch_folder() -> str:
+    """Return the folder for files that live as long as they are read: in memory where the system has such a one."""
+    memory = Path("/dev/shm")
+    return str(memory) if memory.is_dir() and os.access(memory, os.W_OK) else tempfile.gettempdir()
+
+
+def read_upload(path: str | os.PathLike[str]) -> Predictions:
+    """Read an uploaded file and delete it.
+
+    Parameters
+    ----------
+    path : path
+        Where the server put it; its name says the format.
+
+    Raises
+    ------
+    InputError
+        If it is too large, cut short, empty, or of an unknown format.
+    """
+    upload = Path(path)
+    try:
+        with tempfile.TemporaryDirectory(prefix="paraconsist-", dir=scratch_folder()) as folder:
+            file = Path(folder) / f"upload{upload.suffix[:20]}"
+            shutil.move(upload, file)
+            return _read(file, upload.name[-60:])
+    finally:
+        upload.unlink(missing_ok=True)
+
+
+def read_text(text: str) -> Predictions:
+    """Read pasted rows: JSON Lines, a JSON array, or CSV with commas or tabs.
+
+    Raises
+    ------
+    InputError
+        If there is nothing, too much, or what cannot be read.
+    """
+    pasted = text.strip("\ufeff\r\n \t")
+    if not pasted:
+        raise input_error("paste", "text", "not be empty", remedy="Paste rows with a line of column names above them.")
+    ending = ".jsonl" if pasted[0] in "{[" else ".tsv" if "\t" in pasted.partition("\n")[0] else ".csv"
+    with tempfile.TemporaryDirectory(prefix="paraconsist-", dir=scratch_folder()) as folder:
+        file = Path(folder) / f"pasted{ending}"
+        file.write_bytes(pasted.encode("utf-8", errors="replace") + b"\n")
+        return _read(file, "the pasted text")
+
+
+def _read(file: Path, name: str) -> Predictions:
+    """Read a file within the limits; errors call it by the visitor's name for it, not by its place on the server."""
+    _check_most(file.stat().st_size, MAX_BYTES, "bytes")
+    if file.suffix.lower() == ".parquet":
+        _check_parquet(file)
+    try:
+        predictions = read_predictions(file)
+    except InputError as problem:
+        problem.function, problem.parameter = "read", "file" if problem.parameter == "path" else problem.parameter
+        problem.got = name if problem.got == str(file) else problem.got
+        problem.remedy = problem.remedy.replace(str(file), name)
+        raise
+    _check_most(predictions.table.num_rows, MAX_ROWS, "rows")
+    _check_most(predictions.table.num_columns, MAX_COLUMNS, "columns")
+    return predictions
+
+
+def _check_most(n: int, most: int, what: str) -> None:
+    if n > most:
+        remedy = "Larger files: `paraconsist score` on your own machine."
+        raise input_error("read", "file", f"have at most {most:,} {what}", got=n, remedy=remedy)
+
+
+def _check_parquet(file: Path) -> None:
+    """Refuse a file that is small only as long as it is packed; a broken one is left to the reader."""
+    try:
+        footer = pq.ParquetFile(file).metadata
+    except (OSError, ValueError):
+        return
+    _check_most(footer.num_rows, MAX_ROWS, "rows")
+    unpacked = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
+    _check_most(unpacked, MAX_UNPACKED, "bytes unpacked")
+
 
 #: No measure reads these stand-ins; they fill the columns that a module does not ask for.
 _STAND_INS = ("prediction", "label")
@@ -39,7 +125,7 @@ def guess_columns(fields: Sequence[Field], names: Sequence[str]) -> dict[str, An
     """
     plain = {name: re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") for name in names}
     taken: set[str] = set()
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for one in fields:
         hits: list[str] = []
         for guess in one.guesses:
@@ -49,18 +135,22 @@ def guess_columns(fields: Sequence[Field], names: Sequence[str]) -> dict[str, An
                 hits = [name for name in names if numbered.match(plain[name]) and name not in taken]
             if hits:
                 break
-        chosen = hits if one.many else hits[:1]
-        taken.update(chosen)
-        found[one.key] = (chosen if one.many else chosen[0]) if chosen else None
-    return found
+        hits = hits if one.many else hits[:1]
+        taken.update(hits)
+        columns[one.key] = (hits if one.many else hits[0]) if hits else None
+    return columns
 
 
 def guess_layout(layouts: Sequence[Layout], names: Sequence[str]) -> Layout:
     """Return the first layout whose fields all have a column, else the first."""
-    return next((one for one in layouts if one.guessed_by(guess_columns(one.fields, names))), layouts[0])
+    for layout in layouts:
+        columns = guess_columns(layout.fields, names)
+        if all(columns[one.key] for one in layout.fields if one.required):
+            return layout
+    return layouts[0]
 
 
-def check_chosen(chosen: Chosen) -> None:
+def check_query(query: Query) -> None:
     """Refuse what is not chosen, chosen twice, or no longer in the file.
 
     Raises
@@ -69,13 +159,13 @@ def check_chosen(chosen: Chosen) -> None:
         The message names the question as the visitor reads it.
     """
     seen: dict[str, str] = {}
-    names = chosen.predictions.table.column_names
-    for one in chosen.layout.fields:
-        value = chosen.columns.get(one.key)
-        given = list(value) if isinstance(value, (list, tuple)) else [value] if value else []
-        if one.required and not given:
+    names = query.predictions.table.column_names
+    for one in query.layout.fields:
+        value = query.columns.get(one.key)
+        columns = list(value) if isinstance(value, (list, tuple)) else [value] if value else []
+        if one.required and not columns:
             raise input_error("score", one.label, "be chosen", remedy=f"The file has the columns {', '.join(names)}.")
-        for name in given:
+        for name in columns:
             if name not in names:
                 raise input_error("score", one.label, "be a column of the file", got=name)
             if name in seen:
@@ -129,30 +219,30 @@ class Long:
         return [" / ".join(value for value in parts if value) for parts in zip(*telling, strict=True)]
 
 
-def long_rows(chosen: Chosen, target: str) -> Long:
+def long_rows(query: Query, target: str) -> Long:
     """Rename and spread out a visitor's columns, to one row for each text.
 
     Parameters
     ----------
-    chosen : Chosen
-        The file and its columns, checked.
+    query : Query
+        The file and its columns.
     target : str
         The role of the texts that are measured: rows are that or ``original`` where a true/false column says.
 
     Raises
     ------
     InputError
-        If the label names given do not fit.
+        As `check_query`, and if the label names do not fit.
     """
-    check_chosen(chosen)
-    given = chosen.predictions
-    label = chosen.columns.get("label")
-    if chosen.label_names and label:
-        given = named_labels(given, label, list(chosen.label_names))
-    if chosen.layout.sides:
-        table, source = _spread(given.table, chosen)
+    check_query(query)
+    file = query.predictions
+    label = query.columns.get("label")
+    if query.label_names and label:
+        file = named_labels(file, label, list(query.label_names))
+    if query.layout.sides:
+        table, source = _spread(file.table, query)
     else:
-        table, source = _renamed(given.table, chosen), np.arange(given.table.num_rows, dtype=np.intp)
+        table, source = _renamed(file.table, query), np.arange(file.table.num_rows, dtype=np.intp)
     flagged = False
     if "role" in table.column_names:
         table, flagged = _role_flags(table, target)
@@ -161,50 +251,50 @@ def long_rows(chosen: Chosen, target: str) -> Long:
     for missing in _STAND_INS:
         if missing not in table.column_names:
             table = table.append_column(missing, _stand_in(table))
-    table, metadata = _allowed(table, given.metadata)
+    table, metadata = _allowed(table, file.metadata)
     return Long(
         Predictions(table, metadata),
         source,
-        _texts(given.table, chosen, table),
-        has_buckets=bool(chosen.columns.get("bucket")),
-        has_labels=bool(label or chosen.columns.get("allowed")),
+        _texts(file.table, query, table),
+        has_buckets=bool(query.columns.get("bucket")),
+        has_labels=bool(label or query.columns.get("allowed")),
         flagged=flagged,
     )
 
 
-def _renamed(table: pa.Table, chosen: Chosen) -> pa.Table:
+def _renamed(table: pa.Table, query: Query) -> pa.Table:
     """Return the chosen columns under the names of a bucket set, and the texts."""
     canonical = {"bucket": "bucket_id", "group": "group_id"}
     columns: dict[str, Any] = {}
-    for one in chosen.layout.fields:
-        name = chosen.columns.get(one.key)
+    for one in query.layout.fields:
+        name = query.columns.get(one.key)
         if name and not one.many:
             columns[canonical.get(one.key, one.key)] = table[name]
     if "allowed_labels" in table.column_names:
         columns.setdefault("allowed_labels", table["allowed_labels"])
-    for name in _free_texts(table, chosen):
+    for name in _free_texts(table, query):
         columns.setdefault(name, table[name])
     return pa.table(columns or {"bucket_id": pa.array(np.arange(table.num_rows))})
 
 
-def _spread(table: pa.Table, chosen: Chosen) -> tuple[pa.Table, NDArray[np.intp]]:
+def _spread(table: pa.Table, query: Query) -> tuple[pa.Table, NDArray[np.intp]]:
     """Write each row out as a bucket, one row for every side."""
     n = table.num_rows
     parts = []
-    for role, fields in chosen.layout.sides.items():
+    for role, fields in query.layout.sides.items():
         columns: dict[str, Any] = {"bucket_id": pa.array(np.arange(n)), "role": pa.array(np.full(n, role))}
         for name, key in {**fields, "group_id": "group", "run": "run"}.items():
-            column = chosen.columns.get(key)
+            column = query.columns.get(key)
             if column:
                 columns[name] = table[column]
-        for name in _free_texts(table, chosen):
+        for name in _free_texts(table, query):
             columns.setdefault(name, table[name])
         parts.append(pa.table(columns))
     try:
         spread = pa.concat_tables(parts, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        keys = {key for fields in chosen.layout.sides.values() for key in fields.values()}
-        used = sorted(chosen.columns[key] for key in keys if chosen.columns.get(key))
+        keys = {key for fields in query.layout.sides.values() for key in fields.values()}
+        used = sorted(query.columns[key] for key in keys if query.columns.get(key))
         kinds = {name: str(table[name].type) for name in used}
         must = "be of one kind in all their columns (names, or numbers)"
         raise input_error("score", "predictions and labels", must, got=kinds) from None
@@ -213,18 +303,10 @@ def _spread(table: pa.Table, chosen: Chosen) -> tuple[pa.Table, NDArray[np.intp]
 
 def _role_flags(table: pa.Table, target: str) -> tuple[pa.Table, bool]:
     """Turn a true/false column that marks originals into roles."""
-    column = table["role"]
-    if pa.types.is_string(column.type):
-        lowered = pc.utf8_lower(column)
-        known = set(pc.unique(lowered).to_pylist())
-        if not known <= {"true", "false"}:
-            return table, False
-        flags = pc.equal(lowered, "true")
-    elif pa.types.is_boolean(column.type):
-        flags = column
-    else:
+    flags = pc.utf8_lower(table["role"].cast(pa.string()))
+    if not set(pc.unique(flags).to_pylist()) <= {"true", "false"}:
         return table, False
-    roles = pc.if_else(flags, "original", target)
+    roles = pc.if_else(pc.equal(flags, "true"), "original", target)
     return table.set_column(table.column_names.index("role"), "role", roles), True
 
 
@@ -283,16 +365,16 @@ def _as_set(value: Any, numbered: bool) -> list[Any]:
     return list(value) if isinstance(value, list) else [value]
 
 
-def _free_texts(table: pa.Table, chosen: Chosen) -> list[str]:
+def _free_texts(table: pa.Table, query: Query) -> list[str]:
     """Return the text columns that no field names."""
-    used = {name for value in chosen.columns.values() for name in (value if isinstance(value, list) else [value])}
+    used = {name for value in query.columns.values() for name in (value if isinstance(value, list) else [value])}
     reserved = {"bucket_id", "role", "prediction", "label", "group_id", "run", "allowed_labels", *used}
     return [c.name for c in table.schema if c.name not in reserved and _is_text(c.type)]
 
 
-def _texts(source: pa.Table, chosen: Chosen, long: pa.Table) -> list[str]:
+def _texts(source: pa.Table, query: Query, long: pa.Table) -> list[str]:
     """Return the columns whose words are shown beside flips: the three with the longest texts, in the file's order."""
-    names = [name for name in _free_texts(source, chosen) if name in long.column_names]
+    names = [name for name in _free_texts(source, query) if name in long.column_names]
     lengths = {name: pc.mean(pc.utf8_length(source[name])).as_py() or 0 for name in names}
     wordy = sorted((name for name in names if lengths[name] >= 10), key=lambda name: -lengths[name])[:3]
     return [name for name in names if name in wordy]
@@ -316,14 +398,11 @@ def probability_matrix(table: pa.Table, names: Sequence[str], label: str) -> lis
     if isinstance(values[0], str):
         return [_numbers(value, row, label) for row, value in enumerate(values)]
     if not isinstance(values[0], list):
-        raise input_error(
-            "score",
-            label,
+        must, remedy = (
             "be one column of lists, or one column for each class",
-            got=values[0],
-            row=0,
-            remedy="Choose the columns of all classes, in their order.",
+            "Choose the columns of all classes, in order.",
         )
+        raise input_error("score", label, must, got=values[0], row=0, remedy=remedy)
     return values
 
 
@@ -332,105 +411,3 @@ def _numbers(text: Any, row: int, label: str) -> Any:
         return json.loads(text)
     except (TypeError, ValueError):
         raise input_error("score", label, "hold lists such as [0.2, 0.8]", got=text, row=row) from None
-
-
-#: Larger files are for the command line.
-MAX_BYTES = 20 * 2**20
-MAX_ROWS = 200_000
-MAX_COLUMNS = 300
-#: What a Parquet file may hold once it is decompressed.
-MAX_UNPACKED = 10 * MAX_BYTES
-FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
-_COMMAND_LINE = "Larger files: `paraconsist score` on your own machine."
-
-
-def scratch_folder() -> str:
-    """Return the folder for files that live as long as they are read: in memory where the system has such a one."""
-    memory = Path("/dev/shm")
-    return str(memory) if memory.is_dir() and os.access(memory, os.W_OK) else tempfile.gettempdir()
-
-
-def read_upload(path: str | os.PathLike[str]) -> Predictions:
-    """Read an uploaded file and delete it.
-
-    Parameters
-    ----------
-    path : path
-        Where the server put it; its name says the format.
-
-    Raises
-    ------
-    InputError
-        If it is too large, cut short, empty, or of an unknown format.
-    """
-    given = Path(path)
-    try:
-        with tempfile.TemporaryDirectory(prefix="paraconsist-", dir=scratch_folder()) as folder:
-            file = Path(folder) / f"upload{given.suffix[:20]}"  # a short name: messages show no more than 120 letters
-            shutil.move(given, file)
-            with _shown_as(file, given.name[-60:]):
-                return _read(file)
-    finally:
-        given.unlink(missing_ok=True)
-
-
-def read_text(text: str) -> Predictions:
-    """Read pasted rows: JSON Lines, a JSON array, or CSV with commas or tabs.
-
-    Raises
-    ------
-    InputError
-        If there is nothing, too much, or what cannot be read.
-    """
-    pasted = text.strip("\ufeff\r\n \t")
-    if not pasted:
-        raise input_error("paste", "text", "not be empty", remedy="Paste rows with a line of column names above them.")
-    if pasted[0] in "{[":
-        ending = ".jsonl"
-    else:
-        ending = ".tsv" if "\t" in pasted.partition("\n")[0] else ".csv"
-    with tempfile.TemporaryDirectory(prefix="paraconsist-", dir=scratch_folder()) as folder:
-        file = Path(folder) / f"pasted{ending}"
-        file.write_bytes(pasted.encode("utf-8", errors="replace") + b"\n")
-        with _shown_as(file, "the pasted text"):
-            return _read(file)
-
-
-def _read(file: Path) -> Predictions:
-    size = file.stat().st_size
-    if size > MAX_BYTES:
-        raise input_error("read", "file", f"have at most {MAX_BYTES:,} bytes", got=size, remedy=_COMMAND_LINE)
-    if file.suffix.lower() == ".parquet":
-        _check_parquet(file)
-    predictions = read_predictions(file)
-    rows, columns = predictions.table.shape
-    if rows > MAX_ROWS:
-        raise input_error("read", "file", f"have at most {MAX_ROWS:,} rows", got=rows, remedy=_COMMAND_LINE)
-    if columns > MAX_COLUMNS:
-        raise input_error("read", "file", f"have at most {MAX_COLUMNS} columns", got=columns)
-    return predictions
-
-
-def _check_parquet(file: Path) -> None:
-    """Refuse a file that is small only as long as it is packed; a broken one is left to the reader."""
-    try:
-        footer = pq.ParquetFile(file).metadata
-    except (OSError, ValueError):
-        return
-    unpacked = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
-    if footer.num_rows > MAX_ROWS:
-        raise input_error("read", "file", f"have at most {MAX_ROWS:,} rows", got=footer.num_rows, remedy=_COMMAND_LINE)
-    if unpacked > MAX_UNPACKED:
-        raise input_error("read", "file", f"hold at most {MAX_UNPACKED:,} bytes unpacked", got=unpacked)
-
-
-@contextmanager
-def _shown_as(file: Path, name: str) -> Iterator[None]:
-    """Call the file in messages what the visitor calls it, not by its place on the server."""
-    try:
-        yield
-    except InputError as problem:
-        message = str(problem).replace("read_predictions: `path`", "read: `file`")
-        for shown in (repr(str(file)), str(file)):
-            message = message.replace(shown, name)
-        raise InputError(message) from None
