@@ -34,7 +34,7 @@ def difference(name: str) -> Callable[[Sources], dict[str, float]]:
             }
             for model in MODELS
         }
-        (found,) = compare(given, CompareOptions(columns=COLUMNS, example="paraphrase_id"))
+        (found,) = compare(given, CompareOptions(example="paraphrase_id"))
         result = found.pairs[0].result
         low, high = result["confidence_interval"]["difference"]
         return {

@@ -1,14 +1,158 @@
-"""paraconsist: does a language model give the same answer however a question is phrased?"""
+"""paraconsist: does a language model give the same answer however a question is phrased?
+
+    import paraconsist as pc
+
+    scores = pc.score(df, bucket="question_id", prediction="answer", label="gold")    # or a path, a log, a run folder
+    pc.compare(scores, other)
+    pc.run("ORG/MODEL", "paranlu:delta_snli", output="runs/a").score()
+
+Every name is imported on first use: importing the package costs next to nothing.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from paraconsist._version import __version__
 
-__all__ = ["__version__", "register"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from paraconsist.data.bucket_sets import load_bucket_set
+    from paraconsist.errors import InputError
+    from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
+    from paraconsist.measures.catalogue import list_measures
+    from paraconsist.measures.consistency_difference import consistency_difference
+    from paraconsist.measures.distribution_shift import distribution_shift
+    from paraconsist.measures.diversity import paraphrase_diversity
+    from paraconsist.measures.fooling_rate import fooling_rate
+    from paraconsist.measures.ie_test import ie_test
+    from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
+    from paraconsist.measures.paraphrastic import paraphrastic_consistency
+    from paraconsist.measures.prediction_change import prediction_change
+    from paraconsist.models.loading import load_model
+    from paraconsist.registry import register
+    from paraconsist.reporting.result import Comparison, Run, Scores, compare, score
+    from paraconsist.scoring.trainer_callback import BucketEvaluation
+
+#: Name -> the module that has it.
+_HOMES = {
+    **dict.fromkeys(("Comparison", "Run", "Scores", "compare", "score"), "reporting.result"),
+    "BucketEvaluation": "scoring.trainer_callback",
+    "InputError": "errors",
+    "list_measures": "measures.catalogue",
+    "load_bucket_set": "data.bucket_sets",
+    "load_model": "models.loading",
+    "register": "registry",
+    **dict.fromkeys(("additive_inconsistency", "transitive_inconsistency"), "measures.antecedents"),
+    **dict.fromkeys(
+        ("negational_inconsistency", "semantic_inconsistency", "symmetric_inconsistency"), "measures.pairs"
+    ),
+    "consistency_difference": "measures.consistency_difference",
+    "distribution_shift": "measures.distribution_shift",
+    "fooling_rate": "measures.fooling_rate",
+    "ie_test": "measures.ie_test",
+    "paraphrase_diversity": "measures.diversity",
+    "paraphrastic_consistency": "measures.paraphrastic",
+    "prediction_change": "measures.prediction_change",
+}
+
+__all__ = [
+    "BucketEvaluation",
+    "Comparison",
+    "InputError",
+    "Run",
+    "Scores",
+    "__version__",
+    "additive_inconsistency",
+    "compare",
+    "consistency_difference",
+    "distribution_shift",
+    "fooling_rate",
+    "ie_test",
+    "list_measures",
+    "load_bucket_set",
+    "load_model",
+    "negational_inconsistency",
+    "paraphrase_diversity",
+    "paraphrastic_consistency",
+    "prediction_change",
+    "register",
+    "run",
+    "score",
+    "semantic_inconsistency",
+    "symmetric_inconsistency",
+    "transitive_inconsistency",
+]
 
 
-def register() -> None:
-    """Make the metric names known to `evaluate.load` on this machine (see `paraconsist.registry.register`)."""
-    from paraconsist.registry import register as _register
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
 
-    _register()
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def run(
+    model: str | Path,
+    sets: str | Sequence[str],
+    *,
+    output: str | Path,
+    data_dir: str | None = None,
+    split: str = "test",
+    limit: int | None = None,
+    revision: str | None = None,
+    dtype: str = "float32",
+    max_length: int | None = None,
+    label_map: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Run:
+    """Run a classifier over bucket sets; the same call goes on with an interrupted run.
+
+    Parameters
+    ----------
+    model : str or Path
+        A folder that `paraconsist train` or ``save_pretrained`` wrote, or a Hub id.
+    sets : str or sequence of str
+        As `load_bucket_set` takes them: ``paranlu:delta_snli``, a folder, a file, a Hub name.
+    output : str or Path
+        The run folder.
+    data_dir, split
+        As for `load_bucket_set`.
+    limit : int, optional
+        The first buckets of each set only.
+    revision, dtype, max_length
+        As for `load_model`.
+    label_map : mapping, optional
+        Model label -> task label; by default labels meet by name.
+    **options
+        Further fields of `paraconsist.running.run.RunOptions`: ``device``, ``batch_tokens``, ``noise_floor`` ...
+
+    Returns
+    -------
+    Run
+        Its ``score()`` returns `Scores`.
+    """
+    from pathlib import Path
+
+    from paraconsist.data.bucket_sets import load_bucket_set
+    from paraconsist.models.loading import load_model
+    from paraconsist.reporting.result import Run
+    from paraconsist.running.run import RunOptions
+    from paraconsist.running.run import run as run_sets
+
+    names = [sets] if isinstance(sets, str) else list(sets)
+    loading: dict[str, Any] = {"revision": revision, "dtype": dtype, "max_length": max_length}
+    report = run_sets(
+        lambda name, group: load_model(name, task=group[0].task, **loading),
+        lambda: {str(model): [load_bucket_set(name, data_dir=data_dir, split=split).limited(limit) for name in names]},
+        RunOptions(output=Path(output), label_map=label_map, **options),
+    )
+    return Run(report.folder.path)

@@ -9,9 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paraconsist.data.predictions import write_predictions
-from paraconsist.files import to_strict_json
-from paraconsist.scoring.folders import score_folder
-from paraconsist.scoring.score import ScoreOptions
+from paraconsist.reporting.result import score
 
 #: Every way out of an element, an attribute, a script or JSON that a text might try.
 HOSTILE = "</script><img src=x onerror=\"document.title='broken'\">&lt;'\u2028{{7*7}}<!--"
@@ -85,7 +83,7 @@ def write_run(
     write_predictions(file, table.drop_columns(shown), metadata)
     if texts:
         write_predictions(folder / "texts" / "set.parquet", table.select(["input_id", *shown]), {})
-    results = to_strict_json(score_folder([file], ScoreOptions(n_resamples=200)))
+    results = score(file.parent.parent, n_resamples=200).to_dict()
     results[name + hostile]["measures"] |= (more or {}).get("measures", {})
     results |= {key: value for key, value in (more or {}).items() if key != "measures"}
     (folder / "results.json").write_text(json.dumps(results))

@@ -8,9 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from paraconsist.data.predictions import write_predictions
-from paraconsist.files import to_strict_json
-from paraconsist.scoring.folders import score_folder
-from paraconsist.scoring.score import ScoreOptions
+from paraconsist.reporting.result import score
 
 MODEL = {"model": "ada/a-model", "dtype": "float32"}
 
@@ -26,7 +24,7 @@ def write_run(folder: Path, *, sets: tuple[str, ...] = ("toy:all", "org/other:sw
     for (name, path), (table, measure) in zip(names.items(), tables, strict=True):
         said = {"set": name, "task": "nli", "model": MODEL, "measures": [measure], "label_names": ["no", "yes"]}
         write_predictions(folder / path, table, said)
-    results = to_strict_json(score_folder(sorted(folder.glob("predictions/*")), ScoreOptions(n_resamples=50)))
+    results = score(folder, n_resamples=50).to_dict()
     (folder / "results.json").write_text(json.dumps(results))
     run = {"models": {"nli": MODEL}, "sets": names, "ended": "2026-01-02T03:04:05Z"}
     (folder / "run.json").write_text(json.dumps(run))

@@ -33,7 +33,6 @@ from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.reporting.page import ReportOptions, load_entries, write, write_report
 from paraconsist.reporting.page.browser import script_json
-from paraconsist.reporting.page.entries import FileOptions
 from paraconsist.running.outputs import texts_table
 from paraconsist.scoring.score import ScoreOptions
 
@@ -43,7 +42,7 @@ QUICK = ScoreOptions(n_resamples=200)
 def report(folder: Path, *paths: Path, names=(), score=QUICK, draw=False, **options):
     """Write a report and return the page and what was said of it; without its plots, which take longest."""
     page = folder / "page.html"
-    entries = load_entries(list(paths), FileOptions(score=score), names)
+    entries = load_entries(list(paths), score, names)
     with patch.object(write, "report_plots", write.report_plots if draw else lambda *_: []):
         written = write_report(entries, page, ReportOptions(score=score, **options))
     return page.read_text(encoding="utf-8"), written
@@ -302,7 +301,7 @@ def test_bad_options_are_said(run, tmp_path):
     with pytest.raises(InputError, match="`texts` must have a column example_id"):
         report(tmp_path, run, texts=[str(ids)])
     with pytest.raises(InputError, match="`output` must be a file that can be written"):
-        write_report(load_entries([run], FileOptions()), ids / "page.html", ReportOptions())
+        write_report(load_entries([run]), ids / "page.html", ReportOptions())
     broken = write_run(tmp_path / "broken")
     (broken / "results.json").write_text("{")
     with pytest.raises(InputError, match=r"hold a readable results\.json"):

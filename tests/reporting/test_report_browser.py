@@ -10,7 +10,6 @@ from helpers.report import ANSWERS, HOSTILE, write_run
 
 from paraconsist.data.rows import ColumnNames
 from paraconsist.reporting.page import ReportOptions, load_entries, write_report
-from paraconsist.reporting.page.entries import FileOptions
 from paraconsist.scoring.score import ScoreOptions
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -26,7 +25,7 @@ QUICK = ScoreOptions(n_resamples=200)
 
 def write_page(folder: Path, *runs: Path) -> str:
     page = folder / "page.html"
-    write_report(load_entries(list(runs), FileOptions(score=QUICK)), page, ReportOptions(score=QUICK))
+    write_report(load_entries(list(runs), QUICK), page, ReportOptions(score=QUICK))
     return page.as_uri()
 
 
@@ -262,7 +261,7 @@ def test_two_models_real_predictions_open_without_a_word(chromium, data_folder, 
     score = ScoreOptions(columns=columns, n_resamples=200)
     files = [data_folder / f"paranlu/predictions/snli__{model}__human.parquet" for model in ("roberta-large", "bow")]
     write_report(
-        load_entries(files, FileOptions(score=score), ["large", "bow"]),
+        load_entries(files, score, ["large", "bow"]),
         tmp_path / "page.html",
         ReportOptions(score=score),
     )

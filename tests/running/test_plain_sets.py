@@ -13,6 +13,7 @@ from helpers.score_command import run_command
 
 from paraconsist.data.predictions import read_predictions
 from paraconsist.scoring.folders import plain_accuracies
+from paraconsist.scoring.sources import open_source
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +57,7 @@ def test_a_full_test_set_is_said_once_in_the_table_of_its_set(capsys, tmp_path):
     code, out, err = run_command(capsys, "run", "--model", model, *arguments)
     assert code == 0, err
     assert "defeasible_nli_test" not in out
-    files = sorted((tmp_path / "run" / "predictions").glob("*.parquet"))
-    found = plain_accuracies(files)["sample:defeasible_nli_test"]
+    found = plain_accuracies(open_source(tmp_path / "run"))["sample:defeasible_nli_test"]
     (result,) = json.loads((tmp_path / "run" / "results.json").read_text()).values()
     assert found["corrects"] == "sample:defeasible_nli"
     assert found["accuracy"] == result["measures"]["paraphrastic_consistency"]["test_accuracy"]

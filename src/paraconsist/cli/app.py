@@ -24,6 +24,7 @@ from paraconsist.cli.compare import compare
 from paraconsist.cli.demo import demo
 from paraconsist.cli.gate import gate
 from paraconsist.cli.ie_test import ie_test
+from paraconsist.cli.options import spread
 from paraconsist.cli.paraphrase import paraphrase
 from paraconsist.cli.perturb import perturb
 from paraconsist.cli.plan import plan
@@ -75,7 +76,7 @@ for _name, _command in (
     ("space", space),
     ("list", list_),
 ):
-    app.command(_name)(_command)
+    app.command(_name)(spread(_command))
 
 
 def _version(value: bool) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paraconsist.cli.options import AsJson, Output, print_json, write_results
 from paraconsist.errors import input_error
+from paraconsist.files import to_strict_json
+from paraconsist.scoring.options import IntervalOptions, SourceOptions
 
 if TYPE_CHECKING:
-    from paraconsist.data.predictions import Predictions
     from paraconsist.studies.artifacts import ArtifactRow
 
 
@@ -22,6 +24,7 @@ def artifacts(
     full: Annotated[
         list[Path], typer.Option(help="The same of a model that was shown everything; repeat for several.")
     ],
+    *,
     set_: Annotated[str | None, typer.Option("--set", help="Which set, where a run folder holds several.")] = None,
     partial_test: Annotated[
         Path | None, typer.Option(help="Predictions on the full test set, where --partial is a file.")
@@ -29,83 +32,33 @@ def artifacts(
     full_test: Annotated[
         list[Path] | None, typer.Option(help="The same for each --full that is a file, in their order.")
     ] = None,
-    bucket: Annotated[str, typer.Option(help="Column of the bucket ids.")] = "bucket_id",
-    prediction: Annotated[str, typer.Option(help="Column of the predictions.")] = "prediction",
-    label: Annotated[str, typer.Option(help="Column of the gold labels.")] = "label",
-    role: Annotated[str, typer.Option(help="Column that says 'original' or 'paraphrase'.")] = "role",
-    original: Annotated[str | None, typer.Option(help="True/false column that marks originals.")] = None,
-    group: Annotated[str, typer.Option(help="Column of what intervals resample.")] = "group_id",
-    confidence: Annotated[str | None, typer.Option(help="Column of the probability of the gold label.")] = None,
-    probabilities: Annotated[str, typer.Option(help="Column of lists of probabilities.")] = "probabilities",
-    confidence_level: Annotated[float, typer.Option(min=0, max=1, help="Of the intervals.")] = 0.95,
-    n_resamples: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, full precision, and nothing else.")] = False,
-    output: Annotated[Path | None, typer.Option(help="Also write the results to this JSON file.")] = None,
+    read: SourceOptions,
+    intervals: IntervalOptions,
+    as_json: AsJson = False,
+    output: Output = None,
 ) -> None:
     """Split buckets by whether a partial-input model gets the original right, and score each part."""
-    from paraconsist.data.rows import ColumnNames
-    from paraconsist.files import to_strict_json
     from paraconsist.scoring.score import ScoreOptions
+    from paraconsist.scoring.sources import open_source
     from paraconsist.studies.artifacts import artifact_table
 
-    names = ColumnNames(
-        bucket=bucket,
-        prediction=prediction,
-        label=label,
-        role=role,
-        original=original,
-        group=group,
-        confidence=confidence,
-        probabilities=(probabilities,),
-        strata=(),
-    )
-    options = ScoreOptions(columns=names, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed)
     tests = list(full_test or ())
     if tests and len(tests) != len(full):
-        raise input_error("artifacts", "full_test", "be given once for each --full, or not at all", got=len(tests))
-    seen, seen_test = _open(partial, partial_test, set_, "partial")
+        raise input_error("artifacts", "full_test", "be given once for each `full`, or not at all", got=len(tests))
+    seen = open_source(partial, read, test=partial_test, function="artifacts").one("artifacts", "partial", set_)
     models = []
     for i, path in enumerate(full):
-        predictions, test = _open(path, tests[i] if tests else None, set_, "full")
-        models.append((_name(path, len(full)), predictions, test))
-    table = artifact_table(seen, models, options, partial_test=seen_test)
+        opened = open_source(path, read, test=tests[i] if tests else None, function="artifacts")
+        source = opened.one("artifacts", "full", set_)
+        models.append(("full" if len(full) == 1 else path.stem, source.predictions, source.test))
+    options = ScoreOptions(columns=replace(seen.columns, strata=()), **intervals.intervals)
+    table = artifact_table(seen.predictions, models, options, partial_test=seen.test)
     results = to_strict_json({"rows": [row.to_dict() for row in table]})
-    if output is not None:
-        output.write_text(json.dumps(results, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    write_results("artifacts", output, results)
     if as_json:
-        typer.echo(json.dumps(results, indent=2, allow_nan=False))
-        return
-    _print(table)
-
-
-def _name(path: Path, n: int) -> str:
-    return "full" if n == 1 else path.stem
-
-
-def _open(path: Path, test: Path | None, wanted: str | None, option: str) -> tuple[Predictions, Predictions | None]:
-    """Read a predictions file, or the one set (and its full test set) of a run folder."""
-    from paraconsist.data.predictions import read_predictions
-
-    if not path.is_dir():
-        return read_predictions(path), None if test is None else read_predictions(test)
-    found = {}
-    for file in sorted((path / "predictions").glob("*.parquet")):
-        predictions = read_predictions(file)
-        found[str(predictions.metadata.get("set", file.stem))] = predictions
-    sets = [name for name in found if not name.endswith("_test")]
-    if wanted is not None:
-        sets = [name for name in sets if name == wanted]
-    if len(sets) != 1:
-        raise input_error(
-            "artifacts",
-            option,
-            "hold the predictions of one set",
-            got=list(found),
-            remedy="Name it with --set." if len(found) > 1 else f"Run the model into {path} first.",
-        )
-    own_test = found.get(f"{sets[0].removesuffix('_automatic')}_test")
-    return found[sets[0]], own_test if test is None else read_predictions(test)
+        print_json(results)
+    else:
+        _print(table)
 
 
 def _print(table: list[ArtifactRow]) -> None:

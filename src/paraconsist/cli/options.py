@@ -1,10 +1,17 @@
-"""The part of ``paraconsist run`` that asks an endpoint: its options, and what is said afterwards."""
+"""Option groups: what several commands take is said once, as the fields of a dataclass, and spread out over them.
+
+Also the options of models behind an endpoint, and what commands print and write alike.
+"""
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -17,6 +24,80 @@ if TYPE_CHECKING:
     from paraconsist.running.endpoint import EndpointReport
     from paraconsist.running.prompting import AskOptions, Pool
     from paraconsist.running.run import RunOptions
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, full precision, and nothing else.")]
+Output = Annotated[Path | None, typer.Option(help="Also write the results to this JSON file.")]
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose parameters that are option groups are replaced by the fields of the group, as options.
+
+    A group is a dataclass: a field's name, type, default and ``metadata["help"]`` make the option; what else stands in
+    the metadata is typer's (``min``, ``max``, ``rich_help_panel``). A field with ``metadata["option"]`` is called so.
+    """
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        if is_dataclass(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
+            parameters += _options_of(parameter.annotation)
+        else:
+            parameters.append(parameter)
+    if not groups:
+        return command
+
+    def spread_out(**values: Any) -> None:
+        made = {name: group(**{f.name: values.pop(f.name) for f in fields(group)}) for name, group in groups.items()}
+        command(**values, **made)
+
+    parameters.sort(key=lambda p: p.kind is inspect.Parameter.KEYWORD_ONLY)
+    spread_out.__name__, spread_out.__doc__ = command.__name__, command.__doc__
+    spread_out.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    spread_out.__annotations__ = {p.name: p.annotation for p in parameters}
+    return spread_out
+
+
+def _options_of(group: Any) -> list[inspect.Parameter]:
+    hints, names = get_type_hints(group), [f.name for f in fields(group)]
+    options = []
+    for one in fields(group):
+        known = dict(one.metadata)
+        help_text = re.sub(
+            r"`(\w+)`", lambda m: f"--{m[1].replace('_', '-')}" if m[1] in names else m[0], known.pop("help")
+        )
+        called = known.pop("option", None)
+        option = typer.Option(*([called] if called else []), help=help_text, **known)
+        default = one.default if one.default is not MISSING else inspect.Parameter.empty
+        hint: Any = Annotated[hints[one.name], option]
+        options.append(inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint))
+    return options
+
+
+def write_results(function: str, output: Path | None, results: Any) -> None:
+    """Write results as JSON where a file was named.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
+    from paraconsist.files import write_json
+
+    if output is None:
+        return
+    try:
+        write_json(output, results)
+    except OSError as problem:
+        remedy = f"{problem.strerror}."
+        raise input_error(function, "output", "be a file that can be written", got=str(output), remedy=remedy) from None
+
+
+def print_json(results: Any) -> None:
+    """Print results as strict JSON."""
+    from paraconsist.files import to_json
+
+    typer.echo(to_json(results))
 
 
 _PANEL = "Models behind an endpoint"

@@ -213,25 +213,22 @@ def score_run(folder: Path, options: Any, *, figures: bool = False) -> None:
 
     Sets without paraphrases get a line with their accuracy, which ``run.json`` keeps.
     """
-    from paraconsist.cli.score import show_results
-    from paraconsist.data.predictions import read_predictions
     from paraconsist.data.run_folder import RunFolder
-    from paraconsist.files import to_strict_json
-    from paraconsist.scoring.folders import plain_accuracies, score_folder
+    from paraconsist.reporting.result import Scores, score_tables, show
+    from paraconsist.scoring.folders import plain_accuracies, score_sources
+    from paraconsist.scoring.sources import open_source
 
-    run_folder = RunFolder(folder)
-    files = {path: read_predictions(path) for path in run_folder.predictions_files()}
-    plain = plain_accuracies(files)
-    results = to_strict_json(score_folder(files, options)) if len(plain) < len(files) else {}
-    show_results(results, figures=figures)
-    for name, found in plain.items():
-        if found["corrects"] is None:  # else it stands in that set's table
-            typer.echo(_accuracy_line(name, found))
-    if plain:
-        run_folder.update_run({"accuracies": plain})
+    run_folder, opened = RunFolder(folder), open_source(folder, function="run")
+    accuracies = plain_accuracies(opened)
+    results = Scores(opened, score_sources(opened, options)).to_dict() if opened.sets else {}
+    show(score_tables(results, figures=figures))
+    for name, accuracy in accuracies.items():
+        if accuracy["corrects"] is None:  # else it stands in that set's table
+            typer.echo(_accuracy_line(name, accuracy))
+    if accuracies:
+        run_folder.update_run({"accuracies": accuracies})
     run_folder.write_results(results)
-    where = "Accuracies" if plain and not results else "Results"
-    file = run_folder.run_file if plain and not results else run_folder.results_file
+    where, file = ("Results", run_folder.results_file) if results else ("Accuracies", run_folder.run_file)
     typer.echo(f"{where} in {file}, predictions in {folder / 'predictions'}.")
 
 

@@ -51,7 +51,17 @@ def read_table(path: str | os.PathLike[str], *, function: str, parameter: str = 
         raise input_error(function, parameter, "name each of its columns once", got=twice, remedy=f"Mend {file}.")
     if table.num_rows == 0:
         raise input_error(function, parameter, "have at least one row", got=str(file), remedy="The file holds none.")
-    return table
+    return with_plain_text(table)
+
+
+def with_plain_text(table: pa.Table) -> pa.Table:
+    """Return the table with every kind of text column (large, view, dictionary: pandas, polars write them) alike."""
+    columns = {}
+    for field in table.schema:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+        columns[field.name] = table[field.name].cast(pa.string()) if is_text else table[field.name]
+    return pa.table(columns).replace_schema_metadata(table.schema.metadata)
 
 
 def column_of(table: pa.Table, name: str, *, parameter: str, function: str = "score") -> Any:

@@ -50,7 +50,7 @@ class Quantity:
     is_share: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeasureSpec:
     """What is said of a measure.
 
@@ -115,6 +115,9 @@ class MeasureSpec:
     def name(self) -> str:
         """As `evaluate.load` and ``--measure`` know it."""
         return str(self.function.__name__)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.question} {self.direction}>"
 
     @property
     def is_conditional(self) -> bool:
@@ -418,6 +421,11 @@ SEMANTIC = CATALOGUE[semantic_inconsistency.__name__]
 CHANGE = CATALOGUE[prediction_change.__name__]
 FOOLING = CATALOGUE[fooling_rate.__name__]
 IE_TEST = CATALOGUE[ie_test.__name__]
+
+
+def list_measures() -> list[MeasureSpec]:
+    """Return every measure with what there is to know of it: name, question, range, direction, chance level."""
+    return list(CATALOGUE.values())
 
 
 def scored_measures() -> dict[str, MeasureSpec]:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
-from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import ColumnNames, Rows, read_rows
-from paraconsist.errors import input_error
+from paraconsist.data.rows import Rows, read_rows
+from paraconsist.errors import check_choice, input_error
 from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec
 from paraconsist.measures.consistency_difference import ConsistencyDifferenceResult, consistency_difference
 from paraconsist.measures.inconsistency_difference import InconsistencyDifferenceResult, inconsistency_difference
-from paraconsist.measures.pareto import ParetoRow, corrected_p_values, pareto_table
+from paraconsist.measures.pareto import CORRECTIONS, ParetoRow, corrected_p_values, pareto_table
 from paraconsist.measures.results import Record
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.measures.signatures import parse_signature
 from paraconsist.scoring.alignment import ROW_ID, Aligned, align
 from paraconsist.scoring.roles import violations
 from paraconsist.scoring.score import chosen_measures, data_of
+from paraconsist.scoring.sources import Opened, Source
 from paraconsist.scoring.unparsed import apply_policy
 
 
@@ -39,7 +41,6 @@ class CompareOptions:
         Compare every model with the first only.
     """
 
-    columns: ColumnNames = field(default_factory=ColumnNames)
     example: str = "example_id"
     measures: Sequence[str] | None = None
     estimator: str = "unbiased"
@@ -109,13 +110,13 @@ class SetComparison(Record):
         return {**super().to_dict(), "pairs": [pair.to_dict() for pair in self.pairs]}
 
 
-def compare(models: Mapping[str, Mapping[str, Predictions]], options: CompareOptions) -> list[SetComparison]:
+def compare(models: Mapping[str, Mapping[str, Source]], options: CompareOptions) -> list[SetComparison]:
     """Compare models on every set that all of them have.
 
     Parameters
     ----------
-    models : mapping of str to mapping of str to Predictions
-        Model -> set -> predictions; at least two models, and the same sets.
+    models : mapping of str to mapping of str to Source
+        Model -> set -> its predictions; at least two models, and the same sets.
     options : CompareOptions
 
     Raises
@@ -126,7 +127,7 @@ def compare(models: Mapping[str, Mapping[str, Predictions]], options: CompareOpt
     if len(models) < 2:
         raise input_error("compare", "models", "be two at least", got=list(models))
     sets = _common_sets(models)
-    parts = [_one_set(name, {m: found[name] for m, found in models.items()}, options) for name in sets]
+    parts = [_one_set({m: sets[name] for m, sets in models.items()}, options) for name in sets]
     flat = [p for _, pairs, *_ in parts for p in pairs]
     corrected = iter(corrected_p_values([float(result.p_value) for *_, result in flat], options.correction))
     compared = []
@@ -148,7 +149,76 @@ def compare(models: Mapping[str, Mapping[str, Predictions]], options: CompareOpt
     return compared
 
 
-def _common_sets(models: Mapping[str, Mapping[str, Predictions]]) -> list[str]:
+def compare_opened(
+    opened: Sequence[Opened], options: CompareOptions, names: Sequence[str] | None = None
+) -> tuple[list[SetComparison], dict[str, list[str]]]:
+    """Compare what was opened; return the comparisons and, for each model, the sets that not every model has.
+
+    Models are called by `names`, else by the shortest ends of their paths that differ, else by their own names. Where
+    every model has one set, and at most one name for it is known, these are taken for the same set.
+
+    Raises
+    ------
+    InputError
+        If two are the same file, or the number of names is another than the models'.
+    """
+    check_choice("compare", "correction", options.correction, CORRECTIONS)
+    check_choice("compare", "estimator", options.estimator, ("unbiased", "plugin"))
+    _check_different(opened)
+    models = dict(zip(_names(opened, names), opened, strict=True))
+    known = {name for one in opened for name, source in one.sets.items() if source.has_name}
+    if len(known) <= 1 and all(len(one.sets) == 1 for one in opened):
+        shared = next(iter(known), "")
+        by_set = {model: {shared: next(iter(one.sets.values()))} for model, one in models.items()}
+    else:
+        by_set = {
+            model: {name if source.has_name else model: source for name, source in one.sets.items()}
+            for model, one in models.items()
+        }
+    compared = compare(by_set, options)
+    used = {one.set for one in compared}
+    left_out = {m: [n for n, s in one.sets.items() if s.has_name and n not in used] for m, one in models.items()}
+    return compared, {model: sets for model, sets in left_out.items() if sets}
+
+
+def _check_different(opened: Sequence[Opened]) -> None:
+    """Refuse one model given twice: it would differ from itself in nothing."""
+    if len(opened) < 2:
+        got = [str(one.path) for one in opened if one.path is not None]
+        raise input_error("compare", "paths", "name two models at least", got=got, remedy="Give another.")
+    seen: dict[Any, Path] = {}
+    for path in (one.path for one in opened if one.path is not None):
+        key = path.resolve() if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
+        if key in seen:
+            raise input_error(
+                "compare",
+                "paths",
+                "be different models' predictions",
+                got=[str(seen[key]), str(path)],
+                remedy="The two hold the same, byte for byte: give the other model's.",
+            )
+        seen[key] = path
+
+
+def _names(opened: Sequence[Opened], names: Sequence[str] | None) -> list[str]:
+    if names:
+        if len(names) != len(opened) or len(set(names)) != len(names):
+            wanted = f"be given once for each of the {len(opened)} models, all different"
+            raise input_error("compare", "name", wanted, got=list(names))
+        return list(names)
+    paths = [one.path for one in opened if one.path is not None]
+    if len(paths) < len(opened):
+        own = [next((source.model for source in one.sets.values() if source.model), None) for one in opened]
+        return [f"model {i}" if own.count(name) > 1 or name is None else name for i, name in enumerate(own, 1)]
+    parts = [[*path.resolve().parts[:-1], path.stem if path.is_file() else path.name] for path in paths]
+    for n in range(1, max(map(len, parts)) + 1):
+        shortest = ["/".join(part[-n:]) for part in parts]
+        if len(set(shortest)) == len(shortest):
+            return shortest
+    return [str(path) for path in paths]
+
+
+def _common_sets(models: Mapping[str, Mapping[str, Source]]) -> list[str]:
     first, *others = models.values()
     common = [name for name in first if all(name in other for other in others)]
     if not common:
@@ -168,43 +238,30 @@ _Pair = tuple[tuple[str, str], str, ConsistencyDifferenceResult | InconsistencyD
 
 
 def _one_set(
-    name: str, found: Mapping[str, Predictions], options: CompareOptions
+    found: Mapping[str, Source], options: CompareOptions
 ) -> tuple[Aligned, list[_Pair], list[ParetoRow], dict[str, int]]:
     rows, n_unparsed, named = {}, {}, None
-    has_ids = all(options.example in _columns(p, options).names for p in found.values())
-    for model, predictions in found.items():
-        columns = _columns(predictions, options).named
-        read = read_rows(predictions, replace(columns, strata=[options.example] if has_ids else []))
+    has_ids = all(options.example in source.predictions.table.column_names for source in found.values())
+    for model, source in found.items():
+        columns = replace(source.columns, confidence=None, probabilities=())
+        read = read_rows(source.predictions, replace(columns, strata=[options.example] if has_ids else []))
         if has_ids:
             read = replace(read, strata={ROW_ID: read.strata[options.example]})
         n_unparsed[model] = int(read.unparsed.sum())
         rows[model] = apply_policy(read, options.unparsed)[0]
-        named = named or predictions.metadata.get("measures")
+        named = named or source.predictions.metadata.get("measures")
     aligned = align(rows)
     first = next(iter(aligned.rows.values()))
     specs = chosen_measures("compare", options.measures, {"measures": named}, first)
     names = list(aligned.rows)
     chosen = [(names[0], other) for other in names[1:]] if options.against_first else list(combinations(names, 2))
-    data = data_of(next(iter(found.values())).metadata)
+    data = data_of(next(iter(found.values())).predictions.metadata)
     pairs: list[_Pair] = [
         (who, spec.name, _signed(_compare(spec, aligned.rows[who[0]], aligned.rows[who[1]], options), options, data))
         for spec in specs
         for who in chosen
     ]
     return aligned, pairs, _pareto(pairs, names, options), n_unparsed
-
-
-@dataclass(frozen=True)
-class _Columns:
-    named: ColumnNames
-    names: list[str]
-
-
-def _columns(predictions: Predictions, options: CompareOptions) -> _Columns:
-    """Return what the columns are called: in a log, whose reader made them, by their own names."""
-    asked = options.columns
-    named = ColumnNames() if "source" in predictions.metadata else asked
-    return _Columns(replace(named, confidence=None, probabilities=()), predictions.table.column_names)
 
 
 def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptions) -> _Difference:

@@ -13,10 +13,15 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import CATALOGUE
+from paraconsist.scoring.folders import score_sources
+from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
+from paraconsist.scoring.score import ScoreOptions
+from paraconsist.scoring.sources import open_source, read_json
 
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -123,6 +128,33 @@ def check(conditions: tuple[Condition, ...], results: Mapping[str, Mapping[str, 
                 "gate", "condition", "name a quantity of the results", got=condition.quantity, remedy=_listed(known)
             )
     return checks
+
+
+def results_of(
+    path: Path, read: SourceOptions, measuring: MeasureOptions, intervals: IntervalOptions
+) -> Mapping[str, Mapping[str, Any]]:
+    """Return results by set: as written where they are newer than the predictions, else scored.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it holds neither results nor predictions.
+    """
+    if path.suffix == ".json" and path.is_file():
+        written = read_json(path, "gate")
+        if _is_whole(written):
+            return written
+    opened = open_source(path, read, function="gate")
+    usual = (read, measuring, intervals) == (SourceOptions(), MeasureOptions(), IntervalOptions())
+    if usual and opened.saved_is_newer and _is_whole(opened.saved):
+        return opened.saved
+    options = ScoreOptions(measures=measuring.measure, unparsed=measuring.unparsed, **intervals.intervals)
+    return {name: scored.to_dict() for name, scored in score_sources(opened, options).items()}
+
+
+def _is_whole(written: Mapping[str, Any]) -> bool:
+    """Say whether a JSON file holds results of sets and nothing else."""
+    return bool(written) and all(isinstance(part, Mapping) and "measures" in part for part in written.values())
 
 
 def _number(text: str) -> float | None:

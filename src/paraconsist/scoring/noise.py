@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,6 @@ from paraconsist.measures.signatures import parse_signature
 NOISE_FOLDER = "noise"
 RUN_AGAIN = "Run with --noise-floor again."
 _RUN, _KIND = "repeat", "kind"
-
-
-def noise_file_of(predictions_file: Path) -> Path | None:
-    """Return the file of repeats that belongs to a run's predictions file; None where nothing was asked again."""
-    file = predictions_file.parent.parent / NOISE_FOLDER / predictions_file.name
-    return file if predictions_file.parent.name == "predictions" and file.is_file() else None
 
 
 def score_noise(

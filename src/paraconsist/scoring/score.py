@@ -1,12 +1,10 @@
-"""Score a predictions file: every measure that applies to it, over the whole set and by stratum.
-
-What is suspicious in the rows of a predictions file, as sentences beside its numbers.
-"""
+"""Score one set: every measure that applies to it, over the whole set and by stratum."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,18 +14,19 @@ from numpy.typing import NDArray
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.errors import InputError, input_error
-from paraconsist.measures.alarms import permuted_labels
 from paraconsist.measures.catalogue import CHANGE, PARAPHRASTIC, MeasureSpec, default_measures
-from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
+from paraconsist.measures.rules import ORIGINAL
 from paraconsist.measures.signatures import parse_signature
+from paraconsist.scoring.alarms import row_alarms
 from paraconsist.scoring.answer_changes import pair_figures
+from paraconsist.scoring.options import IntervalOptions
 from paraconsist.scoring.roles import MAX_STRATUM_VALUES, measure_rows, spec_of
-from paraconsist.scoring.training_overlap import training_overlap
+from paraconsist.scoring.training_overlap import Overlap, training_overlap
 from paraconsist.scoring.unparsed import POLICIES, apply_policy
 
 
-@dataclass(frozen=True)
-class ScoreOptions:
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions(IntervalOptions):
     """How to score.
 
     Attributes
@@ -36,12 +35,8 @@ class ScoreOptions:
         What the file's columns are called.
     measures : sequence of str, optional
         Which measures; by default those that the run's metadata name, else those the roles call for.
-    confidence_level : float
-        Of every interval, in (0, 1).
-    n_resamples : int
-        Bootstrap replicates, at least 1.
-    seed : int
-        Of the bootstrap.
+    confidence_level, n_resamples, seed
+        Of every interval.
     renormalize : bool
         Divide corrected values by the covered mass (the published values do not).
     unparsed : {"wrong", "own_class", "drop_bucket"}
@@ -50,26 +45,93 @@ class ScoreOptions:
 
     columns: ColumnNames = field(default_factory=ColumnNames)
     measures: Sequence[str] | None = None
-    confidence_level: float = 0.95
-    n_resamples: int = 10_000
-    seed: int = 0
     renormalize: bool = False
     unparsed: str = "wrong"
 
-    @property
-    def intervals(self) -> dict[str, Any]:
-        """What every measure takes."""
-        return {"confidence_level": self.confidence_level, "n_resamples": self.n_resamples, "seed": self.seed}
+
+@dataclass(frozen=True)
+class SetScores:
+    """One set's rows and what was measured of them. Breakdowns are computed when they are asked for.
+
+    Attributes
+    ----------
+    predictions : Predictions
+    options : ScoreOptions
+    specs : tuple of MeasureSpec
+    rows, kept : Rows
+        As read, and as the policy for unparsed answers has left them.
+    n_dropped : int
+        Buckets that the policy left out.
+    measures : dict
+        Measure -> its keys.
+    majority_rate : float
+    warnings : tuple of str
+    overlap : Overlap, optional
+        With the rows that the model was trained on.
+    noise_floor : dict, optional
+        What `paraconsist.scoring.noise.score_noise` returns.
+    """
+
+    predictions: Predictions
+    options: ScoreOptions
+    specs: tuple[MeasureSpec, ...]
+    rows: Rows
+    kept: Rows
+    n_dropped: int
+    measures: Mapping[str, dict[str, Any]]
+    majority_rate: float
+    warnings: tuple[str, ...]
+    overlap: Overlap | None = None
+    noise_floor: Mapping[str, Any] | None = None
+
+    @cached_property
+    def strata(self) -> dict[str, dict[str, Any]]:
+        """Column -> value -> measure -> keys."""
+        return _strata(self.kept, self.specs, self.options, self.predictions.label_names)
+
+    @cached_property
+    def by_policy(self) -> dict[str, dict[str, Any]]:
+        """Policy -> measure -> headline and interval, where an answer is unparsed; None where nothing is left."""
+        return _by_policy(self.rows, self.specs, self.options, self.measures)
+
+    @cached_property
+    def figures(self) -> dict[str, dict[str, Any]]:
+        """Measure on pairs -> which answers turn into which, and how sure the model was."""
+        names = self.predictions.label_names
+        return {spec.name: pair_figures(spec, self.kept, names) for spec in self.specs if spec.is_about_pairs}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values."""
+        metadata, overlap = self.predictions.metadata, self.overlap
+        return {
+            "set": metadata.get("set"),
+            "task": metadata.get("task"),
+            "model": metadata.get("model", {}).get("model"),
+            "n_rows": len(self.rows),
+            "n_unparsed": int(self.rows.unparsed.sum()),
+            "unparsed_rate": float(self.rows.unparsed.mean()),
+            "unparsed_policy": self.options.unparsed,
+            "n_dropped_buckets": self.n_dropped,
+            "by_policy": self.by_policy,
+            "majority_rate": self.majority_rate,
+            "measures": dict(self.measures),
+            "strata": self.strata,
+            "figures": self.figures,
+            **({} if overlap is None else {"training_overlap": {**asdict(overlap), "columns": list(overlap.columns)}}),
+            "warnings": list(self.warnings),
+            **({} if self.noise_floor is None else {"noise_floor": dict(self.noise_floor)}),
+            **({"source": metadata["source"]} if "source" in metadata else {}),
+        }
 
 
-def score(
+def score_set(
     predictions: Predictions,
     options: ScoreOptions,
     *,
     test: Predictions | None = None,
     training: pa.Table | None = None,
-) -> dict[str, Any]:
-    """Score one set.
+) -> SetScores:
+    """Score one set: read, policy, measure, result.
 
     Parameters
     ----------
@@ -83,16 +145,6 @@ def score(
     training : pyarrow.Table, optional
         What the model was trained on: rows of the set that stand in it are counted, and said.
 
-    Returns
-    -------
-    dict
-        ``set``, ``task``, ``model``, ``n_rows``, ``n_unparsed``, ``unparsed_rate``, ``unparsed_policy``,
-        ``n_dropped_buckets``, ``by_policy`` (where an answer is unparsed: policy -> measure -> its headline
-        value and interval, None where the policy leaves nothing), ``measures`` (measure -> its keys),
-        ``training_overlap`` (where `training` is given), ``strata`` (column -> value -> measure -> keys),
-        ``figures`` (measure on pairs -> what `paraconsist.scoring.answer_changes.pair_figures` returns),
-        ``majority_rate``, ``warnings``.
-
     Raises
     ------
     InputError
@@ -102,11 +154,10 @@ def score(
     if not len(rows):
         raise input_error("score", "predictions", "have at least one row")
     test_rows = None if test is None else read_rows(test, options.columns, need_buckets=False)
-    metadata = predictions.metadata
-    specs = chosen_measures("score", options.measures, metadata, rows)
+    specs = chosen_measures("score", options.measures, predictions.metadata, rows)
     kept, n_dropped = apply_policy(rows, options.unparsed)
     test_kept = None if test_rows is None else apply_policy(test_rows, "wrong")[0]
-    data = data_of(metadata)
+    data = data_of(predictions.metadata)
     measures = {spec.name: _score(spec, kept, options, test_kept, data) for spec in specs}
     warnings = row_alarms(
         rows,
@@ -118,23 +169,21 @@ def score(
     overlap = None if training is None else training_overlap(predictions, training, role=options.columns.role)
     if overlap is not None and (note := overlap.warning()) is not None:
         warnings.append(note)
-    return {
-        "set": metadata.get("set"),
-        "task": metadata.get("task"),
-        "model": metadata.get("model", {}).get("model"),
-        "n_rows": len(rows),
-        "n_unparsed": int(rows.unparsed.sum()),
-        "unparsed_rate": float(rows.unparsed.mean()),
-        "unparsed_policy": options.unparsed,
-        "n_dropped_buckets": n_dropped,
-        "by_policy": _by_policy(rows, specs, options, measures),
-        "majority_rate": majority_rate(_reference_labels(rows, specs) if test_rows is None else test_rows.labels),
-        "measures": measures,
-        "strata": _strata(kept, specs, options, predictions.label_names),
-        "figures": {s.name: pair_figures(s, kept, predictions.label_names) for s in specs if s.is_about_pairs},
-        **({} if overlap is None else {"training_overlap": {**asdict(overlap), "columns": list(overlap.columns)}}),
-        "warnings": warnings,
-    }
+    majority = majority_rate(_reference_labels(rows, specs) if test_rows is None else test_rows.labels)
+    return SetScores(
+        predictions, options, tuple(specs), rows, kept, n_dropped, measures, majority, tuple(warnings), overlap
+    )
+
+
+def score(
+    predictions: Predictions,
+    options: ScoreOptions,
+    *,
+    test: Predictions | None = None,
+    training: pa.Table | None = None,
+) -> dict[str, Any]:
+    """Return what `score_set` finds, as plain values: ``measures``, ``strata``, ``figures``, ``by_policy`` and more."""
+    return score_set(predictions, options, test=test, training=training).to_dict()
 
 
 def majority_rate(labels: NDArray[Any]) -> float:
@@ -246,67 +295,3 @@ def _breakdowns(
             part = replace(rows.where(chosen | beside), strata={})
             parts.append((label_names[value] if has_name else value, part))
         yield name, parts
-
-
-_UNPARSED = {
-    "wrong": "count as wrong answers that equal no other",
-    "own_class": "count as a wrong answer of their own",
-}
-_LEAST_IN_TAIL = 10
-
-
-def row_alarms(
-    rows: Rows, *, unparsed: str, n_dropped: int, confidence_level: float, n_resamples: int | None
-) -> list[str]:
-    """Return the alarms; none where nothing is suspicious.
-
-    Parameters
-    ----------
-    rows : Rows
-        As read, before any policy for unparsed answers.
-    unparsed, n_dropped
-        That policy, and how many buckets it left out.
-    confidence_level, n_resamples
-        Of the intervals; None where no interval is a bootstrap's.
-    """
-    notes = [_unparsed(rows, unparsed, n_dropped), _other_gold(rows), _few_resamples(confidence_level, n_resamples)]
-    known = ~rows.unparsed if rows.labels.dtype.kind == "U" else ~rows.unparsed & (rows.labels >= 0)
-    parsed = rows.where(known)
-    notes.append(permuted_labels(parsed.predictions, parsed.labels) if len(parsed) else None)
-    return [note for note in notes if note is not None]
-
-
-def _unparsed(rows: Rows, policy: str, n_dropped: int) -> str | None:
-    if not rows.unparsed.any():
-        return None
-    became = _UNPARSED.get(policy, f"take {n_dropped} buckets out of the numbers")
-    return f"{int(rows.unparsed.sum())} of {len(rows)} predictions are unparsed and {became}."
-
-
-def _other_gold(rows: Rows) -> str | None:
-    """Paraphrases keep the gold label of their original; where they do not, one of the two labels is wrong."""
-    if rows.buckets is None:
-        return None
-    originals, paraphrases = rows.roles == ORIGINAL, rows.roles == PARAPHRASE
-    first: dict[object, object] = {}
-    for bucket, label in zip(rows.buckets[paraphrases].tolist(), rows.labels[paraphrases].tolist(), strict=True):
-        first.setdefault(bucket, label)
-    pairs = zip(rows.buckets[originals].tolist(), rows.labels[originals].tolist(), strict=True)
-    other = [bucket for bucket, label in pairs if first.get(bucket, label) != label]
-    if not other:
-        return None
-    total = int(np.count_nonzero(originals))
-    return f"{len(other)} of {total} originals have another gold label than their paraphrases (such as {other[0]!r})"
-
-
-def _few_resamples(confidence_level: float, n_resamples: int | None) -> str | None:
-    if n_resamples is None:
-        return None
-    tail = (1.0 - confidence_level) / 2.0 * n_resamples
-    if tail >= _LEAST_IN_TAIL:
-        return None
-    needed = int(np.ceil(_LEAST_IN_TAIL * 2.0 / (1.0 - confidence_level)))
-    return (
-        f"{n_resamples:,} resamples leave fewer than {_LEAST_IN_TAIL} in each tail of a {confidence_level:.4g} "
-        f"interval: bootstrap intervals are unsteady, take at least {needed:,}"
-    )

@@ -110,18 +110,16 @@ def _folder(options: AdversarialOptions, kind: str, seed: int) -> Path:
 
 def _compare(options: AdversarialOptions, seed: int, other: str) -> list[dict[str, Any]]:
     """The paired comparison of `after` with another kind, for each set and measure (tau of paraphrases too)."""
-    from paraconsist.data.predictions import read_predictions
+    from paraconsist.measures.catalogue import PARAPHRASTIC, SEMANTIC
     from paraconsist.scoring.compare import CompareOptions, compare
+    from paraconsist.scoring.sources import open_source
 
-    runs: dict[str, dict[str, Any]] = {}
-    for kind in ("after", other):
-        files = sorted((_folder(options, kind, seed) / "run" / "predictions").glob("*.parquet"))
-        runs[kind] = {str(p.metadata.get("set")): p for p in map(read_predictions, files)}
+    sets = {kind: open_source(_folder(options, kind, seed) / "run").sets for kind in ("after", other)}
     out: list[dict[str, Any]] = []
-    for name, predictions in runs["after"].items():
-        measures = list(predictions.metadata.get("measures") or ())
-        if set(predictions.table["role"].unique().to_pylist()) == {"original", "paraphrase"}:
-            measures = list(dict.fromkeys([*(measures or ["paraphrastic_consistency"]), "semantic_inconsistency"]))
+    for name, source in sets["after"].items():
+        measures = list(source.predictions.metadata.get("measures") or ())
+        if set(source.predictions.table["role"].unique().to_pylist()) == {"original", "paraphrase"}:
+            measures = list(dict.fromkeys([*(measures or [PARAPHRASTIC.name]), SEMANTIC.name]))
         settings = CompareOptions(
             measures=measures or None,
             n_resamples=options.n_resamples,
@@ -129,7 +127,7 @@ def _compare(options: AdversarialOptions, seed: int, other: str) -> list[dict[st
             correction="none",
         )
         about = {"seed": seed, "set": name, "against": other}
-        for compared in compare({kind: {name: runs[kind][name]} for kind in ("after", other)}, settings):
+        for compared in compare({kind: {name: of_kind[name]} for kind, of_kind in sets.items()}, settings):
             out += [{**about, "measure": pair.measure, **pair.result} for pair in compared.pairs]
     return out
 

@@ -36,7 +36,6 @@ _KEPT = (
     *("corrected_accuracy", "corrected_paraphrastic_consistency", "inconsistency", "change_rate"),
     *("n_pairs", "n_buckets", "n_examples", "n_satisfied"),
 )
-_TAU = "semantic_inconsistency"
 
 
 def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
@@ -158,13 +157,15 @@ def run_and_score(model: Path, folder: Path, options: StudyOptions) -> dict[str,
     Sets of paraphrases also get tau, the share of paraphrases with a different answer from the original's.
     """
     from paraconsist.data.bucket_sets import load_bucket_set
-    from paraconsist.data.predictions import read_predictions
     from paraconsist.data.selection import with_test_sets
+    from paraconsist.measures.catalogue import SEMANTIC
+    from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
     from paraconsist.models.loading import load_model
     from paraconsist.running.partial_input import shown_to
     from paraconsist.running.run import RunOptions, run
-    from paraconsist.scoring.folders import score_folder
-    from paraconsist.scoring.score import ScoreOptions, score
+    from paraconsist.scoring.folders import score_sources
+    from paraconsist.scoring.score import ScoreOptions, score_set
+    from paraconsist.scoring.sources import open_source
 
     specs = with_test_sets(options.sets) if options.with_test else options.sets
     sets = [load_bucket_set(spec, data_dir=options.data_dir).limited(options.limit) for spec in specs]
@@ -173,15 +174,13 @@ def run_and_score(model: Path, folder: Path, options: StudyOptions) -> dict[str,
         lambda: {str(model): [shown_to(str(model), bucket_set, None) for bucket_set in sets]},
         RunOptions(output=folder, device=options.device, texts=False),
     )
-    files = report.folder.predictions_files()
-    scored = score_folder(files, ScoreOptions(n_resamples=options.n_resamples))
-    measured = {name: dict(result["measures"]) for name, result in scored.items()}
-    for file in files:
-        predictions = read_predictions(file)
-        name = str(predictions.metadata.get("set", file.stem))
-        if name in measured and set(predictions.table["role"].unique().to_pylist()) == {"original", "paraphrase"}:
-            tau = ScoreOptions(measures=[_TAU], n_resamples=options.n_resamples)
-            measured[name] |= score(predictions, tau)["measures"]
+    opened = open_source(report.folder.path)
+    scored = score_sources(opened, ScoreOptions(n_resamples=options.n_resamples))
+    measured = {name: dict(one.measures) for name, one in scored.items()}
+    for name, source in opened.sets.items():
+        if set(source.predictions.table["role"].unique().to_pylist()) == {ORIGINAL, PARAPHRASE}:
+            tau = ScoreOptions(measures=[SEMANTIC.name], n_resamples=options.n_resamples)
+            measured[name] |= score_set(source.predictions, tau).measures
     return {
         name: {measure: {k: v[k] for k in _KEPT if v.get(k) is not None} for measure, v in measures.items()}
         for name, measures in measured.items()

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from paraconsist.data.logs.format import DEFAULT_QUERY, GOLD_CONFIDENCE, LogQuery
-from paraconsist.data.logs.reading import read_logs
-from paraconsist.data.predictions import Predictions, read_predictions
-from paraconsist.data.reshaping import long_format, named_labels
+from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
-from paraconsist.scoring.folders import is_plain, score_folder
-from paraconsist.scoring.score import ScoreOptions, score
+from paraconsist.scoring.folders import score_sources
+from paraconsist.scoring.options import SourceOptions
+from paraconsist.scoring.score import ScoreOptions
+from paraconsist.scoring.sources import Opened, model_of, open_source
+
+if TYPE_CHECKING:
+    from paraconsist.reporting.result import Scores
 
 
 @dataclass(frozen=True)
@@ -73,31 +74,14 @@ def set_names(entries: Sequence[Entry]) -> list[str]:
     return list(dict.fromkeys(name for entry in entries for name in entry.sets))
 
 
-@dataclass(frozen=True)
-class FileOptions:
-    """How files made elsewhere are read and scored.
-
-    Attributes
-    ----------
-    score : ScoreOptions
-    query : LogQuery
-        What the user said of the fields of logs and tables.
-    label_names : sequence of str, optional
-        Names of the labels 0, 1, ... where gold is given by name and predictions by number.
-    original_prediction : str, optional
-        For files with a pair in each row: the column of the originals' predictions.
-    rescore : bool
-        Score run folders anew, whatever their ``results.json`` says.
-    """
-
-    score: ScoreOptions = field(default_factory=ScoreOptions)
-    query: LogQuery = DEFAULT_QUERY
-    label_names: Sequence[str] | None = None
-    original_prediction: str | None = None
-    rescore: bool = False
-
-
-def load_entries(paths: Sequence[Path], options: FileOptions, names: Sequence[str] = ()) -> list[Entry]:
+def load_entries(
+    paths: Sequence[Path],
+    options: ScoreOptions | None = None,
+    names: Sequence[str] = (),
+    *,
+    read: SourceOptions | None = None,
+    rescore: bool = False,
+) -> list[Entry]:
     """Load and score what a report is of.
 
     Parameters
@@ -105,9 +89,13 @@ def load_entries(paths: Sequence[Path], options: FileOptions, names: Sequence[st
     paths : sequence of Path
         Run folders, predictions files and logs. Files that say which model and set they are of join the model's other
         files; files that do not are models on one set if they have the same buckets, else sets of their own.
-    options : FileOptions
+    options : ScoreOptions, optional
     names : sequence of str
         Names of the models in the order of `paths`; by default the models' own.
+    read : SourceOptions, optional
+        What columns are called, and how logs are read.
+    rescore : bool
+        Score run folders anew, whatever their ``results.json`` says.
 
     Raises
     ------
@@ -116,13 +104,16 @@ def load_entries(paths: Sequence[Path], options: FileOptions, names: Sequence[st
     """
     if not paths:
         raise input_error("report", "paths", "name at least one run folder or predictions file")
+    options = options or ScoreOptions()
     entries: list[Entry] = []
     loose: list[tuple[Path, str, ScoredSet]] = []
     for path in paths:
-        if path.is_dir() and any((path / "predictions").glob("*.parquet")):
-            entries.append(_folder(path, options))
+        opened = open_source(path, read, function="report")
+        if opened.run or opened.saved or any(source.path != path for source in opened.sets.values()):
+            entries.append(_of_run(path, opened, options, rescore=rescore))
         else:
-            loose += _file(path, options)
+            scored = _scored(opened, options)
+            loose += [(path, name if opened.sets[name].has_name else "", one) for name, one in scored.items()]
     entries += _files(loose)
     if names and len(names) != len(entries):
         raise input_error(
@@ -134,75 +125,57 @@ def load_entries(paths: Sequence[Path], options: FileOptions, names: Sequence[st
     return _named(entries, names)
 
 
-def _folder(path: Path, options: FileOptions) -> Entry:
-    files = sorted((path / "predictions").glob("*.parquet"))
-    said = _json(path / "results.json")
-    found = {str(p.metadata.get("set", file.stem)): (file, p) for file in files for p in [read_predictions(file)]}
-    kept = {name: part for name, part in said.items() if isinstance(part, Mapping) and "measures" in part}
+def entry_of(scores: Scores) -> Entry:
+    """Return scores as an entry of a page."""
+    results = scores.to_dict()
+    sets = {
+        name: ScoredSet(source.predictions, results[name], source.columns, source.texts)
+        for name, source in scores.opened.sets.items()
+    }
+    path = scores.opened.path
+    name = _common_name([source.predictions for source in scores.opened.sets.values()])
+    return Entry(name or (path.stem if path is not None else "model"), path or Path(), sets, run=scores.opened.run)
+
+
+def _scored(opened: Opened, options: ScoreOptions) -> dict[str, ScoredSet]:
+    results = to_strict_json({name: one.to_dict() for name, one in score_sources(opened, options).items()})
+    return {
+        name: ScoredSet(source.predictions, results[name], source.columns, source.texts)
+        for name, source in opened.sets.items()
+    }
+
+
+def _of_run(path: Path, opened: Opened, options: ScoreOptions, *, rescore: bool) -> Entry:
+    """Return a run folder with its saved results, where they fit the predictions beside them, else scored anew."""
+    kept = {name: part for name, part in opened.saved.items() if isinstance(part, Mapping) and "measures" in part}
     notes = []
-    results: Mapping[str, Any] = kept
-    if options.rescore or not _fits(kept, found):
-        results = to_strict_json(score_folder(files, options.score))
-        if kept and not options.rescore:
+    if not rescore and _fits(kept, opened):
+        sets = {
+            name: ScoredSet(opened.sets[name].predictions, result, texts=opened.sets[name].texts)
+            for name, result in kept.items()
+        }
+    else:
+        sets = _scored(opened, options)
+        if kept and not rescore:
             notes.append(f"{path.name}: results.json does not fit the predictions beside it, so they were scored anew.")
-        for name in results:
+        for name, scored in sets.items():
+            measures: Any = scored.results["measures"]
             for measure, values in kept.get(name, {}).get("measures", {}).items():
-                results[name]["measures"].setdefault(measure, values)
-    run = _json(path / "run.json")
+                measures.setdefault(measure, values)
     return Entry(
-        name=_common_name([found[name][1] for name in results]) or path.resolve().name,
+        name=_common_name([scored.predictions for scored in sets.values()]) or path.resolve().name,
         source=path,
-        sets={
-            name: ScoredSet(found[name][1], result, texts=_existing(path / "texts" / found[name][0].name))
-            for name, result in results.items()
-        },
-        run=run,
-        more={k: v for k, v in said.items() if isinstance(v, Mapping) and k not in kept and "signature" in v},
+        sets=sets,
+        run=opened.run,
+        more={k: v for k, v in opened.saved.items() if isinstance(v, Mapping) and k not in kept and "signature" in v},
         notes=tuple(notes),
     )
 
 
-def _fits(kept: Mapping[str, Any], found: Mapping[str, tuple[Path, Predictions]]) -> bool:
+def _fits(kept: Mapping[str, Any], opened: Opened) -> bool:
     """Say whether saved results are of these predictions: the same bucket sets and row numbers."""
-    missing = [name for name, (_, predictions) in found.items() if name not in kept and not is_plain(predictions)]
-    rows = [name in found and kept[name].get("n_rows") == found[name][1].table.num_rows for name in kept]
-    return bool(kept) and not missing and all(rows)
-
-
-def _existing(path: Path) -> Path | None:
-    return path if path.is_file() else None
-
-
-def _json(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError):
-        raise input_error(
-            "report", "path", f"hold a readable {path.name}", got=str(path), remedy="Mend or remove that file."
-        ) from None
-    return said if isinstance(said, dict) else {}
-
-
-def _file(path: Path, options: FileOptions) -> list[tuple[Path, str, ScoredSet]]:
-    """Read and score a file, or a folder of logs: (path, set or nothing, what was found)."""
-    found = []
-    for predictions in read_logs([path], options.query).values():
-        used = options.score
-        if "source" in predictions.metadata:  # a log, whose reader made the columns
-            confidence = GOLD_CONFIDENCE if GOLD_CONFIDENCE in predictions.table.column_names else None
-            used = replace(used, columns=ColumnNames(confidence=confidence, strata=used.columns.strata or ()))
-        if options.label_names is not None:
-            predictions = named_labels(predictions, used.columns.label, list(options.label_names))
-        if options.original_prediction is not None:
-            predictions = long_format(predictions, used.columns, options.original_prediction)
-        results = to_strict_json(score(predictions, used))
-        results["warnings"] = [*results["warnings"], *predictions.metadata.get("notes", [])]
-        beside = _existing(path.parent.parent / "texts" / path.name)
-        name = str(predictions.metadata.get("set", ""))
-        found.append((path, name, ScoredSet(predictions, results, used.columns, beside)))
-    return found
+    rows = {name: source.predictions.table.num_rows for name, source in opened.sets.items()}
+    return bool(kept) and rows.keys() <= kept.keys() and all(kept[n].get("n_rows") == rows.get(n) for n in kept)
 
 
 def _files(loose: Sequence[tuple[Path, str, ScoredSet]]) -> list[Entry]:
@@ -210,7 +183,7 @@ def _files(loose: Sequence[tuple[Path, str, ScoredSet]]) -> list[Entry]:
     said: dict[str, Entry] = {}
     unsaid = []
     for path, name, scored in loose:
-        model = _model_name(scored.predictions)
+        model = model_of(scored.predictions)
         if model is None or not name:
             unsaid.append((path, name, scored))
             continue
@@ -232,15 +205,9 @@ def _buckets(scored: ScoredSet) -> set[Any]:
     return set(table[name].to_pylist()) if name in table.column_names else set()
 
 
-def _model_name(predictions: Predictions) -> str | None:
-    model = predictions.metadata.get("model")
-    name = model.get("model") if isinstance(model, Mapping) else None
-    return None if name is None else str(name)
-
-
 def _common_name(files: Sequence[Predictions]) -> str | None:
     """Return the model's name, None where several models answered."""
-    names = {_model_name(predictions) for predictions in files}
+    names = {model_of(predictions) for predictions in files}
     return names.pop() if len(names) == 1 else None
 
 

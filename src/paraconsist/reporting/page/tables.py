@@ -13,6 +13,7 @@ from paraconsist.reporting.page.entries import Entry, set_names
 from paraconsist.reporting.tables import STRATUM_QUANTITIES, direction, population, rates_of
 from paraconsist.scoring.compare import CompareOptions, SetComparison, compare
 from paraconsist.scoring.score import ScoreOptions
+from paraconsist.scoring.sources import Source
 
 #: Shares of paraphrastic consistency that the headline table has no column for.
 _LEFT_OUT = ("agreement", "corrected_pvap", "covered_mass")
@@ -241,24 +242,18 @@ def _number_rows(values: Mapping[str, Any]) -> Iterator[list[Cell]]:
 
 def compare_entries(entries: Sequence[Entry], options: ScoreOptions) -> list[SetComparison]:
     """Compare the models on every set that all of them have; nothing where they have none in common."""
-    if len(entries) < 2:
-        return []
-    by_columns: dict[Any, list[str]] = {}
-    for name, scored in entries[0].sets.items():
-        if all(name in entry.sets for entry in entries):
-            by_columns.setdefault(repr(scored.columns), []).append(name)
-    comparisons: list[SetComparison] = []
-    for names in by_columns.values():
-        settings = CompareOptions(
-            columns=entries[0].sets[names[0]].columns,
-            measures=options.measures,
-            confidence_level=options.confidence_level,
-            n_resamples=options.n_resamples,
-            seed=options.seed,
-            unparsed=options.unparsed,
-        )
-        comparisons += compare({e.name: {n: e.sets[n].predictions for n in names} for e in entries}, settings)
-    return comparisons
+    common = [name for name in entries[0].sets if all(name in entry.sets for entry in entries)]
+    settings = CompareOptions(
+        measures=options.measures,
+        confidence_level=options.confidence_level,
+        n_resamples=options.n_resamples,
+        seed=options.seed,
+        unparsed=options.unparsed,
+    )
+    models = {
+        e.name: {name: Source(name, e.sets[name].predictions, e.sets[name].columns) for name in common} for e in entries
+    }
+    return compare(models, settings) if common and len(entries) > 1 else []
 
 
 def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Table]:

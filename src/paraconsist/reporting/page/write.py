@@ -105,6 +105,14 @@ def write_report(
     )
 
 
+def plots_of(entries: Sequence[Entry], options: ReportOptions | None = None) -> list[Placed]:
+    """Return the page's plots without the page."""
+    _check_packages()
+    sets = [align(name, {e.name: e.sets[name] for e in entries if name in e.sets}) for name in set_names(entries)]
+    intervals = (options or ReportOptions()).score.intervals
+    return report_plots(entries, sets, changes.changes_of(entries, sets, intervals))
+
+
 def _check_packages() -> None:
     for package in ("matplotlib", "jinja2"):
         try:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
 #: The light theme; the page's style sheet has the dark one under the same names. Series: after Okabe and Ito, whose
@@ -232,16 +233,26 @@ def _svg(plot: Plot, fonttype: str) -> bytes:
     return _drawn(plot, {"svg.fonttype": fonttype, "svg.hashsalt": plot.name}, format="svg", metadata=about)
 
 
-def _drawn(plot: Plot, style: Mapping[str, Any] | None = None, **saved: Any) -> bytes:
+def drawn(plot: Plot) -> Figure:
+    """Return the plot as a matplotlib figure of its own, without global state."""
+    with _styled(_STYLE):
+        return _figure(plot)
+
+
+def _figure(plot: Plot) -> Figure:
     from matplotlib.figure import Figure
 
+    figure = Figure(figsize=(plot.width, plot.height), layout="constrained")
+    axes = figure.add_subplot()
+    axes.grid(True)
+    plot.draw(axes)
+    return figure
+
+
+def _drawn(plot: Plot, style: Mapping[str, Any] | None = None, **saved: Any) -> bytes:
     out = io.BytesIO()
     with _styled({**_STYLE, **(style or {})}):
-        made = Figure(figsize=(plot.width, plot.height), layout="constrained")
-        axes = made.add_subplot()
-        axes.grid(True)
-        plot.draw(axes)
-        made.savefig(out, **saved)
+        _figure(plot).savefig(out, **saved)
     return out.getvalue()
 
 

@@ -1,0 +1,352 @@
+"""Scores and comparisons as people hold them: `paraconsist.score` and `paraconsist.compare` return them.
+
+They stand in this room, above scoring, because they know how to show themselves: as a table, in a notebook, as a plot,
+as a page.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paraconsist.errors import input_error
+from paraconsist.files import to_strict_json
+from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC
+from paraconsist.scoring.compare import CompareOptions, SetComparison, compare_opened
+from paraconsist.scoring.folders import score_sources
+from paraconsist.scoring.gate import Check, check, parse_conditions
+from paraconsist.scoring.options import SourceOptions
+from paraconsist.scoring.score import ScoreOptions, SetScores
+from paraconsist.scoring.sources import Opened, open_source
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+    from rich.console import RenderableType
+
+
+@dataclass(frozen=True, repr=False)
+class Scores:
+    """One model's scores on one set or several.
+
+    Attributes
+    ----------
+    opened : Opened
+        What was scored.
+    sets : dict of str to SetScores
+        Set name -> its rows and measures; breakdowns are computed when they are asked for.
+    """
+
+    opened: Opened
+    sets: Mapping[str, SetScores]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return strict JSON, as ``paraconsist score --json`` prints it: set name -> results."""
+        values: dict[str, Any] = to_strict_json({name: scored.to_dict() for name, scored in self.sets.items()})
+        return values
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a line for each number: set, measure, stratum, value, low, high, n_clusters.
+
+        `stratum` is empty for the whole set and ``column=value`` for a part of it; `measure` is ``measure.key``, or
+        the measure's name alone for its headline.
+        """
+        import pandas as pd
+
+        lines = [line for name, scored in self.sets.items() for line in _lines(name, scored)]
+        return pd.DataFrame(lines, columns=["set", "measure", "stratum", "value", "low", "high", "n_clusters"])
+
+    def plot(self, name: str | None = None) -> Figure:
+        """Return a plot of the report by its name, such as ``accuracy-consistency``, as a matplotlib figure.
+
+        Raises
+        ------
+        InputError
+            If there is none of this name; the message lists those that there are.
+        """
+        from paraconsist.reporting.page.entries import entry_of
+        from paraconsist.reporting.page.write import plots_of
+        from paraconsist.reporting.plots.canvas import drawn
+
+        plots = {placed.plot.name: placed.plot for placed in plots_of([entry_of(self)])}
+        wanted = next(iter(plots), "") if name is None else name.replace("_", "-")
+        chosen = next((plot for known, plot in plots.items() if known == wanted or known.startswith(wanted)), None)
+        if chosen is None:
+            raise input_error("plot", "name", f"be one of {', '.join(plots)}", got=name)
+        return drawn(chosen)
+
+    def report(self, path: str | Path, **options: Any) -> Path:
+        """Write one self-contained HTML page; options are those of `paraconsist.reporting.page.ReportOptions`."""
+        from paraconsist.reporting.page import ReportOptions, write_report
+        from paraconsist.reporting.page.entries import entry_of
+
+        return write_report([entry_of(self)], Path(path), ReportOptions(**options)).page
+
+    def gate(self, condition: str) -> bool:
+        """Say whether a condition such as ``pc.low >= 0.75`` holds in every set."""
+        return all(one.passed for one in self.checks(condition))
+
+    def checks(self, condition: str) -> list[Check]:
+        """Return the condition's value on every set."""
+        return check(parse_conditions(condition), {name: scored.to_dict() for name, scored in self.sets.items()})
+
+    def __repr__(self) -> str:
+        return _as_text(score_tables(self.to_dict()))
+
+    def _repr_html_(self) -> str:
+        return _as_html(score_tables(self.to_dict()))
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Models on the sets that all of them answered, paired.
+
+    Attributes
+    ----------
+    sets : tuple of SetComparison
+    left_out : dict of str to list of str
+        Model -> sets that not every model has.
+    """
+
+    sets: tuple[SetComparison, ...]
+    left_out: Mapping[str, Sequence[str]]
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return strict JSON, as ``paraconsist compare --json`` prints it: a mapping for each set."""
+        values: list[dict[str, Any]] = to_strict_json([one.to_dict() for one in self.sets])
+        return values
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a line for each pair of models: its difference with interval and p-values."""
+        import pandas as pd
+
+        lines = []
+        for one in self.sets:
+            for pair in one.pairs:
+                low, high = pair.result["confidence_interval"]["difference"]
+                number = (pair.result["difference"], low, high, pair.result["p_value"], pair.corrected_p_value)
+                lines.append((one.set, pair.measure, pair.first, pair.second, *number))
+        names = ["set", "measure", "first", "second", "difference", "low", "high", "p_value", "corrected_p_value"]
+        return pd.DataFrame(lines, columns=names)
+
+    def __repr__(self) -> str:
+        return _as_text(self._tables())
+
+    def _repr_html_(self) -> str:
+        return _as_html(self._tables())
+
+    def _tables(self) -> Iterator[RenderableType]:
+        from paraconsist.reporting.comparison_tables import comparison_tables
+
+        return comparison_tables(self.to_dict())
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder: what `paraconsist.run` left."""
+
+    folder: Path
+
+    def score(self, **options: Any) -> Scores:
+        """Score its sets; options are those of `score`."""
+        return score(self.folder, **options)
+
+
+def score(
+    source: Any,
+    *,
+    test: Any = None,
+    training: Any = None,
+    measures: Sequence[str] | None = None,
+    unparsed: str = "wrong",
+    renormalize: bool = False,
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    **columns: Any,
+) -> Scores:
+    """Score predictions made anywhere: accuracy, consistency, intervals.
+
+    Parameters
+    ----------
+    source : path, table, or sequence of them
+        A predictions file, another tool's log, a run folder, or a table in memory (pandas, polars, pyarrow,
+        `datasets.Dataset`).
+    test : as `source`, optional
+        The model's predictions on the full test set: test accuracy and corrected values.
+    training : path or table, optional
+        What the model was trained on: rows of the set that stand in it are counted.
+    measures : sequence of str, optional
+        By default what the run names, else what the rows' roles call for.
+    unparsed : {"wrong", "own_class", "drop_bucket"}
+        What answers that could not be read count as.
+    renormalize : bool
+        Divide corrected values by the covered mass (the published values do not).
+    confidence_level, n_resamples, seed
+        Of the intervals.
+    **columns
+        What the columns are called, and how logs are read: ``bucket="question_id"``, ``prediction``, ``label``,
+        ``role``, ``group`` and the other fields of `paraconsist.scoring.options.SourceOptions`.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or lacks a column; the message names what to do.
+
+    Examples
+    --------
+    >>> rows = {"question_id": [1, 1, 2, 2], "answer": ["a", "a", "b", "a"], "gold": ["a", "a", "b", "b"]}
+    >>> scores = score(rows, bucket="question_id", prediction="answer", label="gold")
+    >>> scores.sets["predictions"].measures["paraphrastic_consistency"]["paraphrastic_consistency"]
+    0.75
+    """
+    opened = open_source(source, source_options("score", columns), test=test)
+    options = ScoreOptions(
+        measures=measures,
+        unparsed=unparsed,
+        renormalize=renormalize,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    return Scores(opened, score_sources(opened, options, training=training))
+
+
+def compare(
+    *models: Any,
+    names: Sequence[str] | None = None,
+    measures: Sequence[str] | None = None,
+    estimator: str = "unbiased",
+    correction: str = "holm",
+    against_first: bool = False,
+    unparsed: str = "wrong",
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    n_permutations: int = 10_000,
+    seed: int = 0,
+    **columns: Any,
+) -> Comparison:
+    """Compare models on what all of them answered: paired differences with intervals and permutation p-values.
+
+    Parameters
+    ----------
+    *models : Scores, path or table
+        Two or more; as `score` takes them.
+    names : sequence of str, optional
+        What to call them; by default the models' own names, or the shortest ends of the paths that differ.
+    estimator : {"unbiased", "plugin"}
+        Which P_C is the headline.
+    correction : {"holm", "bonferroni", "benjamini_hochberg", "none"}
+        Of p, over all pairs and sets.
+    against_first : bool
+        Compare every model with the first only.
+    n_permutations : int
+        Of the permutation test.
+    measures, unparsed, confidence_level, n_resamples, seed, **columns
+        As for `score`.
+
+    Raises
+    ------
+    InputError
+        If fewer than two models are given, or they have no set in common.
+    """
+    read = source_options("compare", columns)
+    opened = [one.opened if isinstance(one, Scores) else open_source(one, read, function="compare") for one in models]
+    options = CompareOptions(
+        example=read.example,
+        measures=measures,
+        estimator=estimator,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        n_permutations=n_permutations,
+        seed=seed,
+        correction=correction,
+        against_first=against_first,
+        unparsed=unparsed,
+    )
+    found, left_out = compare_opened(opened, options, names)
+    return Comparison(tuple(found), left_out)
+
+
+def source_options(function: str, columns: Mapping[str, Any]) -> SourceOptions:
+    """Return keywords as `SourceOptions`, or raise an error that names one that is none."""
+    known = [one.name for one in fields(SourceOptions)]
+    for name in columns:
+        if name not in known:
+            raise input_error(function, name, f"be a parameter; there are {', '.join(known)}")
+    lists = {k: ",".join(v) for k, v in columns.items() if k in ("probabilities", "label_names") and _is_list(v)}
+    return SourceOptions(**{**columns, **lists})
+
+
+def score_tables(results: Mapping[str, Any], *, figures: bool = False) -> Iterator[RenderableType]:
+    """Yield the tables of every set; with `figures` also what lies behind the rates on pairs."""
+    from paraconsist.reporting import tables
+
+    for name, result in results.items():
+        if PARAPHRASTIC.name in result["measures"]:
+            yield from tables.result_tables(name, result)
+        if CHANGE.name in result["measures"]:
+            yield from tables.change_tables(name, result)
+    yield from tables.inconsistency_tables(results)
+    yield from tables.policy_tables(results)
+    yield from tables.noise_tables(results)
+    for name, result in results.items() if figures else ():
+        yield from tables.figure_tables(name, result)
+
+
+def show(parts: Iterator[RenderableType], *, markdown: bool = False) -> None:
+    """Print tables and lines to the terminal, or as Markdown."""
+    from rich.console import Console
+    from rich.text import Text
+
+    if markdown:
+        from paraconsist.reporting.formatting import as_markdown
+
+        print(as_markdown(parts))
+        return
+    console = Console()
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, Text))
+
+
+def _lines(name: str, scored: SetScores) -> Iterator[tuple[Any, ...]]:
+    yield from _numbers(name, "", scored.measures)
+    for column, parts in scored.strata.items():
+        for value, measures in parts.items():
+            yield from _numbers(name, f"{column}={value}", measures)
+
+
+def _numbers(name: str, stratum: str, measures: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[Any, ...]]:
+    for measure, keys in measures.items():
+        for key, (low, high) in keys["confidence_interval"].items():
+            if not isinstance(keys.get(key), (int, float)):
+                continue
+            is_headline = measure in CATALOGUE and key == CATALOGUE[measure].headline
+            label = measure if is_headline else f"{measure}.{key}"
+            yield name, label, stratum, keys[key], low, high, keys.get("n_clusters", {}).get(key)
+
+
+def _as_text(parts: Iterator[RenderableType]) -> str:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=io.StringIO(), width=120, color_system=None)
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, Text))
+    return str(console.file.getvalue()).rstrip()  # type: ignore[attr-defined]
+
+
+def _as_html(parts: Iterator[RenderableType]) -> str:
+    from rich.console import Console
+
+    console = Console(record=True, file=io.StringIO(), width=120)
+    for part in parts:
+        console.print(part)
+    return console.export_html(inline_styles=True, code_format='<pre style="line-height:1.3">{code}</pre>')
+
+
+def _is_list(value: Any) -> bool:
+    return not isinstance(value, str) and isinstance(value, Sequence)

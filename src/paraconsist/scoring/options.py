@@ -1,0 +1,130 @@
+"""What a user may say of predictions and of their scoring: each option once, for Python and the command line alike.
+
+The command line makes its options from these fields and their help (`paraconsist.cli.options.spread`). Nothing heavy is
+imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from paraconsist.data.logs.format import LogQuery
+    from paraconsist.data.rows import ColumnNames
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """What the columns of predictions are called, and how logs of other tools are read."""
+
+    bucket: str = field(
+        default="bucket_id",
+        metadata={
+            "help": (
+                "Column of the bucket ids. This and the columns below may also be a path (doc.question_id), a pattern "
+                r"(doc.id ~ '^(\d+)-'), a comparison (doc.kind == 'original') or a template ({doc.set}-{doc.number})."
+            )
+        },
+    )
+    prediction: str = field(
+        default="prediction",
+        metadata={"help": "Column of the predictions; in logs, in place of the tool's own answer and verdict."},
+    )
+    label: str = field(default="label", metadata={"help": "Column of the gold labels."})
+    role: str = field(default="role", metadata={"help": "Column that says 'original' or 'paraphrase'."})
+    original: str | None = field(
+        default=None, metadata={"help": "True/false column or comparison that marks originals, in place of `role`."}
+    )
+    original_prediction: str | None = field(
+        default=None, metadata={"help": "For files with a pair in each row: column of the originals' predictions."}
+    )
+    label_names: str | None = field(
+        default=None,
+        metadata={"help": "Names of the labels 0,1,... where gold is given by name and predictions by number."},
+    )
+    group: str = field(
+        default="group_id", metadata={"help": "Column of what intervals resample, such as a shared context."}
+    )
+    groups_from: Path | None = field(
+        default=None,
+        metadata={"help": "A table with the columns of `bucket` and `group`, where the predictions have no groups."},
+    )
+    example: str = field(
+        default="example_id", metadata={"help": "Column that tells the rows of a bucket apart; need not be there."}
+    )
+    confidence: str | None = field(default=None, metadata={"help": "Column of the probability of the gold label."})
+    probabilities: str = field(
+        default="probabilities", metadata={"help": "Column of lists of probabilities, or one column a label: P0,P1,..."}
+    )
+    stratum: list[str] | None = field(
+        default=None, metadata={"help": "Column to break results down by; repeat for several."}
+    )
+    metric: str | None = field(
+        default=None, metadata={"help": "For logs: the metric (lm-eval) or scorer (inspect) that says what is right."}
+    )
+    filter: str | None = field(
+        default=None, metadata={"option": "--filter", "help": "For lm-eval logs with several: which filter's answers."}
+    )
+    epoch: int | None = field(
+        default=None, metadata={"help": "For inspect logs with several epochs: only this one.", "min": 1}
+    )
+
+    @property
+    def columns(self) -> ColumnNames:
+        """What the columns of a table are called."""
+        from paraconsist.data.rows import ColumnNames
+
+        return ColumnNames(
+            bucket=self.bucket,
+            prediction=self.prediction,
+            label=self.label,
+            role=self.role,
+            original=self.original,
+            group=self.group,
+            confidence=self.confidence,
+            probabilities=self.probabilities.split(","),
+            strata=self.stratum,
+        )
+
+    @property
+    def query(self) -> LogQuery:
+        """What is to be read from a log."""
+        from paraconsist.data.logs.format import log_query
+
+        return log_query(self.columns, metric=self.metric, filter=self.filter, epoch=self.epoch)
+
+
+@dataclass(frozen=True)
+class IntervalOptions:
+    """How intervals are made."""
+
+    confidence_level: float = field(default=0.95, metadata={"help": "Of the intervals.", "min": 0, "max": 1})
+    n_resamples: int = field(default=10000, metadata={"help": "Bootstrap replicates.", "min": 1})
+    seed: int = field(default=0, metadata={"help": "Of the bootstrap.", "min": 0})
+
+    @property
+    def intervals(self) -> dict[str, Any]:
+        """What every measure takes."""
+        return {"confidence_level": self.confidence_level, "n_resamples": self.n_resamples, "seed": self.seed}
+
+
+@dataclass(frozen=True)
+class MeasureOptions:
+    """Which measures, and what becomes of answers that could not be read."""
+
+    measure: list[str] | None = field(
+        default=None, metadata={"help": "Measure, repeated for several; by default what the rows' roles call for."}
+    )
+    unparsed: str = field(
+        default="wrong", metadata={"help": "What unparsed answers count as: wrong, own_class or drop_bucket."}
+    )
+
+
+def listed(values: str | Sequence[str] | None) -> list[str] | None:
+    """Return a value, or several with commas between, as a list; None stays None."""
+    if values is None:
+        return None
+    return values.split(",") if isinstance(values, str) else list(values)

@@ -1,0 +1,294 @@
+"""What lies behind what a user names: a predictions file, another tool's log, a run folder, a table in memory.
+
+`open_source` is the one place that says so; every command and every function that takes predictions calls it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from paraconsist.data.logs.format import GOLD_CONFIDENCE
+from paraconsist.data.logs.reading import read_logs
+from paraconsist.data.predictions import Predictions, read_predictions
+from paraconsist.data.reshaping import long_format, named_labels, with_groups
+from paraconsist.data.rows import ColumnNames
+from paraconsist.data.run_folder import RunFolder
+from paraconsist.data.tables import with_plain_text
+from paraconsist.errors import input_error
+from paraconsist.measures.rules import ORIGINAL
+from paraconsist.scoring.options import SourceOptions, listed
+
+_TEST = "_test"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One set as one model answered it, and what lies beside it.
+
+    Attributes
+    ----------
+    name : str
+        The set's, or the file's where it does not say.
+    predictions : Predictions
+    columns : ColumnNames
+        What its columns are called.
+    path : Path, optional
+        None for a table in memory.
+    test : Predictions, optional
+        The model's answers on the full test set.
+    noise, texts : Path, optional
+        Files of the run folder: the same inputs asked again, and their texts.
+    has_name : bool
+        Whether the file says which set it is.
+    """
+
+    name: str
+    predictions: Predictions
+    columns: ColumnNames
+    path: Path | None = None
+    test: Predictions | None = None
+    noise: Path | None = None
+    texts: Path | None = None
+    has_name: bool = True
+
+    @property
+    def model(self) -> str | None:
+        """The model's name, where the file says it."""
+        return model_of(self.predictions)
+
+    @property
+    def is_log(self) -> bool:
+        """Whether another tool wrote it."""
+        return "source" in self.predictions.metadata
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a user named, opened.
+
+    Attributes
+    ----------
+    sets : dict of str to Source
+        The bucket sets by name.
+    plain : dict of str to Source
+        Sets of originals alone: full test sets, development rows.
+    path : Path, optional
+    run, saved : mapping
+        A run folder's ``run.json`` and ``results.json``, as they are; empty elsewhere.
+    """
+
+    sets: dict[str, Source]
+    plain: dict[str, Source] = field(default_factory=dict)
+    path: Path | None = None
+    run: Mapping[str, Any] = field(default_factory=dict)
+    saved: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def saved_is_newer(self) -> bool:
+        """Whether the saved results were written after the predictions."""
+        files = [source.path for source in (*self.sets.values(), *self.plain.values()) if source.path is not None]
+        if not self.saved or self.path is None or not files:
+            return False
+        written = RunFolder(self.path).results_file.stat().st_mtime
+        return written >= max(file.stat().st_mtime for file in files)
+
+    def one(self, function: str, parameter: str, wanted: str | None) -> Source:
+        """Return the set of this name, or the only one.
+
+        Raises
+        ------
+        InputError
+            If there are none or several.
+        """
+        sets = [source for name, source in self.sets.items() if wanted in (None, name)]
+        if len(sets) != 1:
+            remedy = "Say which with `set`, or give its file."
+            raise input_error(function, parameter, "be one set", got=sorted(self.sets), remedy=remedy)
+        return sets[0]
+
+
+def open_source(
+    named: Any, options: SourceOptions | None = None, *, test: Any = None, function: str = "score"
+) -> Opened:
+    """Open predictions, whatever they are.
+
+    Parameters
+    ----------
+    named : path, table, or sequence of them
+        A predictions file (Parquet, JSON Lines, CSV, TSV), a log of another tool, a folder of logs, a run folder, a
+        table in memory (pandas, polars, pyarrow, `datasets.Dataset`), or several files of one run.
+    options : SourceOptions, optional
+        What the columns are called, and how logs are read.
+    test : as `named`, optional
+        The model's predictions on the full test set.
+    function : str
+        For messages.
+
+    Returns
+    -------
+    Opened
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it is of no known format, or it lacks a column that was named.
+    """
+    options = options or SourceOptions()
+    several = list(named) if isinstance(named, (list, tuple)) else [named]
+    if not several:
+        raise input_error(function, "path", "name at least one file", got=[])
+    if all(isinstance(one, (str, Path)) for one in several):
+        paths = [Path(one) for one in several]
+        files = RunFolder(paths[0]).predictions_files() if len(paths) == 1 and paths[0].is_dir() else []
+        opened = _of_run(paths[0], files, options) if files else _of_files(paths, options)
+    else:
+        tables = [Predictions(in_arrow(one, function)) for one in several]
+        read = {f"predictions {i}" if len(tables) > 1 else "predictions": table for i, table in enumerate(tables, 1)}
+        opened = Opened({name: _as_named(name, None, table, options) for name, table in read.items()})
+    if test is None:
+        return opened
+    (beside,) = _read(test, replace(options, bucket="", original=None, stratum=None), function).values()
+    return replace(opened, sets={name: replace(source, test=beside) for name, source in opened.sets.items()})
+
+
+def in_arrow(table: Any, function: str = "score") -> pa.Table:
+    """Return a table in memory as an Arrow table, without the index of a data frame.
+
+    Raises
+    ------
+    InputError
+        If it is no table that is known: pandas, polars, pyarrow, `datasets.Dataset`, a mapping of columns.
+    """
+    if hasattr(table, "with_format"):  # of datasets: a selection or a shuffle is known to it alone
+        table = table.with_format("arrow")[:]
+    elif hasattr(table, "iloc"):
+        table = pa.Table.from_pandas(table, preserve_index=False)
+    elif isinstance(table, Mapping) or hasattr(table, "__arrow_c_stream__"):
+        table = pa.table(dict(table) if isinstance(table, Mapping) else table)
+    if not isinstance(table, pa.Table):
+        wanted = "be a path or a table (pandas, polars, pyarrow, datasets, a mapping of columns)"
+        raise input_error(function, "path", wanted, got=type(table).__name__)
+    return with_plain_text(table)
+
+
+def model_of(predictions: Predictions) -> str | None:
+    """Return the model's name, where the file says it."""
+    model = predictions.metadata.get("model")
+    name = model.get("model") if isinstance(model, Mapping) else None
+    return None if name is None else str(name)
+
+
+def is_plain(predictions: Predictions) -> bool:
+    """Say whether a file has originals only: there is nothing that they could be consistent with."""
+    roles = predictions.table["role"].unique().to_pylist() if "role" in predictions.table.column_names else []
+    return roles == [ORIGINAL]
+
+
+def read_json(path: Path, function: str = "report") -> dict[str, Any]:
+    """Return a run folder's JSON file, empty where there is none.
+
+    Raises
+    ------
+    InputError
+        If it is no JSON.
+    """
+    if not path.is_file():
+        return {}
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError):
+        remedy = "Mend or remove that file."
+        raise input_error(function, "path", f"hold a readable {path.name}", got=str(path), remedy=remedy) from None
+    return value if isinstance(value, dict) else {}
+
+
+def _of_run(path: Path, files: Sequence[Path], options: SourceOptions) -> Opened:
+    folder = RunFolder(path)
+    sets: dict[str, Source] = {}
+    plain: dict[str, Source] = {}
+    for file in files:
+        predictions = read_predictions(file)
+        source = _as_named(str(predictions.metadata.get("set", file.stem)), file, predictions, options)
+        (plain if is_plain(predictions) else sets)[source.name] = source
+    for name, source in sets.items():
+        beside = plain.get(test_set_of(name))
+        if beside is not None and beside.predictions.metadata.get("model") != source.predictions.metadata.get("model"):
+            raise input_error(
+                "score",
+                "path",
+                f"hold one model's predictions of {name} and of its full test set",
+                got=[source.model, beside.model],
+            )
+        stem = "" if source.path is None else source.path.stem
+        sets[name] = replace(
+            source,
+            test=None if beside is None else beside.predictions,
+            noise=_existing(folder.noise_file(stem)),
+            texts=_existing(folder.texts_file(stem)),
+        )
+    return Opened(sets, plain, path, read_json(folder.run_file), read_json(folder.results_file))
+
+
+def _of_files(paths: Sequence[Path], options: SourceOptions) -> Opened:
+    sets = {}
+    for name, predictions in read_logs(paths, options.query).items():
+        path = next((path for path in paths if len(paths) == 1 or path.stem == name), None)
+        source = _as_named(name, path, predictions, options)
+        if path is not None:
+            source = replace(source, texts=_existing(path.parent.parent / "texts" / path.name))
+        sets[name] = source
+    return Opened(sets, {}, paths[0] if len(paths) == 1 else None)
+
+
+def _as_named(name: str, path: Path | None, predictions: Predictions, options: SourceOptions) -> Source:
+    """Return a set with its columns as the user and the file call them, written out in the long format."""
+    columns, names = options.columns, listed(options.label_names)
+    is_log, has_name = "source" in predictions.metadata, "set" in predictions.metadata
+    if is_log:  # its reader made the columns
+        if names is not None or options.original_prediction is not None:
+            parameter = "label_names" if options.original_prediction is None else "original_prediction"
+            raise input_error("score", parameter, "be given for tables only", got=name, remedy="This is a log.")
+        has_confidence = GOLD_CONFIDENCE in predictions.table.column_names
+        columns = ColumnNames(confidence=GOLD_CONFIDENCE if has_confidence else None, strata=options.stratum or ())
+    else:
+        _check_named(options, predictions.table.column_names)
+    if names is not None:
+        predictions = named_labels(predictions, columns.label, names)
+    if options.original_prediction is not None:
+        predictions = long_format(predictions, columns, options.original_prediction)
+    if options.groups_from is not None:
+        predictions = with_groups(predictions, options.groups_from, bucket=columns.bucket, group=columns.group)
+    return Source(name, predictions, columns, path, has_name=has_name)
+
+
+def _check_named(options: SourceOptions, columns: Sequence[str]) -> None:
+    """Refuse columns that the file lacks; only those that are called by default may be absent."""
+    default = SourceOptions()
+    for parameter in ("role", "group", "probabilities"):
+        named = getattr(options, parameter)
+        absent = [name for name in ([named] if named in columns else named.split(",")) if name not in columns]
+        from_elsewhere = parameter == "group" and options.groups_from is not None
+        if absent and named != getattr(default, parameter) and not from_elsewhere:
+            remedy = f"Its columns are {', '.join(columns)}."
+            raise input_error("score", parameter, "name a column of the file", got=absent[0], remedy=remedy)
+
+
+def _read(named: Any, options: SourceOptions, function: str) -> dict[str, Predictions]:
+    if isinstance(named, (str, Path)):
+        return read_logs([Path(named)], options.query)
+    return {"test": Predictions(in_arrow(named, function))}
+
+
+def _existing(path: Path) -> Path | None:
+    return path if path.is_file() else None
+
+
+def test_set_of(name: str) -> str:
+    """Return what the full test set that a bucket set was drawn from is called."""
+    return f"{name.removesuffix('_automatic')}{_TEST}"
