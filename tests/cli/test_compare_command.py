@@ -104,7 +104,7 @@ def test_bad_files(capsys, tmp_path: Path) -> None:
         ([good], "`paths` must name two models at least"),
         ([good, good], "be different models' predictions"),
         ([good, csv(tmp_path / "copy.csv", answers(0, 0.2))], "The two hold the same, byte for byte"),
-        ([good, tmp_path / "absent.csv"], "`paths` must exist"),
+        ([good, tmp_path / "absent.csv"], "must name a file that exists"),
         ([good, csv(tmp_path / "far.csv", answers(1, 0.2, range(100, 120)))], "`--bucket` must have ids in common"),
         ([good, csv(tmp_path / "gold.csv", relabelled)], "4 rows differ; the first is in bucket 'b7'"),
         ([good, csv(tmp_path / "rows.csv", other_rows)], "160 rows only in good, 160 only in rows"),

@@ -253,11 +253,11 @@ def test_an_empty_text_is_no_answer(capsys, tmp_path):
     path = write(tmp_path / "p.csv", [row | {"prediction": ""} if i == 5 else row for i, row in enumerate(named)])
     _, out, _ = run_command(capsys, "score", path, "--json")
     assert next(iter(json.loads(out).values()))["n_unparsed"] == 1
-    for column in ("bucket_id", "label"):
+    for column, option in (("bucket_id", "--bucket"), ("label", "--label")):
         path = write(tmp_path / "p.csv", [row | {column: ""} if i == 5 else row for i, row in enumerate(named)])
         code, _, err = run_command(capsys, "score", path)
         assert code == 2
-        assert f"`{column}` must not be empty; got '' at row 5" in err
+        assert f"`{option}` must not be empty; got '' at row 5" in err
 
 
 @pytest.mark.parametrize("value", [0.5, {"no": 0.5, "yes": 0.5}, [0.5, None]], ids=["number", "mapping", "null"])

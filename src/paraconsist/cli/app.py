@@ -128,10 +128,13 @@ def _as_typed(problem: InputError, command: Any, arguments: Sequence[str]) -> In
     if name is None:
         return problem
     options = {
-        p.name: max(p.opts, key=len) for p in command.commands[name].params if any(o.startswith("-") for o in p.opts)
+        called.lstrip("-").replace("-", "_"): max(parameter.opts, key=len)
+        for parameter in command.commands[name].params
+        for called in (parameter.name, *parameter.opts)
+        if any(option.startswith("-") for option in parameter.opts)
     }
     problem.function = name
-    problem.parameter = options.get(problem.parameter, problem.parameter)
+    problem.parameter = options.get((problem.parameter or "").replace("-", "_"), problem.parameter)
     problem.must, problem.remedy = (
         re.sub(r"`(\w+)`", lambda found: f"`{options.get(found[1], found[1])}`", text)
         for text in (problem.must, problem.remedy)
