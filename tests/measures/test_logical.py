@@ -73,6 +73,16 @@ def test_accuracy_of_both_sides() -> None:
     assert "accuracy" not in semantic_inconsistency([1], [1], perturbed_references=[1]).to_dict()
 
 
+def test_unanswered_pairs_break_the_rule_of_negation_whatever_their_labels() -> None:
+    plain = negational_inconsistency(["E", "?"], ["C", "C"], perturbed_references=["C", "C"])
+    found = negational_inconsistency(["E", "?"], ["C", "C"], perturbed_references=["C", "C"], unanswered=[False, True])
+    assert (plain.inconsistency, found.inconsistency) == (0.0, 0.5)
+    assert found.perturbed_accuracy == 1.0
+    for unanswered, message in (([True], "`unanswered` must have one value per row"), ([0, 2], "be true or false")):
+        with pytest.raises(InputError, match=message):
+            negational_inconsistency([0, 1], [0, 1], unanswered=unanswered)
+
+
 def test_constant_answers() -> None:
     for measure, score in zip(PAIRS, (0, 0, 1), strict=True):
         result = measure(["x"] * 4, ["x"] * 4)

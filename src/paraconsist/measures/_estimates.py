@@ -109,11 +109,7 @@ def share_options(
 
 
 class Share(NamedTuple):
-    """A share of rows and what is known of its uncertainty; all nan in an empty population.
-
-    `n_clusters` is the number of independent units with a row in the population: groups, or rows where there
-    are none. `design_effect` is the variance of the share over that of as many independent rows.
-    """
+    """A share of rows and what is known of its uncertainty (see `Result`); all nan in an empty population."""
 
     value: float
     interval: list[float]
@@ -212,16 +208,19 @@ class Estimates:
         n_clusters: int,
         effects: Sequence[float] | None = None,
         *,
-        between: str = "units",
+        between: str | None = "units",
     ) -> None:
         """Keep the intervals of the named values; `between` names the units in the warning about no spread."""
         for i, name in enumerate(names):
             error, effect = float(bounds.standard_error[i]), None if effects is None else float(effects[i])
             self.put(name, (bounds.low[i], bounds.high[i]), error, n_clusters, effect)
         flat = [name for name, at_boundary in zip(names, bounds.at_boundary, strict=True) if at_boundary]
-        if flat:
-            bound = "so the interval is a Clopper-Pearson type bound"
-            self.warnings.append(f"no spread between {between}, {bound}: {', '.join(flat)}")
+        if flat and between is not None:
+            self._warn_of_bound(between, flat)
+
+    def _warn_of_bound(self, between: str, names: Sequence[str]) -> None:
+        bound = "so the interval is a Clopper-Pearson type bound"
+        self.warnings.append(f"no spread between {between}, {bound}: {', '.join(names)}")
 
     # ------------------------------------------------------------------------------------------ shares of rows
 
@@ -232,7 +231,7 @@ class Estimates:
         if np.isnan(share.value):
             self.undefined.append(name)
         elif share.at_boundary:
-            self.warnings.append(f"no spread between groups, so the interval is a Clopper-Pearson type bound: {name}")
+            self._warn_of_bound("groups", [name])
         elif np.isnan(share.interval[0]):
             self.warnings.append(f"one group: no interval for {name}")
         return share.value

@@ -55,9 +55,7 @@ def as_column(values: Any, *, function: str, parameter: str, what: str = "intege
             raise _missing(function, parameter, "--", int(np.ma.getmaskarray(values).argmax()))
         if array.ndim != 1:
             raise input_error(function, parameter, "be one-dimensional", got=f"an array of shape {array.shape}")
-        if array.dtype.kind in _ARRAY_KINDS:
-            if len(array) == 0:
-                raise input_error(function, parameter, "not be empty", got=[])
+        if array.dtype.kind in _ARRAY_KINDS and len(array):
             return _numeric(array, function=function, parameter=parameter, what=what)
         listed = array.tolist() if array.dtype.kind in "UTO" else list(array)
     else:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import input_error
-from paraconsist.measures._validation import Column, Integers, as_column, check_rows, code_jointly
+from paraconsist.measures._validation import Column, Integers, as_column, check_length, check_rows, code_jointly
 
 _SPARE = 4  # integer ids that span fewer than this many values per row are counted, not sorted
 _LARGEST_TABLE = 1 << 22  # cells that a table of labels by bucket may always have
@@ -117,6 +117,15 @@ def one_per_bucket(
     must = f"give every row of a bucket the same {what}"
     remedy = f"Bucket {divided.id_of(bucket)!r} has {listed[other]!r} at row {other}."
     raise input_error(function, parameter, must, got=listed[row], row=row, remedy=remedy)
+
+
+def group_codes(function: str, groups: Any, n: int, other: str) -> Integers | None:
+    """Return the group of each of n rows as codes, or None; `other` is the parameter that has n rows."""
+    if groups is None:
+        return None
+    divided = partition(groups, function=function, parameter="groups")
+    check_length(function, "groups", divided.codes, n, other)
+    return divided.codes
 
 
 def bucket_groups(function: str, divided: Partition, groups: Column | None) -> Integers | None:

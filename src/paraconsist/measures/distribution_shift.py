@@ -12,8 +12,8 @@ from scipy.special import rel_entr
 
 from paraconsist.errors import input_error
 from paraconsist.measures._estimates import FEW_UNITS, Estimates, interval_options
-from paraconsist.measures._validation import Integers, as_column, check_length
-from paraconsist.measures.buckets import partition
+from paraconsist.measures._validation import Integers, check_length
+from paraconsist.measures.buckets import group_codes, partition
 from paraconsist.measures.resampling import Floats, Units, design_effects, mean_of_sums
 from paraconsist.measures.results import Result
 
@@ -142,12 +142,7 @@ def distribution_shift(
     if original.shape[1] != n_classes:
         must = f"have {n_classes} classes, as `probabilities` has"
         raise input_error(function, "original_probabilities", must, got=original[0].tolist(), row=0)
-    codes: Integers | None = None
-    if groups is not None:
-        column = as_column(groups, function=function, parameter="groups")
-        check_length(function, "groups", column, n, "probabilities")
-        codes = partition(column).codes
-
+    codes = group_codes(function, groups, n, "probabilities")
     changed = variant.argmax(axis=1) != original.argmax(axis=1)
     values = shifts(variant, original)
     if options.method == "auto":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +9,8 @@ import numpy as np
 
 from paraconsist.errors import input_error
 from paraconsist.measures._estimates import Estimates, interval_options
-from paraconsist.measures._validation import as_column, as_mask, check_length
-from paraconsist.measures.buckets import partition
+from paraconsist.measures._validation import as_column, as_mask, check_both, check_length, check_rows
+from paraconsist.measures.buckets import group_codes
 from paraconsist.measures.resampling import Floats, Units, mean_of_sums
 from paraconsist.measures.results import Result
 from paraconsist.measures.text_distances import jaccard, lexical_distance, syntactic_distance
@@ -138,12 +137,7 @@ def paraphrase_diversity(
         column = as_column(entailed, function=function, parameter="entailed", what="true or false")
         check_length(function, "entailed", column, n, "paraphrases")
         measured["mutual_entailment"] = as_mask(function, "entailed", column)
-    codes = None
-    if groups is not None:
-        column = as_column(groups, function=function, parameter="groups")
-        check_length(function, "groups", column, n, "paraphrases")
-        codes = partition(column).codes
-
+    codes = group_codes(function, groups, n, "paraphrases")
     values = {name: np.asarray(column, dtype=np.float64) for name, column in measured.items()}
     units = Units.of_rows(np.stack(list(values.values()), axis=1), codes)
     ranges = {name: _RANGES[name] for name in values}
@@ -157,7 +151,7 @@ def paraphrase_diversity(
         estimates.put(name, (nan, nan), nan, 0, None)
         if name not in values:
             estimates.warnings.append(f"{name} is undefined, so nan: {_NEEDS[name]}")
-    estimates.add(list(values), bounds, units.n)
+    estimates.add(list(values), bounds, units.n, between=None)
     if units.n < 2:
         estimates.warnings.append(f"only one of the {estimates.unit}s: no interval")
     origin = "given" if similarities is not None else "none" if similarity is None else "cosine"
@@ -180,41 +174,27 @@ def _similarity(function: str, n: int, new: Any, old: Any, similarities: Any) ->
     if similarities is not None:
         if new is not None or old is not None:
             raise input_error(function, "similarities", "be given without embeddings, or these without it")
-        return _numbers(similarities, n, function, "similarities")
-    if new is None and old is None:
+        return _floats(similarities, n, function, "similarities", "hold finite numbers, one a row", n_axes=1)
+    both = {"embeddings": new, "original_embeddings": old}
+    if not check_both(function, both):
         return None
-    one, other = _vectors(new, n, function, "embeddings"), _vectors(old, n, function, "original_embeddings")
+    must = "hold vectors of finite numbers and of one length, one a row"
+    one, other = (_floats(values, n, function, name, must, n_axes=2) for name, values in both.items())
     if one.shape != other.shape:
         must = f"have {one.shape[1]} numbers a row, as `embeddings` has"
         raise input_error(function, "original_embeddings", must, got=other.shape[1])
     lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
-    if (lengths == 0).any():
-        row = int((lengths == 0).argmax())
-        raise input_error(function, "embeddings", "have a length above 0", got="a vector of zeros", row=row)
+    check_rows(function, "embeddings", "have lengths above 0 on both sides", lengths, lengths == 0)
     cosines: Floats = np.clip((one * other).sum(axis=1) / lengths, -1.0, 1.0)
     return cosines
 
 
-def _vectors(values: Any, n: int, function: str, parameter: str) -> Floats:
-    if values is None:
-        raise input_error(function, parameter, "be given together with the other side's", got=None)
+def _floats(values: Any, n: int, function: str, parameter: str, must: str, *, n_axes: int) -> Floats:
     try:
-        array = np.asarray(values, dtype=np.float64)
+        array = np.asarray(values if hasattr(values, "__array__") else list(values), dtype=np.float64)
     except (TypeError, ValueError):
-        raise input_error(function, parameter, "hold vectors of one length", got=values) from None
-    if array.ndim != 2 or not np.isfinite(array).all():
-        raise input_error(function, parameter, "hold vectors of finite numbers, one a row", got=f"shape {array.shape}")
-    check_length(function, parameter, array, n, "paraphrases")
-    return array
-
-
-def _numbers(values: Any, n: int, function: str, parameter: str) -> Floats:
-    listed = list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
-    try:
-        array = np.asarray(listed, dtype=np.float64)
-    except (TypeError, ValueError):
-        array = np.array([np.nan])
-    if array.ndim != 1 or not np.isfinite(array).all():
-        raise input_error(function, parameter, "hold finite numbers, one a row", got=values)
+        raise input_error(function, parameter, must, got=values) from None
+    if array.ndim != n_axes or not np.isfinite(array).all():
+        raise input_error(function, parameter, must, got=values)
     check_length(function, parameter, array, n, "paraphrases")
     return array

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -227,17 +227,20 @@ def _count_items(
     predicted, of_original, gold = columns.codes.values()
     divided = partition(checked["buckets"])
     ids = divided.ids_of()
-    listed = _listed_originals(function, originals, checked, ids)
-    if listed:
-        (predicted, of_original, gold, *more), labels = code_jointly(
-            *(checked[name] for name in columns.codes), *listed.columns
-        )
+    every, sides = (ids, []) if originals is None else _listed_originals(function, originals, checked, ids)
+    if sides:
+        (predicted, of_original, gold, *more), labels = code_jointly(*(checked[name] for name in columns.codes), *sides)
     what, name = "prediction of its original", "original_predictions"
     original = one_per_bucket(function, divided, of_original, name, what, checked[name])
     gold = one_per_bucket(function, divided, gold, "references", "gold label", checked["references"])
-    if listed:
-        _check_listed(function, divided, (original, gold), listed, more)
-        (original, gold), ids = more, listed.ids
+    if sides:
+        for side, (what, of_rows) in enumerate((("prediction", original), ("gold label", gold))):
+            differs = of_rows != more[side][: len(divided)]
+            if differs.any():
+                code = int(differs.argmax())
+                must = f"give the {what} that the rows of bucket {divided.id_of(code)!r} give"
+                raise input_error(function, "originals", must, got=sides[side].tolist()[code])
+        original, gold = more
 
     opposite_of, warnings = _opposites(function, opposites, labels, checked["references"].kind)
     index = {label: code for code, label in enumerate(labels)}
@@ -261,23 +264,17 @@ def _count_items(
         reversed=np.bincount(code[reverses], minlength=n) > 0,
         n_variants=np.bincount(divided.codes, minlength=n),
         labels=labels,
-        groups=_item_groups(function, groups, checked, divided, ids),
+        groups=_item_groups(function, groups, checked, divided, every),
         opposites=opposite_of,
         constant=[labels[everything[0]]] if (everything == everything[0]).all() else [],
         warnings=warnings,
     )
 
 
-class _Listed(NamedTuple):
-    """The mapping of originals: ids (first those with variants, in the partition's order), and labels."""
-
-    ids: list[Any]
-    columns: tuple[Column, Column]
-
-
-def _listed_originals(function: str, originals: Any, columns: Mapping[str, Column], ids: list[Any]) -> _Listed | None:
-    if originals is None:
-        return None
+def _listed_originals(
+    function: str, originals: Any, columns: Mapping[str, Column], ids: list[Any]
+) -> tuple[list[Any], list[Column]]:
+    """Return the ids of all originals, those with variants first, and columns of their predictions and gold labels."""
     if not isinstance(originals, Mapping):
         must = "map every bucket to its original's (prediction, gold label)"
         raise input_error(function, "originals", must, got=originals)
@@ -295,25 +292,13 @@ def _listed_originals(function: str, originals: Any, columns: Mapping[str, Colum
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             must = "give (prediction, gold label) of a bucket"
             raise input_error(function, "originals", must, got=pair, row=repr(bucket))
-    predicted, gold = (
+    sides = [
         as_column([originals[bucket][side] for bucket in every], function=function, parameter="originals")
         for side in (0, 1)
-    )
-    for column in (predicted, gold):
+    ]
+    for column in sides:
         check_comparable(function, {"references": columns["references"], "originals": column})
-    return _Listed(every, (predicted, gold))
-
-
-def _check_listed(
-    function: str, divided: Partition, of_rows: tuple[Integers, Integers], listed: _Listed, codes: list[Integers]
-) -> None:
-    """Raise unless the originals that are given twice agree."""
-    for side, what in enumerate(("prediction", "gold label")):
-        differs = of_rows[side] != codes[side][: len(divided)]
-        if differs.any():
-            code = int(differs.argmax())
-            must = f"give the {what} that the rows of bucket {divided.id_of(code)!r} give"
-            raise input_error(function, "originals", must, got=listed.columns[side].tolist()[code])
+    return every, sides
 
 
 def _first_rows(divided: Partition, k: int | None) -> Any:

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
 from paraconsist.measures._validation import (
-    CodedColumns,
     as_column,
     as_generator,
     check_length,
@@ -131,12 +130,6 @@ class _Options:
     confidence_level: float
 
 
-def check_labels(predictions: Any, transformed_predictions: Any, references: Any) -> CodedColumns:
-    """The three columns of the IE test, checked: of one length, and labels of one kind."""
-    names = ("predictions", "transformed_predictions", "references")
-    return code_columns("ie_test", dict(zip(names, (predictions, transformed_predictions, references), strict=True)))
-
-
 def ie_test(
     predictions: Any,
     transformed_predictions: Any,
@@ -209,8 +202,13 @@ def ie_test(
     >>> print(f"{result.statistic:.3f} {result.p_value:.4f} {result.reject}")
     1.786 0.0615 False
     """
-    columns = check_labels(predictions, transformed_predictions, references)
-    options = _options("ie_test", method, ties, n_resamples, seed, alpha, correction, confidence_level)
+    labels = {
+        "predictions": predictions,
+        "transformed_predictions": transformed_predictions,
+        "references": references,
+    }
+    columns = code_columns("ie_test", labels)
+    options = _checked_options("ie_test", method, ties, n_resamples, seed, alpha, correction, confidence_level)
     original, transformed, gold = columns.codes.values()
     before, after = original == gold, transformed == gold
 
@@ -284,7 +282,7 @@ def ie_test_from_counts(
     ([0.0615, 0.0615], False)
     """
     name = "ie_test_from_counts"
-    options = _options(name, method, ties, n_resamples, seed, alpha, correction, confidence_level)
+    options = _checked_options(name, method, ties, n_resamples, seed, alpha, correction, confidence_level)
     if method in _REPLAYS:
         raise input_error(name, "method", "not be a replay", got=method, remedy="Give the rows to `ie_test`.")
     shaped = paired_counts(name, n=n, n10=n10, n01=n01, n_correct=n_correct)
@@ -301,7 +299,7 @@ def ie_test_from_counts(
     return _assemble(items, right_before, right_after, correct, p_values, options, names, None)
 
 
-def _options(
+def _checked_options(
     function: str,
     method: Method,
     ties: Ties | None,

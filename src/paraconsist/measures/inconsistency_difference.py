@@ -11,7 +11,7 @@ from scipy.special import ndtri, stdtrit
 
 from paraconsist.errors import check_whole
 from paraconsist.measures._estimates import FEW_UNITS, Estimates, Mask, interval_options
-from paraconsist.measures._validation import Integers, as_column, as_mask, check_both, check_same_length
+from paraconsist.measures._validation import Integers, as_mask, check_both, code_columns
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.paired_tests import score_bound
 from paraconsist.measures.resampling import NO_SPREAD, Units, design_effects, distinct, mean_of_sums, standard_errors
@@ -127,22 +127,17 @@ def inconsistency_difference(
     options = interval_options(_FUNCTION, "auto", confidence_level, 1, seed)
     permutations = check_whole(_FUNCTION, "n_permutations", n_permutations)
     counts = {"satisfied1": satisfied1, "satisfied2": satisfied2}
-    values_of: dict[str, Any] = {"violated1": violated1, "violated2": violated2}
-    values_of |= counts if check_both(_FUNCTION, counts) else {}
-    values_of |= {} if groups is None else {"groups": groups}
-    columns = {name: as_column(values, function=_FUNCTION, parameter=name) for name, values in values_of.items()}
-    check_same_length(_FUNCTION, columns)
-    grouping = columns.pop("groups", None)
-    masks = {name: as_mask(_FUNCTION, name, column) for name, column in columns.items()}
+    labels = {"violated1": violated1, "violated2": violated2, **(counts if check_both(_FUNCTION, counts) else {})}
+    columns = code_columns(_FUNCTION, labels, groups=groups).columns
+    masks = {name: as_mask(_FUNCTION, name, columns[name]) for name in labels}
     first, second = masks["violated1"], masks["violated2"]
     everything = np.ones(len(first), dtype=np.bool_)
     counted = [masks.get(name, everything) for name in counts]
     common = counted[0] & counted[1]
     own = [float(v[c].mean()) if c.any() else float("nan") for v, c in zip((first, second), counted, strict=True)]
-    codes = None
-    if grouping is not None:
-        codes = partition(grouping).codes[common]
-        codes = partition(codes).codes if len(codes) else codes
+    codes = partition(columns["groups"]).codes[common] if "groups" in columns else None
+    if codes is not None and len(codes):
+        codes = partition(codes).codes
 
     estimates = Estimates(options, "row" if codes is None else "group")
     values, test = _compare(estimates, first[common], second[common], codes, permutations)

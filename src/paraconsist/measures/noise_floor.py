@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from paraconsist.errors import input_error
 from paraconsist.measures._estimates import Estimates, interval_options
-from paraconsist.measures._validation import Integers, code_columns
+from paraconsist.measures._validation import Integers, check_rows, code_columns
 from paraconsist.measures.buckets import bucket_groups, one_per_bucket, partition
 from paraconsist.measures.resampling import Estimate, Floats, Units, group_units
 from paraconsist.measures.results import Result
@@ -241,18 +241,14 @@ def _measures(present: Sequence[str]) -> tuple[list[str], Estimate, list[tuple[f
     return names, estimate, ranges, means
 
 
-def _kinds_of_runs(listed: list[Any], runs: Integers) -> npt.NDArray[np.str_]:
+def _kinds_of_runs(kinds: list[Any], runs: Integers) -> npt.NDArray[np.object_]:
     """Return each run's kind."""
-    for row, value in enumerate(listed):
-        if value not in KINDS:
-            raise input_error(_FUNCTION, "kinds", f"be one of {', '.join(KINDS)}", got=value, row=row)
-    column = np.array(listed)
-    kind = np.empty(int(runs.max()) + 1, dtype=column.dtype)
+    column = np.array(kinds, dtype=object)
+    unknown = np.array([value not in KINDS for value in kinds])
+    check_rows(_FUNCTION, "kinds", f"be one of {', '.join(KINDS)}", column, unknown)
+    kind = np.empty(int(runs.max()) + 1, dtype=object)
     kind[runs] = column
-    mixed = kind[runs] != column
-    if mixed.any():
-        row = int(mixed.argmax())
-        raise input_error(_FUNCTION, "kinds", "be the same in all rows of a run", got=listed[row], row=row)
+    check_rows(_FUNCTION, "kinds", "be the same in all rows of a run", column, kind[runs] != column)
     n_main = int(np.count_nonzero(kind == "main"))
     if n_main != 1:
         raise input_error(_FUNCTION, "kinds", "be 'main' for exactly one run", got=f"{n_main} runs")

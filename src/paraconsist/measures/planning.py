@@ -76,6 +76,10 @@ class Pilot(Record):
             return self.between_variance + self.within_variance / k + self.context_covariance
         return _pair_variance(self.moments[0], self.moments[1], k) * _scale(self.measure) + self.context_covariance
 
+    def t(self, n_buckets: int, confidence_level: float) -> float:
+        """Return the t quantile of intervals over so many buckets, in contexts as large as the pilot's."""
+        return float(stdtrit(max(1.0, n_buckets / self.buckets_per_cluster - 1.0), (1.0 + confidence_level) / 2.0))
+
 
 @dataclass(frozen=True)
 class PlanRow(Record):
@@ -123,11 +127,9 @@ def pilot_of(counts: BucketCounts, measure: str = MEASURES[0], *, groups: Intege
     check_choice("plan", "measure", measure, MEASURES)
     used = np.flatnonzero(counts.size >= 2)
     if len(used) < 2:
-        few, remedy = (
-            f"{len(used)} of {len(counts)} buckets",
-            "Without them nothing is known of how paraphrases differ.",
-        )
-        raise input_error("plan", "pilot", "have at least two buckets with two paraphrases", got=few, remedy=remedy)
+        must, few = "have at least two buckets with two paraphrases", f"{len(used)} of {len(counts)} buckets"
+        remedy = "Without them nothing is known of how paraphrases differ."
+        raise input_error("plan", "pilot", must, got=few, remedy=remedy)
     k, c = counts.size[used].astype(np.float64), counts.correct[used].astype(np.float64)
     warnings = []
     if len(used) < len(counts):
@@ -148,10 +150,9 @@ def pilot_of(counts: BucketCounts, measure: str = MEASURES[0], *, groups: Intege
         between, within = scale * (second - first**2), scale * 4.0 * (first / 2.0 - second)
         value = 1.0 - value if measure == MEASURES[0] else value / 2.0
     else:
-        theta = c / k
-        noise = theta * (1.0 - theta) / (k - 1.0)  # unbiased for the variance of theta given its problem
+        noise = statistic * (1.0 - statistic) / (k - 1.0)  # unbiased for the variance of a share given its problem
         within = float((k * noise).mean())
-        between = max(0.0, float(theta.var(ddof=1) - noise.mean()))
+        between = max(0.0, float(statistic.var(ddof=1) - noise.mean()))
     n_clusters = len(used) if codes is None else int(codes.max()) + 1
     return Pilot(
         measure, value, between, within, moments, covariance, len(used) / n_clusters, len(used), tuple(warnings)
@@ -198,9 +199,7 @@ def half_width(pilot: Pilot, n_buckets: int, paraphrases: int, *, confidence_lev
     The t interval's; the bootstrap's is the same but for its own noise. That of a small share is Korn and
     Graubard's, a little wider.
     """
-    freedom = max(1.0, n_buckets / pilot.buckets_per_cluster - 1.0)
-    t = float(stdtrit(freedom, (1.0 + confidence_level) / 2.0))
-    return t * math.sqrt(max(pilot.variance(paraphrases), 0.0) / n_buckets)
+    return pilot.t(n_buckets, confidence_level) * math.sqrt(max(pilot.variance(paraphrases), 0.0) / n_buckets)
 
 
 def buckets_for_half_width(pilot: Pilot, wanted: float, paraphrases: int, *, confidence_level: float = 0.95) -> int:
@@ -235,12 +234,7 @@ def buckets_for_difference(
     variance = max(one + two - 2.0 * correlation * math.sqrt(max(one * two, 0.0)), 0.0)
     z = float(ndtri(power))
 
-    def enough(n: int) -> bool:
-        freedom = max(1.0, n / pilot.buckets_per_cluster - 1.0)
-        t = float(stdtrit(freedom, (1.0 + confidence_level) / 2.0))
-        return (t + z) * math.sqrt(variance / n) <= difference
-
-    return _least(enough)
+    return _least(lambda n: (pilot.t(n, confidence_level) + z) * math.sqrt(variance / n) <= difference)
 
 
 def _least(enough: Callable[[int], bool]) -> int:

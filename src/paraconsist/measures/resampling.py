@@ -169,18 +169,9 @@ def linearised_errors(units: Units, estimate: Estimate) -> tuple[Floats, Floats]
 def design_effects(units: Units, independent: Units, estimate: Estimate) -> Floats:
     """Return how much larger the measures' variance is than if smaller units were independent, shape (q,).
 
-    Parameters
-    ----------
-    units : Units
-        What is resampled: groups, say.
-    independent : Units
-        The same sums by the smaller units that a naive analysis would take for independent: buckets or rows.
-
-    Returns
-    -------
-    ndarray
-        1 where the two are the same units, above 1 where units of a group resemble one another; nan where the
-        sample has no spread. The number of units over the design effect is the effective sample size.
+    `independent` are the units that a naive analysis would take for independent: buckets or rows where `units` are
+    groups. 1 where the two are the same, above 1 where units of a group resemble one another, nan where the sample has
+    no spread. The number of units over the design effect is the effective sample size.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         clustered = standard_errors(units, estimate)

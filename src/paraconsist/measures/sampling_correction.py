@@ -53,16 +53,9 @@ def decile_weights(
 
 @dataclass(frozen=True)
 class DecileWeights:
-    """The weights of the deciles that hold both buckets and test rows.
+    """The deciles that hold both buckets and test rows, and their weights, shape (d,).
 
-    Attributes
-    ----------
-    decile : ndarray of int, shape (d,)
-        The deciles.
-    weight : ndarray, shape (d,)
-        What each is multiplied by: its share of the test set, divided by `covered_mass` if renormalised.
-    covered_mass : float
-        The share of the test set that lies in these deciles.
+    `weight` is the decile's share of the test set, divided by `covered_mass` (the share in these) if renormalised.
     """
 
     decile: npt.NDArray[np.int64]

@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import binom, gammaln
 
-from paraconsist.measures.resampling import Estimate
-
-Floats = npt.NDArray[np.float64]
+from paraconsist.measures.resampling import Estimate, Floats
 
 _MOST_EXACT = 1 << 17  # assignments that are enumerated
 _CELLS_AT_ONCE = 1 << 20

@@ -1,0 +1,45 @@
+"""What a result shows of itself: a few lines for a terminal, a table for a notebook, plain values for files."""
+
+from __future__ import annotations
+
+from paraconsist.measures.consistency_difference import consistency_difference
+from paraconsist.measures.distribution_shift import distribution_shift
+from paraconsist.measures.pairs import semantic_inconsistency
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.results import Result
+
+PAIR = semantic_inconsistency([1, 1, 0, 0], [1, 0, 0, 0], condition=7)
+
+
+def test_the_text_has_a_line_for_every_value_with_its_interval_and_no_mapping() -> None:
+    first, *lines = repr(PAIR).splitlines()
+    assert first == "PairInconsistencyResult"
+    assert lines[0].split() == ["inconsistency", "0.25", "[0.006309,", "0.8059]"]
+    assert lines[1].split() == ["n_pairs", "4"]
+    assert "{" not in repr(PAIR)
+    assert f"  {PAIR.signature}" in lines
+    assert lines[-1] == "  warning: undefined, so nan: conditional_inconsistency"
+
+
+def test_values_of_several_kinds_are_shown_where_they_have_intervals() -> None:
+    shift = repr(distribution_shift([[0.9, 0.1], [0.4, 0.6]], [[0.9, 0.1], [0.6, 0.4]]))
+    assert "max_difference/changed" in shift
+    difference = repr(consistency_difference([1] * 12, [1, 0] * 6, [1] * 12, [i // 2 for i in range(12)]))
+    assert "  difference" in difference
+    assert "values1" not in difference
+
+
+def test_the_table_for_notebooks_is_escaped() -> None:
+    html = semantic_inconsistency(["<b>"] * 2, ["<b>"] * 2)._repr_html_()
+    assert "<td>inconsistency</td><td>0</td>" in html
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+
+
+def test_what_is_known_of_values_stands_after_them() -> None:
+    result: Result = paraphrastic_consistency(
+        [1, 0, 1], [1, 1, 1], [0, 0, 1], test_predictions=[1], test_references=[1]
+    )
+    names = list(result.to_dict())
+    assert names.index("test_accuracy") < names.index("confidence_interval")
+    assert names[-2:] == ["signature", "warnings"]
