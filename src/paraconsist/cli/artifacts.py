@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -65,6 +65,8 @@ def _print(table: list[ArtifactRow]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from paraconsist.reporting.formatting import count, percent
+
     shown = Table(
         title="Buckets by whether the partial-input model gets the original right",
         title_justify="left",
@@ -87,8 +89,8 @@ def _print(table: list[ArtifactRow]) -> None:
     for _, label in columns:
         shown.add_column(label, justify="right", no_wrap=True)
     for row in table:
-        values = [_percent(getattr(row, key)) for key, _ in columns]
-        shown.add_row(row.artifact, row.model, f"{row.n_buckets:,}", *values)
+        values = [percent(getattr(row, key), undefined="-") for key, _ in columns]
+        shown.add_row(row.artifact, row.model, count(row.n_buckets), *values)
     console = Console()
     console.print(shown)
     if any(row.covered_mass is not None and row.covered_mass < 0.99 for row in table):
@@ -98,7 +100,3 @@ def _print(table: list[ArtifactRow]) -> None:
         )
     if any(row.covered_mass is None for row in table):
         console.print("[dim]No corrected values without predictions on the full test set (run --with-test).[/dim]")
-
-
-def _percent(value: Any) -> str:
-    return "-" if value is None or value != value else f"{100 * value:.1f}"

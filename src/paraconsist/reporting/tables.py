@@ -188,8 +188,8 @@ def figure_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableTy
 
 def _transition(line: Mapping[str, Any], n_pairs: int) -> list[str]:
     labels = (line[key] for key in ("label", "prediction", "perturbed_prediction"))
-    shown = ("unparsed" if label is None else str(label) for label in labels)
-    return [*shown, count(line["n_pairs"]), _share(line["n_pairs"] / n_pairs)]
+    names = ("unparsed" if label is None else str(label) for label in labels)
+    return [*names, count(line["n_pairs"]), _share(line["n_pairs"] / n_pairs)]
 
 
 def inconsistency_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[RenderableType]:

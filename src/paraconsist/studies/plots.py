@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.reporting.formatting import percent
-from paraconsist.reporting.plots.canvas import MARKERS, MUTED, Plot, legend, series_colour, shown, write_plot
+from paraconsist.reporting.plots.canvas import MARKERS, MUTED, Plot, legend, series_colour, short, write_plot
 from paraconsist.reporting.plots.consistency import Point, accuracy_consistency_plot
 from paraconsist.studies.sweep_summary import FIGURES, configuration_name
 
@@ -66,7 +66,7 @@ def curve_plot(
         Whether x is drawn on a logarithmic scale.
     """
     described = "; ".join(
-        f"{shown(label)}: " + ", ".join(f"{x:,.4g} gives {percent(y)} %" for x, y in _means(points))
+        f"{short(label)}: " + ", ".join(f"{x:,.4g} gives {percent(y)} %" for x, y in _means(points))
         for label, points in series.items()
     )
 
@@ -76,7 +76,7 @@ def curve_plot(
             x, y = zip(*points, strict=True)
             axes.plot(x, [100 * value for value in y], markersize=3.5, alpha=0.55, linestyle="", **style)
             x, y = zip(*_means(points), strict=True)
-            axes.plot(x, [100 * value for value in y], markersize=5.5, label=shown(label, 34), **style)
+            axes.plot(x, [100 * value for value in y], markersize=5.5, label=short(label, 34), **style)
         axes.set(xlabel=xlabel, ylabel=ylabel)
         if log:
             places = sorted({x for points in series.values() for x, _ in points})

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import CATALOGUE
+from paraconsist.reporting.formatting import count, decimal, interval
 from paraconsist.reporting.hub.client import NEW, HubFile, Push, Remote, card_text, check_repo_id
 
 if TYPE_CHECKING:
@@ -160,22 +161,13 @@ def _table_rows(name: str, result: Mapping[str, Any]) -> list[str]:
     rows = []
     for measure, values in result["measures"].items():
         headline = CATALOGUE[measure].headline
-        value, bounds = values.get(headline), values.get("confidence_interval", {}).get(headline)
-        accuracy, majority = (_number(share) for share in (values.get("accuracy"), result["majority_rate"]))
+        value = decimal(values.get(headline), undefined="undefined")
+        ends = interval(values.get("confidence_interval", {}).get(headline), decimal)
+        accuracy, majority = (decimal(s, undefined="") for s in (values.get("accuracy"), result["majority_rate"]))
         label = measure if headline in ("inconsistency", measure) else f"{measure}, {headline}"
-        cells = (label, _number(value) or "undefined", _interval(bounds), accuracy, majority, f"{result['n_rows']:,}")
+        cells = (label, value, ends, accuracy, majority, count(result["n_rows"]))
         rows.append(f"| `{name}` | {' | '.join(cells)} |")
     return rows
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
-
-
-def _interval(bounds: Sequence[float | None] | None) -> str:
-    """Return the bounds as text; nothing where one is undefined."""
-    whole = [bound for bound in bounds or () if bound is not None and not math.isnan(bound)]
-    return f"[{whole[0]:.4f}, {whole[1]:.4f}]" if len(whole) == 2 else ""
 
 
 def _warnings(result: Mapping[str, Any]) -> list[str]:
@@ -278,6 +270,6 @@ def benchmark_of(name: str, benchmarks: Mapping[str, str]) -> str | None:
 def _result_notes(measure: str, values: Mapping[str, Any]) -> str:
     headline = CATALOGUE[measure].headline
     parts = [f"{headline} in [0, 1], {'higher' if CATALOGUE[measure].higher_is_better else 'lower'} is better"]
-    if interval := _interval(values.get("confidence_interval", {}).get(headline)):
-        parts.append(f"interval {interval}")
+    if ends := interval(values.get("confidence_interval", {}).get(headline), decimal):
+        parts.append(f"interval {ends}")
     return "; ".join([*parts, str(values["signature"])])

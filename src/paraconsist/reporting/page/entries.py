@@ -116,12 +116,8 @@ def load_entries(
             loose += [(path, name if opened.sets[name].has_name else "", one) for name, one in scored.items()]
     entries += _files(loose)
     if names and len(names) != len(entries):
-        raise input_error(
-            "report",
-            "name",
-            f"be given once for each of the {len(entries)} models ({', '.join(e.name for e in entries)})",
-            got=list(names),
-        )
+        must = f"be given once for each of the {len(entries)} models ({', '.join(e.name for e in entries)})"
+        raise input_error("report", "name", must, got=list(names))
     return _named(entries, names)
 
 
@@ -180,24 +176,25 @@ def _fits(kept: Mapping[str, Any], opened: Opened) -> bool:
 
 def _files(loose: Sequence[tuple[Path, str, ScoredSet]]) -> list[Entry]:
     """Put files of one model together, and files of several models on one set side by side."""
-    said: dict[str, Entry] = {}
-    unsaid = []
+    by_model: dict[str, Entry] = {}
+    nameless = []
     for path, name, scored in loose:
         model = model_of(scored.predictions)
         if model is None or not name:
-            unsaid.append((path, name, scored))
+            nameless.append((path, name, scored))
             continue
-        key = model if model not in said or name not in said[model].sets else f"{model} ({path.stem})"
-        said.setdefault(key, Entry(key, path, {})).sets[name] = scored
-    buckets = [_buckets(scored) for *_, scored in unsaid]
-    if len(unsaid) > 1 and all(found & buckets[0] for found in buckets):  # several models on one set
-        common = next((name for _, name, _ in unsaid if name), "predictions")
-        return [*said.values(), *(Entry(path.stem, path, {common: scored}) for path, _, scored in unsaid)]
-    if not unsaid:
-        return list(said.values())
-    sets = {name or path.stem: scored for path, name, scored in unsaid}
-    name = unsaid[0][0].stem if len(unsaid) == 1 else "predictions"
-    return [*said.values(), Entry(name, unsaid[0][0], sets)]
+        key = model if model not in by_model or name not in by_model[model].sets else f"{model} ({path.stem})"
+        by_model.setdefault(key, Entry(key, path, {})).sets[name] = scored
+    entries = list(by_model.values())
+    buckets = [_buckets(scored) for *_, scored in nameless]
+    if len(nameless) > 1 and all(ids & buckets[0] for ids in buckets):  # several models on one set
+        common = next((name for _, name, _ in nameless if name), "predictions")
+        entries += [Entry(path.stem, path, {common: scored}) for path, _, scored in nameless]
+    elif nameless:
+        sets = {name or path.stem: scored for path, name, scored in nameless}
+        name = nameless[0][0].stem if len(nameless) == 1 else "predictions"
+        entries.append(Entry(name, nameless[0][0], sets))
+    return entries
 
 
 def _buckets(scored: ScoredSet) -> set[Any]:
@@ -221,7 +218,6 @@ def _named(entries: Sequence[Entry], names: Sequence[str]) -> list[Entry]:
         if len(set(wanted)) < len(wanted):
             wanted = [str(entry.source) for entry in entries]
     if len(set(wanted)) < len(wanted):
-        raise input_error(
-            "report", "name", "be different for every model", got=wanted, remedy="Give --name for each of them."
-        )
+        remedy = "Give `name` for each of them."
+        raise input_error("report", "name", "be different for every model", got=wanted, remedy=remedy)
     return [replace(entry, name=name) for name, entry in zip(wanted, entries, strict=True)]

@@ -72,9 +72,9 @@ def share(values: Mapping[str, Any], key: str) -> Cell:
     return Cell(percent(values.get(key)), in_print(interval(bounds(values.get("confidence_interval"), key))))
 
 
-def in_print(shown: str) -> str:
+def in_print(number: str) -> str:
     """Return a number with a minus sign for its hyphen."""
-    return shown.replace("-", "−")
+    return number.replace("-", "−")
 
 
 def results_of(
@@ -235,9 +235,9 @@ def _number_rows(values: Mapping[str, Any]) -> Iterator[list[Cell]]:
         if isinstance(value, (int, float)) or (value is None and key not in ("runs", "collapsed_runs")):
             ends = bounds(intervals, key) if isinstance(intervals, Mapping) else None
             is_share = isinstance(value, float) and not any(word in key for word in _NO_SHARE)
-            shown = quantity(value, True, undefined="–") if is_share else number(value)
+            text = quantity(value, True, undefined="–") if is_share else number(value)
             below = in_print(interval(ends, percent if is_share else decimal))
-            yield [Cell(key.replace("_", " "), head=True), Cell(shown), Cell(below)]
+            yield [Cell(key.replace("_", " "), head=True), Cell(text), Cell(below)]
 
 
 def compare_entries(entries: Sequence[Entry], options: ScoreOptions) -> list[SetComparison]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def read_texts_files(specs: Sequence[str]) -> list[pa.Table]:
 
 
 def set_texts(
-    aligned: AlignedSet, files: Sequence[Path], given: Sequence[pa.Table], names: ColumnNames, columns: Sequence[str]
+    aligned: AlignedSet, files: Sequence[Path], tables: Sequence[pa.Table], names: ColumnNames, columns: Sequence[str]
 ) -> SetTexts | None:
     """Return the texts of the set's rows, or None where nobody has them.
 
@@ -66,56 +67,50 @@ def set_texts(
     aligned : AlignedSet
     files : sequence of Path
         What runs kept; they come after the user's.
-    given : sequence of pyarrow.Table
+    tables : sequence of pyarrow.Table
         The user's.
     names : ColumnNames
         Columns that are no texts.
     columns : sequence of str
         The columns to show; by default the task's, else those that look like texts.
     """
-    sources = [*given, *(read_table(path, function="report", parameter="texts") for path in files)]
-    for table in sources:
-        found = _joined(aligned, table, names, columns)
-        if found is not None:
-            return found
-    return _own(aligned, names, columns)
+    kept = (read_table(path, function="report", parameter="texts") for path in files)
+    joined = (_joined(aligned, table, names, columns) for table in chain(tables, kept))
+    return next((texts for texts in joined if texts is not None), None) or _own(aligned, names, columns)
 
 
 def _joined(aligned: AlignedSet, table: pa.Table, names: ColumnNames, columns: Sequence[str]) -> SetTexts | None:
+    """Return the texts of another table, by the first id that it and all predictions have."""
+    fields = _text_columns(table, names, columns)
+    predictions = [aligned.predictions[model].table for model in aligned.models]
     for join in _JOINS:
-        has = [join in aligned.predictions[model].table.column_names for model in aligned.models]
-        if join not in table.column_names or not all(has):
+        if not fields or not all(join in one.column_names for one in (table, *predictions)):
             continue
-        shown = _text_columns(table, names, columns)
-        if not shown:
-            continue
-        keys = {model: _strings(aligned.predictions[model].table[join]) for model in aligned.models}
+        keys = [_strings(one[join]) for one in predictions]
         index = {key: row for row, key in enumerate(_strings(table[join]))}
-        rows = [
-            index.get(keys[aligned.models[owner]][place])
-            for owner, place in zip(*(part.tolist() for part in aligned.base), strict=True)
-        ]
-        if all(row is None for row in rows):
-            continue
-        texts = [_strings(table[column]) for column in shown]
-        return SetTexts(shown, [None if row is None else [text[row] for text in texts] for row in rows])
+        rows = [index.get(keys[owner][place]) for owner, place in _base(aligned)]
+        if any(row is not None for row in rows):
+            texts = [_strings(table[column]) for column in fields]
+            return SetTexts(fields, [None if row is None else [text[row] for text in texts] for row in rows])
     return None
 
 
 def _own(aligned: AlignedSet, names: ColumnNames, columns: Sequence[str]) -> SetTexts | None:
+    """Return the texts that stand beside the predictions."""
     tables = [aligned.predictions[model].table for model in aligned.models]
-    shown = _text_columns(tables[0], names, columns, aligned.predictions[aligned.models[0]])
-    if not shown:
+    fields = _text_columns(tables[0], names, columns, aligned.predictions[aligned.models[0]])
+    if not fields:
         return None
     texts = [
-        [_strings(table[column]) for column in shown] if set(shown) <= set(table.column_names) else None
+        [_strings(table[column]) for column in fields] if set(fields) <= set(table.column_names) else []
         for table in tables
     ]
-    rows: list[list[str] | None] = []
-    for owner, place in zip(*(part.tolist() for part in aligned.base), strict=True):
-        found = texts[owner]
-        rows.append(None if found is None else [column[place] for column in found])
-    return SetTexts(shown, rows)
+    return SetTexts(fields, [[text[place] for text in texts[owner]] or None for owner, place in _base(aligned)])
+
+
+def _base(aligned: AlignedSet) -> Iterator[tuple[int, int]]:
+    """Yield for each row a model that has it and its place in that model's file."""
+    return zip(*(part.tolist() for part in aligned.base), strict=True)
 
 
 def _text_columns(

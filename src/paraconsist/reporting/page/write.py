@@ -101,7 +101,7 @@ def write_report(
         tuple(_write_plots(plots, plots_folder)),
         data.n_shown,
         data.n_buckets,
-        tuple(aligned.name for aligned, found in zip(sets, texts, strict=True) if found is None),
+        tuple(aligned.name for aligned, of_set in zip(sets, texts, strict=True) if of_set is None),
     )
 
 

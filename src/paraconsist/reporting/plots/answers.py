@@ -22,7 +22,7 @@ from paraconsist.reporting.plots.canvas import (
     legend,
     legend_entry,
     series_colour,
-    shown,
+    short,
 )
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def forest_plot(name: str, title: str, caption: str, axis: str, lines: Sequence[
     lines = lines[:_MOST_LINES]
     several = len({line.model for line in lines}) > 1
     described = "; ".join(
-        f"{shown(line.heading + ' ' + line.label)}{', ' + shown(line.model) if several else ''}: {_in_words(line)}"
+        f"{short(line.heading + ' ' + line.label)}{', ' + short(line.model) if several else ''}: {_in_words(line)}"
         for line in lines[:40]
     )
     places, ticks, bottom = _places(lines)
@@ -87,11 +87,11 @@ def _places(lines: Sequence[Line]) -> tuple[dict[tuple[str, str], float], list[t
     y = 0.0
     for heading in dict.fromkeys(line.heading for line in lines):
         if heading:
-            ticks.append((y, shown(heading, 26), True))
+            ticks.append((y, short(heading, 26), True))
             y += _HEADING / _ROW
         for label in dict.fromkeys(line.label for line in lines if line.heading == heading):
             places[heading, label] = y
-            ticks.append((y, shown(label, 26), False))
+            ticks.append((y, short(label, 26), False))
             y += max(1.0, 0.62 * n_models)
     return places, ticks, y
 
@@ -199,7 +199,7 @@ def _square(x: int, y: int, colour: str, strength: float) -> Any:
 
 
 def _answer(value: Any) -> str:
-    return "(unparsed)" if value is None else shown(value, 22)
+    return "(unparsed)" if value is None else short(value, 22)
 
 
 def bars(parts: Sequence[tuple[str, Sequence[tuple[str, int, str]]]]) -> str:
@@ -209,7 +209,7 @@ def bars(parts: Sequence[tuple[str, Sequence[tuple[str, int, str]]]]) -> str:
         label = _Labels()
         for place, (name, segments) in enumerate(parts):
             left = 0
-            axes.text(0, place - 0.36, shown(name, 64), ha="left", va="bottom", fontsize=9, color=INK)
+            axes.text(0, place - 0.36, short(name, 64), ha="left", va="bottom", fontsize=9, color=INK)
             for what, count, colour in segments:
                 axes.barh(place, count, left=left, color=colour, height=0.56, label=label(what))
                 left += count
@@ -234,7 +234,7 @@ def rates(groups: Sequence[tuple[str, Sequence[tuple[str, float, Sequence[float]
                     continue
                 axes.plot(ends, [y, y], color=colour, linewidth=2.2, alpha=0.45, solid_capstyle="round")
                 axes.plot([share], [y], "o", color=colour, markersize=6.5, label=label(what))
-        axes.set_yticks(range(len(groups)), [shown(name, 22) for name, _ in groups])
+        axes.set_yticks(range(len(groups)), [short(name, 22) for name, _ in groups])
         axes.set(ylim=(len(groups) - 0.5, -0.5), xlim=(-0.02, 1.02))
         axes.set_xticks(*_SHARES)
         legend(axes)
@@ -311,7 +311,7 @@ def p_values(names: Sequence[Any], values: Sequence[float], threshold: float) ->
         colours = [BAD if height >= limit else GOOD for height in heights]
         axes.barh(range(len(order)), heights, color=colours, height=0.62)
         axes.axvline(limit, color=INK, linewidth=1.4)
-        axes.set_yticks(range(len(order)), [shown(names[i], 22) for i in order])
+        axes.set_yticks(range(len(order)), [short(names[i], 22) for i in order])
         ticks = [i for i in range(7) if i <= heights.max() + 1]
         axes.set_xticks(ticks, [f"{10.0**-i:g}" for i in ticks])
         axes.set_ylim(len(order) - 0.5, -0.5)

@@ -119,7 +119,7 @@ def series_colour(number: int) -> str:
     return COLOURS[f"series-{number % 6}"]
 
 
-def shown(text: object, most: int = _MOST_LETTERS) -> str:
+def short(text: object, most: int = _MOST_LETTERS) -> str:
     """Return a name as it can stand in a figure: one line, no control characters, not too long."""
     line = _line(str(text))
     return line if len(line) <= most else line[: most - 1] + "…"
@@ -134,7 +134,7 @@ def legend_entry(label: str, colour: str, marker: str, **style: Any) -> Line2D:
     """Return a legend's entry of its own, where no single line of the plot has the label."""
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], marker=marker, color=colour, label=shown(label, 34), **style)
+    return Line2D([], [], marker=marker, color=colour, label=short(label, 34), **style)
 
 
 def legend(axes: Axes, entries: Sequence[Any] | None = None, **style: Any) -> None:

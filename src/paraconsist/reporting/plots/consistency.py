@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.reporting.formatting import percent
-from paraconsist.reporting.plots.canvas import COLOURS, MARKERS, Plot, legend, legend_entry, series_colour, shown
+from paraconsist.reporting.plots.canvas import COLOURS, MARKERS, Plot, legend, legend_entry, series_colour, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,7 @@ def accuracy_consistency_plot(points: Sequence[Point]) -> Plot:
     variance of correctness is due to paraphrasing.
     """
     described = "; ".join(
-        f"{shown(p.model)} on {shown(p.set)}: accuracy {percent(p.accuracy)} %, consistency {percent(p.consistency)} %"
+        f"{short(p.model)} on {short(p.set)}: accuracy {percent(p.accuracy)} %, consistency {percent(p.consistency)} %"
         for p in points[:24]
     )
     return Plot(
@@ -138,7 +138,7 @@ def bucket_accuracy_plot(name: str, set_name: str, accuracies: Mapping[str, NDAr
     """
     shares = {model: bucket_accuracy_shares(values) for model, values in accuracies.items()}
     described = "; ".join(
-        f"{shown(model)}: {100 * bins[0]:.0f} % of buckets all wrong, {100 * bins[-1]:.0f} % all right, "
+        f"{short(model)}: {100 * bins[0]:.0f} % of buckets all wrong, {100 * bins[-1]:.0f} % all right, "
         f"{100 * bins[1:-1].sum():.0f} % in between"
         for model, bins in shares.items()
     )
@@ -160,7 +160,7 @@ def _draw_bins(axes: Axes, shares: Mapping[str, NDArray[np.float64]]) -> None:
     places, width = np.arange(7), 0.82 / len(shares)
     for number, (model, bins) in enumerate(shares.items()):
         offset = (number - (len(shares) - 1) / 2) * width
-        axes.bar(places + offset, 100 * bins, width=width * 0.94, color=series_colour(number), label=shown(model, 34))
+        axes.bar(places + offset, 100 * bins, width=width * 0.94, color=series_colour(number), label=short(model, 34))
     axes.set_xticks(places, _LABELS)
     for edge in (0.5, 5.5):
         axes.axvline(edge, color=COLOURS["grid"], linewidth=0.7)

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paraconsist.reporting.plots.canvas import BAD, COLOURS, MUTED, Plot, logarithmic, series_colour, shown, write_plot
+from paraconsist.reporting.plots.canvas import (
+    BAD,
+    COLOURS,
+    MUTED,
+    Plot,
+    logarithmic,
+    series_colour,
+    short,
+    write_plot,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -176,7 +185,7 @@ def ie_runs_plot(name: str, runs: Sequence[str], p_values: Sequence[float], reje
         The decisions, after the correction over runs.
     """
     described = "; ".join(
-        f"{shown(run)}: p {p:.2g}, {'rejected' if no else 'not rejected'}"
+        f"{short(run)}: p {p:.2g}, {'rejected' if no else 'not rejected'}"
         for run, p, no in zip(runs[:40], p_values, rejected, strict=False)
     )
     return Plot(
@@ -201,5 +210,5 @@ def _draw_runs(axes: Axes, runs: Sequence[str], p_values: Sequence[float], rejec
     step = max(1, len(runs) // 12)
     logarithmic(axes)
     axes.set_ylim(_SMALLEST / 2, 1.6)
-    axes.set_xticks(range(0, len(runs), step), [shown(run, 10) for run in runs[::step]])
+    axes.set_xticks(range(0, len(runs), step), [short(run, 10) for run in runs[::step]])
     axes.set(xlabel="run", ylabel="p-value")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
+
+from paraconsist.reporting.formatting import decimal, number, percent
+from paraconsist.reporting.tables import remarks, table
 
 
 def decision_tables(decided: Mapping[str, Any], *, alpha: float) -> Iterator[RenderableType]:
@@ -24,9 +24,7 @@ def decision_tables(decided: Mapping[str, Any], *, alpha: float) -> Iterator[Ren
     """
     for family in decided["families"]:
         yield _family(family, alpha)
-        for warning in family["warnings"]:
-            yield Text(f"warning: {warning}", style="yellow")
-        yield Text(str(family["signature"]), style="dim", no_wrap=True, overflow="ignore")
+        yield from remarks(family["warnings"], [family["signature"]])
     if decided["hard_cases"] is not None:
         yield Text(_hard(decided["hard_cases"]))
 
@@ -34,44 +32,43 @@ def decision_tables(decided: Mapping[str, Any], *, alpha: float) -> Iterator[Ren
 def _family(family: Mapping[str, Any], alpha: float) -> Table:
     overall, n = family["overall"], sorted({run["n"] for run in family["runs"]})
     rows = f"{n[0]:,}" if len(n) == 1 else f"{n[0]:,} to {n[-1]:,}"
-    table = Table(
-        box=SIMPLE_HEAD,
-        title=f"{escape(family['name'])}: {_runs(family['n_runs'])}, {rows} test rows",
-        title_justify="left",
-        title_style="bold",
+    return table(
+        f"{family['name']}: {_runs(family['n_runs'])}, {rows} test rows",
+        ["rho", "runs", "original", "transformed", "lost", "t", "smallest p", "corrected", "invariance", "collapsed"],
+        [_line(entry) for entry in family["by_rho"]],
+        words=["invariance"],
         caption=_caption(overall, alpha),
-        caption_justify="left",
+        padding=(0, 1, 0, 1),
     )
-    for label in ("rho", "runs", "original", "transformed", "lost", "t", "smallest p", "corrected", "invariance"):
-        table.add_column(label, justify="right" if label != "invariance" else "left")
-    table.add_column("collapsed", justify="right")
-    for entry in family["by_rho"]:
-        table.add_row(
-            f"{entry['rho']:g}",
-            str(entry["n_runs"]),
-            f"{100 * entry['accuracy']:.1f}",
-            f"{100 * entry['transformed_accuracy']:.1f}",
-            f"{100 * entry['accuracy_difference']:+.2f}",
-            "-" if math.isnan(entry["statistic"]) else f"{entry['statistic']:.2f}",
-            _p(entry["smallest_p"]),
-            _p(entry["p_value"]),
-            f"rejected ({entry['n_rejected']} of {entry['n_runs']})" if entry["reject"] else "not rejected",
-            "?" if entry["n_collapsed"] is None else str(entry["n_collapsed"]),
-        )
-    return table
+
+
+def _line(entry: Mapping[str, Any]) -> list[str]:
+    rejected = f"rejected ({entry['n_rejected']} of {entry['n_runs']})"
+    return [
+        f"{entry['rho']:g}",
+        str(entry["n_runs"]),
+        percent(entry["accuracy"]),
+        percent(entry["transformed_accuracy"]),
+        percent(entry["accuracy_difference"], digits=2, signed=True),
+        decimal(entry["statistic"], digits=2, undefined="-"),
+        _p(entry["smallest_p"]),
+        _p(entry["p_value"]),
+        rejected if entry["reject"] else "not rejected",
+        "?" if entry["n_collapsed"] is None else str(entry["n_collapsed"]),
+    ]
 
 
 def _caption(overall: Mapping[str, Any], alpha: float) -> str:
     decision = "rejected" if overall["reject"] else "not rejected"
-    said = (
+    caption = (
         "Accuracies and what is lost in points, means of runs; t and p of the run with the smallest p; corrected over "
         f"the runs at each rho.\nOver {_runs(overall['n_tests'])} in all: corrected p {_p(overall['p_value'])}, "
         f"invariance {decision} at {alpha:g}."
     )
     if overall["snr"] is not None:
-        snr = "undefined" if math.isnan(overall["snr"]) else f"{overall['snr']:.1f}"
-        said += f" Signal-to-noise ratio of accuracies: {snr}."
-    return said
+        snr = decimal(overall["snr"], digits=1, undefined="undefined")
+        caption += f" Signal-to-noise ratio of accuracies: {snr}."
+    return caption
 
 
 def _hard(hard: Mapping[str, Any]) -> str:
@@ -90,6 +87,4 @@ def _runs(n: int) -> str:
 
 
 def _p(value: float) -> str:
-    if value == 0:
-        return "0"
-    return f"{value:.1e}" if value < 1e-4 else f"{value:.4f}"
+    return "0" if value == 0 else number(value)
