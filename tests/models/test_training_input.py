@@ -97,7 +97,7 @@ def test_the_sample_set_trains_on_its_training_split_and_is_measured_on_its_vali
     record = _record(train(options))
     assert (record["data"]["train"]["n_rows"], record["data"]["eval"]["n_rows"]) == (480, 80)
     assert record["data"]["eval"]["n_in_train"] == 0
-    with pytest.raises(InputError, match="name one of sample's configs"):
+    with pytest.raises(InputError, match="name a config of 'sample'"):
         train(replace(options, dataset="sample:nothing"))
     with pytest.raises(InputError, match="be builder:config"):
         train(replace(options, dataset="nobody:nothing"))

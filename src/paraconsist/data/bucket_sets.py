@@ -113,7 +113,7 @@ def load_bucket_set(
     from paraconsist.dataset_builders import BUILDERS
 
     if source in BUILDERS:
-        return _from_builder(source, config, task=task, data_dir=data_dir, split=split)
+        return _from_builder(spec, task=task, data_dir=data_dir, split=split)
     return _from_datasets(source, config or None, task=task, split=split)
 
 
@@ -125,23 +125,16 @@ def _empty_text(table: pa.Table) -> pa.Table:
     return table
 
 
-def _from_builder(name: str, config: str, *, task: str | None, data_dir: str | None, split: str) -> BucketSet:
-    from paraconsist.data.building import prepare
-    from paraconsist.dataset_builders import builder_class
+def _from_builder(spec: str, *, task: str | None, data_dir: str | None, split: str) -> BucketSet:
+    from paraconsist.data.building import prepare_spec
 
-    configs = [c.name for c in builder_class(name).BUILDER_CONFIGS]
-    if config not in configs:
-        must = f"name a config of {name!r} after a colon: {', '.join(configs)}"
-        raise input_error("run", "dataset", must, got=config)
-    builder = prepare(name, config, data_dir=data_dir)
+    builder = prepare_spec(spec, function="run", data_dir=data_dir)
     if split not in builder.info.splits:
-        raise input_error(
-            "run", "split", f"be a split of {name}:{config} ({', '.join(builder.info.splits)})", got=split
-        )
+        raise input_error("run", "split", f"be a split of {spec} ({', '.join(builder.info.splits)})", got=split)
     rows = builder.as_dataset(split=split)
     return bucket_set_from_table(
         _arrow(rows),
-        name=f"{name}:{config}",
+        name=spec,
         task=task or builder.config.task,
         label_names=tuple(rows.features["label"].names),
         fingerprint=f"{builder.config.version}-{builder.hash}",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paraconsist.dataset_builders import builder_class
+from paraconsist.dataset_builders import BUILDERS, builder_class
 from paraconsist.errors import InputError, input_error
 
 if TYPE_CHECKING:
@@ -89,6 +89,21 @@ def prepare(
         raise input_error("build", "cache_dir", "be a folder that can be written", got=root, remedy=remedy) from error
     builder.download_and_prepare()
     return builder
+
+
+def prepare_spec(
+    spec: str, *, function: str, parameter: str = "dataset", data_dir: str | Path | None = None
+) -> BucketSetBuilder:
+    """Prepare ``builder:config`` as `prepare` does; a wrong name is an error of the caller's `parameter`."""
+    name, _, config = spec.partition(":")
+    if name not in BUILDERS:
+        must = f"be builder:config, the builder one of {', '.join(BUILDERS)}"
+        raise input_error(function, parameter, must, got=spec)
+    configs = [c.name for c in builder_class(name).BUILDER_CONFIGS]
+    if config not in configs:
+        must = f"name a config of {name!r} after a colon: {', '.join(configs)}"
+        raise input_error(function, parameter, must, got=config)
+    return prepare(name, config, data_dir=data_dir)
 
 
 def write_folder(

@@ -130,9 +130,6 @@ def default_template(task: Task, label_names: Sequence[str]) -> PromptTemplate:
     for template in fitting:
         if len(template.labels) == len(label_names):
             return template
-    raise input_error(
-        "run",
-        "template",
-        f"be given for a set with the labels {', '.join(label_names)}",
-        remedy=f"The templates for task {task.name} are {describe_labels(fitting)}; write one in a YAML file.",
-    )
+    must = f"be given for a set with the labels {', '.join(label_names)}"
+    remedy = f"The templates for task {task.name} are {describe_labels(fitting)}; write one in a YAML file."
+    raise input_error("run", "template", must, remedy=remedy)

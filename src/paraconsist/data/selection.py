@@ -23,32 +23,25 @@ def expand_specs(specs: Sequence[str]) -> list[str]:
     """
     from paraconsist.dataset_builders import BUILDERS, builder_class
 
-    found: dict[str, None] = {}
+    expanded: dict[str, None] = {}
     for spec in specs:
         source, _, wanted = spec.partition(":")
         if source not in BUILDERS:
-            found[spec] = None
+            expanded[spec] = None
             continue
         builder = builder_class(source)
         configs = {config.name: config for config in builder.BUILDER_CONFIGS}
-        with_measures = [name for name, config in configs.items() if config.measures]
-        cases = list(getattr(builder, "TEST_CASES", with_measures))
+        cases = getattr(builder, "TEST_CASES", [name for name, config in configs.items() if config.measures])
         if wanted in configs:
             chosen = [wanted]
-        elif wanted == "all":
-            chosen = cases
         else:
-            chosen = [name for name in cases if wanted and name.startswith(f"{wanted}_")]
+            chosen = [name for name in cases if wanted == "all" or (wanted and name.startswith(f"{wanted}_"))]
         if not chosen:
-            raise input_error(
-                "run",
-                "dataset",
-                f"name a config of {source!r} after a colon, the beginning of several, or 'all'",
-                got=spec,
-                remedy=f"The configs are {', '.join(configs)}.",
-            )
-        found.update(dict.fromkeys(f"{source}:{name}" for name in chosen))
-    return list(found)
+            must = f"name a config of {source!r} after a colon, the beginning of several, or 'all'"
+            remedy = f"The configs are {', '.join(configs)}."
+            raise input_error("run", "dataset", must, got=spec, remedy=remedy)
+        expanded.update(dict.fromkeys(f"{source}:{name}" for name in chosen))
+    return list(expanded)
 
 
 def matches(pattern: str, spec: str) -> bool:
@@ -84,18 +77,13 @@ def assign_models(models: Sequence[str], specs: Sequence[str]) -> dict[str, list
         If two models have no pattern, or no set is left.
     """
     pairs = []
-    for given in models:
-        pattern, equals, model = given.partition("=")
-        pairs.append((pattern, model) if equals and not Path(given).exists() else ("", given))
+    for text in models:
+        pattern, equals, model = text.partition("=")
+        pairs.append((pattern, model) if equals and not Path(text).exists() else ("", text))
     general = [model for pattern, model in pairs if not pattern]
     if len(general) > 1:
-        raise input_error(
-            "run",
-            "model",
-            "be given once, or as PATTERN=MODEL for several",
-            got=general,
-            remedy="Say which sets are whose.",
-        )
+        must = "be given once, or as PATTERN=MODEL for several"
+        raise input_error("run", "model", must, got=general, remedy="Say which sets are whose.")
     assigned: dict[str, list[str]] = {}
     for spec in specs:
         fitting = [model for pattern, model in pairs if pattern and matches(pattern, spec)] + general
@@ -115,10 +103,10 @@ def parse_limits(limits: Sequence[str] | None, spec: str) -> int | None:
     >>> parse_limits(["*additive=2000"], "becel:sst2_additive"), parse_limits(["*additive=2000"], "becel:rte_semantic")
     (2000, None)
     """
-    for given in limits or ():
-        pattern, equals, number = given.rpartition("=")
+    for text in limits or ():
+        pattern, equals, number = text.rpartition("=")
         if not number.isdecimal() or int(number) < 1:
-            raise input_error("run", "limit", "be a number of rows from 1, or PATTERN=NUMBER", got=given)
+            raise input_error("run", "limit", "be a number of rows from 1, or PATTERN=NUMBER", got=text)
         if not equals or matches(pattern, spec):
             return int(number)
     return None
@@ -140,12 +128,8 @@ def with_test_sets(specs: Sequence[str]) -> list[str]:
         test = f"{config.removesuffix('_automatic')}_test"
         known = name in BUILDERS and test in {c.name for c in builder_class(name).BUILDER_CONFIGS}
         if not known:
-            raise input_error(
-                "run",
-                "with_test",
-                "be given only with sets that have a full test set",
-                got=spec,
-                remedy="Run the test set's file as another --dataset and give it to `score --test-predictions`.",
-            )
+            must = "be given only with sets that have a full test set"
+            remedy = "Run the test set's file as another `dataset` and give it to `score --test-predictions`."
+            raise input_error("run", "with_test", must, got=spec, remedy=remedy)
         wanted[f"{name}:{test}"] = None
     return list(wanted)

@@ -143,15 +143,15 @@ def _read_shard(shard: Path, results: dict[str, Result]) -> None:
             written = "raw_output" in record
             result = WrittenAnswer(record["label"], record["raw_output"]) if written else record["probabilities"]
         except (ValueError, KeyError, TypeError):
-            raise InputError(
-                f"run: shard {shard} is damaged at line {number}. Delete that line (its input is computed "
-                "again) or start a new run folder."
-            ) from None
+            remedy = "Delete that line (its input is computed again) or start a new run folder."
+            raise _damaged(shard, f"is damaged at line {number}", remedy) from None
         if results.setdefault(input_id, result) != result:
-            raise InputError(
-                f"run: shard {shard} holds a second, different value for input {input_id} at line {number}. "
-                "Two runs may have written into one folder; start a new run folder."
-            )
+            remedy = "Two runs may have written into one folder; start a new run folder."
+            raise _damaged(shard, f"holds a second, different value for input {input_id} at line {number}", remedy)
+
+
+def _damaged(shard: Path, what: str, remedy: str) -> InputError:
+    return InputError(f"shard {shard} {what}.", function="run", remedy=remedy)
 
 
 def _cut_half_line(descriptor: int) -> None:

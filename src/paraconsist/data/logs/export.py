@@ -18,7 +18,7 @@ from paraconsist._version import __version__
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.errors import input_error
-from paraconsist.files import to_strict_json
+from paraconsist.files import replacing, write_json
 
 _UNPARSED = "[invalid]"
 #: Measures of which less is better; the others of `paraconsist` are better when larger.
@@ -72,15 +72,13 @@ def export_lm_eval(
     try:
         target.mkdir(parents=True, exist_ok=True)
         results_file, samples_file = target / f"results_{time}.json", target / f"samples_{task}_{time}.jsonl"
-        summary = json.dumps(to_strict_json(_results(task, result, rows, model)), indent=2, ensure_ascii=False)
-        results_file.write_text(summary + "\n", encoding="utf-8")
-        with samples_file.open("w", encoding="utf-8") as stream:
-            for sample in _samples(predictions, rows, columns):
-                stream.write(json.dumps(sample, ensure_ascii=False) + "\n")
+        write_json(results_file, _results(task, result, rows, model))
+        samples = _samples(predictions, rows, columns)
+        with replacing(samples_file) as partial, partial.open("w", encoding="utf-8") as stream:
+            stream.writelines(json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples)
     except OSError as problem:
-        raise input_error(
-            "score", "output-dir", "be a folder that can be written", got=str(folder), remedy=f"{problem.strerror}."
-        ) from None
+        must, remedy = "be a folder that can be written", f"{problem.strerror}."
+        raise input_error("score", "output_dir", must, got=str(folder), remedy=remedy) from None
     return results_file, samples_file
 
 
@@ -91,9 +89,10 @@ def _results(task: str, result: Mapping[str, Any], rows: Rows, model: str) -> di
     error = math.sqrt(accuracy * (1 - accuracy) / (n - 1)) if n > 1 else None
     values: dict[str, Any] = {"alias": task, "acc,none": accuracy, "acc_stderr,none": error}
     better: dict[str, bool] = {"acc": True}
-    for measure, found in result["measures"].items():
-        errors = found.get("standard_error") or {}
-        for key, value in found.items():
+    measures = result["measures"]
+    for measure, scores in measures.items():
+        errors = scores.get("standard_error") or {}
+        for key, value in scores.items():
             if isinstance(value, float) and key not in ("standard_error", "agreement"):
                 metric = key if key.startswith(measure) or measure == "paraphrastic_consistency" else f"{measure}_{key}"
                 values[f"{metric},none"] = value
@@ -114,10 +113,8 @@ def _results(task: str, result: Mapping[str, Any], rows: Rows, model: str) -> di
         "model_name": model,
         "model_name_sanitized": _safe(model),
         "paraconsist_version": __version__,
-        "signatures": {measure: found.get("signature") for measure, found in result["measures"].items()},
-        "confidence_intervals": {
-            measure: found.get("confidence_interval") for measure, found in result["measures"].items()
-        },
+        "signatures": {measure: scores.get("signature") for measure, scores in measures.items()},
+        "confidence_intervals": {measure: scores.get("confidence_interval") for measure, scores in measures.items()},
     }
 
 
@@ -145,10 +142,10 @@ def _samples(predictions: Predictions, rows: Rows, columns: ColumnNames) -> Iter
             texts = [names[k] if k < len(names) else str(k) for k in range(len(row))]
             responses: list[Any] = [[answer] for answer in answers]
         else:
-            answers = [_UNPARSED if rows.unparsed[i] else _shown(prediction, names)]
+            answers = [_UNPARSED if rows.unparsed[i] else _label_text(prediction, names)]
             texts = []
             responses = [[raw[i] if raw[i] is not None else answers[0]]]
-        gold = str(label) if likely else _shown(label, names)
+        gold = str(label) if likely else _label_text(label, names)
         prompt = json.dumps(doc, default=str, ensure_ascii=False)
         yield {
             "doc_id": i,
@@ -170,7 +167,7 @@ def _chosen(rows: Rows) -> bool:
     return bool(rows.labels.dtype.kind != "U")
 
 
-def _shown(label: Any, names: Sequence[str]) -> str:
+def _label_text(label: Any, names: Sequence[str]) -> str:
     return names[label] if isinstance(label, int) and 0 <= label < len(names) else str(label)
 
 

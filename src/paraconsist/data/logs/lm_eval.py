@@ -98,8 +98,8 @@ def _rows(path: Path) -> Fields:
     options = pa.json.ReadOptions(block_size=1 << 24)
     try:
         table = pa.json.read_json(path, read_options=options)
-        if any(_has_time(column.type) for column in table.schema):  # text that looks like a time stays text
-            schema = pa.schema([pa.field(column.name, _without_time(column.type)) for column in table.schema])
+        schema = pa.schema([pa.field(column.name, _without_time(column.type)) for column in table.schema])
+        if schema != table.schema:  # text that looks like a time stays text
             parse = pa.json.ParseOptions(explicit_schema=schema)
             table = pa.json.read_json(path, read_options=options, parse_options=parse)
         return Table(table)
@@ -117,11 +117,6 @@ def _rows(path: Path) -> Fields:
                 ) from None
             rows.append(row | {name: _as_texts(row[name]) for name in ("filtered_resps", "resps") if name in row})
     return Records(rows)
-
-
-def _has_time(kind: pa.DataType) -> bool:
-    inner = [kind.field(i).type for i in range(kind.num_fields)]
-    return bool(pa.types.is_temporal(kind)) or any(_has_time(one) for one in inner)
 
 
 def _without_time(kind: pa.DataType) -> pa.DataType:

@@ -56,7 +56,9 @@ class LogAnswers:
         """
         label_names = None
         if self.choices is not None and query.label is None and query.prediction is None:
-            columns, label_names = chosen_columns(self.choices, self.gold, self.answers, self.right, self.probabilities)
+            columns, label_names = _chosen_columns(
+                self.choices, self.gold, self.answers, self.right, self.probabilities
+            )
         else:
             if self.choices is not None and query.label is None:
                 must = "be given with `prediction` for multiple choice"
@@ -68,7 +70,7 @@ class LogAnswers:
                 answers, right = _field_texts(fields, query.prediction, "prediction", roots), None
             elif self.choices is not None:
                 answers = _texts_of(self.choices, answers)
-            columns = text_columns(gold, answers, right)
+            columns = _text_columns(gold, answers, right)
         if self.raw is not None:
             columns["raw_output"] = pa.array(self.raw, pa.string())
         if query.confidence is not None:
@@ -106,19 +108,10 @@ def verdicts(values: Sequence[Any], metric: str, others: Sequence[str]) -> NDArr
     return right
 
 
-def text_columns(
+def _text_columns(
     gold: Sequence[str], answers: Sequence[str | None], right: NDArray[np.bool_] | None
 ) -> dict[str, pa.Array]:
-    """Return labels and predictions as text: the gold answer where the log says right, else what was answered.
-
-    Parameters
-    ----------
-    gold : sequence of n str
-    answers : sequence of n str or None
-        None where none could be read.
-    right : bool array, shape (n,), optional
-        The log's verdicts; without them answers are right that equal the gold answer.
-    """
+    """Return labels and predictions as text: the gold answer where the log says right, else what was answered."""
     short_gold = {one: _short(one) for one in set(gold)}
     labels = [short_gold[one] for one in gold]
     read = {one: _short(one) for one in set(answers) if one is not None}
@@ -136,7 +129,7 @@ def text_columns(
     return {"label": pa.array(labels, pa.string()), "prediction": pa.array(predictions, pa.string())}
 
 
-def chosen_columns(
+def _chosen_columns(
     choices: Sequence[str] | Sequence[Sequence[str]],
     gold: NDArray[np.intp],
     chosen: NDArray[np.intp],
@@ -146,18 +139,7 @@ def chosen_columns(
     """Return labels and predictions of multiple-choice rows, and the labels' names where all rows share them.
 
     Choices in another order are brought into the first row's; where rows offer different choices, labels are
-    the choices' texts.
-
-    Parameters
-    ----------
-    choices : sequence of str, or of n sequences of str
-        The texts, one list for all rows or one for each.
-    gold, chosen : int array, shape (n,)
-        Places in the row's choices; `chosen` is -1 where no answer could be read.
-    right : bool array, shape (n,), optional
-        The log's verdicts: a row that it says is right (one of several gold answers) gets the gold label.
-    probabilities : float array, shape (n, c), optional
-        Of each choice; nan beyond a row's last.
+    the choices' texts. A row that the log says is right (one of several gold answers) gets the gold label.
     """
     picked = chosen if right is None else np.where(right, gold, chosen)
     wrongly = None if right is None else ~right & (chosen == gold)
@@ -182,7 +164,7 @@ def chosen_columns(
     texts = [row if len(set(row)) == len(row) else [f"{i}: {text}" for i, text in enumerate(row)] for row in listed]
     labels = [row[g] for row, g in zip(texts, gold.tolist(), strict=True)]
     answers = [None if p < 0 else row[p] for row, p in zip(texts, picked.tolist(), strict=True)]
-    columns = text_columns(labels, answers, None)
+    columns = _text_columns(labels, answers, None)
     if probabilities is not None:
         columns[GOLD_CONFIDENCE] = pa.array(probabilities[np.arange(len(gold)), gold])
     return columns, None

@@ -109,17 +109,9 @@ def _read_file(file: Path, parameter: str) -> Source:
 
 def _build(dataset: str, parameter: str, data_dir: str | None) -> tuple[Source, Source | None]:
     """The training split (else the first) of ``builder:config``, and its validation split if there is one."""
-    from paraconsist.data.building import prepare
-    from paraconsist.dataset_builders import BUILDERS, builder_class
+    from paraconsist.data.building import prepare_spec
 
-    name, _, config = dataset.partition(":")
-    if name not in BUILDERS:
-        must = f"be builder:config, the builder one of {', '.join(BUILDERS)}"
-        raise input_error("train", parameter, must, got=dataset)
-    configs = [c.name for c in builder_class(name).BUILDER_CONFIGS]
-    if config not in configs:
-        raise input_error("train", parameter, f"name one of {name}'s configs: {', '.join(configs)}", got=dataset)
-    builder = prepare(name, config, data_dir=data_dir)
+    builder = prepare_spec(dataset, function="train", parameter=parameter, data_dir=data_dir)
     splits = list(builder.info.splits or ())
 
     def source(split: str) -> Source:

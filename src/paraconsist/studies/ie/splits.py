@@ -76,16 +76,13 @@ def _from_file(file: Path, split: str) -> Split:
 
 
 def _from_dataset(name: str) -> dict[str, Split]:
-    from paraconsist.dataset_builders import BUILDERS, builder_class
+    from paraconsist.dataset_builders import BUILDERS
 
     first, _, config = name.partition(":")
     if first in BUILDERS and not Path(first).is_dir():
-        from paraconsist.data.building import prepare
+        from paraconsist.data.building import prepare_spec
 
-        configs = [c.name for c in builder_class(first).BUILDER_CONFIGS]
-        if config not in configs:
-            raise input_error(FUNCTION, "dataset", f"name one of {first}'s configs: {', '.join(configs)}", got=name)
-        builder = prepare(first, config)
+        builder = prepare_spec(name, function=FUNCTION)
         loaded: Any = {split: builder.as_dataset(split=split) for split in builder.info.splits or ()}
         return _splits(name, loaded, builder.config.task)
     import datasets
