@@ -14,6 +14,7 @@ import fsspec
 from paraconsist.errors import InputError, input_error
 
 _BASE_URL = "https://raw.githubusercontent.com"
+_BY_HAND = "give `data_dir`, a folder that holds the files as github.com/<owner>/<repository>/<commit>/<path>."
 
 
 @dataclass(frozen=True)
@@ -58,110 +59,113 @@ def mirror_root(data_dir: str | Path) -> Path:
     InputError
         If none of these is a folder.
     """
-    given = Path(data_dir).expanduser().resolve()
-    candidates = [given / "upstream" / "github.com", given / "github.com"]
-    if given.name == "github.com":
-        candidates.append(given)
+    root = Path(data_dir).expanduser().resolve()
+    candidates = [root / "upstream" / "github.com", root / "github.com", *([root] if root.name == "github.com" else [])]
     for candidate in candidates:
         if candidate.is_dir():
             return candidate
+    remedy = (
+        "It holds github.com/<owner>/<repository>/<commit>/<path> (or upstream/github.com/...). Leave data_dir out to "
+        "download instead."
+    )
     raise input_error(
-        "build",
-        "data_dir",
-        "be a folder that mirrors the upstream files",
-        got=str(data_dir),
-        remedy="It holds github.com/<owner>/<repository>/<commit>/<path> (or upstream/github.com/...). "
-        "Leave data_dir out to download instead.",
+        "build", "data_dir", "be a folder that mirrors the upstream files", got=str(data_dir), remedy=remedy
     )
 
 
 def locate(files: Mapping[str, UpstreamFile], dl_manager: Any, mirror: Path | None, builder: str) -> dict[str, str]:
     """Return where each file is to be read from: a path, or a URL when the set is streamed.
 
-    Without a mirror, `dl_manager` downloads (or finds the download in its cache).
-
     Raises
     ------
     InputError
         If a mirror lacks a file, or the network gives none.
     """
-    if mirror is not None:
-        places = {}
-        for key, file in files.items():
-            place = mirror / file.relative_path
-            if not place.is_file():
-                raise input_error(
-                    f"build {builder}",
-                    "data_dir",
-                    f"hold the file {file.relative_path}",
-                    got=str(mirror),
-                    remedy=f"Save {file.url} there, or leave data_dir out to download it.",
-                )
-            places[key] = str(place)
-        return places
-    urls = {key: file.url for key, file in files.items()}
+    if mirror is None:
+        return download({key: file.url for key, file in files.items()}, dl_manager, builder)
+    for file in files.values():
+        if not (mirror / file.relative_path).is_file():
+            must, remedy = f"hold the file {file.relative_path}", f"Save {file.url} there, or leave data_dir out."
+            raise input_error(f"build {builder}", "data_dir", must, got=str(mirror), remedy=remedy)
+    return {key: str(mirror / file.relative_path) for key, file in files.items()}
+
+
+def download(urls: Mapping[str, str], dl_manager: Any, builder: str, by_hand: str = _BY_HAND) -> dict[str, str]:
+    """Download files, or find the downloads in the cache of `dl_manager`; streamed sets give the URLs back.
+
+    Raises
+    ------
+    InputError
+        If the network gives none; `by_hand` says what to do then.
+    """
     try:
-        downloaded: dict[str, str] = dl_manager.download(urls)
+        places: dict[str, str] = dl_manager.download(dict(urls))
     except (OSError, datasets.exceptions.DatasetsError) as error:
-        raise _no_network(builder, files, error) from error
-    return downloaded
+        raise _no_network(builder, next(iter(urls.values())), error, by_hand) from error
+    return places
+
+
+def read_bytes(place: str, builder: str, url: str, by_hand: str = _BY_HAND) -> bytes:
+    """Return what is at a path or a URL.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    is_url = "://" in place
+    try:
+        if is_url and datasets.config.HF_HUB_OFFLINE:
+            raise OSError("offline mode is on (HF_HUB_OFFLINE)")
+        with fsspec.open(place, "rb") if is_url else Path(place).open("rb") as stream:
+            data: bytes = stream.read()
+    except (OSError, ImportError) as error:
+        if is_url:
+            raise _no_network(builder, url, error, by_hand) from error
+        remedy = f"The system says: {error}."
+        raise input_error(f"build {builder}", "data_dir", "hold readable files", got=place, remedy=remedy) from error
+    return data
+
+
+def forget_download(place: str) -> None:
+    """Remove a download from the cache, so that the next attempt fetches it anew."""
+    if "://" not in place:
+        for leftover in (Path(place), Path(f"{place}.json")):
+            leftover.unlink(missing_ok=True)
 
 
 def read_verified(place: str, file: UpstreamFile, builder: str) -> bytes:
     """Return the file's bytes from a path or URL, after checking that they are the pinned ones.
 
-    A download that fails the check is removed from the cache, so that the next attempt fetches it anew.
+    A download that fails the check is removed from the cache.
 
     Raises
     ------
     InputError
         If the file cannot be read, or its sha256 is not the pinned one.
     """
-    is_url = "://" in place
-    try:
-        if is_url:
-            if datasets.config.HF_HUB_OFFLINE:
-                raise OSError("offline mode is on (HF_HUB_OFFLINE)")
-            with fsspec.open(place, "rb") as stream:
-                data: bytes = stream.read()
-        else:
-            data = Path(place).read_bytes()
-    except (OSError, ImportError) as error:
-        if is_url:
-            raise _no_network(builder, {"": file}, error) from error
-        raise input_error(
-            f"build {builder}", "data_dir", "hold readable files", got=place, remedy=f"The system says: {error}."
-        ) from error
-    found = hashlib.sha256(data).hexdigest()
-    if found == file.sha256:
+    data = read_bytes(place, builder, file.url)
+    sha256 = hashlib.sha256(data).hexdigest()
+    if sha256 == file.sha256:
         return data
-    if Path(place).name == Path(file.path).name:
+    if Path(place).name == Path(file.path).name:  # in a mirror
         remedy = f"Replace the file with the one at {file.url}."
     else:
-        if not is_url:
-            for leftover in (Path(place), Path(f"{place}.json")):
-                leftover.unlink(missing_ok=True)
+        forget_download(place)
         remedy = (
             f"Run the command again to fetch {file.url} anew; if it fails again, something between here and "
             "there changes the file: download it elsewhere and give its folder as data_dir."
         )
+    got = f"{sha256} ({len(data)} bytes, read from {place})"
     raise InputError(
-        f"build {builder}: `{file.path}` must have sha256 {file.sha256}; got {found} ({len(data)} bytes, "
-        f"read from {place}). {remedy}"
+        f"`{file.path}` must have sha256 {file.sha256}; got {got}.", function=f"build {builder}", remedy=remedy
     )
 
 
-def _no_network(builder: str, files: Mapping[str, UpstreamFile], error: Exception) -> InputError:
-    first = next(iter(files.values()))
+def _no_network(builder: str, url: str, error: Exception, by_hand: str) -> InputError:
     root: BaseException = error
     while (earlier := root.__cause__ or root.__context__) is not None:
         root = earlier
-    reason = (str(root).replace(first.url, "it").strip() or type(root).__name__).splitlines()[0]
-    return input_error(
-        f"build {builder}",
-        "network",
-        f"give {first.url}",
-        got=reason,
-        remedy="Connect and run again (HF_HUB_OFFLINE must not be set), or give --data-dir a folder that "
-        "holds the files as github.com/<owner>/<repository>/<commit>/<path>.",
-    )
+    reason = (str(root).replace(url, "it").strip() or type(root).__name__).splitlines()[0]
+    remedy = f"Connect and run again (HF_HUB_OFFLINE must not be set), or {by_hand}"
+    return input_error(f"build {builder}", "network", f"give {url}", got=reason, remedy=remedy)

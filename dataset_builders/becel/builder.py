@@ -137,15 +137,15 @@ def _rewritten(
     index = TextIndex(where, [{c: o[c] for c in columns} for o in originals], [o["label"] for o in originals])
     for number, row in enumerate(rows):
         texts, label = _texts(spec, row), int(row["label"])
-        found = originals[positions[number] if by_index else index.find(number, texts, label)]
+        original = originals[positions[number] if by_index else index.find(number, texts, label)]
         if by_index:
-            require_same(where, number, {column: (texts[column], found[column]) for column in columns})
-        if label != found["label"]:
-            raise input_error(f"build becel:{where}", "label", f"be {found['label']}", got=label, row=number)
+            require_same(where, number, {column: (texts[column], original[column]) for column in columns})
+        if label != original["label"]:
+            raise input_error(f"build becel:{where}", "label", f"be {original['label']}", got=label, row=number)
         new_label = int(row["neg_label"]) if kind == "negational" else label
         if keeps_label != (new_label == label):
             raise input_error(f"build becel:{where}", "neg_label", "follow the set's rule", got=new_label, row=number)
-        shared = {"group_id": found["group_id"]}
+        shared = {"group_id": original["group_id"]}
         if kind == "negational":
             shared["negation_method"] = row["tag"]
         bucket_id = f"{task}.{kind}.{number}"
@@ -187,10 +187,8 @@ def _transitive(task: str, rows: Sequence[Mapping[str, str]], originals: list[Ro
         one, two = (originals[int(position)] for position in row["originated_idx"].split("|"))
         rule = rules.get((one["label"], two["label"], label))
         if rule is None:
-            found = (one["label"], two["label"], label)
-            raise input_error(
-                f"build becel:{where}", "labels", f"follow a rule of {sorted(rules)}", got=found, row=number
-            )
+            got, must = (one["label"], two["label"], label), f"follow a rule of {sorted(rules)}"
+            raise input_error(f"build becel:{where}", "labels", must, got=got, row=number)
         if task == "snli":
             pairs = {
                 "premise": (texts["premise"], one["hypothesis"]),

@@ -85,7 +85,7 @@ _ROLES = {
     "additive": ("part_1", "part_2", "merged"),
 }
 _STRATA = {"negational": ("negation_method",), "transitive": ("rule",)}
-_SAID = {
+_DESCRIPTIONS = {
     "semantic": "originals, each with a paraphrase of one part",
     "negational": "originals, each with a negation that turns the gold label",
     "symmetric": "originals, each with its two texts swapped",
@@ -96,15 +96,15 @@ _SAID = {
 
 def _bucket_set(task: str, kind: str) -> BucketSetConfig:
     name = f"{task}/{kind}"
-    roles, measure, said = _ROLES[kind], f"{kind}_inconsistency", _SAID[kind]
+    roles, measure, description = _ROLES[kind], f"{kind}_inconsistency", _DESCRIPTIONS[kind]
     if name == "wic/negational":  # the word keeps its sense, so the label is kept
         roles, measure = ("original", "paraphrase"), "prediction_change"
-        said = "originals, each with a negation that KEEPS the gold label; not in the paper"
+        description = "originals, each with a negation that KEEPS the gold label; not in the paper"
     elif kind == "additive":
-        said += f" (rebuilt, at most {TOKEN_LIMITS[task]} tokens; a stand-in for the unpublished set)"
+        description += f" (rebuilt, at most {TOKEN_LIMITS[task]} tokens; a stand-in for the unpublished set)"
     return BucketSetConfig(
         name=f"{task}_{kind}",
-        description=f"BECEL {task} {kind}: {said}.",
+        description=f"BECEL {task} {kind}: {description}.",
         measures=(measure,),
         strata=_STRATA.get(kind, ()),
         counts={"test": dict.fromkeys(roles, N_ROWS[name])},

@@ -53,13 +53,13 @@ class TextIndex:
         """
         mended = MENDED.get(self._where, {}).get(number)
         if mended is not None:
-            found = [mended] if self._differs_in_one_word(texts, self._texts[mended]) else []
+            rows = [mended] if self._differs_in_one_word(texts, self._texts[mended]) else []
         else:
             exact, plain = self._keys(texts, label)
-            found = self._exact.get(exact) or self._plain.get(plain) or []
-        if len(found) != 1:
-            raise input_error(f"build becel:{self._where}", "original", "be one base row", got=found, row=number)
-        return found[0]
+            rows = self._exact.get(exact) or self._plain.get(plain) or []
+        if len(rows) != 1:
+            raise input_error(f"build becel:{self._where}", "original", "be one base row", got=rows, row=number)
+        return rows[0]
 
     @staticmethod
     def _keys(texts: Texts, label: int) -> tuple[tuple[object, ...], tuple[object, ...]]:
@@ -97,8 +97,8 @@ def require_same(where: str, number: int, pairs: Mapping[str, tuple[str, str]]) 
     InputError
         If a pair does not.
     """
-    for column, (given, joined) in pairs.items():
-        if _plain(given) != _plain(joined):
+    for column, (text, joined) in pairs.items():
+        if _plain(text) != _plain(joined):
             raise input_error(
-                f"build becel:{where}", column, f"be that of its base row, {joined!r}", got=given, row=number
+                f"build becel:{where}", column, f"be that of its base row, {joined!r}", got=text, row=number
             )

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-import datasets
-import fsspec
-
 from paraconsist.dataset_builders.bucket_set import BucketSetBuilder, BucketSetConfig
 from paraconsist.dataset_builders.parte.released import DOI, PARTS, URL, check_pairs, find_file, read_pairs
-from paraconsist.errors import InputError, input_error
+from paraconsist.dataset_builders.upstream import download, forget_download, read_bytes
+from paraconsist.errors import InputError
 
+_BY_HAND = "download prte_test.csv by hand and give its folder as `data_dir`."
 _LABEL_NAMES = ("entailment", "not_entailment")
 _PAIRS = BucketSetConfig(
     name="rte",
@@ -56,31 +55,16 @@ class ParteBuilder(BucketSetBuilder):
     def locate(self, dl_manager: Any) -> dict[str, str]:
         if self.mirror is not None:
             return {"pairs": str(self.mirror)}
-        try:
-            place: str = dl_manager.download(URL)
-        except (OSError, datasets.exceptions.DatasetsError) as error:
-            raise _no_network(error) from error
-        return {"pairs": place}
+        return download({"pairs": URL}, dl_manager, self.NAME, _BY_HAND)
 
     def read(self, places: Mapping[str, str]) -> dict[str, bytes]:
         place = places["pairs"]
-        is_url = "://" in place
-        try:
-            if is_url and datasets.config.HF_HUB_OFFLINE:
-                raise OSError("offline mode is on (HF_HUB_OFFLINE)")
-            with fsspec.open(place, "rb") as stream:
-                data: bytes = stream.read()
-        except (OSError, ImportError) as error:
-            if is_url:
-                raise _no_network(error) from error
-            remedy = f"The system says: {error}."
-            raise input_error("build parte", "data_dir", "be a readable file", got=place, remedy=remedy) from error
+        data = read_bytes(place, self.NAME, URL, _BY_HAND)
         try:
             check_pairs(read_pairs(data, place), place)
         except InputError:
-            if self.mirror is None and not is_url:  # so that the next attempt downloads anew
-                for leftover in (Path(place), Path(f"{place}.json")):
-                    leftover.unlink(missing_ok=True)
+            if self.mirror is None:
+                forget_download(place)
             raise
         return {"pairs": data}
 
@@ -101,17 +85,3 @@ class ParteBuilder(BucketSetBuilder):
             for role, side in (("original", "original"), ("paraphrase", "paraphrased")):
                 texts = {part: pair[f"{side}_pair_{part}"] for part in ("premise", "hypothesis")}
                 yield shared | texts | {"example_id": f"{pair['id']}.{role}", "role": role}
-
-
-def _no_network(error: Exception) -> InputError:
-    root: BaseException = error
-    while (earlier := root.__cause__ or root.__context__) is not None:
-        root = earlier
-    return input_error(
-        "build parte",
-        "network",
-        f"give {URL}",
-        got=(str(root).strip() or type(root).__name__).splitlines()[0],
-        remedy="Connect and run again (HF_HUB_OFFLINE must not be set), or download prte_test.csv by hand and give "
-        "its folder as --data-dir.",
-    )

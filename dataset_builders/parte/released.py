@@ -47,14 +47,14 @@ def find_file(data_dir: str | Path) -> Path:
     InputError
         If it is not there.
     """
-    given = Path(data_dir).expanduser().resolve()
-    if given.is_file():
-        return given
+    place = Path(data_dir).expanduser().resolve()
+    if place.is_file():
+        return place
     names = [f"{_STEM}.{ending}" for ending in _ENDINGS]
     for pattern in [*names, *(f"*/{name}" for name in names)]:
-        found = sorted(given.glob(pattern)) if given.is_dir() else []
-        if found:
-            return found[0]
+        files = sorted(place.glob(pattern)) if place.is_dir() else []
+        if files:
+            return files[0]
     raise input_error(
         "build parte",
         "data_dir",
@@ -167,10 +167,10 @@ def check_pairs(pairs: list[Pair], name: str) -> list[int]:
         original = (pair["original_pair_premise"], pair["original_pair_hypothesis"], label)
         if originals.setdefault(pair["original_pair_id"], original) != original:
             raise _wrong(name, "original_pair_id", "name one pair", pair["original_pair_id"], pair["id"])
-    found = {**parts, "entailed": labels.count(0), "originals": len(originals)}
+    counts = {**parts, "entailed": labels.count(0), "originals": len(originals)}
     wanted = {**_N_PAIRS, "entailed": _N_ENTAILED, "originals": _N_ORIGINALS}
-    if found != wanted:
-        raise _wrong(name, "pairs", f"be as many as published: {wanted}", found, None)
+    if counts != wanted:
+        raise _wrong(name, "pairs", f"be as many as published: {wanted}", counts, None)
     return labels
 
 

@@ -285,7 +285,7 @@ def test_a_corrupt_download_is_named_and_not_kept(server, tmp_path):
 
 
 def test_a_file_that_is_not_there(server, tmp_path):
-    with pytest.raises(InputError, match=r"`network` must give http://127.*toy\.json; .*--data-dir"):
+    with pytest.raises(InputError, match=r"`network` must give http://127.*toy\.json; .*`data_dir`"):
         ToyBuilder(cache_dir=str(tmp_path / "cache")).download_and_prepare()
 
 
@@ -293,7 +293,7 @@ def test_a_file_that_is_not_there(server, tmp_path):
 def test_offline_without_a_mirror(server, tmp_path, monkeypatch, streaming):
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     builder = ToyBuilder(cache_dir=str(tmp_path / "cache"))
-    with pytest.raises(InputError, match=r"`network` must give .*HF_HUB_OFFLINE must not be set.*--data-dir"):
+    with pytest.raises(InputError, match=r"`network` must give .*HF_HUB_OFFLINE must not be set.*`data_dir`"):
         if streaming:
             list(builder.as_streaming_dataset(split="test"))
         else:
