@@ -11,11 +11,13 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
+from urllib.request import urlopen
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.space import as_query, columns_of, measured, to_csv
+from helpers.space_servers import free_port
 
 from paraconsist.errors import InputError
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC
@@ -229,3 +231,26 @@ def test_the_headline_is_exact_and_readable():
     assert f"95&thinsp;% interval {low * 100:.1f} to {high * 100:.1f}&thinsp;%" in page
     assert found.keys["signature"] in page
     assert "paraconsist score FILE --measure paraphrastic_consistency" in page
+
+
+# ---------------------------------------------------------------------------- the command
+
+
+def test_the_command_opens_a_page_on_this_machine():
+    pytest.importorskip("gradio")
+    port = free_port()
+    call = [sys.executable, "-m", "paraconsist", "space", "ie_test", "--port", str(port)]
+    with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
+        assert server.stdout is not None
+        try:
+            assert server.stdout.readline() == f"The page of ie_test is at http://127.0.0.1:{port}/; Ctrl-C ends it.\n"
+            assert "IE test · paraconsist" in urlopen(f"http://127.0.0.1:{port}").read().decode()
+        finally:
+            server.terminate()
+
+
+def test_the_command_knows_its_metrics():
+    call = [sys.executable, "-m", "paraconsist", "space", "bleu"]
+    done = subprocess.run(call, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: space: `name` must be one of paraphrastic_consistency, ")

@@ -49,7 +49,8 @@ def run_dataset(
         If the folder holds no scored run, `benchmarks` names a set that is not in it, or the repository
         holds something else than a run.
     """
-    from huggingface_hub import constants
+    from huggingface_hub import constants, eval_result_entries_to_yaml
+    from huggingface_hub.utils import yaml_dump
 
     results, run = _read(folder, "results.json"), _read(folder, "run.json")
     predictions = sorted(path.relative_to(folder).as_posix() for path in (folder / "predictions").glob("*.parquet"))
@@ -68,10 +69,12 @@ def run_dataset(
     )
     files = run.get("sets", {})
     names = {name: Path(files[name]).stem if name in files else re.sub("[:/]", "-", name) for name in results}
-    yaml_files = tuple(
-        HubFile(f"{_ENTRIES}/{names[name]}.yaml", eval_results_yaml(listed).encode())
+    yaml_files = [
+        HubFile(
+            f"{_ENTRIES}/{names[name]}.yaml", yaml_dump(eval_result_entries_to_yaml(listed), sort_keys=False).encode()
+        )
         for name, listed in entries.items()
-    )
+    ]
     card = HubFile("README.md", _card(repo_id, results, predictions, bool(entries)).encode())
     kept = ["results.json", "run.json", *predictions]
     return Push(
@@ -124,8 +127,9 @@ def _notes(results: Mapping[str, Any], entries: Mapping[str, Any], run: Mapping[
 
 def _card(repo_id: str, results: Mapping[str, Mapping[str, Any]], predictions: list[str], has_entries: bool) -> str:
     stems = [Path(path).stem for path in predictions]
+    title = f"Consistency of {_models(results)}"
     data = {
-        "pretty_name": f"Consistency of {_models(results)}",
+        "pretty_name": title,
         "tags": ["paraconsist", _TAG, "evaluation", "consistency"],
         "configs": [
             {"config_name": stem, "data_files": [{"split": "test", "path": path}]}
@@ -134,7 +138,7 @@ def _card(repo_id: str, results: Mapping[str, Mapping[str, Any]], predictions: l
     }
     lines = [
         "",
-        f"# Consistency of {_models(results)}",
+        f"# {title}",
         "",
         "Does the model give the same answer however a question is phrased? Written by `paraconsist run`.",
         "",
@@ -224,7 +228,7 @@ def eval_result_entries(
         raise input_error("eval_result_entries", "source_url", "be given with source_name", got=source_url)
     entries: dict[str, list[EvalResultEntry]] = {}
     for name, result in results.items():
-        repo = benchmark_of(name, benchmarks)
+        repo = _benchmark_of(name, benchmarks)
         for measure, values in result["measures"].items():
             value = values.get(CATALOGUE[measure].headline)
             if repo is None or value is None or math.isnan(value):
@@ -242,29 +246,11 @@ def eval_result_entries(
     return entries
 
 
-def eval_results_yaml(entries: list[EvalResultEntry]) -> str:
-    """Return the content of one ``.eval_results/<name>.yaml``."""
-    from huggingface_hub import eval_result_entries_to_yaml
-    from huggingface_hub.utils import yaml_dump
-
-    return str(yaml_dump(eval_result_entries_to_yaml(entries), sort_keys=False))
-
-
-def benchmark_of(name: str, benchmarks: Mapping[str, str]) -> str | None:
-    """Return the repository on the Hub that holds a set, or None.
-
-    Parameters
-    ----------
-    name : str
-        A set's name in the results, such as ``paranlu:delta_snli`` or ``org/paranlu:delta_snli``.
-    benchmarks : mapping
-        As for `eval_result_entries`.
-    """
+def _benchmark_of(name: str, benchmarks: Mapping[str, str]) -> str | None:
+    """Return the repository on the Hub that holds a set; its own name where it was read from there."""
     source = name.partition(":")[0]
-    repo = benchmarks.get(name, benchmarks.get(source))
-    if repo is None and source.count("/") == 1 and not source.startswith((".", "/", "~")):
-        return source
-    return repo
+    is_on_hub = source.count("/") == 1 and not source.startswith((".", "/", "~"))
+    return benchmarks.get(name, benchmarks.get(source, source if is_on_hub else None))
 
 
 def _result_notes(measure: str, values: Mapping[str, Any]) -> str:

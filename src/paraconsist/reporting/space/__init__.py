@@ -6,12 +6,13 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["launch"]
 
 
-def launch(name: str, **options: Any) -> None:
+def launch(name: str, *, say: Callable[[str], None] = lambda line: None, **options: Any) -> None:
     """Start the page of a metric and serve it until the process ends.
 
     Host and port are gradio's own: ``GRADIO_SERVER_NAME`` and ``GRADIO_SERVER_PORT``. Nothing is sent to other hosts,
@@ -21,6 +22,8 @@ def launch(name: str, **options: Any) -> None:
     ----------
     name : str
         As `evaluate.load` knows the metric.
+    say : callable
+        Told where the page is, once it is served.
     **options
         Of gradio's `launch`, such as `server_port`, in place of what is set here.
 
@@ -54,4 +57,7 @@ def launch(name: str, **options: Any) -> None:
         "quiet": True,
     }
     settings |= {name: value for name, value in options.items() if value is not None}
-    build(page).queue(max_size=32).launch(**looks(), **settings)
+    demo = build(page).queue(max_size=32)
+    _, url, _ = demo.launch(**looks(), **settings, prevent_thread_lock=True)
+    say(f"The page of {name} is at {url}; Ctrl-C ends it.")
+    demo.block_thread()

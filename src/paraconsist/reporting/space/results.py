@@ -120,9 +120,10 @@ def _rule_looks(spec: MeasureSpec, long: Long, rows: Rows) -> dict[str, Any]:
         segments = [("not counted", ~counts, GRID), ("kept", counts & ~broken, GOOD), ("broken", broken, BAD)]
         parts.append((rule, [(what, int(which.sum()), colour) for what, which, colour in segments]))
     by_rule = "" if rows.allowed is None else "Rows by their rule. "
+    partners = " and ".join(role.replace("_", " ") for role in spec.partners)
     return {
         "figure": figures.bars(parts),
-        "caption": f"{by_rule}Only rows whose two partners are both answered right count.",
+        "caption": f"{by_rule}Only rows whose {partners} are both answered right count.",
         "flips": broken_rows(long, rows, conclusions.positions, conclusions.partners, conclusions.broken, allowed_at),
     }
 
