@@ -153,13 +153,13 @@ class Change:
 def changes(push: Push, remote: Mapping[str, RemoteFile]) -> list[Change]:
     """Return what the push does to a repository's files (path -> file), in order of path."""
     files = {file.path: file for file in push.files}
-    found = [Change(path, "new", file.size) for path, file in files.items() if path not in remote]
+    listed = [Change(path, "new", file.size) for path, file in files.items() if path not in remote]
     for path, there in remote.items():
         if path in files:
-            found.append(Change(path, "same" if files[path].matches(there) else "changed", files[path].size))
+            listed.append(Change(path, "same" if files[path].matches(there) else "changed", files[path].size))
         elif push.may_delete(path):
-            found.append(Change(path, "gone", there.size))
-    return sorted(found, key=lambda change: change.path)
+            listed.append(Change(path, "gone", there.size))
+    return sorted(listed, key=lambda change: change.path)
 
 
 def look(repo_id: str, repo_type: RepoType, *, parameter: str = "repo", dry_run: bool = False) -> Remote:

@@ -74,9 +74,9 @@ def _headline(headline: Headline, keys: Mapping[str, Any], level: float) -> str:
     elif isinstance(interval, (list, tuple)):
         ends = '<span class="pc-interval">no interval</span>'
     exactly = f'data-key="{_text(".".join(headline.path))}" data-value="{_text(repr(value))}"'
-    shown = _styled(value, headline.style) + (unit if known(value) else "")
+    text = _styled(value, headline.style) + (unit if known(value) else "")
     label = f'<span class="pc-label">{_text(headline.label)}</span>'
-    return f'<div class="pc-headline"><span class="pc-value" {exactly}>{shown}</span>{ends}{label}</div>'
+    return f'<div class="pc-headline"><span class="pc-value" {exactly}>{text}</span>{ends}{label}</div>'
 
 
 def _styled(value: Any, style: str) -> str:
