@@ -34,7 +34,7 @@ def test_the_command_by_rules_and_back_from_the_sheet(tmp_path, places, command)
     assert load_bucket_set(str(tmp_path / "kept")).task.name == "nli"
     code, _, err = command("paraphrase", places / "rows.csv", "--no-entailment", "--output", output)
     assert code == 2
-    assert "`output` must not be there already" in err
+    assert "`--output` must not be there already" in err
     code, said, err = command("paraphrase", output, "--measure", "--json", "--embedding-model", places / "nli")
     assert code == 0, err
     assert -1 <= json.loads(said)["semantic_similarity"] <= 1
@@ -91,18 +91,18 @@ def blank(texts):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--output", "OUT"], "`nli_model` must be given: preset a24 keeps what an NLI model finds entailed both ways"),
-        ([], "`output` must be given"),
-        (["--output", "OUT", "--nli-model", "OTHER"], "`nli_model` must have one label called entailment"),
-        (["--output", "OUT", "--nli-model", "NOWHERE"], "`nli_model` must"),
-        (["--output", "OUT", "--no-entailment", "--beams", "4"], "`candidates` must not be above the number of beams"),
+        (["--output", "OUT"], "`--nli-model` must be given: preset a24"),
+        ([], "`--output` must be given"),
+        (["--output", "OUT", "--nli-model", "OTHER"], "`--nli-model` must have one label called entailment"),
+        (["--output", "OUT", "--nli-model", "NOWHERE"], "`--nli-model` must"),
+        (["--output", "OUT", "--no-entailment", "--beams", "4"], "`--candidates` must not be above"),
         (["--output", "OUT", "--no-entailment", "--generator", f"{__name__}:blank", "--tries", "3"], "write texts"),
-        (["--output", "OUT", "--no-entailment", "--generator", "NLI"], "`generator` must be rules, module:function"),
-        (["--output", "OUT", "--no-entailment", "--generator", "NOWHERE"], "`generator` must"),
-        (["--output", "OUT", "--no-entailment", "--column", "update"], "`column` must be one of premise, hypothesis"),
+        (["--output", "OUT", "--no-entailment", "--generator", "NLI"], "`--generator` must be rules, module:function"),
+        (["--output", "OUT", "--no-entailment", "--generator", "NOWHERE"], "`--generator` must"),
+        (["--output", "OUT", "--no-entailment", "--column", "update"], "`--column` must be one of premise, hypothesis"),
         (["--output", "OUT", "--no-entailment", "--least", "50"], "`originals` must have paraphrases enough"),
-        (["--output", "out.csv", "--no-entailment"], "`output` must end in .parquet, or be a folder's name"),
-        (["--output", "OUT", "--no-entailment", "--examples", "NOWHERE"], "`examples` must name a CSV"),
+        (["--output", "out.csv", "--no-entailment"], "`--output` must end in .parquet, or be a folder's name"),
+        (["--output", "OUT", "--no-entailment", "--examples", "NOWHERE"], "`--examples` must name a CSV"),
         (["--measure"], "`bucket_id` must be a column"),
         (["--measure", "--parser", "corenlp"], "`bucket_id` must be a column"),
     ],

@@ -256,10 +256,10 @@ def test_predictor_asks_each_distinct_input_once(tmp_path, place):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--preset", "theirs"], "`preset` must be one of paper, code; got 'theirs'"),
-        (["--generation", "theirs"], "sensitivity: `generation` must be one of a24, v23, s24"),
-        (["--candidates", "0"], "sensitivity: `candidates` must be a whole number of at least 1"),
-        (["--generator", "nowhere:function"], "`generator` must be in a module that can be imported"),
+        (["--preset", "theirs"], "`--preset` must be one of paper, code; got 'theirs'"),
+        (["--generation", "theirs"], "sensitivity: `--generation` must be one of a24, v23, s24"),
+        (["--candidates", "0"], "sensitivity: `--candidates` must be a whole number of at least 1"),
+        (["--generator", "nowhere:function"], "`--generator` must be in a module that can be imported"),
         (["--model", "NOWHERE"], "There is no such folder"),
         (["--columns", "premise=other"], "`column` must be TASK_COLUMN=FILE_COLUMN"),
     ],

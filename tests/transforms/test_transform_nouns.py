@@ -14,7 +14,7 @@ from paraconsist.transforms import noun_taggers as nouns
 from paraconsist.transforms.lexicon import PARTS, Lexicon, load_lexicon, scan
 from paraconsist.transforms.noun_taggers import SpacyTagger, WordNetTagger, tagger_name
 from paraconsist.transforms.registry import transformation
-from paraconsist.transforms.wordnet_nouns import reinflect, synonyms
+from paraconsist.transforms.wordnet_nouns import pluralised, synonyms
 
 
 def lexicon(**words):
@@ -130,7 +130,7 @@ def test_the_published_rule_by_hand():
     assert synonyms(counts, words, blocked=frozenset({"trek"})) == without
     assert synonyms(counts, words, drop_ing=False) == published | {"building": "edifice"}
     assert synonyms({"colours": 1}, lexicon(colour={"n": (1, ["colours", "coloured"])})) == {}  # one Porter stem
-    assert synonyms({"feet": 1}, words, reinflected=True) == {"feet": "pes"}
+    assert synonyms({"feet": 1}, words, reinflect=True) == {"feet": "pes"}
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_the_published_rule_by_hand():
     ],
 )
 def test_plurals(singular, plural):
-    assert reinflect(singular, WORDS) == plural
+    assert pluralised(singular, WORDS) == plural
 
 
 def test_a_corpus_without_a_noun_is_refused():

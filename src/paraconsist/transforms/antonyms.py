@@ -10,11 +10,10 @@ from pathlib import Path
 
 from paraconsist.errors import input_error
 from paraconsist.transforms.lexicon import load_lexicon
-from paraconsist.transforms.negation import is_negated
+from paraconsist.transforms.negation import is_negated, word_set
 from paraconsist.transforms.perturbation import LabelledSet, NegationTarget, Perturbation
 from paraconsist.transforms.replacing import replace_span
 from paraconsist.transforms.sheets import read_sheet
-from paraconsist.transforms.verb_forms import word_set
 from paraconsist.transforms.wordnet import load_wordnet
 
 #: Words that WordNet lists as adjectives or adverbs with an antonym, and that do another job in most sentences.
@@ -82,23 +81,15 @@ def antonym(data: LabelledSet, antonyms: Antonyms, skipped: Counter[str]) -> Ite
 
     Parameters
     ----------
-    data : LabelledSet
-        Inference (entailment, on the hypothesis), paraphrase identification (paraphrase, on the second
-        sentence), or yes-no questions (yes, on the question).
+    data, skipped
+        As for `negation`.
     antonyms : callable
         Lower-case word -> antonyms, from `antonyms_from_wordnet` or `antonyms_from_list`.
-    skipped : Counter
-        Reasons for leaving rows out are counted into it.
 
     Yields
     ------
     Perturbation
         Roles ``original`` and ``negation``; stratum `method`: ``antonym``. Intervals resample the original.
-
-    Raises
-    ------
-    InputError
-        If the property does not hold for the task, or the labels have other names.
     """
     target = NegationTarget.of(data, "antonym")
     for row, text in target.rows(skipped, "the opposite does not turn it"):

@@ -24,7 +24,6 @@ def change_statistics(
     *,
     substitutions: Callable[[str], Sequence[Substitution]] | None = None,
     nouns: Callable[[str], Sequence[bool]] | None = None,
-    n_frequent: int = _MOST_FREQUENT,
 ) -> dict[str, Any]:
     """Return what was changed, item by item; case and punctuation do not count.
 
@@ -36,14 +35,12 @@ def change_statistics(
         Text -> the words replaced in it, where the transformation knows; by default the two texts are compared.
     nouns : callable, optional
         Text -> for each of its words (`bare_words`), in order, whether it is a noun there.
-    n_frequent : int
-        How many of the commonest substitutions to list.
 
     Returns
     -------
     dict
         `n_items`, `n_changed`, `share_changed`, `words_changed_per_item` (over all items), `mean_words`,
-        `mean_words_changed` (mean lengths before and after), `n_substitutions`, `most_frequent` (list of
+        `mean_words_changed` (mean lengths before and after), `n_substitutions`, `most_frequent` (20 of
         before, after, n), `non_noun_share` (of the substitutions; None where it is not known).
         Shares and means of nothing are nan.
 
@@ -82,7 +79,7 @@ def change_statistics(
         "n_distinct_substitutions": len(counts),
         "most_frequent": [
             {"before": made.before, "after": made.after, "n": times}
-            for made, times in sorted(counts.items(), key=lambda c: (-c[1], c[0].before, c[0].after))[:n_frequent]
+            for made, times in sorted(counts.items(), key=lambda c: (-c[1], c[0].before, c[0].after))[:_MOST_FREQUENT]
         ],
         "non_noun_share": None if nouns is None else n_non_noun / n_words_changed if n_words_changed else nan,
     }

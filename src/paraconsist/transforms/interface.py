@@ -73,13 +73,7 @@ class Substitution:
 
 
 def checked_texts(texts: Sequence[str], function: str) -> Sequence[str]:
-    """Refuse what is no sequence of texts.
-
-    Raises
-    ------
-    InputError
-        Naming the row.
-    """
+    """Return `texts`; raise, naming the row, if they are no sequence of texts."""
     if isinstance(texts, str):
         raise input_error(function, "texts", "be a sequence of texts, not one text", got=texts)
     for row, text in enumerate(texts):

@@ -142,11 +142,6 @@ def known_lexicon(folder: str | os.PathLike[str] | None = None) -> Lexicon | Non
     return None if find_wordnet(folder) is None else load_lexicon(folder)
 
 
-@cache
-def _load(folder: str | None) -> Lexicon:
-    return read_or_make(folder)
-
-
 def read_or_make(folder: str | None = None) -> Lexicon:
     """Return the table of this WordNet; read if it is kept and whole, else made through nltk and kept.
 
@@ -167,6 +162,9 @@ def read_or_make(folder: str | None = None) -> Lexicon:
     lexicon = scan(load_wordnet(folder), source)
     _write(file, {"entries": lexicon.entries, "exceptions": lexicon.exceptions, "endings": lexicon.endings})
     return lexicon
+
+
+_load = cache(read_or_make)
 
 
 def scan(reader: Any, source: str) -> Lexicon:

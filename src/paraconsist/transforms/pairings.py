@@ -71,7 +71,7 @@ def transitive(data: LabelledSet, skipped: Counter[str]) -> Iterator[Perturbatio
     data : LabelledSet
         Three-way inference, or word in context.
     skipped : Counter
-        Reasons for leaving triples out are counted into it.
+        As for `symmetric`.
 
     Yields
     ------
@@ -82,8 +82,7 @@ def transitive(data: LabelledSet, skipped: Counter[str]) -> Iterator[Perturbatio
     Raises
     ------
     InputError
-        If the property does not hold for the task (two-way inference among others), or the labels have
-        other names.
+        As for `symmetric`; the property does not hold for two-way inference.
     """
     check_task(data, "transitive")
     items = _inference(data) if data.task.name == "nli" else _word_in_context(data)
@@ -175,7 +174,7 @@ class AdditivePairs:
     token_limit : int
         Most whitespace tokens that the joined text may have.
     skipped : Counter
-        Reasons for leaving rows out are counted into it.
+        As for `symmetric`.
 
     Raises
     ------

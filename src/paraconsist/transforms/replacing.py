@@ -126,8 +126,8 @@ class Replacer:
             lower = word.lower()
             ending = ""
             value = self._dictionary.get(lower)
-            if value is None and (found := _POSSESSIVE.search(word)):
-                lower, ending = lower[: found.start()], found.group()
+            if value is None and (possessive := _POSSESSIVE.search(word)):
+                lower, ending = lower[: possessive.start()], possessive.group()
                 value = self._dictionary.get(lower)
             if value is None or (may is not None and not may[index]):
                 article = len(out) if lower in ("a", "an") else -1

@@ -128,20 +128,20 @@ def even_space(text: str) -> str:
 
 
 def check_same_texts(
-    function: str, shown: Mapping[str, tuple[str, str]], written: Mapping[str, tuple[str, str]]
+    function: str, sheet_texts: Mapping[str, tuple[str, str]], set_texts: Mapping[str, tuple[str, str]]
 ) -> None:
     """Refuse a sheet whose rows are not those of its set, or show other texts; white space does not count.
 
     Parameters
     ----------
     function : str
-    shown, written : mapping of str to (str, str)
+    sheet_texts, set_texts : mapping of str to (str, str)
         Row -> its two texts, in the sheet and in the set.
     """
-    for name, texts in shown.items():
-        if name not in written:
+    for name, texts in sheet_texts.items():
+        if name not in set_texts:
             raise input_error(function, "checked", "be the sheet of this set; it has no such row", got=name)
-        if any(even_space(one) != even_space(other) for one, other in zip(texts, written[name], strict=True)):
+        if any(even_space(one) != even_space(other) for one, other in zip(texts, set_texts[name], strict=True)):
             raise input_error(
                 function,
                 "checked",
@@ -253,11 +253,10 @@ def write_soundness_sheet(
         raise input_error("transform", "sheet", "have at least one changed item to show", got=f"{len(texts):,} items")
     if size < len(rows):
         rows = sorted(random.Random(seed).sample(rows, size))
-    shown = labels if labels is not None else [""] * len(texts)
-    lines = (
-        (str(row), name, render(columns, [texts[row]]), render(columns, [changed[row]]), shown[row], "") for row in rows
-    )
-    write_sheet(path, ITEM_COLUMNS, lines)
+    with open_sheet(path, ITEM_COLUMNS) as write:
+        for row in rows:
+            label = "" if labels is None else labels[row]
+            write((str(row), name, render(columns, [texts[row]]), render(columns, [changed[row]]), label, ""))
     return len(rows)
 
 

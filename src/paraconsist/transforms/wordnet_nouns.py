@@ -154,15 +154,8 @@ class WordNetNouns:
         corpus = [plain_text(text) for text in texts] if options["surface"] == "plain" else texts
         tagger = self._noun_tagger
         counts = tagger.count(corpus, options["tag_rule"])
-        dictionary = synonyms(
-            counts,
-            self._lexicon,
-            blocked=self._blocked,
-            synset=options["synset"],
-            drop_ing=options["drop_ing"],
-            drop_same_stem=options["drop_same_stem"],
-            reinflected=options["reinflect"],
-        )
+        choices = {name: options[name] for name in ("synset", "drop_ing", "drop_same_stem", "reinflect")}
+        dictionary = synonyms(counts, self._lexicon, blocked=self._blocked, **choices)
         if not dictionary:
             raise input_error(
                 "wordnet_nouns",
@@ -193,7 +186,7 @@ def synonyms(
     synset: str = "first",
     drop_ing: bool = True,
     drop_same_stem: bool = True,
-    reinflected: bool = False,
+    reinflect: bool = False,
 ) -> dict[str, str]:
     """Return a substitute for each noun that has one, sorted.
 
@@ -208,7 +201,7 @@ def synonyms(
         One of `SYNSETS`.
     drop_ing, drop_same_stem : bool
         Leave out words in -ing, and pairs with one Porter stem.
-    reinflected : bool
+    reinflect : bool
         Put the substitute of a plural into the plural.
 
     Returns
@@ -222,20 +215,20 @@ def synonyms(
     for word in sorted(counts):
         if word in blocked or (drop_ing and word.endswith("ing")):
             continue
-        plural = reinflected and lexicon.is_plural(word)
+        plural = reinflect and lexicon.is_plural(word)
         same = {word, *lexicon.base_forms(word, "n")} if plural else {word}
         candidates = [name for name in lexicon.first_synset(word, parts) if name not in same]
         if not candidates:
             continue
         chosen = _choose(word, candidates, counts, distance).lower()
         if plural:
-            chosen = reinflect(chosen, lexicon)
+            chosen = pluralised(chosen, lexicon)
         if chosen != word and not (drop_same_stem and stem(chosen) == stem(word)):
             substitutes[word] = chosen
     return substitutes
 
 
-def reinflect(words: str, lexicon: Lexicon) -> str:
+def pluralised(words: str, lexicon: Lexicon) -> str:
     """Return a noun of one or more words in the plural: its last word, or the one before "of", is changed."""
     parts = words.split(" ")
     head = max(parts.index("of") - 1, 0) if "of" in parts else len(parts) - 1

@@ -64,12 +64,7 @@ def tidy(written: str) -> str:
 
 
 def read_examples(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
-    """Read solved examples from a CSV with the columns original and paraphrase.
-
-    Raises
-    ------
-    InputError
-    """
+    """Read solved examples from a CSV with the columns original and paraphrase, all of them filled in."""
     sheet = read_sheet(path, ("original", "paraphrase"), function="paraphrase", parameter="examples")
     for place, row in sheet:
         if not row["original"].strip() or not row["paraphrase"].strip():
@@ -130,12 +125,7 @@ def load_generator(
 
 
 def call(generator: Generator, texts: Sequence[str]) -> list[list[str]]:
-    """Call a generator and check what it returns: a list of texts for each text.
-
-    Raises
-    ------
-    InputError
-    """
+    """Call a generator; raise if it does not return a list of texts for each text."""
     lists = generator(list(texts))
     if isinstance(lists, (str, bytes)) or not isinstance(lists, Sequence) or len(lists) != len(texts):
         got = f"{len(lists)} items" if isinstance(lists, Sequence) else lists
@@ -261,14 +251,10 @@ class EndpointGenerator:
     endpoint : EndpointSettings
     model : str
         As the endpoint calls it.
-    settings : GeneratorSettings
-        Prompt and sampling.
     answers : Path
         A folder for what was written: a killed command goes on from it.
-    seed : int
-        Of the first candidate.
-    examples : sequence of (str, str)
-        Original and paraphrase, for prompts with examples.
+    settings, seed, examples
+        As for `load_generator`; the seed is the first candidate's.
 
     Raises
     ------

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import cache
 
 from paraconsist.transforms.lexicon import known_lexicon
+from paraconsist.transforms.negation import NUMBERS, word_set
 from paraconsist.transforms.replacing import article_before, cased, replace_span
-from paraconsist.transforms.verb_forms import NUMBERS, word_set
-from paraconsist.transforms.wordnet_nouns import reinflect
+from paraconsist.transforms.wordnet_nouns import pluralised
 
 #: Words and phrases that mean nearly the same in everyday descriptions; both directions.
 _BOTH_WAYS = """
@@ -105,6 +105,6 @@ def wordnet_nouns(text: str) -> Iterator[str]:
         same = {word, *lexicon.base_forms(word, "n")}
         others = [name.lower() for name in lexicon.first_synset(word, ("n",)) if name not in same]
         for other in others[:2]:
-            changed = replaced(text, word, reinflect(other, lexicon) if plural else other)
+            changed = replaced(text, word, pluralised(other, lexicon) if plural else other)
             if changed is not None:
                 yield changed

@@ -13,13 +13,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from paraconsist.errors import check_whole
 from paraconsist.transforms.lexicon import known_lexicon
-from paraconsist.transforms.paraphrase.rule_words import contractions, exchanges, wordnet_nouns
-from paraconsist.transforms.verb_forms import (
+from paraconsist.transforms.negation import (
     CLAUSE_WORDS,
     DETERMINERS,
     NEGATIVES,
@@ -27,6 +26,7 @@ from paraconsist.transforms.verb_forms import (
     SUBJECT_PRONOUNS,
     word_set,
 )
+from paraconsist.transforms.paraphrase.rule_words import contractions, exchanges, wordnet_nouns
 
 _BE = ("is", "are", "was", "were")
 _INDEFINITE = word_set("a an some two three four five several many")
@@ -262,7 +262,7 @@ def rewordings(text: str) -> Iterator[tuple[str, str]]:
     turned = list(structures(text))
     worded = [*(("synonym", t) for t in exchanges(text)), *(("contraction", t) for t in contractions(text))]
     senses = [("WordNet", t) for t in wordnet_nouns(text)]
-    single = [*_in_turn(turned, worded), *senses]
+    single = [*(pair for pairs in zip_longest(turned, worded) for pair in pairs if pair is not None), *senses]
     double = (
         (f"{first} + {second}", again)
         for first, changed in turned
@@ -274,11 +274,3 @@ def rewordings(text: str) -> Iterator[tuple[str, str]]:
         if candidate not in seen:
             seen.add(candidate)
             yield rule, candidate
-
-
-def _in_turn(one: list[tuple[str, str]], other: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return two lists as one, an item of each in turn."""
-    both: list[tuple[str, str]] = []
-    for i in range(max(len(one), len(other))):
-        both += [*one[i : i + 1], *other[i : i + 1]]
-    return both
