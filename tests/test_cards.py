@@ -100,11 +100,11 @@ def test_the_citation_is_bibtex(name: str) -> None:
     (entry,) = fences(body(name), "bibtex")
     assert re.match(r"@(article|inproceedings)\{[\w-]+,\n", entry)
     assert entry.count("{") == entry.count("}")
-    found = dict(re.findall(r"^\s+(\w+)\s*=\s*[\"{](.*?)[\"}],?$", entry, re.MULTILINE | re.DOTALL))
+    fields_of = dict(re.findall(r"^\s+(\w+)\s*=\s*[\"{](.*?)[\"}],?$", entry, re.MULTILINE | re.DOTALL))
     where = "journal" if entry.startswith("@article") else "booktitle"
     for key in ("title", "author", "year", where):
-        assert found.get(key), key
-    assert 2020 <= int(found["year"]) <= 2026
+        assert fields_of.get(key), key
+    assert 2020 <= int(fields_of["year"]) <= 2026
     assert entry.rstrip().endswith("\n}")
 
 
@@ -113,19 +113,19 @@ def test_the_citation_is_bibtex(name: str) -> None:
 
 @pytest.mark.parametrize("name", METRICS)
 def test_metadata_of_a_metric(name: str) -> None:
-    said = metadata(name)
-    assert tuple(said) == METRIC_KEYS
-    assert said["title"].lower().replace(" ", "_") == name
-    assert (said["sdk"], str(said["sdk_version"]), said["app_file"]) == ("gradio", SDK_VERSION, "app.py")
-    assert said["license"] == "apache-2.0"
-    assert said["tags"] == ["evaluate", metric_kind(name)]
-    assert 20 <= len(said["short_description"]) <= 60
-    assert not re.search(r"\d", re.sub(r"\b20\d\d\b|section 6", "", said["description"]))
+    data = metadata(name)
+    assert tuple(data) == METRIC_KEYS
+    assert data["title"].lower().replace(" ", "_") == name
+    assert (data["sdk"], str(data["sdk_version"]), data["app_file"]) == ("gradio", SDK_VERSION, "app.py")
+    assert data["license"] == "apache-2.0"
+    assert data["tags"] == ["evaluate", metric_kind(name)]
+    assert 20 <= len(data["short_description"]) <= 60
+    assert not re.search(r"\d", re.sub(r"\b20\d\d\b|section 6", "", data["description"]))
 
 
 def test_each_metric_has_an_emoji_of_its_own() -> None:
-    found = [metadata(name)["emoji"] for name in METRICS]
-    assert len(set(found)) == len(found)
+    emojis = [metadata(name)["emoji"] for name in METRICS]
+    assert len(set(emojis)) == len(emojis)
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -146,38 +146,38 @@ def test_sections_of_a_metric(name: str) -> None:
 def test_the_example_runs_and_gives_what_stands_behind_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluate = pytest.importorskip("evaluate")
     (code,) = fences(section_text(name, "How to use"), "python")
-    asked, metric = [], load_metric(name)
-    monkeypatch.setattr(evaluate, "load", lambda wanted, **kinds: asked.append(wanted) or metric)
+    loaded, metric = [], load_metric(name)
+    monkeypatch.setattr(evaluate, "load", lambda wanted, **kinds: loaded.append(wanted) or metric)
     monkeypatch.setattr("paraconsist.register", lambda: None)
     scope: dict[str, Any] = {}
     exec(compile(code, str(CARDS[name]), "exec"), scope)
-    assert asked == [name]
-    shown = re.findall(r"^(results\[.*\]) +# (.*)$", code, re.MULTILINE)
-    assert shown
-    for expression, said in shown:
-        check_shown(eval(expression, scope), said)
+    assert loaded == [name]
+    lines = re.findall(r"^(results\[.*\]) +# (.*)$", code, re.MULTILINE)
+    assert lines
+    for expression, comment in lines:
+        check_shown(eval(expression, scope), comment)
 
 
-def check_shown(value: Any, said: str) -> None:
+def check_shown(value: Any, comment: str) -> None:
     """Compare a value with the comment behind it: whole, cut (``0.4145...``) or an interval (``-0.016 to 0.162``)."""
-    if isinstance(value, (dict, list)) and " to " not in said:
-        assert repr(value) == said
+    if isinstance(value, (dict, list)) and " to " not in comment:
+        assert repr(value) == comment
         return
-    numbers = re.findall(r"-?\d+(?:\.\d+)?", said)
+    numbers = re.findall(r"-?\d+(?:\.\d+)?", comment)
     for number, one in zip(numbers, value if isinstance(value, list) else [value], strict=False):
-        if said.startswith(f"{number}..."):
-            assert repr(one).startswith(number), (value, said)
+        if comment.startswith(f"{number}..."):
+            assert repr(one).startswith(number), (value, comment)
         else:
             digits = len(number.partition(".")[2])
-            assert round(one, digits) == float(number), (value, said)
+            assert round(one, digits) == float(number), (value, comment)
     assert numbers
 
 
 def section_text(name: str, title: str) -> str:
     """Return what stands under a heading, subordinate headings included."""
-    found = re.search(rf"^(#+) {title}\n(.*?)(?=^#{{1,2}} |\Z)", body(name), re.MULTILINE | re.DOTALL)
-    assert found, title
-    return found[2]
+    part = re.search(rf"^(#+) {title}\n(.*?)(?=^#{{1,2}} |\Z)", body(name), re.MULTILINE | re.DOTALL)
+    assert part, title
+    return part[2]
 
 
 def outputs(name: str) -> list[dict[str, str]]:
@@ -196,14 +196,14 @@ def measure(name: str) -> Callable[..., Any]:
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module and name in [alias.name for alias in node.names]
     )
-    found: Callable[..., Any] = getattr(import_module(module), name)
-    return found
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
 
 
 @pytest.mark.parametrize("name", METRICS)
 def test_documented_keys_exist(name: str) -> None:
     result = get_type_hints(measure(name))["return"]
-    known = {found.name for found in fields(result)}
+    known = {one.name for one in fields(result)}
     documented = [key for row in outputs(name) for key in re.findall(r"`(\w+)`", row["key"])]
     assert len(set(documented)) == len(documented)
     assert set(documented) - known == set()
@@ -213,9 +213,9 @@ def test_documented_keys_exist(name: str) -> None:
 def test_values_lie_in_the_documented_ranges(name: str) -> None:
     ranges = {}
     for row in outputs(name):
-        said = re.fullmatch(r"(−1|0(?:\.5)?) to ([\d.]+|`relaxed`)", row["range"])
-        if said:
-            low, high = float(said[1].replace("−", "-")), 1.0 if "`" in said[2] else float(said[2])
+        bounds = re.fullmatch(r"(−1|0(?:\.5)?) to ([\d.]+|`relaxed`)", row["range"])
+        if bounds:
+            low, high = float(bounds[1].replace("−", "-")), 1.0 if "`" in bounds[2] else float(bounds[2])
             ranges |= dict.fromkeys(re.findall(r"`((?!n_)\w+)`", row["key"]), (low, high))
     assert ranges
     # of all rows, with different row sizes, this one may pass its range, as its card says
@@ -248,13 +248,13 @@ def test_directions_follow_the_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", SETS)
 def test_metadata_of_a_set(name: str) -> None:
-    said = metadata(name)
-    assert set(SET_KEYS) <= set(said)
-    assert said["language"] == ["en"]
-    assert "paraconsist" in said["tags"]
-    assert said["license"] == ("apache-2.0" if name == "sample" else "unknown")
-    assert not {"configs", "dataset_info"} & set(said), "they are made when the set is written"
-    (size,) = said["size_categories"]
+    data = metadata(name)
+    assert set(SET_KEYS) <= set(data)
+    assert data["language"] == ["en"]
+    assert "paraconsist" in data["tags"]
+    assert data["license"] == ("apache-2.0" if name == "sample" else "unknown")
+    assert not {"configs", "dataset_info"} & set(data), "they are made when the set is written"
+    (size,) = data["size_categories"]
     low, high = SIZES[size]
     configs = builder_class(name).BUILDER_CONFIGS
     rows = sum(sum(split.values()) for config in configs for split in config.counts.values())

@@ -13,6 +13,7 @@ class NegationalInconsistency(evaluate_module.Metric):
         perturbed_predictions: predicted labels of the perturbed texts, of the same kind.
         condition (option): a label; also gives the value over the pairs whose original is predicted so.
         references, perturbed_references (options): gold labels of the two sides; give the accuracies.
+        unanswered (option): true where one of the two answers could not be read; such a pair breaks the rule.
         groups (option): the original of every pair, or a shared context: what intervals resample.
         interval_method, confidence_level, n_resamples, seed (options): see
             paraconsist.measures.pairs.negational_inconsistency.

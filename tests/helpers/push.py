@@ -41,18 +41,18 @@ def push(*arguments: object, fails: str | None = None) -> str:
     app = typer.Typer()
     app.command()(function)
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    said = done.output + str(done.exception or "")
-    assert TOKEN not in said
+    printed = done.output + str(done.exception or "")
+    assert TOKEN not in printed
     if fails is None:
-        assert done.exit_code == 0, said
+        assert done.exit_code == 0, printed
     else:
-        assert isinstance(done.exception, InputError), said
+        assert isinstance(done.exception, InputError), printed
         assert re.search(fails, str(done.exception)), done.exception
-        assert "Traceback" not in said
+        assert "Traceback" not in printed
     return done.output
 
 
 def states(output: str) -> dict[str, str]:
-    """Path -> what is said of it."""
+    """Path -> what is printed of it."""
     found = re.findall(r"^  (new|changed|same|gone) +(\S+) +[\d.]+ k?M?B$", output, re.MULTILINE)
     return {path: state for state, path in found}

@@ -81,7 +81,7 @@ def by_function(name: str) -> dict[str, Any]:
         }
         chosen = [i for i, role in enumerate(c["role"]) if role == "paraphrase"]
         buckets = [c["bucket_id"][i] for i in chosen]
-        found = fooling_rate(
+        result = fooling_rate(
             [c["prediction"][i] for i in chosen],
             [originals[bucket][0] for bucket in buckets],
             [originals[bucket][1] for bucket in buckets],
@@ -93,28 +93,30 @@ def by_function(name: str) -> dict[str, Any]:
             [[float(c[f"{prefix}{k}"][i]) for k in range(3)] for i in range(len(c["p0"]))]
             for prefix in ("p", "original_p")
         )
-        found = distribution_shift(new, old)
+        result = distribution_shift(new, old)
     elif name == "ie_test":
-        found = ie_test(c["prediction"], c["transformed_prediction"], c["label"])
+        result = ie_test(c["prediction"], c["transformed_prediction"], c["label"])
     elif name == "consistency_difference":
-        found = consistency_difference(c["prediction_1"], c["prediction_2"], c["label"], c["bucket_id"])
+        result = consistency_difference(c["prediction_1"], c["prediction_2"], c["label"], c["bucket_id"])
     elif name == "paraphrase_diversity":
-        found = paraphrase_diversity(c["hypothesis"], c["original_hypothesis"], groups=c["group_id"])
+        result = paraphrase_diversity(c["hypothesis"], c["original_hypothesis"], groups=c["group_id"])
     elif name == "symmetric_inconsistency":
-        found = symmetric_inconsistency(
+        result = symmetric_inconsistency(
             c["original_prediction"],
             c["prediction_swapped"],
             references=c["label"],
             perturbed_references=c["label"],
         )
     elif name == "negational_inconsistency":
-        found = negational_inconsistency(c["original_prediction"], c["prediction_negated"])
+        result = negational_inconsistency(c["original_prediction"], c["prediction_negated"])
     elif name == "transitive_inconsistency":
         sides = [c[f"antecedent_{side}_{what}"] for side in (1, 2) for what in ("prediction", "label")]
-        found = transitive_inconsistency(c["prediction"], [labels.split("|") for labels in c["allowed_labels"]], *sides)
+        result = transitive_inconsistency(
+            c["prediction"], [labels.split("|") for labels in c["allowed_labels"]], *sides
+        )
     else:
         assert name == "additive_inconsistency", name
-        found = additive_inconsistency(
+        result = additive_inconsistency(
             c["merged_prediction"], c["label"], c["part_1_prediction"], c["part_2_prediction"]
         )
-    return found.to_dict()
+    return result.to_dict()

@@ -141,11 +141,11 @@ def as_names(values: Any) -> Any:
 @pytest.mark.parametrize("name", EVERY)
 def test_module_equals_function_and_survives_strict_json(name: str) -> None:
     _, columns, options = CASES[name]
-    for given in ({}, options):
-        found = agree(name, columns, given)
-        assert {"confidence_interval", "signature", "warnings"} <= set(found)
-        assert "\n" not in found["signature"]
-        assert str(parse_signature(found["signature"])) == found["signature"]
+    for arguments in ({}, options):
+        values = agree(name, columns, arguments)
+        assert {"confidence_interval", "signature", "warnings"} <= set(values)
+        assert "\n" not in values["signature"]
+        assert str(parse_signature(values["signature"])) == values["signature"]
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -173,8 +173,8 @@ def test_rows_may_come_in_batches_and_one_by_one(name: str) -> None:
     singular = {"predictions": "prediction", "references": "reference"}
     for i in range(3, len(next(iter(columns.values())))):
         metric.add(**{singular.get(key, key): values[i] for key, values in columns.items()})
-    found = metric.compute(**options)
-    assert to_strict_json(found) == to_strict_json(function(**columns, **options).to_dict())
+    values = metric.compute(**options)
+    assert to_strict_json(values) == to_strict_json(function(**columns, **options).to_dict())
 
 
 def test_rules_may_be_labels_or_lists() -> None:
@@ -200,9 +200,9 @@ def test_wrong_options_and_columns_are_refused_and_the_module_can_still_be_used(
     ]
     if name != "ie_test":
         wrong.append(({**columns, "seed": None}, "`seed` must be a whole number of at least 0; got None"))
-    for given, message in wrong:
+    for arguments, message in wrong:
         with pytest.raises(InputError, match=message):
-            metric.compute(**given)
+            metric.compute(**arguments)
     with pytest.raises(InputError, match="must be given"):
         metric.compute()
     with pytest.raises(InputError, match="`weights` must be one of the columns"):
@@ -247,9 +247,9 @@ def test_probabilities_are_checked_before_they_are_stored() -> None:
 
 def test_texts_are_checked_before_they_are_stored() -> None:
     measurement, texts = load_metric("paraphrase_diversity"), ["a", "b"]
-    for given, message in (([1, 2], "must hold texts; got 1 at row 0"), (["a", None], "must not hold missing values")):
+    for rows, message in (([1, 2], "must hold texts; got 1 at row 0"), (["a", None], "must not hold missing values")):
         with pytest.raises(InputError, match=f"`paraphrases` {message}"):
-            measurement.compute(paraphrases=given, originals=texts)
+            measurement.compute(paraphrases=rows, originals=texts)
     with pytest.raises(InputError, match="`predictions` must be an option that exists"):
         measurement.compute(paraphrases=texts, originals=texts, predictions=[0, 1])
 

@@ -26,8 +26,8 @@ import ast, pickle, sys, warnings
 from pathlib import Path
 import evaluate
 warnings.simplefilter("ignore")
-given = ast.literal_eval(Path(sys.argv[1]).read_text())
-found = {name: evaluate.load(f"org/{name}").compute(**columns) for name, columns in given.items()}
+calls = ast.literal_eval(Path(sys.argv[1]).read_text())
+found = {name: evaluate.load(f"org/{name}").compute(**columns) for name, columns in calls.items()}
 Path(sys.argv[2]).write_bytes(pickle.dumps(found))
 """
 
@@ -97,8 +97,8 @@ def test_every_metric_gives_the_same_from_the_hub(hub, tmp_path):
         f"org/{name}" for name in metric_names()
     }
     rows = {name: next(examples(name))[1] for name in metric_names()}
-    given = {name: {**columns, **MEASURES[name].options} for name, columns in rows.items()}
-    (tmp_path / "given.txt").write_text(repr(given))
+    calls = {name: {**columns, **MEASURES[name].options} for name, columns in rows.items()}
+    (tmp_path / "given.txt").write_text(repr(calls))
     run(hub, tmp_path / "stranger", "-c", LOAD_METRICS, str(tmp_path / "given.txt"), str(tmp_path / "found"))
     found = pickle.loads((tmp_path / "found").read_bytes())
     for name in metric_names():
@@ -135,11 +135,21 @@ def test_the_real_sets_load_without_this_package(hub, tmp_path, data_folder, nam
     cache = tmp_path / "cache"
     data_dir = data_folder / "parte" if name == "parte" else data_folder
     some = [word for config in configs or () for word in ("--config-name", config)]
-    given = ["dataset", name, "--repo", f"org/{name}", "--data-dir", str(data_dir), "--cache-dir", str(cache), *some]
-    push(hub, tmp_path / "home", *given, "--i-have-the-rights", "a Hub on this machine only")
+    arguments = [
+        "dataset",
+        name,
+        "--repo",
+        f"org/{name}",
+        "--data-dir",
+        str(data_dir),
+        "--cache-dir",
+        str(cache),
+        *some,
+    ]
+    push(hub, tmp_path / "home", *arguments, "--i-have-the-rights", "a Hub on this machine only")
     commits = hub.repos["dataset", f"org/{name}"].commits
     assert commits[-1].message.endswith("; rights: a Hub on this machine only")
-    again = push(hub, tmp_path / "home", *given, "--i-have-the-rights", "a Hub on this machine only")
+    again = push(hub, tmp_path / "home", *arguments, "--i-have-the-rights", "a Hub on this machine only")
     assert "Nothing to send" in again
     chosen = configs or configs_of(name)
     assert_loads(hub, name, tmp_path, cache, chosen, chosen[:1])

@@ -31,7 +31,7 @@ def hub(monkeypatch):
 
 
 def test_a_metric_becomes_a_private_space_in_one_commit(hub):
-    said = push(*METRIC)
+    printed = push(*METRIC)
     space = hub.repos["space", "org/ie_test"]
     assert (space.private, space.sdk, len(space.commits)) == (True, "gradio", 2)
     sent = set(space.files) - {".gitattributes"}
@@ -42,9 +42,9 @@ def test_a_metric_becomes_a_private_space_in_one_commit(hub):
     assert {"evaluate", "comparison"} <= set(card_data(card)["tags"])
     assert 'evaluate.load("org/ie_test")' in card
     assert 'evaluate.load("ie_test")' not in card
-    assert set(states(said)) == sent
-    assert set(states(said).values()) == {"new"}
-    assert f"{hub.url}/spaces/org/ie_test" in said
+    assert set(states(printed)) == sent
+    assert set(states(printed).values()) == {"new"}
+    assert f"{hub.url}/spaces/org/ie_test" in printed
 
 
 def test_a_second_push_sends_nothing(hub):
@@ -60,9 +60,9 @@ def test_only_what_changed_is_sent_and_strange_files_stay(hub):
     space = hub.repos["space", "org/ie_test"]
     files = {**space.files, "ie_test.py": Blob(b"pass\n"), "notes.txt": Blob(b"mine\n")}
     space.add(files, "by hand")
-    said = push(*METRIC)
-    assert states(said).pop("ie_test.py") == "changed"
-    assert "  Sent 1 of " in said
+    printed = push(*METRIC)
+    assert states(printed).pop("ie_test.py") == "changed"
+    assert "  Sent 1 of " in printed
     assert space.files["notes.txt"].data == b"mine\n"
     assert space.files["ie_test.py"].data == metric_script("ie_test").read_bytes()
 
@@ -72,8 +72,8 @@ def test_all_metrics_and_going_on_after_a_failure(hub):
     hub.fail = lambda method, path: 503 if path == f"/api/spaces/org/{third}/commit/main" else False
     push("metric", "--all", "--namespace", "org", fails=r"reach a Hub that works; got 'status 503'")
     hub.fail = lambda method, path: False
-    said = push("metric", "--all", "--namespace", "org")
-    assert said.count("Nothing to send") == 2
+    printed = push("metric", "--all", "--namespace", "org")
+    assert printed.count("Nothing to send") == 2
     assert {repo for _, repo in hub.repos} == {f"org/{name}" for name in metric_names()}
     assert all(len(repo.commits) == 2 for repo in hub.repos.values())
 
@@ -82,8 +82,8 @@ def test_public_only_where_asked_and_only_at_first(hub):
     assert "a new Space, public" in push(*METRIC, "--public")
     assert not hub.repos["space", "org/ie_test"].private
     push("metric", "fooling_rate", "--namespace", "org")
-    said = push("metric", "fooling_rate", "--namespace", "org", "--public")
-    assert "It stays private" in said
+    printed = push("metric", "fooling_rate", "--namespace", "org", "--public")
+    assert "It stays private" in printed
     assert hub.repos["space", "org/fooling_rate"].private
 
 
@@ -148,17 +148,17 @@ def test_a_space_of_somebody_else_is_not_overwritten(hub):
 
 
 def test_a_dry_run_lists_every_file_and_sends_nothing(hub):
-    said = push(*METRIC, "--dry-run")
-    assert set(states(said).values()) == {"new"}
+    printed = push(*METRIC, "--dry-run")
+    assert set(states(printed).values()) == {"new"}
     size = metric_script("ie_test").stat().st_size
-    assert re.search(rf"new +ie_test.py +{size / 1000:.1f} kB", said)
-    assert "Dry run: nothing was sent" in said
+    assert re.search(rf"new +ie_test.py +{size / 1000:.1f} kB", printed)
+    assert "Dry run: nothing was sent" in printed
     assert not hub.repos
     push(*METRIC)
     hub.repos["space", "org/ie_test"].add({"requirements.txt": Blob(b"old\n"), "ie_test.py": Blob(b"")}, "by hand")
-    said = push(*METRIC, "--dry-run")
-    assert states(said)["requirements.txt"] == "changed"
-    assert states(said)["README.md"] == "new"
+    printed = push(*METRIC, "--dry-run")
+    assert states(printed)["requirements.txt"] == "changed"
+    assert states(printed)["README.md"] == "new"
     assert len(hub.repos["space", "org/ie_test"].commits) == 3
     assert not [one for one in hub.requests if one == ("POST", "/api/spaces/org/ie_test/commit/main")][1:]
 

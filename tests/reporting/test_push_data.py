@@ -56,8 +56,8 @@ def test_some_configs_are_pushed_and_the_others_stay(hub, tmp_path):
     assert {name.split("/")[1] for name in repo.files if "/" in name} == {"defeasible_nli", "defeasible_nli_test"}
     old = {"data/defeasible_nli/x-00001-of-00002.parquet": Blob(b"1", True), "data/gone/y.parquet": Blob(b"2", True)}
     repo.add({**repo.files, **old, "data/defeasible_nli_test/more.parquet": Blob(b"3", True)}, "an older version")
-    said = states(push(*SAMPLE, "--config-name", "defeasible_nli", *cache))
-    assert {path for path, state in said.items() if state == "gone"} == set(old)
+    printed = states(push(*SAMPLE, "--config-name", "defeasible_nli", *cache))
+    assert {path for path, state in printed.items() if state == "gone"} == set(old)
     assert "data/defeasible_nli_test/more.parquet" in repo.files
     assert not set(old) & set(repo.files)
 
@@ -74,9 +74,9 @@ def test_a_set_without_a_stated_licence_is_refused_without_a_reason(hub, tmp_pat
 
 def test_the_reason_stands_in_the_commit_message(hub, tmp_path, monkeypatch):
     monkeypatch.setattr("paraconsist.reporting.hub.bucket_sets._NO_LICENCE", frozenset({"apache-2.0"}))
-    given = (*SAMPLE, "--config-name", "defeasible_nli", "--cache-dir", tmp_path)
-    push(*given, fails="must be a set with a stated licence")
-    push(*given, "--i-have-the-rights", "I wrote\nit")
+    arguments = (*SAMPLE, "--config-name", "defeasible_nli", "--cache-dir", tmp_path)
+    push(*arguments, fails="must be a set with a stated licence")
+    push(*arguments, "--i-have-the-rights", "I wrote\nit")
     commit = hub.repos["dataset", "org/sample"].commits[-1]
     assert commit.message == "Push the bucket set sample with paraconsist; rights: I wrote it"
     assert "Its card states no licence." in commit.description
@@ -97,7 +97,7 @@ def test_a_repository_of_somebody_else_is_not_overwritten(hub, tmp_path):
 
 def test_a_run_becomes_results_predictions_card_and_entries(hub, tmp_path):
     folder = write_run(tmp_path / "run")
-    said = push("run", folder, "--repo", "org/run", "--benchmark", "toy=org/toy")
+    printed = push("run", folder, "--repo", "org/run", "--benchmark", "toy=org/toy")
     repo = hub.repos["dataset", "org/run"]
     predictions = {f"predictions/{name}.parquet" for name in ("toy-all", "org-other-swaps")}
     entries = {f".eval_results/{name}.yaml" for name in ("toy-all", "org-other-swaps")}
@@ -105,12 +105,12 @@ def test_a_run_becomes_results_predictions_card_and_entries(hub, tmp_path):
     for name in ("results.json", "run.json", *predictions):
         assert repo.files[name].data == (folder / name).read_bytes()
     assert {f["path"] for c in repo.card["configs"] for f in c["data_files"]} == predictions
-    assert "store" not in said
+    assert "store" not in printed
     assert "Nothing to send" in push("run", folder, "--repo", "org/run", "--benchmark", "toy=org/toy")
-    said = push("run", folder, "--repo", "org/run")
-    assert states(said)[".eval_results/toy-all.yaml"] == "gone"
+    printed = push("run", folder, "--repo", "org/run")
+    assert states(printed)[".eval_results/toy-all.yaml"] == "gone"
     assert "No .eval_results for toy:all: .* Give --benchmark toy=NAMESPACE/NAME." in re.sub(
-        r": an .*?\. G", ": .* G", said
+        r": an .*?\. G", ": .* G", printed
     )
 
 

@@ -24,9 +24,9 @@ def hub(monkeypatch):
 @pytest.mark.parametrize("where", ["commit/main", "preupload", "objects/batch", "/objects/"])
 def test_a_cut_connection_leaves_the_old_version_whole(hub, tmp_path, monkeypatch, where):
     monkeypatch.setattr(time, "sleep", lambda seconds: None)  # between the client's attempts
-    given = (*SAMPLE, "--config-name", "defeasible_nli", "--cache-dir", tmp_path)
+    arguments = (*SAMPLE, "--config-name", "defeasible_nli", "--cache-dir", tmp_path)
     repo = hub.create("dataset", "org/sample")
-    push(*given)
+    push(*arguments)
     old = repo.commits[-1]
     damaged = {name: Blob(b"old", blob.lfs) for name, blob in old.files.items() if name.startswith("data")}
     repo.add({**old.files, **damaged}, "an older version")
@@ -34,11 +34,12 @@ def test_a_cut_connection_leaves_the_old_version_whole(hub, tmp_path, monkeypatc
     hub.objects.clear()
     hub.fail = lambda method, path: where in path
     push(
-        *given, fails=rf"`network` must reach {hub.url}; got .* arrives whole or not at all; run the same command again"
+        *arguments,
+        fails=rf"`network` must reach {hub.url}; got .* arrives whole or not at all; run the same command again",
     )
     assert repo.commits[-1] is before
     hub.fail = lambda method, path: False
-    assert "  Sent 1 of 2 files" in push(*given)
+    assert "  Sent 1 of 2 files" in push(*arguments)
     assert repo.files == old.files
     assert repo.commits[-2] is before
 
@@ -104,8 +105,8 @@ def test_nobody_is_logged_in(hub, monkeypatch):
 
 def test_a_token_that_the_hub_does_not_know(hub, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_another_secret")
-    said = push(*METRIC, fails="`token` must be one that the Hub accepts for writing.*`hf auth login`")
-    assert "hf_another_secret" not in said
+    printed = push(*METRIC, fails="`token` must be one that the Hub accepts for writing.*`hf auth login`")
+    assert "hf_another_secret" not in printed
 
 
 def test_a_namespace_of_somebody_else(hub):
@@ -139,7 +140,7 @@ def test_metadata_that_the_hub_does_not_take(hub, monkeypatch):
     import paraconsist.reporting.hub.spaces as spaces
 
     whole = spaces.complete_metadata
-    monkeypatch.setattr(spaces, "complete_metadata", lambda *given: whole(*given) | {"colorFrom": "mauve"})
+    monkeypatch.setattr(spaces, "complete_metadata", lambda *arguments: whole(*arguments) | {"colorFrom": "mauve"})
     push(*METRIC, fails='`README.md` must have metadata that the Hub takes.*"colorFrom" is no colour')
     assert hub.repos["space", "org/ie_test"].commits[1:] == []
 

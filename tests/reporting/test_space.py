@@ -93,10 +93,10 @@ def test_a_measure_has_its_page_from_its_entry_in_the_catalogue(monkeypatch, nam
     monkeypatch.setitem(CATALOGUE, "toy", replace(spec, function=toy, title="Toy"))
     mine, text = module("toy"), theirs.example()
     assert (mine.spec.title, mine.headlines, mine.layouts) == ("Toy", theirs.headlines[:1], theirs.layouts)
-    found, expected = measured("toy", text), measured(name, text)
-    assert {**found.keys, "signature": ""} == {**expected.keys, "signature": ""}
-    assert found.flips == expected.flips
-    assert found.command == [{name: "toy"}.get(word, word) for word in expected.command]
+    result, expected = measured("toy", text), measured(name, text)
+    assert {**result.keys, "signature": ""} == {**expected.keys, "signature": ""}
+    assert result.flips == expected.flips
+    assert result.command == [{name: "toy"}.get(word, word) for word in expected.command]
 
 
 # ---------------------------------------------------------------------------- limits and broken files
@@ -208,28 +208,28 @@ def test_the_null_distribution_agrees_with_the_exact_p():
     n, n10, n01 = 400, 40, 25
     from paraconsist.measures.ie_test import ie_test_from_counts
 
-    found = ie_test_from_counts(n, n10, n01, n_correct=300)
-    assert f"p = {found.p_value:.3g}" in figures.null_distribution(n, n10, n01, found.statistic, found.p_value)
+    result = ie_test_from_counts(n, n10, n01, n_correct=300)
+    assert f"p = {result.p_value:.3g}" in figures.null_distribution(n, n10, n01, result.statistic, result.p_value)
     assert figures.null_distribution(50, 0, 0, float("nan"), 1.0) == ""
 
 
 def test_undefined_values_say_so():
     one = to_csv({"bucket": [*"ab"], "prediction": [1, 0], "label": [1, 1]})
-    found = measured("paraphrastic_consistency", one)
-    page = results_page(module("paraphrastic_consistency"), found, 0.95)
+    result = measured("paraphrastic_consistency", one)
+    page = results_page(module("paraphrastic_consistency"), result, 0.95)
     assert 'data-value="nan">undefined</span>' in page
     assert "Before you read this" in page
     assert ">None.<" in page  # no bucket is answered both ways
 
 
 def test_the_headline_is_exact_and_readable():
-    found = measured("paraphrastic_consistency")
-    page = results_page(module("paraphrastic_consistency"), found, 0.95)
-    value = found.keys["paraphrastic_consistency"]
+    result = measured("paraphrastic_consistency")
+    page = results_page(module("paraphrastic_consistency"), result, 0.95)
+    value = result.keys["paraphrastic_consistency"]
     assert f'data-value="{value!r}">{value * 100:.1f}&thinsp;%</span>' in page
-    low, high = found.keys["confidence_interval"]["paraphrastic_consistency"]
+    low, high = result.keys["confidence_interval"]["paraphrastic_consistency"]
     assert f"95&thinsp;% interval {low * 100:.1f} to {high * 100:.1f}&thinsp;%" in page
-    assert found.keys["signature"] in page
+    assert result.keys["signature"] in page
     assert "paraconsist score FILE --measure paraphrastic_consistency" in page
 
 

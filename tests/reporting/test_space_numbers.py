@@ -47,8 +47,8 @@ def long_columns(name: str) -> dict[str, list[str]]:
 def test_an_example_has_the_command_lines_numbers(name, tmp_path):
     file = tmp_path / "mine.csv"
     file.write_text(module(name).example(), encoding="utf-8")
-    found = measured(name, seed=3, n_resamples=500, confidence_level=0.9)
-    assert to_strict_json(found.keys) == by_command(list(found.command), file)
+    result = measured(name, seed=3, n_resamples=500, confidence_level=0.9)
+    assert to_strict_json(result.keys) == by_command(list(result.command), file)
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_a_long_file_has_the_command_lines_numbers(name, tmp_path):
     file = tmp_path / "it's mine.csv"
     file.write_text(text, encoding="utf-8")
     columns = {"bucket": "my_bucket", "role": "kind", "prediction": "said", "label": "truth"}
-    found = measured(name, text, "texts", columns=columns)
-    assert to_strict_json(found.keys) == by_command(list(found.command), file)
+    result = measured(name, text, "texts", columns=columns)
+    assert to_strict_json(result.keys) == by_command(list(result.command), file)
 
 
 def test_a_long_transitive_file_has_the_command_lines_numbers(tmp_path):
@@ -86,10 +86,10 @@ def test_a_long_transitive_file_has_the_command_lines_numbers(tmp_path):
     assert layout.key == "texts"
     from paraconsist.reporting.space.forms import Query
 
-    found = page.measure(Query(predictions, layout, guess_columns(layout.fields, table.column_names)))
-    assert to_strict_json(found.keys) == by_command(list(found.command), file)
-    assert 0 < found.keys["n_satisfied"] < n
-    assert found.flips.n == round(found.keys["inconsistency"] * found.keys["n_satisfied"])
+    result = page.measure(Query(predictions, layout, guess_columns(layout.fields, table.column_names)))
+    assert to_strict_json(result.keys) == by_command(list(result.command), file)
+    assert 0 < result.keys["n_satisfied"] < n
+    assert result.flips.n == round(result.keys["inconsistency"] * result.keys["n_satisfied"])
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_the_two_layouts_of_a_file_agree():
         "answer": c["prediction"] + c["transformed_prediction"],
         "gold": c["label"] * 2,
     }
-    found = measured("ie_test", to_csv(long))
-    assert found.keys == measured("ie_test").keys
-    assert found.flips.n == found.keys["n10"] + found.keys["n01"]  # none turns from one wrong answer to another
+    result = measured("ie_test", to_csv(long))
+    assert result.keys == measured("ie_test").keys
+    assert result.flips.n == result.keys["n10"] + result.keys["n01"]  # none turns from one wrong answer to another
 
 
 def test_the_layouts_of_the_fooling_rate_agree_where_every_original_has_variants():
@@ -147,26 +147,26 @@ def test_probabilities_as_lists_or_as_columns():
 
 def test_gold_labels_by_name_beside_numbers():
     text = to_csv({"original_prediction": [0, 1, 1], "prediction": [0, 1, 0], "gold": ["no", "yes", "yes"]})
-    found = measured("prediction_change", text, label_names=["no", "yes"])
-    assert found.keys["correct_to_incorrect"] == 1
-    assert found.flips.rows == [[3, "yes", "yes", "no"]]
+    result = measured("prediction_change", text, label_names=["no", "yes"])
+    assert result.keys["correct_to_incorrect"] == 1
+    assert result.flips.rows == [[3, "yes", "yes", "no"]]
     with pytest.raises(InputError, match="`gold` must be one of yes; got 'no' at row 0"):
         measured("prediction_change", text, label_names=["yes"])
 
 
 def test_unparsed_answers_count_as_wrong_and_are_reported():
     text = to_csv({"prediction": ["a", "", "a", "b"], "transformed_prediction": ["a", "a", "", ""], "label": [*"aaab"]})
-    found = measured("ie_test", text)
-    assert (found.keys["n10"], found.keys["n01"], found.keys["n"]) == (2, 1, 4)
-    assert found.warnings == ["3 of 8 predictions are unparsed and count as wrong answers."]
-    assert "(unparsed)" in found.flips.rows[0]
+    result = measured("ie_test", text)
+    assert (result.keys["n10"], result.keys["n01"], result.keys["n"]) == (2, 1, 4)
+    assert result.warnings == ["3 of 8 predictions are unparsed and count as wrong answers."]
+    assert "(unparsed)" in result.flips.rows[0]
 
 
 def test_runs_are_tested_apart():
     c = columns_of(module("ie_test").example())
-    found = measured("ie_test", to_csv({**c, "run": ["one", "two"] * 18}))
-    assert found.keys["runs"] == ["one", "two"]
-    assert "p-values of 2 runs" in found.figure
+    result = measured("ie_test", to_csv({**c, "run": ["one", "two"] * 18}))
+    assert result.keys["runs"] == ["one", "two"]
+    assert "p-values of 2 runs" in result.figure
 
 
 # ---------------------------------------------------------------------------- columns
@@ -182,8 +182,8 @@ def test_columns_are_guessed_once_each():
         "group": None,
     }
     pairs = module("distribution_shift").layouts[0].fields
-    found = guess_columns(pairs, ["p_1", "p_2", "original_p_1", "original_p_2", "price"])
-    assert (found["probabilities"], found["original_probabilities"]) == (
+    result = guess_columns(pairs, ["p_1", "p_2", "original_p_1", "original_p_2", "price"])
+    assert (result["probabilities"], result["original_probabilities"]) == (
         ["p_1", "p_2"],
         ["original_p_1", "original_p_2"],
     )
@@ -217,22 +217,22 @@ def test_flips_are_capped_and_the_worst_come_first():
     sizes = [4] * 40
     buckets = [f"b{i}" for i, size in enumerate(sizes) for _ in range(size)]
     right = [int(place < (2 if i >= 35 else 3)) for i, size in enumerate(sizes) for place in range(size)]
-    found = measured("paraphrastic_consistency", to_csv({"bucket": buckets, "pred": right, "gold": [1] * 160}))
-    assert found.flips.n == 40
-    assert len(found.flips.rows) == 30
-    assert [row[1] for row in found.flips.rows[:6]] == ["2 of 4"] * 5 + ["3 of 4"]
-    page = results_page(module("paraphrastic_consistency"), found, 0.95)
+    result = measured("paraphrastic_consistency", to_csv({"bucket": buckets, "pred": right, "gold": [1] * 160}))
+    assert result.flips.n == 40
+    assert len(result.flips.rows) == 30
+    assert [row[1] for row in result.flips.rows[:6]] == ["2 of 4"] * 5 + ["3 of 4"]
+    page = results_page(module("paraphrastic_consistency"), result, 0.95)
     assert "40 lines, worst first; the first 30 are shown" in page
 
 
 def test_right_answers_that_turn_wrong_stand_before_others():
     text = to_csv({"original_prediction": [*"cabb"], "prediction": [*"baab"], "label": [*"aaba"]})
-    found = measured("prediction_change", text)
-    assert [row[:4] for row in found.flips.rows] == [[3, "b", "b", "a"], [1, "a", "c", "b"]]
+    result = measured("prediction_change", text)
+    assert [row[:4] for row in result.flips.rows] == [[3, "b", "b", "a"], [1, "a", "c", "b"]]
 
 
 def test_words_come_from_the_visitors_own_rows():
-    found = measured("negational_inconsistency")
+    result = measured("negational_inconsistency")
     c = columns_of(module("negational_inconsistency").example())
     same = [i for i in range(12) if c["original_prediction"][i] == c["prediction_negated"][i]]
-    assert [row[-1] for row in found.flips.rows] == [[c["statement"][i], c["negation"][i]] for i in same]
+    assert [row[-1] for row in result.flips.rows] == [[c["statement"][i], c["negation"][i]] for i in same]
