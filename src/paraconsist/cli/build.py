@@ -96,11 +96,11 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _metrics() -> Table:
-    from paraconsist.registry import metric_names
+    from paraconsist.measures.catalogue import list_measures
 
-    table = _table("Metrics", "evaluate.load(...)")
-    for name in metric_names():
-        table.add_row(name)
+    table = _table("Metrics", "evaluate.load(...)", "question")
+    for spec in list_measures():
+        table.add_row(spec.name, spec.question)
     return table
 
 

@@ -234,15 +234,20 @@ def _svg(plot: Plot, fonttype: str) -> bytes:
 
 
 def drawn(plot: Plot) -> Figure:
-    """Return the plot as a matplotlib figure of its own, without global state."""
-    with _styled(_STYLE):
-        return _figure(plot)
-
-
-def _figure(plot: Plot) -> Figure:
+    """Return the plot as a matplotlib figure of its own, without global state; notebooks show it."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(plot.width, plot.height), layout="constrained")
+    class Shown(Figure):
+        def _repr_png_(self) -> bytes:
+            out = io.BytesIO()
+            self.savefig(out, format="png", dpi=144)
+            return out.getvalue()
+
+    with _styled(_STYLE):
+        return _draw_on(Shown(figsize=(plot.width, plot.height), layout="constrained"), plot)
+
+
+def _draw_on(figure: Figure, plot: Plot) -> Figure:
     axes = figure.add_subplot()
     axes.grid(True)
     plot.draw(axes)
@@ -250,9 +255,11 @@ def _figure(plot: Plot) -> Figure:
 
 
 def _drawn(plot: Plot, style: Mapping[str, Any] | None = None, **saved: Any) -> bytes:
+    from matplotlib.figure import Figure
+
     out = io.BytesIO()
     with _styled({**_STYLE, **(style or {})}):
-        _figure(plot).savefig(out, **saved)
+        _draw_on(Figure(figsize=(plot.width, plot.height), layout="constrained"), plot).savefig(out, **saved)
     return out.getvalue()
 
 

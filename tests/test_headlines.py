@@ -1,0 +1,119 @@
+"""The headline is the mean of the buckets shown and of the rows listed: terminal, page, Space, under every policy."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import paraconsist as pc
+from paraconsist.data.rows import read_rows
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec, scored_measures
+from paraconsist.reporting.page.aligned import align
+from paraconsist.reporting.page.entries import entry_of
+from paraconsist.reporting.space.catalogue import module
+from paraconsist.reporting.space.forms import Query
+from paraconsist.scoring.roles import violations
+from paraconsist.scoring.unparsed import POLICIES, apply_policy
+
+N_LABELS = 3
+
+
+def rows_for(spec: MeasureSpec, seed: int = 0) -> dict[str, list[Any]]:
+    """Return lopsided buckets of the measure's roles, one answer in seven unparsed."""
+    rng = random.Random(seed)
+    columns: dict[str, list[Any]] = {name: [] for name in ("bucket_id", "role", "label", "prediction")}
+    for bucket in range(40):
+        sizes = rng.randint(1, 4) if not spec.is_conditional else 1
+        roles = [*(spec.partners or spec.optional_partners), *[spec.target] * sizes]
+        gold = rng.randrange(N_LABELS)
+        for role in roles:
+            answer = gold if rng.random() < 0.7 else rng.randrange(N_LABELS)
+            values = (f"b{bucket}", role, gold, None if rng.random() < 1 / 7 else answer)
+            for name, value in zip(columns, values, strict=True):
+                columns[name].append(value)
+    return columns
+
+
+def naive(spec: MeasureSpec, rows: dict[str, list[Any]], policy: str) -> tuple[float, int]:
+    """Return the headline by a loop over buckets, and how many rows (mixed buckets) break the rule."""
+    buckets: dict[str, list[tuple[str, int, Any]]] = {}
+    for bucket, role, gold, answer in zip(*rows.values(), strict=True):
+        buckets.setdefault(bucket, []).append((role, gold, answer))
+    total, broken, shares = 0, 0, []
+    for members in buckets.values():
+        if policy == "drop_bucket" and any(answer is None for *_, answer in members):
+            continue
+        beside = {role: (gold, answer) for role, gold, answer in members if role != spec.target}
+        targets = [(gold, answer) for role, gold, answer in members if role == spec.target]
+        if spec is PARAPHRASTIC:
+            theta = sum(gold == answer for gold, answer in targets) / len(targets)
+            shares.append(1 - 2 * theta * (1 - theta))
+            broken += 0 < theta < 1
+            continue
+        for gold, answer in targets:
+            if spec.is_conditional:
+                if not all(first == second for first, second in beside.values()):
+                    continue
+                breaks = answer != gold
+            else:
+                before = beside["original"][1]
+                silent = policy == "wrong" and (before is None or answer is None)
+                differ = before != answer
+                breaks = (not differ or silent) if spec.name.startswith("negational") else (differ or silent)
+            total, broken = total + 1, broken + breaks
+    return (float(np.mean(shares)) if spec is PARAPHRASTIC else broken / total), broken
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", scored_measures())
+def test_headline_buckets_and_rows_agree(name: str, policy: str, tmp_path: Path) -> None:
+    spec, rows = CATALOGUE[name], rows_for(CATALOGUE[name])
+    value, n_broken = naive(spec, rows, policy)
+    scores = pc.score(rows, measures=[name], unparsed=policy, n_resamples=50)
+    headline = scores.sets["predictions"].measures[name][spec.headline]
+    assert headline == pytest.approx(value, abs=1e-12)
+
+    # the rows and buckets that page and Space list
+    read = read_rows(scores.opened.sets["predictions"].predictions, scores.opened.sets["predictions"].columns)
+    found = violations(spec, apply_policy(read, policy)[0])
+    if spec.mean_over == "rows":
+        assert found.amount[found.counts].mean() == pytest.approx(value, abs=1e-12)
+        assert found.broken.sum() == n_broken
+
+    # the buckets of the page
+    entry = entry_of(scores)
+    aligned = align("predictions", {entry.name: entry.sets["predictions"]})
+    shares = aligned.inconsistency[entry.name]
+    if spec.mean_over == "buckets":
+        assert 1 - np.nanmean(shares) == pytest.approx(value, abs=1e-12)
+        assert np.nansum(shares > 0) == n_broken
+    else:
+        kept = apply_policy(read, policy)[0]
+        assert kept.buckets is not None
+        ids = [aligned.bucket_ids.index(bucket) for bucket in kept.buckets[found.positions[found.counts]].tolist()]
+        weights = np.bincount(ids, minlength=len(shares))
+        assert np.nansum(shares * weights) / weights.sum() == pytest.approx(value, abs=1e-12)
+
+    # the terminal
+    shown = re.sub(r"\s+", " ", repr(scores))
+    assert f"{100 * value:.1f}" in shown
+
+
+@pytest.mark.parametrize("name", [name for name, spec in scored_measures().items() if spec.mean_over == "rows"])
+def test_the_space_lists_as_many_rows_as_its_headline_counts(name: str) -> None:
+    spec, rows = CATALOGUE[name], rows_for(CATALOGUE[name])
+    value, n_broken = naive(spec, rows, "wrong")
+    opened = pc.score(rows, measures=[name], n_resamples=50).opened
+    page = module(name)
+    layout = page.layout("texts") if any(one.key == "texts" for one in page.layouts) else page.layouts[0]
+    predictions = opened.sets["predictions"].predictions
+    columns = {"bucket": "bucket_id", "prediction": "prediction", "label": "label", "role": "role"}
+    result = page.measure(Query(predictions, layout, columns, n_resamples=50))
+    assert result.keys[spec.headline] == pytest.approx(value, abs=1e-12)
+    assert result.flips is not None
+    assert result.flips.n == n_broken

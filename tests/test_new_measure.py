@@ -1,0 +1,114 @@
+"""A measure that is added to the catalogue is scored, compared, gated, shown and listed, with nothing else touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import paraconsist as pc
+from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec
+from paraconsist.measures.pairs import semantic_inconsistency
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, Answers
+
+ROWS = {
+    "bucket_id": [f"b{i // 3}" for i in range(60)],
+    "role": ["original", "paraphrase", "paraphrase"] * 20,
+    "label": [i // 3 % 2 for i in range(60)],
+    "prediction": [(i * 7 // 5) % 2 for i in range(60)],
+}
+
+
+@dataclass(frozen=True)
+class ToyResult:
+    """What `toy_rate` returns."""
+
+    values: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.values
+
+
+def toy_rate(predictions: Any, original_predictions: Any, *, groups: Any = None, **intervals: Any) -> ToyResult:
+    """Share of paraphrases answered 1 whose original is answered 0."""
+    before, after = np.asarray(original_predictions), np.asarray(predictions)
+    rate = float(np.mean((before == 0) & (after == 1)))
+    result = semantic_inconsistency(predictions, original_predictions, groups=groups, **intervals).to_dict()
+    keys = {"toy_rate": rate, "n_pairs": len(before), "confidence_interval": {"toy_rate": [rate / 2, rate * 2]}}
+    return ToyResult({**keys, "signature": result["signature"].replace("semantic", "toy"), "warnings": []})
+
+
+def rises(answers: Answers) -> tuple[np.ndarray, np.ndarray]:
+    rose = (answers.predictions[ORIGINAL] == 0) & (answers.predictions[PARAPHRASE] == 1)
+    return rose.astype(float), np.ones(len(rose), dtype=bool)
+
+
+@pytest.fixture
+def toy() -> Iterator[MeasureSpec]:
+    spec = MeasureSpec(
+        toy_rate,
+        title="Toy rate",
+        question="How often does a paraphrase turn 0 into 1?",
+        direction="Down is good: 0 % never does.",
+        headline="toy_rate",
+        short="toy",
+        symbol="toy",
+        sentence="{toy_rate} of paraphrases turn 0 into 1.",
+        target=PARAPHRASE,
+        partners=(ORIGINAL,),
+        arguments={"predictions": "target.prediction", "original_predictions": "original.prediction"},
+        breaks=rises,
+    )
+    CATALOGUE["toy_rate"] = spec
+    yield spec
+    del CATALOGUE["toy_rate"]
+
+
+def naive() -> float:
+    originals = [ROWS["prediction"][i // 3 * 3] for i in range(60)]
+    pairs = [(originals[i], ROWS["prediction"][i]) for i in range(60) if ROWS["role"][i] == "paraphrase"]
+    return sum(pair == (0, 1) for pair in pairs) / len(pairs)
+
+
+def test_it_is_scored_gated_and_shown_in_a_table(toy: MeasureSpec) -> None:
+    scores = pc.score(ROWS, measures=["toy_rate"], n_resamples=50)
+    assert scores.sets["predictions"].measures["toy_rate"]["toy_rate"] == naive() > 0
+    assert scores.gate(f"toy <= {naive()}")
+    assert not scores.gate("toy.low > 0.9")
+    assert "toy" in repr(scores)
+    assert f"{100 * naive():.1f}" in repr(scores)
+    assert set(scores.to_frame()["measure"]) == {"toy_rate"}
+
+
+def test_it_is_compared(toy: MeasureSpec) -> None:
+    other = {**ROWS, "prediction": [0] * 60}
+    compared = pc.compare(ROWS, other, measures=["toy_rate"], n_permutations=100)
+    (pair,) = compared.sets[0].pairs
+    assert pair.measure == "toy_rate"
+    assert pair.result["difference"] == pytest.approx(naive())
+    assert "toy" in repr(compared).lower()
+
+
+def test_it_is_on_the_page(toy: MeasureSpec, tmp_path: Path) -> None:
+    page = pc.score(ROWS, measures=["toy_rate"], n_resamples=50).report(tmp_path / "page.html").read_text()
+    assert "toy rate" in page.lower()
+    assert f"{100 * naive():.1f}" in page
+
+
+def test_it_has_a_form_in_the_browser(toy: MeasureSpec) -> None:
+    from paraconsist.reporting.space.catalogue import module
+
+    form = module("toy_rate")
+    assert form.spec == toy
+    assert form.layouts
+
+
+def test_it_is_listed(toy: MeasureSpec, command: Any) -> None:
+    assert toy in pc.list_measures()
+    code, out, _ = command("list")
+    assert code == 0
+    assert "toy_rate" in out

@@ -1,0 +1,217 @@
+"""The Python interface: every name, the same numbers whatever is given, types, and a notebook of twelve lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers.logs import inspect_log, samples
+from helpers.report import write_run
+
+import paraconsist as pc
+from paraconsist.measures.catalogue import CATALOGUE
+
+ROWS = {
+    "question_id": [f"q{i // 4}" for i in range(80)],
+    "answer": [["yes", "no"][(i * i // 3) % 2] for i in range(80)],
+    "gold": [["yes", "no"][i // 4 % 2] for i in range(80)],
+}
+COLUMNS = {"bucket": "question_id", "prediction": "answer", "label": "gold"}
+
+
+def test_importing_is_light_and_every_name_is_there() -> None:
+    heavy = "torch datasets evaluate matplotlib numpy pandas pyarrow transformers"
+    code = f"""
+import sys, time
+began = time.perf_counter()
+import paraconsist as pc
+seconds = time.perf_counter() - began
+assert not set(sys.modules) & set({heavy.split()!r}), set(sys.modules) & set({heavy.split()!r})
+for name in dir(pc):
+    assert getattr(pc, name) is not None
+print(seconds)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 3.0  # a tenth of that on a quiet machine: no timed test, but not seconds either
+
+
+def test_every_measure_has_its_name() -> None:
+    for name, spec in CATALOGUE.items():
+        assert getattr(pc, name) is spec.function
+        assert name in dir(pc)
+    assert [spec.name for spec in pc.list_measures()] == list(CATALOGUE)
+    with pytest.raises(AttributeError, match="no attribute 'scores'"):
+        pc.scores  # noqa: B018
+
+
+def tables(folder: Path) -> dict[str, Any]:
+    frame = pd.DataFrame(ROWS)
+    frame.to_parquet(folder / "predictions.parquet")
+    frame.to_csv(folder / "predictions.csv", index=False)
+    return {
+        "pandas": frame,
+        "pandas, filtered": pd.concat([frame, frame]).iloc[:80],
+        "pyarrow": pa.table(ROWS),
+        "large text": pa.table({name: pa.array(values, pa.large_string()) for name, values in ROWS.items()}),
+        "dictionary": pa.table({name: pa.array(values).dictionary_encode() for name, values in ROWS.items()}),
+        "datasets": datasets.Dataset.from_dict(ROWS),
+        "datasets, shuffled": datasets.Dataset.from_dict(ROWS).shuffle(seed=1),
+        "mapping": ROWS,
+        "parquet": folder / "predictions.parquet",
+        "csv": str(folder / "predictions.csv"),
+    }
+
+
+def test_the_same_rows_give_the_same_scores(tmp_path: Path, command: Any) -> None:
+    code, out, err = (
+        command(
+            *("score", tmp_path / "predictions.csv", "--bucket", "question_id", "--prediction", "answer"),
+            *("--label", "gold", "--json"),
+        )
+        if tables(tmp_path)
+        else (1, "", "")
+    )
+    assert code == 0, err
+    (expected,) = json.loads(out).values()
+    for kind, table in tables(tmp_path).items():
+        (found,) = pc.score(table, **COLUMNS).to_dict().values()
+        assert found["measures"] == expected["measures"], kind
+        assert found["strata"] == expected["strata"], kind
+
+
+def test_polars(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    found = pc.score(polars.DataFrame(ROWS), **COLUMNS, n_resamples=50).to_dict()
+    assert found == pc.score(pa.table(ROWS), **COLUMNS, n_resamples=50).to_dict()
+
+
+def test_logs_and_run_folders(tmp_path: Path, command: Any) -> None:
+    folder = write_run(tmp_path / "run")
+    for source, columns in ((folder, {}), (samples("yes_no"), {"bucket": "question_id"})):
+        options = [part for key, value in columns.items() for part in (f"--{key}", value)]
+        code, out, err = command("score", source, *options, "--json")
+        assert code == 0, err
+        assert pc.score(source, **columns).to_dict() == json.loads(out)
+    assert pc.score(inspect_log("yes-no"), bucket="question_id").gate("pc >= 0")
+
+
+def test_scores_are_short_to_see_and_long_to_read() -> None:
+    scores = pc.score(pd.DataFrame(ROWS), **COLUMNS, n_resamples=100)
+    assert len(repr(scores).splitlines()) < 40
+    assert "P_C" in repr(scores)
+    assert "pc|est:" in repr(scores)
+    assert "<pre" in scores._repr_html_()
+    frame = scores.to_frame()
+    assert list(frame.columns) == ["set", "measure", "stratum", "value", "low", "high", "n_clusters"]
+    whole = frame[(frame["measure"] == "paraphrastic_consistency") & (frame["stratum"] == "")]
+    assert (
+        whole["value"].item()
+        == scores.sets["predictions"].measures["paraphrastic_consistency"]["paraphrastic_consistency"]
+    )
+    assert set(frame["stratum"]) == {"", "label=yes", "label=no"}
+    with pytest.raises(AttributeError):
+        scores.sets = {}  # type: ignore[misc]
+
+
+def test_comparison(command: Any, tmp_path: Path) -> None:
+    other = {**ROWS, "answer": ["yes"] * 80}
+    options = {**COLUMNS, "n_resamples": 50, "n_permutations": 200}
+    for name, rows in (("a", ROWS), ("b", other)):
+        pq.write_table(pa.table(rows), tmp_path / f"{name}.parquet")
+    files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    by_path = pc.compare(*files, **options)
+    by_scores = pc.compare(*(pc.score(file, **COLUMNS) for file in files), n_resamples=50, n_permutations=200)
+    in_memory = pc.compare(ROWS, other, names=["a", "b"], **options)
+    code, out, err = command(
+        *("compare", *files, "--bucket", "question_id", "--prediction", "answer", "--label", "gold"),
+        *("--n-resamples", 50, "--n-permutations", 200, "--json"),
+    )
+    assert code == 0, err
+    assert by_path.to_dict() == by_scores.to_dict() == in_memory.to_dict() == json.loads(out)
+    line = by_path.to_frame().iloc[0]
+    assert (line["first"], line["second"], line["measure"]) == ("a", "b", "paraphrastic_consistency")
+    assert line["low"] <= line["difference"] <= line["high"]
+    assert "a" in repr(by_path)
+
+
+def test_errors_name_parameters(tmp_path: Path) -> None:
+    with pytest.raises(pc.InputError) as caught:
+        pc.score(ROWS, **{**COLUMNS, "bucket": "question"})
+    assert caught.value.parameter == "bucket"
+    assert "question_id" in str(caught.value)
+    with pytest.raises(pc.InputError, match="`buckets` must be a parameter"):
+        pc.score(ROWS, buckets="question_id")
+    with pytest.raises(pc.InputError, match="be a path or a table"):
+        pc.score(3)
+
+
+USER = """
+from pathlib import Path
+import paraconsist as pc
+
+scores: pc.Scores = pc.score("predictions.csv", bucket="question_id")
+page: Path = scores.report("page.html")
+passed: bool = scores.gate("pc.low >= 0.75")
+comparison: pc.Comparison = pc.compare(scores, "other.csv")
+result = pc.semantic_inconsistency([1, 0], [1, 1])
+value: float = result.inconsistency
+reveal_type(pc.run("m", "paranlu:delta_snli", output="runs/a").score())
+bad: str = pc.paraphrastic_consistency([1], [1], [1]).accuracy
+"""
+
+
+def test_a_users_file_is_typed(tmp_path: Path) -> None:
+    (tmp_path / "user.py").write_text(USER)
+    (tmp_path / "mypy.ini").write_text(
+        "[mypy]\nignore_missing_imports = True\nfollow_imports = silent\n"
+        "[mypy-torch.*,transformers.*,numpy.*,scipy.*,datasets.*,accelerate.*,sklearn.*,matplotlib.*,rich.*,typer.*]\n"
+        "follow_imports = skip\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "user.py"],
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": str(Path(pc.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("user.py")]
+    assert any("Revealed type" in line and "Scores" in line for line in lines), done.stdout + done.stderr
+    errors = [line for line in lines if " error: " in line]
+    assert [line.split(":")[1] for line in errors] == ["12"], done.stdout
+
+
+CELLS = [
+    "import pandas as pd, paraconsist as pc",
+    "df = pd.read_csv('predictions.csv')",
+    "columns = dict(bucket='question_id', prediction='answer', label='gold')",
+    "scores = pc.score(df, **columns)\nscores",
+    "scores.plot('accuracy-consistency')",
+    "other = pc.score(df.assign(answer='yes'), **columns)",
+    "pc.compare(scores, other)",
+    "scores.to_frame()",
+    "scores.report('page.html')",
+]
+
+
+def test_a_notebook_of_twelve_lines(tmp_path: Path) -> None:
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    assert sum(cell.count("\n") + 1 for cell in CELLS) <= 12
+    pd.DataFrame(ROWS).to_csv(tmp_path / "predictions.csv", index=False)
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+    kernel = {"display_name": "Python 3", "name": "python3", "language": "python"}
+    notebook.metadata["kernelspec"] = kernel
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    shown = [output.get("data", {}) for cell in notebook.cells for output in cell.outputs]
+    assert any("<pre" in data.get("text/html", "") and "P_C" in data["text/html"] for data in shown)
+    assert any("image/png" in data for data in shown)
+    assert (tmp_path / "page.html").stat().st_size > 10_000
