@@ -118,10 +118,6 @@ def apply_to_columns(
     function : str
         Who asks, for messages.
 
-    Returns
-    -------
-    dict of str to list of str
-
     Raises
     ------
     InputError
