@@ -28,8 +28,8 @@ _TEXTS = (
 def rows(answers: dict[str, str] = ANSWERS, *, hostile: str = "") -> list[dict]:
     """Return rows in the long format; `hostile` goes into every text column and every name."""
     made = []
-    for number, (bucket, said) in enumerate(answers.items()):
-        for place, answer in enumerate(said):
+    for number, (bucket, digits) in enumerate(answers.items()):
+        for place, answer in enumerate(digits):
             sure = 0.6 + 0.05 * place
             made.append(
                 {

@@ -24,7 +24,6 @@ pytest.importorskip("jinja2")
 from paraconsist.cli.app import main
 from paraconsist.data.bucket_sets import bucket_set_from_table
 from paraconsist.data.predictions import read_predictions
-from paraconsist.data.rows import ColumnNames
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
 from paraconsist.measures.consistency_difference import consistency_difference
@@ -34,15 +33,16 @@ from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.reporting.page import ReportOptions, load_entries, write, write_report
 from paraconsist.reporting.page.browser import script_json
 from paraconsist.running.outputs import texts_table
+from paraconsist.scoring.options import SourceOptions
 from paraconsist.scoring.score import ScoreOptions
 
 QUICK = ScoreOptions(n_resamples=200)
 
 
-def report(folder: Path, *paths: Path, names=(), score=QUICK, draw=False, **options):
+def report(folder: Path, *paths: Path, names=(), score=QUICK, read=None, draw=False, **options):
     """Write a report and return the page and what was said of it; without its plots, which take longest."""
     page = folder / "page.html"
-    entries = load_entries(list(paths), score, names)
+    entries = load_entries(list(paths), score, names, read=read)
     with patch.object(write, "report_plots", write.report_plots if draw else lambda *_: []):
         written = write_report(entries, page, ReportOptions(score=score, **options))
     return page.read_text(encoding="utf-8"), written
@@ -160,7 +160,7 @@ def test_script_json_is_json_that_ends_nothing():
 
 
 def test_models_stand_side_by_side_whatever_the_order_of_their_rows(tmp_path):
-    other = {bucket: said[::-1] for bucket, said in ANSWERS.items()}
+    other = {bucket: answers[::-1] for bucket, answers in ANSWERS.items()}
     first, second = write_file(tmp_path / "first.parquet"), tmp_path / "second.parquet"
     shuffled = np.random.default_rng(0).permutation(len(rows(other)))
     pq.write_table(pa.Table.from_pylist(rows(other)).take(shuffled), second)
@@ -332,8 +332,8 @@ def test_a_wrong_path_is_one_line(tmp_path, capsys):
 def test_the_published_predictions_give_the_published_numbers(data_folder, tmp_path):
     folder = data_folder / "paranlu"
     files = [folder / "predictions" / f"snli__{model}__human.parquet" for model in ("roberta-large", "bow")]
-    columns = ColumnNames(label="gold", prediction="pred", original="is_original", confidence="conf_gold")
-    page, _ = report(tmp_path, *files, names=["large", "bow"], score=ScoreOptions(columns=columns, n_resamples=200))
+    read = SourceOptions(label="gold", prediction="pred", original="is_original", confidence="conf_gold")
+    page, _ = report(tmp_path, *files, names=["large", "bow"], read=read)
     # Table 4 of the paper
     for number in ("53.8", "74.8", "53.7", "82.2"):
         assert number in text_of(page)
@@ -352,13 +352,13 @@ def test_unparsed_answers_under_another_policy_than_the_run_s(tmp_path):
     )
     path = tmp_path / "mine.parquet"
     pq.write_table(table, path)
-    said = {}
+    pages = {}
     for policy in ("wrong", "own_class"):
         page = tmp_path / f"{policy}.html"
         with pytest.raises(SystemExit) as stop:
             options = ["--measure", "semantic_inconsistency", "--unparsed", policy, "--output", str(page)]
             main(["report", str(path), *options])
         assert stop.value.code == 0
-        said[policy] = page.read_text()
-    assert "unparsed:wrong|" in said["wrong"]
-    assert "unparsed:own_class|" in said["own_class"]
+        pages[policy] = page.read_text()
+    assert "unparsed:wrong|" in pages["wrong"]
+    assert "unparsed:own_class|" in pages["own_class"]

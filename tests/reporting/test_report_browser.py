@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from helpers.report import ANSWERS, HOSTILE, write_run
 
-from paraconsist.data.rows import ColumnNames
 from paraconsist.reporting.page import ReportOptions, load_entries, write_report
+from paraconsist.scoring.options import SourceOptions
 from paraconsist.scoring.score import ScoreOptions
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -41,7 +41,7 @@ def chromium():
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("two")
-    other = {bucket: said[::-1] for bucket, said in MANY.items()}
+    other = {bucket: answers[::-1] for bucket, answers in MANY.items()}
     first = write_run(folder / "first", answers=MANY, model="models/first")
     return write_page(folder, first, write_run(folder / "second", answers=other, model="models/second"))
 
@@ -257,14 +257,10 @@ def test_without_scripts_the_numbers_are_there(chromium, address):
 
 @pytest.mark.real_data
 def test_two_models_real_predictions_open_without_a_word(chromium, data_folder, tmp_path):
-    columns = ColumnNames(label="gold", prediction="pred", original="is_original", confidence="conf_gold")
-    score = ScoreOptions(columns=columns, n_resamples=200)
+    read = SourceOptions(label="gold", prediction="pred", original="is_original", confidence="conf_gold")
     files = [data_folder / f"paranlu/predictions/snli__{model}__human.parquet" for model in ("roberta-large", "bow")]
-    write_report(
-        load_entries(files, score, ["large", "bow"]),
-        tmp_path / "page.html",
-        ReportOptions(score=score),
-    )
+    entries = load_entries(files, QUICK, ["large", "bow"], read=read)
+    write_report(entries, tmp_path / "page.html", ReportOptions(score=QUICK))
     context = chromium.new_context()
     page = visit(context, (tmp_path / "page.html").as_uri())
     assert "Buckets 1 to 20 of 250" in page.locator("#found").text_content()

@@ -16,6 +16,7 @@ from paraconsist.reporting.plots.consistency import (
     bucket_accuracy_plot,
     bucket_accuracy_shares,
 )
+from paraconsist.reporting.plots.ie import ie_runs_plot
 
 pytest.importorskip("matplotlib")
 
@@ -37,6 +38,7 @@ def plots() -> list[Plot]:
         forest_plot(
             "strata-0", name, "caption", "P_C", [Line(name, name, name, 0.5, (0.4, 0.6)), Line("", "b", "c", 1)]
         ),
+        ie_runs_plot("ie-0", [name, "b"], [1e-9, 0.3], [True, False]),
     ]
 
 
@@ -45,7 +47,8 @@ def test_a_plot_is_a_themed_svg_with_a_text_alternative_and_two_files(plot, tmp_
     svg = inline_svg(plot)
     root = ET.fromstring(svg)
     assert root.get("role") == "img"
-    assert "<img src=x onerror=" in root.get("aria-label") or plot.name == "accuracy-consistency"
+    assert "<img src=x onerror=" in root.get("aria-label") or plot.name in ("accuracy-consistency", "ie-0")
+    assert "mathdefault" not in svg  # the ticks of a logarithmic axis are plain text too
     assert "x01" not in repr(svg)
     assert all("style" not in element.attrib for element in root.iter())
     assert "#0072b2" not in svg

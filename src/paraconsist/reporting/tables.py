@@ -56,7 +56,7 @@ def table(
     )
     for label in columns:
         is_word = label in (words or columns[:1])
-        made.add_column(label, justify="left" if is_word else "right", no_wrap=not is_word)
+        made.add_column(Text(label), justify="left" if is_word else "right", no_wrap=not is_word)
     for row in rows:
         if row is None:
             made.add_section()

@@ -155,7 +155,7 @@ def inconsistency_table(entries: Sequence[Entry]) -> Table | None:
 
 
 def breakdowns(entries: Sequence[Entry]) -> Iterator[tuple[str, str, Table]]:
-    """Yield (set, measure, table) for every set that is broken down by strata."""
+    """Yield (set, title, table) for every set and measure that are broken down by strata."""
     for name in set_names(entries):
         strata = {e.name: e.sets[name].results.get("strata") or {} for e in entries if name in e.sets}
         measures = dict.fromkeys(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from paraconsist.reporting.page.browser import BrowserData, browser_data
 from paraconsist.reporting.page.entries import Entry, set_names
 from paraconsist.reporting.page.figures import Placed, report_plots
 from paraconsist.reporting.page.texts import SetTexts, read_texts_files, set_texts
+from paraconsist.reporting.plots import inline_svg, write_plot
 from paraconsist.scoring.score import ScoreOptions
 
 _SCRIPTS = ("theme.js", "words.js", "buckets.js", "browser.js")
@@ -81,8 +83,7 @@ def write_report(
     InputError
         If matplotlib or jinja2 is not installed, or a file cannot be written.
     """
-    _check_packages()
-    sets = [align(name, {e.name: e.sets[name] for e in entries if name in e.sets}) for name in set_names(entries)]
+    sets = _aligned(entries)
     files = read_texts_files(options.texts)
     texts = [_texts(aligned, entries, files, options) for aligned in sets]
     changed = changes.changes_of(entries, sets, options.score.intervals)
@@ -94,23 +95,38 @@ def write_report(
         most_bytes=options.most_bytes,
     )
     content = _render(entries, options, changed, plots, data).encode("utf-8", "replace")
-    _write(output, content)
-    return ReportWritten(
-        output,
-        len(content),
-        tuple(_write_plots(plots, plots_folder)),
-        data.n_shown,
-        data.n_buckets,
-        tuple(aligned.name for aligned, of_set in zip(sets, texts, strict=True) if of_set is None),
-    )
+    with _writing("output", "file", output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(output) as partial:
+            partial.write_bytes(content)
+    drawn: list[Path] = []
+    if plots_folder is not None:
+        with _writing("plots", "folder", plots_folder):
+            plots_folder.mkdir(parents=True, exist_ok=True)
+            drawn = [file for placed in plots for file in write_plot(placed.plot, plots_folder)]
+    without_texts = tuple(aligned.name for aligned, of_set in zip(sets, texts, strict=True) if of_set is None)
+    return ReportWritten(output, len(content), tuple(drawn), data.n_shown, data.n_buckets, without_texts)
+
+
+@contextmanager
+def _writing(parameter: str, kind: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        must, remedy = f"be a {kind} that can be written", f"{problem.strerror}."
+        raise input_error("report", parameter, must, got=str(path), remedy=remedy) from None
 
 
 def plots_of(entries: Sequence[Entry], options: ReportOptions | None = None) -> list[Placed]:
     """Return the page's plots without the page."""
-    _check_packages()
-    sets = [align(name, {e.name: e.sets[name] for e in entries if name in e.sets}) for name in set_names(entries)]
+    sets = _aligned(entries)
     intervals = (options or ReportOptions()).score.intervals
     return report_plots(entries, sets, changes.changes_of(entries, sets, intervals))
+
+
+def _aligned(entries: Sequence[Entry]) -> list[AlignedSet]:
+    _check_packages()
+    return [align(name, {e.name: e.sets[name] for e in entries if name in e.sets}) for name in set_names(entries)]
 
 
 def _check_packages() -> None:
@@ -140,8 +156,6 @@ def _render(
 ) -> str:
     import jinja2
     from markupsafe import Markup
-
-    from paraconsist.reporting.plots import inline_svg
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("paraconsist.reporting.page", "templates"),
@@ -216,29 +230,3 @@ def _policy(style: str, script: str) -> str:
         f"default-src 'none'; style-src 'sha256-{style_hash}'; script-src 'sha256-{script_hash}'; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _write(output: Path, content: bytes) -> None:
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(output) as partial:
-            partial.write_bytes(content)
-    except OSError as problem:
-        raise _cannot("output", "file", output, problem) from None
-
-
-def _write_plots(plots: Sequence[Placed], folder: Path | None) -> list[Path]:
-    if folder is None:
-        return []
-    from paraconsist.reporting.plots import write_plot
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return [path for placed in plots for path in write_plot(placed.plot, folder)]
-    except OSError as problem:
-        raise _cannot("plots", "folder", folder, problem) from None
-
-
-def _cannot(parameter: str, kind: str, path: Path, problem: OSError) -> InputError:
-    must = f"be a {kind} that can be written"
-    return input_error("report", parameter, must, got=str(path), remedy=f"{problem.strerror}.")

@@ -206,12 +206,11 @@ def bars(parts: Sequence[tuple[str, Sequence[tuple[str, int, str]]]]) -> str:
     """Lines of counts that add up: name -> (what, how many, colour); equal whats share one entry of the legend."""
 
     def draw(axes: Axes) -> None:
-        label = _Labels()
         for place, (name, segments) in enumerate(parts):
             left = 0
             axes.text(0, place - 0.36, short(name, 64), ha="left", va="bottom", fontsize=9, color=INK)
             for what, count, colour in segments:
-                axes.barh(place, count, left=left, color=colour, height=0.56, label=label(what))
+                axes.barh(place, count, left=left, color=colour, height=0.56, label=what)
                 left += count
         axes.set_yticks([])
         axes.set(ylim=(len(parts) - 0.6, -0.75), xlabel="rows")
@@ -226,14 +225,13 @@ def rates(groups: Sequence[tuple[str, Sequence[tuple[str, float, Sequence[float]
     """Shares with their intervals, one line each: group -> (what, share, interval, colour)."""
 
     def draw(axes: Axes) -> None:
-        label = _Labels()
         for place, (_, values) in enumerate(groups):
             for i, (what, share, ends, colour) in enumerate(values):
                 y = place + (i - (len(values) - 1) / 2) * 0.26
                 if np.isnan(share):
                     continue
                 axes.plot(ends, [y, y], color=colour, linewidth=2.2, alpha=0.45, solid_capstyle="round")
-                axes.plot([share], [y], "o", color=colour, markersize=6.5, label=label(what))
+                axes.plot([share], [y], "o", color=colour, markersize=6.5, label=what)
         axes.set_yticks(range(len(groups)), [short(name, 22) for name, _ in groups])
         axes.set(ylim=(len(groups) - 0.5, -0.5), xlim=(-0.02, 1.02))
         axes.set_xticks(*_SHARES)
@@ -241,18 +239,6 @@ def rates(groups: Sequence[tuple[str, Sequence[tuple[str, float, Sequence[float]
 
     described = "; ".join(f"{name}: " + ", ".join(f"{what} {share:.1%}" for what, share, *_ in v) for name, v in groups)
     return _picture(f"Rates: {described}", draw, height=1.1 + 0.5 * len(groups), grid="x")
-
-
-class _Labels:
-    """Labels of a legend: each once, whatever is drawn under it."""
-
-    def __init__(self) -> None:
-        self._used: set[str] = set()
-
-    def __call__(self, label: str) -> str:
-        is_new = label not in self._used
-        self._used.add(label)
-        return label if is_new else "_nolegend_"
 
 
 def shift_histogram(distances: NDArray[np.float64], changed: NDArray[np.bool_]) -> str:

@@ -11,7 +11,7 @@ import re
 import threading
 import warnings
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,13 +137,15 @@ def legend_entry(label: str, colour: str, marker: str, **style: Any) -> Line2D:
     return Line2D([], [], marker=marker, color=colour, label=short(label, 34), **style)
 
 
-def legend(axes: Axes, entries: Sequence[Any] | None = None, **style: Any) -> None:
-    """Put a legend of two columns below the axes, in room of its own; by default of all lines that have labels."""
+def legend(axes: Axes, entries: Iterable[Any] | None = None, **style: Any) -> None:
+    """Put a legend of two columns below the axes, in room of its own; by default each label on them once."""
     handles = axes.get_legend_handles_labels()[0] if entries is None else list(entries)
+    if entries is None:
+        handles = list({handle.get_label(): handle for handle in handles}.values())
     if handles:
-        made: Any = axes.figure
-        made.set_figheight(made.get_figheight() + _LEGEND_ROW * -(-len(handles) // 2))
-        made.legend(handles=handles, loc="outside lower center", ncols=2, **style)
+        figure: Any = axes.figure
+        figure.set_figheight(figure.get_figheight() + _LEGEND_ROW * -(-len(handles) // 2))
+        figure.legend(handles=handles, loc="outside lower center", ncols=2, **style)
 
 
 def logarithmic(axes: Axes) -> None:

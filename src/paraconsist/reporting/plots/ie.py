@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paraconsist.reporting.plots.canvas import (
-    BAD,
-    COLOURS,
-    MUTED,
-    Plot,
-    logarithmic,
-    series_colour,
-    short,
-    write_plot,
-)
+from paraconsist.reporting.plots.canvas import BAD, COLOURS, MUTED, Plot, logarithmic, series_colour, short, write_plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
