@@ -95,7 +95,7 @@ def test_a_folder_that_cannot_be_written(capsys, tmp_path):
     given = ("--bucket", "question_id", "--export", "lm-eval", "--output-dir", tmp_path / "file")
     code, _, err = run_command(capsys, "score", samples("yes_no"), *given, "--n-resamples", 400)
     assert code == 2
-    assert "`output-dir` must be a folder that can be written" in err
+    assert "`--output-dir` must be a folder that can be written" in err
 
 
 def test_markdown_through_the_command(capsys):

@@ -15,11 +15,9 @@ import pyarrow as pa
 
 from paraconsist.data.predictions import KEY_COLUMNS
 from paraconsist.data.rows import ROLES
-from paraconsist.data.tables import read_table
+from paraconsist.data.tables import ENDINGS, read_table
 from paraconsist.data.tasks import Task, get_task, infer_task, input_id
-from paraconsist.errors import InputError, first_line, input_error
-
-_FILE_ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
+from paraconsist.errors import InputError, check_whole, first_line, input_error
 
 
 @dataclass(frozen=True)
@@ -66,8 +64,7 @@ class BucketSet:
         """Return the first whole buckets that fit in `n_rows` rows (at least one bucket)."""
         if n_rows is None or n_rows >= self.table.num_rows:
             return self
-        if n_rows < 1:
-            raise input_error("run", "limit", "be at least 1", got=n_rows)
+        check_whole("run", "limit", n_rows)
         buckets = self.table["bucket_id"].to_pylist()
         kept: set[str] = set()
         n_kept = 0
@@ -103,7 +100,7 @@ def load_bucket_set(
     InputError
         If there is no such set, or its rows are not a bucket set.
     """
-    if spec.endswith(_FILE_ENDINGS):
+    if spec.endswith(ENDINGS):
         path = Path(spec)
         table = read_table(path, function="run", parameter="dataset")
         if path.suffix.lower() in (".csv", ".tsv"):

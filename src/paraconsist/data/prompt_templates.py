@@ -106,9 +106,8 @@ def get_template(name: str, task: Task) -> PromptTemplate:
     template = TEMPLATES.get(name)
     if template is None or template.task != task.name:
         fitting = ", ".join(t.name for t in TEMPLATES.values() if t.task == task.name)
-        raise input_error(
-            "run", "template", f"be a template for task {task.name} ({fitting}), or a YAML file that exists", got=name
-        )
+        must = f"be a template for task {task.name} ({fitting}), or a YAML file that exists"
+        raise input_error("run", "template", must, got=name)
     return template
 
 

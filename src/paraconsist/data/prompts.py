@@ -141,13 +141,7 @@ class Prompt:
         return "".join(part + template.separator for part in parts)
 
     def text(self, task: Task, row: Mapping[str, Any]) -> str:
-        """The whole prompt of a row, up to where the answer begins.
-
-        Raises
-        ------
-        InputError
-            If an input column is missing or is not text.
-        """
+        """The whole prompt of a row, up to where the answer begins; raise as `Task.values` does."""
         return self.prefix + self.template.ask(task.values(row))
 
     def messages(self, task: Task, row: Mapping[str, Any]) -> list[dict[str, str]]:

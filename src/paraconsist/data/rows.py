@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.probabilities import gold_confidences, label_probabilities
 from paraconsist.data.tables import column_of
 from paraconsist.errors import InputError, input_error
 
@@ -25,6 +24,7 @@ ROLES = (
 #: Stands for "no answer could be read" among integer predictions; no label has this number.
 UNPARSED = -2
 _UNPARSED_TEXT = "\x00unparsed"
+_PROBABILITY_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,8 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
         labels=labels,
         predictions=guesses,
         unparsed=unparsed,
-        confidences=gold_confidences(predictions, names.confidence, names.probabilities, labels),
-        predicted_confidences=label_probabilities(predictions, names.probabilities, guesses) if own else None,
+        confidences=_gold_confidences(predictions, names, labels),
+        predicted_confidences=_label_probabilities(predictions, names.probabilities, guesses) if own else None,
         allowed=_allowed(table, labels) if need_buckets else None,
         strata=_strata(predictions, names),
     )
@@ -277,3 +277,65 @@ def _strata(predictions: Predictions, names: ColumnNames) -> dict[str, NDArray[A
 def _stratum(column: Any, name: str) -> NDArray[Any]:
     values = _plain(column, name)
     return np.where(values != 0, "yes", "no") if pa.types.is_boolean(column.type) else values
+
+
+def _gold_confidences(predictions: Predictions, names: ColumnNames, labels: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Return the probability of each row's gold label, ready-made where a column has it; None where none says it."""
+    if names.confidence is None:
+        return _label_probabilities(predictions, names.probabilities, labels)
+    column = column_of(predictions.table, names.confidence, parameter="confidence")
+    values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    inside = (values >= 0) & (values <= 1)
+    if not inside.all():
+        row = int(np.argmin(inside))
+        raise input_error("score", names.confidence, "lie between 0 and 1", got=float(values[row]), row=row)
+    return values
+
+
+def _label_probabilities(
+    predictions: Predictions, probabilities: Sequence[str], labels: NDArray[Any]
+) -> NDArray[np.float64] | None:
+    """Return the probability of each row's label, nan for what is no label; None where no column says it."""
+    table = predictions.table
+    columns = [name for name in probabilities if name in table.column_names]
+    if not columns:
+        return None
+    for name in probabilities:
+        column_of(table, name, parameter="probabilities")
+    if labels.dtype.kind == "U":
+        index = {name: i for i, name in enumerate(predictions.label_names)}
+        if not index:
+            return None
+        labels = np.array([index.get(label, -1) for label in labels.tolist()])
+    matrix = _probability_matrix(table, columns)
+    if "(none)" not in predictions.metadata.get("label_map", ""):  # a partial map leaves probability out
+        _check_probabilities(matrix, columns[0])
+    inside = (labels >= 0) & (labels < matrix.shape[1])
+    picked = matrix[np.arange(len(labels)), np.where(inside, labels, 0)]
+    return np.where(inside, picked, np.nan)
+
+
+def _probability_matrix(table: pa.Table, names: Sequence[str]) -> NDArray[np.float64]:
+    if len(names) > 1:
+        return np.column_stack([np.asarray(table[n].to_numpy(), dtype=np.float64) for n in names])
+    column = table[names[0]].combine_chunks()
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        remedy = "Name one column a label in `probabilities`, or that of the gold label's alone in `confidence`."
+        raise input_error("score", names[0], "hold lists of numbers", got=column[0].as_py(), row=0, remedy=remedy)
+    lengths = pc.list_value_length(column)
+    counts = pc.value_counts(lengths)
+    if len(counts) != 1 or column.null_count:
+        row = pc.index(pc.fill_null(pc.not_equal(lengths, lengths[0]), True), True).as_py()
+        raise input_error("score", names[0], "hold equally long lists", got=column[row].as_py(), row=row)
+    flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
+    return flat.reshape(len(column), lengths[0].as_py())
+
+
+def _check_probabilities(probabilities: NDArray[np.float64], name: str) -> None:
+    sums = probabilities.sum(axis=1)
+    good = (np.abs(sums - 1) <= _PROBABILITY_TOLERANCE) & (probabilities >= 0).all(axis=1)
+    if not good.all():
+        row = int(np.argmin(good))
+        values = [round(float(p), 6) for p in probabilities[row]]
+        remedy = "Logits become probabilities by softmax."
+        raise input_error("score", name, "be non-negative and sum to one", got=values, row=row, remedy=remedy)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, input_error
 from paraconsist.files import write_json
 
 
@@ -77,9 +77,7 @@ class RunFolder:
             probe.unlink()
         except OSError as problem:
             remedy = f"The system said: {problem.strerror or problem}."
-            raise input_error(
-                "run", "output", "be a folder that can be written", got=str(self.path), remedy=remedy
-            ) from None
+            raise self._wrong("be a folder that can be written", remedy) from None
         earlier = self._read().get("models", {})
         for task, identity in models.items():
             self._check_same_model(task, earlier.get(task), dict(identity))
@@ -97,14 +95,14 @@ class RunFolder:
             return
         keys = [k for k in sorted({*earlier, *now}) if earlier.get(k) != now.get(k)]
         differences = ", ".join(f"{k}: {earlier.get(k)!r} there, {now.get(k)!r} now" for k in keys)
-        raise input_error(
-            "run",
-            "output",
-            "be a new folder or hold a run of the same model",
-            got=str(self.path),
-            remedy=f"It holds another model's run of task {task} ({differences}). "
-            "Choose another folder, or give `overwrite` to delete it.",
+        remedy = (
+            f"It holds another model's run of task {task} ({differences}). Choose another folder, or give `overwrite` "
+            "to delete it."
         )
+        raise self._wrong("be a new folder or hold a run of the same model", remedy)
+
+    def _wrong(self, must: str, remedy: str) -> InputError:
+        return input_error("run", "output", must, got=str(self.path), remedy=remedy)
 
     def _read(self) -> dict[str, Any]:
         if not self.run_file.exists():
@@ -113,9 +111,7 @@ class RunFolder:
             run: dict[str, Any] = json.loads(self.run_file.read_text(encoding="utf-8"))
         except ValueError:
             remedy = "Give `overwrite` to start anew, or choose another folder."
-            raise input_error(
-                "run", "output", "hold a readable run.json", got=str(self.run_file), remedy=remedy
-            ) from None
+            raise self._wrong("hold a readable run.json", remedy) from None
         return run
 
     def update_run(self, entries: Mapping[str, Any]) -> None:

@@ -115,9 +115,8 @@ class ShardWriter:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             remedy = "Wait for that run to end, or choose another folder."
-            raise input_error(
-                "run", "output", "not be in use by another run", got=str(self.path.parent), remedy=remedy
-            ) from None
+            folder = str(self.path.parent)
+            raise input_error("run", "output", "not be in use by another run", got=folder, remedy=remedy) from None
 
     def close(self) -> None:
         os.close(self._descriptor)

@@ -16,6 +16,9 @@ import pyarrow.parquet as pq
 
 from paraconsist.errors import InputError, first_line, input_error
 
+#: The formats of `read_table`, by the file's ending.
+ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl", ".json")
+
 
 def read_table(path: str | os.PathLike[str], *, function: str, parameter: str = "path") -> pa.Table:
     """Read a table of rows from Parquet, JSON Lines, CSV or TSV, by the file's ending.
@@ -28,19 +31,17 @@ def read_table(path: str | os.PathLike[str], *, function: str, parameter: str = 
     file = Path(path)
     if not file.is_file():
         raise input_error(function, parameter, "name a file that exists", got=str(file))
-    readers = {
-        ".parquet": lambda: pq.read_table(file),
-        ".csv": lambda: _read_delimited(file, ","),
-        ".tsv": lambda: _read_delimited(file, "\t"),
-        ".jsonl": lambda: _read_json_lines(file),
-        ".json": lambda: _read_json_lines(file),
-    }
-    reader = readers.get(file.suffix.lower())
-    if reader is None:
+    ending = file.suffix.lower()
+    if ending not in ENDINGS:
         remedy = "Convert the file to CSV, JSON Lines or Parquet."
-        raise input_error(function, parameter, f"end in one of {', '.join(readers)}", got=str(file), remedy=remedy)
+        raise input_error(function, parameter, f"end in one of {', '.join(ENDINGS)}", got=str(file), remedy=remedy)
     try:
-        table = reader()
+        if ending == ".parquet":
+            table = pq.read_table(file)
+        elif ending in (".csv", ".tsv"):
+            table = _read_delimited(file, "," if ending == ".csv" else "\t")
+        else:
+            table = _read_json_lines(file)
     except InputError:
         raise
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError, ValueError) as problem:

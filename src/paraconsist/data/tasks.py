@@ -76,13 +76,7 @@ class Task:
         return input_error(f"task {self.name}", column, must, got=got, row=name, remedy=remedy)
 
     def encode(self, row: Mapping[str, Any]) -> ModelInput:
-        """Return the text and text pair that a sequence classifier reads for `row`.
-
-        Raises
-        ------
-        InputError
-            If an input column is missing or is not text.
-        """
+        """Return the text and text pair that a sequence classifier reads for `row`; raise as `values` does."""
         return self.single.render(self.values(row))
 
     def encode_choices(self, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:

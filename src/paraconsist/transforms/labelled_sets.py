@@ -15,14 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paraconsist.data.bucket_sets import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
-from paraconsist.data.tables import read_table
+from paraconsist.data.tables import ENDINGS, read_table
 from paraconsist.data.tasks import infer_task, input_id
 from paraconsist.data.writing import bucket_set_schema, row_writer, write_table
 from paraconsist.errors import input_error
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, Perturbation
 from paraconsist.transforms.sheets import ITEM_COLUMNS, check_same_texts, open_sheet, read_marks, render
 
-_FILE_ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
 #: What a set can be written as.
 SET_ENDINGS = (".parquet", ".jsonl")
 _NO_LABEL = ("-", "")
@@ -59,7 +58,7 @@ def load_labelled(
         If the rows cannot be had, lack a column, or hold labels that do not fit.
     """
     names = None if label_names is None else tuple(name.strip() for name in label_names.split(","))
-    if spec.endswith(_FILE_ENDINGS):
+    if spec.endswith(ENDINGS):
         return _labelled(_from_file(Path(spec), skipped, task, columns, names), skipped)
     if columns or names:
         raise input_error("perturb", "column", "be given with a file only", got=[*columns, *(names or ())])

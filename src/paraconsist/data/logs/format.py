@@ -12,7 +12,7 @@ import pyarrow as pa
 from paraconsist.data.logs.fields import Fields, value_of
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, input_error
 
 #: The column of the gold label's probability, where a log's choices differ from row to row.
 GOLD_CONFIDENCE = "gold_confidence"
@@ -157,6 +157,11 @@ def log_predictions(
     return Predictions(pa.table({"example_id": pa.array(ids), **columns}), metadata)
 
 
+def bad_log(must: str, got: Any, *, row: int | None = None, remedy: str = "") -> InputError:
+    """Return the error of a file that is not as it must be."""
+    return input_error("score", "path", must, got=str(got) if isinstance(got, Path) else got, row=row, remedy=remedy)
+
+
 def unique_ids(ids: Sequence[Any], path: Path, what: str) -> list[str]:
     """Return row ids as text, or raise if one occurs twice."""
     texts = [str(one) for one in ids]
@@ -167,7 +172,7 @@ def unique_ids(ids: Sequence[Any], path: Path, what: str) -> list[str]:
             f"In {path.name} it is at row {first[twice]} too: were two models' logs, or two runs, put into one file? "
             "Score each by itself, and compare them with `paraconsist compare`."
         )
-        raise input_error("score", "path", f"have each {what} once", got=twice, row=row, remedy=remedy)
+        raise bad_log(f"have each {what} once", twice, row=row, remedy=remedy)
     return texts
 
 
@@ -177,7 +182,6 @@ def _role_of(flags: pa.ChunkedArray, text: str) -> pa.ChunkedArray:
     wrong = next((row for row, value in enumerate(values) if value not in roles), None)
     if wrong is not None:
         remedy = f"Compare it, as in '{text} == \"...\"'."
-        raise input_error(
-            "score", "original", "be true or false in every row", got=flags[wrong].as_py(), row=wrong, remedy=remedy
-        )
+        got = flags[wrong].as_py()
+        raise input_error("score", "original", "be true or false in every row", got=got, row=wrong, remedy=remedy)
     return pa.chunked_array([pa.array([roles[value] for value in values])])

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.data.logs.fields import Records
-from paraconsist.data.logs.format import Head, LogFormat, LogQuery, linked_columns, log_predictions, unique_ids
+from paraconsist.data.logs.format import Head, LogFormat, LogQuery, bad_log, linked_columns, log_predictions, unique_ids
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import InputError, input_error
@@ -51,7 +51,7 @@ def read(path: Path, query: LogQuery) -> Predictions:
     _check_finished(header, path)
     samples = _of_epoch(samples, query.epoch, path)
     if not samples:
-        raise input_error("score", "path", "hold at least one sample", got=str(path))
+        raise bad_log("hold at least one sample", path)
     scorer = _scorer(header, samples, query.metric)
     fields = Records([_row(sample) for sample in samples])
     notes = _notes(samples, path)
@@ -93,7 +93,7 @@ def _from_zip(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
                     "It has a start and no end: the run was killed, or is still going. `inspect log` can recover what "
                     "it did."
                 )
-                raise input_error("score", "path", "be the log of a run that ended", got=str(path), remedy=remedy)
+                raise bad_log("be the log of a run that ended", path, remedy=remedy)
             header = json.loads(_content(stream, archive, entries["header.json"]))
             samples = []
             for name, info in entries.items():
@@ -109,7 +109,7 @@ def _from_zip(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 def _not_whole(path: Path) -> InputError:
     remedy = "It begins like a log of inspect_ai and is cut short or damaged: copy it again."
-    return input_error("score", "path", "be a readable, whole file", got=str(path), remedy=remedy)
+    return bad_log("be a readable, whole file", path, remedy=remedy)
 
 
 def _content(stream: Any, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
@@ -140,11 +140,9 @@ def _check_finished(header: Mapping[str, Any], path: Path) -> None:
         why = (header.get("error") or {}).get("message", "")
         got = status if status != "success" else "no results"
         remedy = f"{path.name} did not end well{f' ({why})' if why else ''}: `inspect eval-retry` goes on with it."
-        raise input_error("score", "path", "be the log of a run that succeeded", got=got, remedy=remedy)
+        raise bad_log("be the log of a run that succeeded", got, remedy=remedy)
     if header.get("invalidated"):
-        raise input_error(
-            "score", "path", "hold valid samples", got=path.name, remedy="Some were marked as invalid: run them again."
-        )
+        raise bad_log("hold valid samples", path.name, remedy="Some were marked as invalid: run them again.")
 
 
 def _of_epoch(samples: list[dict[str, Any]], wanted: int | None, path: Path) -> list[dict[str, Any]]:
@@ -164,9 +162,7 @@ def _scorer(header: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], wan
             raise input_error("score", "metric", f"be one of the log's scorers ({', '.join(names)})", got=wanted)
         return wanted
     if not names:
-        raise input_error(
-            "score", "path", "be the log of a scored run", got="no scores", remedy="`inspect score` adds them."
-        )
+        raise bad_log("be the log of a scored run", "no scores", remedy="`inspect score` adds them.")
     headline = (header["results"].get("headline") or {}).get("score")
     return str(headline) if headline in names else names[0]
 

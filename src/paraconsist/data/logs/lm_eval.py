@@ -20,7 +20,7 @@ import pyarrow.json
 from numpy.typing import NDArray
 
 from paraconsist.data.logs.fields import Fields, Records, Table
-from paraconsist.data.logs.format import Head, LogFormat, LogQuery, linked_columns, log_predictions, unique_ids
+from paraconsist.data.logs.format import Head, LogFormat, LogQuery, bad_log, linked_columns, log_predictions, unique_ids
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
@@ -87,9 +87,7 @@ def _results(path: Path, time: str | None) -> dict[str, Any]:
         results = json.loads(beside.read_text(encoding="utf-8"))
     except (ValueError, OSError):
         remedy = "Mend it, or move it away."
-        raise input_error(
-            "score", "path", "stand beside a whole results file", got=str(beside), remedy=remedy
-        ) from None
+        raise bad_log("stand beside a whole results file", beside, remedy=remedy) from None
     return results if isinstance(results, dict) else {}
 
 
@@ -112,9 +110,7 @@ def _rows(path: Path) -> Fields:
                 row = json.loads(line)
             except ValueError:
                 remedy = "The line is no JSON object: the file may be cut short; copy it again."
-                raise input_error(
-                    "score", "path", "be a readable, whole file", got=str(path), row=number, remedy=remedy
-                ) from None
+                raise bad_log("be a readable, whole file", path, row=number, remedy=remedy) from None
             rows.append(row | {name: _as_texts(row[name]) for name in ("filtered_resps", "resps") if name in row})
     return Records(rows)
 
@@ -134,7 +130,7 @@ def _as_texts(value: Any) -> Any:
 def _needed(fields: Fields, name: str, path: Path) -> pa.ChunkedArray:
     column = fields.column(name)
     if column is None or column.null_count:
-        raise input_error("score", "path", f"have `{name}` in every row", got=str(path), remedy="lm-eval writes it.")
+        raise bad_log(f"have `{name}` in every row", path, remedy="lm-eval writes it.")
     return column
 
 
@@ -185,7 +181,7 @@ def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None
     answers = fields.column("filtered_resps")
     target = fields.column("target")
     if answers is None or target is None:
-        raise input_error("score", "path", "hold targets and answers", got=fields.names()[:10])
+        raise bad_log("hold targets and answers", fields.names()[:10])
     gold = [str(one) for one in target.to_pylist()]
     by_choice = multiple_choice(fields, answers.combine_chunks(), gold, metric, right)
     if by_choice is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paraconsist.data.logs.format import DEFAULT_QUERY, Head, LogFormat, LogQuery
+from paraconsist.data.logs.format import DEFAULT_QUERY, Head, LogFormat, LogQuery, bad_log
 from paraconsist.data.logs.inspect_ai import INSPECT
 from paraconsist.data.logs.lm_eval import LM_EVAL
 from paraconsist.data.logs.tables import PLAIN
@@ -29,7 +29,7 @@ def detect(path: Path) -> LogFormat:
         If it is absent or of no known format; the message says what it looks like.
     """
     if not path.is_file():
-        raise input_error("score", "path", "name a file that exists", got=str(path))
+        raise bad_log("name a file that exists", path)
     head = _head(path)
     for one in FORMATS:
         if _is_summary(path, head):
@@ -37,7 +37,7 @@ def detect(path: Path) -> LogFormat:
         if one.recognises(path, head):
             return one
     remedy = f"It is {_description(path, head)}. Known are: {'; '.join(one.what for one in FORMATS)}."
-    raise input_error("score", "path", "be a log or a table of a known format", got=str(path), remedy=remedy)
+    raise bad_log("be a log or a table of a known format", path, remedy=remedy)
 
 
 def read_logs(paths: Sequence[Path], query: LogQuery = DEFAULT_QUERY) -> dict[str, Predictions]:
@@ -78,7 +78,7 @@ def read_logs(paths: Sequence[Path], query: LogQuery = DEFAULT_QUERY) -> dict[st
         if by_set.setdefault(name, file) != file:
             remedy = "They are two runs, or two models' files: give the file that you mean."
             got = [by_set[name].name, file.name]
-            raise input_error("score", "path", f"hold one run of {name}", got=got, remedy=remedy)
+            raise bad_log(f"hold one run of {name}", got, remedy=remedy)
     return {name: predictions[file] for name, file in by_set.items()}
 
 
@@ -135,7 +135,7 @@ def _logs_in(folder: Path) -> list[Path]:
         there = sorted(file.name for file in folder.iterdir())
         must = f"be a predictions file or a run folder with predictions, or hold logs ({', '.join(patterns)})"
         remedy = f"It holds {', '.join(there[:10]) or 'nothing'}. A table is given by its file's name."
-        raise input_error("score", "path", must, got=str(folder), remedy=remedy)
+        raise bad_log(must, folder, remedy=remedy)
     return files
 
 
@@ -147,4 +147,4 @@ def _check_same(must: str, values: Mapping[Path, Any], remedy: str) -> None:
             by_value.setdefault(str(value), file)
     if len(by_value) > 1:
         listed = ", ".join(f"{value} in {file.name}" for value, file in by_value.items())
-        raise input_error("score", "path", must, got=list(by_value), remedy=f"{listed}. {remedy}")
+        raise bad_log(must, list(by_value), remedy=f"{listed}. {remedy}")

@@ -7,27 +7,20 @@ from pathlib import Path
 import pyarrow as pa
 
 from paraconsist.data.logs.fields import Table, is_expression, value_of
-from paraconsist.data.logs.format import DEFAULT_QUERY, Head, LogFormat, LogQuery, unique_ids
+from paraconsist.data.logs.format import DEFAULT_QUERY, Head, LogFormat, LogQuery, bad_log, unique_ids
 from paraconsist.data.predictions import Predictions, read_predictions
-from paraconsist.errors import input_error
+from paraconsist.data.tables import ENDINGS
 
-_ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl", ".json")
 _MODEL_COLUMNS = ("model", "model_name")
 
 
 def recognises(path: Path, head: Head) -> bool:
     """Say whether a file's name ends like a table's."""
-    return path.suffix.lower() in _ENDINGS
+    return path.suffix.lower() in ENDINGS
 
 
 def read(path: Path, query: LogQuery) -> Predictions:
-    """Read one table; its columns keep their names, and what an expression stands for becomes a column.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, a field is missing, or it holds two models' rows or a row twice.
-    """
+    """Read one table; its columns keep their names, and what an expression stands for becomes a column."""
     predictions = read_predictions(path)
     table = predictions.table
     _check_one_model(table, query, path)
@@ -61,12 +54,12 @@ def _check_one_model(table: pa.Table, query: LogQuery, path: Path) -> None:
                 f"Column {name} of {path.name} names {len(models)} models: write a file for each, and compare them "
                 "with `paraconsist compare`."
             )
-            raise input_error("score", "path", "hold one model's predictions", got=models[:5], remedy=remedy)
+            raise bad_log("hold one model's predictions", models[:5], remedy=remedy)
 
 
 PLAIN = LogFormat(
     name="table",
-    what=f"a table with a row a prediction, whose name must end in one of {', '.join(_ENDINGS)}",
+    what=f"a table with a row a prediction, whose name must end in one of {', '.join(ENDINGS)}",
     recognises=recognises,
     read=read,
 )

@@ -83,13 +83,7 @@ class LogAnswers:
 
 
 def verdicts(values: Sequence[Any], metric: str, others: Sequence[str]) -> NDArray[np.bool_]:
-    """Return a metric's values as right and wrong.
-
-    Raises
-    ------
-    InputError
-        If a value is neither 0 nor 1: consistency is defined for right and wrong answers only.
-    """
+    """Return a metric's values as right and wrong; raise for others, of which consistency is not defined."""
     try:
         numbers = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -101,9 +95,8 @@ def verdicts(values: Sequence[Any], metric: str, others: Sequence[str]) -> NDArr
             f"That is {metric}; the log has {', '.join(others)}: choose one in `metric`, or name the fields to compare "
             "in `label` and `prediction`."
         )
-        raise input_error(
-            "score", "metric", "be right or wrong in every row (1 or 0)", got=values[row], row=row, remedy=remedy
-        )
+        must = "be right or wrong in every row (1 or 0)"
+        raise input_error("score", "metric", must, got=values[row], row=row, remedy=remedy)
     right: NDArray[np.bool_] = numbers == 1
     return right
 
