@@ -163,14 +163,14 @@ def test_a_sequence_to_sequence_model_and_a_template_of_ones_own(place, tmp_path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kind": "gpt"}, "run: `kind` must be one of classifier, causal, seq2seq; got 'gpt'"),
-        ({"kind": "classifier"}, "load_model: `model` must be a sequence-classification or multiple-choice model"),
-        ({"scoring": "guess"}, "run: `scoring` must be one of label, generate; got 'guess'"),
-        ({"normalize": "bytes"}, "run: `normalize` must be one of none, tokens, characters"),
-        ({"max-new-tokens": 3}, "run: `max_new_tokens` must be given only with --scoring generate"),
-        ({"shots": 3}, "run: `examples` must say where to draw 3 examples from"),
-        ({"template": "none-such"}, "run: `template` must be a template for task defeasible_nli (s24-delta)"),
-        ({"max-length": 100}, "run: `shots` must make prompts of at most 100 tokens"),
+        ({"kind": "gpt"}, "run: `--kind` must be one of classifier, causal, seq2seq; got 'gpt'"),
+        ({"kind": "classifier"}, "run: `--model` must be a sequence-classification or multiple-choice model"),
+        ({"scoring": "guess"}, "run: `--scoring` must be one of label, generate; got 'guess'"),
+        ({"normalize": "bytes"}, "run: `--normalize` must be one of none, tokens, characters"),
+        ({"max-new-tokens": 3}, "run: `--max-new-tokens` must be given only with `--scoring` generate"),
+        ({"shots": 3}, "run: `--examples` must say where to draw 3 examples from"),
+        ({"template": "none-such"}, "run: `--template` must be a template for task defeasible_nli (s24-delta)"),
+        ({"max-length": 100}, "run: `--shots` must make prompts of at most 100 tokens"),
     ],
 )
 def test_refusals_are_one_line(place, tmp_path, options, message):
@@ -183,7 +183,7 @@ def test_refusals_are_one_line(place, tmp_path, options, message):
 def test_a_classifier_takes_no_prompt(place, tmp_path):
     status, said = within(few_shot(place, tmp_path / "run", model=tiny_encoder(tmp_path / "model")))
     assert status == 2
-    assert "run: `shots` must be given only with causal and sequence-to-sequence models; got 4" in said
+    assert "run: `--shots` must be given only with causal and sequence-to-sequence models; got 4" in said
 
 
 def test_a_pack_that_does_not_fit_in_memory_is_halved(place, undisturbed, tmp_path, monkeypatch):

@@ -235,6 +235,6 @@ def test_transformers_serve_answers_as_the_model_does(place, tmp_path, language_
     assert [len(texts) for written in rephrased for texts in written] == [2] * 4
     assert (rephrase(url, "completions"), rephrase(url, "chat")) == rephrased  # kept: the server is gone
     assert (refused, unknown) == (2, 2)
-    assert "`scoring` must be 'generate' for an endpoint that returns no log-probabilities" in why
-    assert missing.startswith("error: run: `model` must be a model that the endpoint serves; got 'no-such-model'")
+    assert "`--scoring` must be 'generate' for an endpoint that returns no log-probabilities" in why
+    assert missing.startswith("error: run: `--model` must be a model that the endpoint serves; got 'no-such-model'")
     assert missing.count("\n") == 1

@@ -115,7 +115,7 @@ def test_the_key_stands_in_no_file_and_no_message(place, tmp_path, monkeypatch):
         none, _, wanted = command([*bare, "--overwrite"])
     assert (wrong, absent, none) == (2, 2, 2)
     assert "answered 401. Look at what the environment variable MY_KEY holds" in why
-    assert "`api_key_variable` must name an environment variable that is set" in missing
+    assert "`--api-key-variable` must name an environment variable that is set" in missing
     assert "It wants a key: put it into an environment variable" in wanted
     files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
     assert len(files) >= 6
@@ -128,9 +128,9 @@ def test_the_key_stands_in_no_file_and_no_message(place, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("too_long", "run: `shots` must make prompts that fit in the model's window; got 'input "),
+        ("too_long", "run: `--shots` must make prompts that fit in the model's window; got 'input "),
         ("400", "run: the endpoint refused input "),
-        ("unknown_model", "run: `model` must be a model that the endpoint serves; got 'toy'"),
+        ("unknown_model", "run: `--model` must be a model that the endpoint serves; got 'toy'"),
     ],
 )
 def test_a_refused_input_ends_the_run_and_loses_nothing(place, tmp_path, fault, message):
@@ -151,22 +151,22 @@ def test_a_refused_input_ends_the_run_and_loses_nothing(place, tmp_path, fault, 
 @pytest.mark.parametrize(
     ("server", "options", "message"),
     [
-        ({"log_probabilities": False}, {"scoring": "label"}, "`scoring` must be 'generate' for an endpoint that"),
-        ({}, {"model": "gpt"}, "`model` must be a model that the endpoint serves; got 'gpt'. It serves toy."),
-        ({"script": lambda n, tag: "html"}, {}, "`endpoint` must be the address of an OpenAI-compatible API; got 'htt"),
+        ({"log_probabilities": False}, {"scoring": "label"}, "`--scoring` must be 'generate' for an endpoint that"),
+        ({}, {"model": "gpt"}, "`--model` must be a model that the endpoint serves; got 'gpt'. It serves toy."),
+        ({"script": lambda n, tag: "html"}, {}, "`--endpoint` must be the address of an OpenAI-compatible API; got 'htt"),
         (
             {"script": lambda n, tag: "404"},
             {},
-            "`endpoint` must be the address of an OpenAI-compatible API with /compl",
+            "`--endpoint` must be the address of an OpenAI-compatible API with /compl",
         ),
-        ({"script": lambda n, tag: "too_long"}, {}, "`shots` must make prompts that fit in the model's window"),
-        ({}, {"device": "cpu"}, "`device` must be given only without --endpoint; got 'cpu'"),
-        ({}, {"kind": "causal"}, "`kind` must be given only without --endpoint"),
-        ({}, {"scoring": "guess"}, "`scoring` must be one of label, generate; got 'guess'"),
-        ({}, {"normalize": "bytes"}, "`normalize` must be one of none, tokens, characters; got 'bytes'"),
-        ({}, {"request_field": "model=x"}, "`request_field` must be none of model"),
-        ({}, {"price_input": 1}, "`price_output` must be given with price_input"),
-        ({}, {"endpoint": "127.0.0.1/v1"}, "`endpoint` must be an address with http:// or https://"),
+        ({"script": lambda n, tag: "too_long"}, {}, "`--shots` must make prompts that fit in the model's window"),
+        ({}, {"device": "cpu"}, "`--device` must be given only without --endpoint; got 'cpu'"),
+        ({}, {"kind": "causal"}, "`--kind` must be given only without --endpoint"),
+        ({}, {"scoring": "guess"}, "`--scoring` must be one of label, generate; got 'guess'"),
+        ({}, {"normalize": "bytes"}, "`--normalize` must be one of none, tokens, characters; got 'bytes'"),
+        ({}, {"request_field": "model=x"}, "`--request-field` must be none of model"),
+        ({}, {"price_input": 1}, "`--price-output` must be given with price_input"),
+        ({}, {"endpoint": "127.0.0.1/v1"}, "`--endpoint` must be an address with http:// or https://"),
     ],
 )
 def test_refusals_are_one_line(place, tmp_path, server, options, message):
@@ -183,16 +183,16 @@ def test_an_unreachable_host_is_one_line(place, tmp_path):
         url = server.url
     code, _, said = command(arguments(url, place / "set.jsonl", tmp_path / "run"))
     assert code == 2
-    assert f"error: run: `endpoint` must be an address that can be reached; got '{url}'" in said
+    assert f"error: run: `--endpoint` must be an address that can be reached; got '{url}'" in said
     assert said.count("\n") == 1
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"concurrency": 3}, "`concurrency` must be given only with --endpoint"),
-        ({"api_key_variable": KEY}, "`api_key_variable` must be given only with --endpoint"),
-        ({"model": "http://h:8000/v1"}, "`model` must be a model, not an address. Give the address as --endpoint"),
+        ({"concurrency": 3}, "`--concurrency` must be given only with --endpoint"),
+        ({"api_key_variable": KEY}, "`--api-key-variable` must be given only with --endpoint"),
+        ({"model": "http://h:8000/v1"}, "`--model` must be a model, not an address. Give the address as --endpoint"),
     ],
 )
 def test_options_of_endpoints_without_one(place, tmp_path, options, message):

@@ -226,7 +226,7 @@ def test_a_problem_of_one_process_is_said_once(place, tmp_path):
 def test_a_device_that_is_none(place, tmp_path):
     done = launch(arguments(place, tmp_path, device="gpu"), check=False)
     assert done.returncode == 2
-    assert "error: run: `device` must be 'cpu' or left out; got 'gpu'" in done.stderr
+    assert "error: run: `--device` must be 'cpu' or left out; got 'gpu'" in done.stderr
 
 
 def test_a_many_to_one_label_map_under_both_rules(tmp_path):
@@ -263,5 +263,5 @@ def test_output_that_cannot_be_written(place, tmp_path):
     (tmp_path / "file").write_text("")
     done = launch(arguments(place, tmp_path / "file"), check=False)
     assert done.returncode == 2
-    assert "run: `output` must be a folder that can be written" in done.stderr
+    assert "run: `--output` must be a folder that can be written" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

@@ -108,8 +108,7 @@ def read_items(
     InputError
         For missing columns, texts and labels, as in training.
     """
-    table = read_table(file, function=_FUNCTION, parameter="rows")
-    columns = {name: table[name].to_pylist() for name in table.column_names}
+    columns = read_table(file, function=_FUNCTION, parameter="rows").to_pydict()
     options = TrainingOptions(
         model="bow",
         output=Path(),
@@ -154,8 +153,7 @@ def check_unseen(model: str, parameter: str, items: Items, *, group_columns: tup
         return
     if not file.is_file():
         return
-    table = read_table(file, function=_FUNCTION, parameter=parameter)
-    columns = {name: table[name].to_pylist() for name in table.column_names}
+    columns = read_table(file, function=_FUNCTION, parameter=parameter).to_pydict()
     by = group_columns if group_columns is not None and set(group_columns) <= set(columns) else None
     seen = context_texts(columns, items.task, by, function=_FUNCTION, name=str(file))
     common = set(items.contexts) & set(seen or ())

@@ -194,22 +194,17 @@ def _vectors(items: Items, folder: Path, options: SelectOptions, say: Callable[[
 
 def _confidences(items: Items, options: SelectOptions) -> NDArray[np.float64]:
     """The confidence model's probability of each row's gold label; labels meet by name."""
-    from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
     from paraconsist.models.labels import resolve_label_map
     from paraconsist.models.loading import load_model
+    from paraconsist.running.predictor import Predictor
 
     assert options.confidence_model is not None
-    model = load_model(options.confidence_model, task=items.task)
-    mapped = resolve_label_map(model.label_names, items.label_names)
-    rows = (dict(zip(items.columns, values, strict=True)) for values in zip(*items.columns.values(), strict=True))
-    prepared = model.prepare([model.encode(items.task, {**row, "example_id": i}) for i, row in enumerate(rows)])
-    shapes = [Shape(row.n_tokens, row.width, row.n_sequences) for row in prepared]
-    by_model = np.empty((len(items), len(model.label_names)))
-    for places in plan_batches(shapes, BatchPolicy.for_device("cpu")):
-        by_model[places] = model.logits([prepared[i] for i in places]).softmax(-1).double().cpu().numpy()
-    probabilities = mapped.apply(by_model)[1]
-    confidences: NDArray[np.float64] = np.asarray(probabilities, dtype=np.float64)[np.arange(len(items)), items.labels]
-    return np.clip(confidences, 0.0, 1.0)
+    predictor = Predictor(load_model(options.confidence_model, task=items.task), items.task, device=options.device)
+    texts = zip(*(items.columns[column] for column in items.task.columns), strict=True)
+    by_model = predictor.probabilities([dict(zip(items.task.columns, row, strict=True)) for row in texts])
+    probabilities = resolve_label_map(predictor.label_names, items.label_names).apply(by_model)[1]
+    gold: NDArray[np.float64] = np.asarray(probabilities, dtype=np.float64)[np.arange(len(items)), items.labels]
+    return np.clip(gold, 0.0, 1.0)
 
 
 def _original(items: Items, result: AfliteResult, confidence: NDArray[np.float64], i: int) -> dict[str, Any]:

@@ -107,9 +107,9 @@ class NeuralLearner:
         torch.set_num_threads(self.threads)
         with quiet(), tempfile.TemporaryDirectory() as folder:
             transformers.set_seed(seed)
-            given = [(one,) for one in self.inputs["train"]]
+            texts = [(one,) for one in self.inputs["train"]]
             classifier = starting_model(
-                settings, self.task, self.label_names, given, multiple_choice=False, say=lambda line: None
+                settings, self.task, self.label_names, texts, multiple_choice=False, say=lambda line: None
             )
             rows = self._tokens(classifier, settings)
             order = np.array([classifier.label_names.index(name) for name in self.label_names])
@@ -146,8 +146,8 @@ class NeuralLearner:
         if key not in self._tokenised:
             self._tokenised.clear()
             self._tokenised[key] = {s: classifier.prepare([(one,) for one in self.inputs[s]]) for s in SPLITS}
-        found: Mapping[str, list[Any]] = self._tokenised[key]
-        return found
+        tokens: Mapping[str, list[Any]] = self._tokenised[key]
+        return tokens
 
 
 def _arguments(options: TrainingOptions, folder: Path) -> Any:
@@ -207,8 +207,8 @@ def _predict(classifier: Any, rows: Sequence[Any]) -> NDArray[np.int64]:
     """Class numbers, in batches of similar length that depend on nothing but the rows."""
     classifier.module.eval()
     order = sorted(range(len(rows)), key=lambda i: (rows[i].width, i))
-    found = np.empty(len(rows), dtype=np.int64)
+    answers = np.empty(len(rows), dtype=np.int64)
     for start in range(0, len(order), _BATCH):
         batch = order[start : start + _BATCH]
-        found[batch] = classifier.logits([rows[i] for i in batch]).argmax(dim=1).cpu().numpy()
-    return found
+        answers[batch] = classifier.logits([rows[i] for i in batch]).argmax(dim=1).cpu().numpy()
+    return answers

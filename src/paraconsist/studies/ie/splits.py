@@ -71,8 +71,7 @@ def read_splits(options: ExperimentOptions) -> dict[str, Split]:
 
 
 def _from_file(file: Path, split: str) -> Split:
-    table = read_table(file, function=FUNCTION, parameter=split)
-    return Split(str(file), {name: table[name].to_pylist() for name in table.column_names})
+    return Split(str(file), read_table(file, function=FUNCTION, parameter=split).to_pydict())
 
 
 def _from_dataset(name: str) -> dict[str, Split]:
