@@ -63,7 +63,7 @@ BASE = {"premise": "p", "hypothesis": "h", "update": "u"}
         ([BASE | {"label": "weakener"}, BASE | {"label": "neutral"}], "got 'neutral' at row 1"),
         ([BASE | {"label": "weakener"}, BASE | {"label": "-"}], r"gold label.*row 1.*`drop_unlabelled`"),
         ([BASE | {"label": 0}, BASE | {"label": ""}], r"gold label.*row 1"),
-        ([BASE | {"gold": 0}], r"`label` must be a column.*`label_column`"),
+        ([BASE | {"gold": 0}], r"`label_column` must be a column"),
         ([{"premise": "p", "hypothesis": "h", "label": 0}], r"`update` must be a column"),
     ],
 )  # fmt: skip

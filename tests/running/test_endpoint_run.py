@@ -153,7 +153,11 @@ def test_a_refused_input_ends_the_run_and_loses_nothing(place, tmp_path, fault, 
     [
         ({"log_probabilities": False}, {"scoring": "label"}, "`--scoring` must be 'generate' for an endpoint that"),
         ({}, {"model": "gpt"}, "`--model` must be a model that the endpoint serves; got 'gpt'. It serves toy."),
-        ({"script": lambda n, tag: "html"}, {}, "`--endpoint` must be the address of an OpenAI-compatible API; got 'htt"),
+        (
+            {"script": lambda n, tag: "html"},
+            {},
+            "`--endpoint` must be the address of an OpenAI-compatible API; got",
+        ),
         (
             {"script": lambda n, tag: "404"},
             {},

@@ -21,12 +21,11 @@ from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task
 from paraconsist.errors import input_error
 from paraconsist.measures.sampling_correction import deciles
-from paraconsist.models.training.data import Source, encode_examples, find_task
+from paraconsist.models.training.data import Source, encode_examples, find_task, label_rows
 from paraconsist.models.training.options import TrainingOptions
 from paraconsist.models.training.sampling import context_texts
 
 _FUNCTION = "select"
-_NO_LABEL = ("", "-", "-1", "nan", "None")
 _N_DECILES = 10
 
 
@@ -124,7 +123,7 @@ def read_items(
     multiple = bool(of_task.choices) and set(of_task.columns) <= set(columns)
     examples = encode_examples(source, of_task, options, names, multiple_choice=multiple, say=say)
     if examples.n_dropped:
-        labelled = [i for i, label in enumerate(columns[label_column]) if str(label).strip() not in _NO_LABEL]
+        labelled = label_rows(source, names, label_column, drop_unlabelled=True)
         columns = {name: [values[i] for i in labelled] for name, values in columns.items()}
     contexts = context_texts(columns, of_task, group_columns, function=_FUNCTION, name=str(file))
     labels = np.array(examples.labels, dtype=np.int64)

@@ -17,7 +17,7 @@ from paraconsist.models.labels import normalise_label
 from paraconsist.models.training.options import TrainingOptions
 from paraconsist.models.training.sampling import READY_MADE, context_keys
 
-_UNLABELLED = ("", "-", "-1", "nan")
+_UNLABELLED = ("", "-", "-1", "nan", "none")
 
 
 @dataclass(frozen=True)
@@ -90,21 +90,28 @@ def open_sources(options: TrainingOptions) -> tuple[Source, Source | None]:
     A data set with a validation split is evaluated on that, unless other evaluation rows are named.
     """
     if options.train_file is not None:
-        rows, validation = _read_file(options.train_file, "train_file"), None
+        rows, validation = file_source(options.train_file, "train_file"), None
     else:
         assert options.dataset is not None  # TrainingOptions requires one of the two
         rows, validation = _build(options.dataset, "dataset", options.data_dir)
     if options.eval_file is not None:
-        return rows, _read_file(options.eval_file, "eval_file")
+        return rows, file_source(options.eval_file, "eval_file")
     if options.eval_dataset is not None:
         evaluation, own_validation = _build(options.eval_dataset, "eval_dataset", options.data_dir)
         return rows, own_validation or evaluation
     return rows, validation
 
 
-def _read_file(file: Path, parameter: str) -> Source:
-    table = read_table(file, function="train", parameter=parameter)
-    return Source(str(file), {name: table[name].to_pylist() for name in table.column_names})
+def file_source(file: Path, parameter: str, *, function: str = "train") -> Source:
+    """Read a file of rows."""
+    return Source(str(file), read_table(file, function=function, parameter=parameter).to_pydict())
+
+
+def split_source(name: str, rows: Any, task: str | None = None) -> Source:
+    """Read a split of a data set (of `datasets`), with the labels that it declares."""
+    names = getattr(rows.features.get("label"), "names", None)
+    columns = {column: list(rows[column]) for column in rows.column_names}
+    return Source(name, columns, task, None if names is None else tuple(names))
 
 
 def _build(dataset: str, parameter: str, data_dir: str | None) -> tuple[Source, Source | None]:
@@ -115,14 +122,8 @@ def _build(dataset: str, parameter: str, data_dir: str | None) -> tuple[Source, 
     splits = list(builder.info.splits or ())
 
     def source(split: str) -> Source:
-        rows = builder.as_dataset(split=split)
-        names = getattr(rows.features.get("label"), "names", None)
-        return Source(
-            dataset if split == "train" else f"{dataset} ({split})",
-            {column: list(rows[column]) for column in rows.column_names},
-            task=builder.config.task,
-            label_names=None if names is None else tuple(names),
-        )
+        name = dataset if split == "train" else f"{dataset} ({split})"
+        return split_source(name, builder.as_dataset(split=split), builder.config.task)
 
     return (
         source("train" if "train" in splits else splits[0]),
@@ -159,19 +160,17 @@ def encode_examples(
         For a missing column, a missing text or label, or a label that the task does not have; the message
         names the row (counted from 0).
     """
-    labels, kept = _labels(source, options, label_names)
+    labels = label_rows(source, label_names, options.label_column, drop_unlabelled=options.drop_unlabelled)
     encode = _encoder(source, task, options, multiple_choice=multiple_choice, say=say)
-    inputs = tuple(encode(i) for i in kept)
-    n_dropped = source.n_rows - len(kept)
+    inputs = tuple(encode(i) for i in labels)
+    n_dropped = source.n_rows - len(labels)
     if n_dropped:
         say(f"{source.name}: {n_dropped:,} of {source.n_rows:,} rows have no gold label and are left out.")
-    if not kept:
-        raise input_error("train", options.label_column, "give at least one row a label", got=source.name)
     contexts = None
     if options.share < 1:
-        keys = context_keys(source.columns, task, options.group_columns, kept, function="train", name=source.name)
-        contexts = tuple(keys)
-    return Examples(inputs, tuple(labels), n_dropped, contexts)
+        by = options.group_columns
+        contexts = tuple(context_keys(source.columns, task, by, list(labels), function="train", name=source.name))
+    return Examples(inputs, tuple(labels.values()), n_dropped, contexts)
 
 
 def _encoder(
@@ -239,53 +238,61 @@ def _ready_made_side(task: Task, options: TrainingOptions, name: str) -> str:
     )
 
 
-def _labels(source: Source, options: TrainingOptions, names: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Label numbers, and the rows they belong to."""
-    column = options.label_column
+def is_unlabelled(value: Any) -> bool:
+    """Say whether a value stands for no gold label."""
+    return value is None or str(value).strip().lower() in _UNLABELLED
+
+
+def label_rows(
+    source: Source, names: Sequence[str], column: str, *, drop_unlabelled: bool, function: str = "train"
+) -> dict[int, int]:
+    """Return row -> label number, for every row with a gold label.
+
+    Parameters
+    ----------
+    source : Source
+    names : sequence of str
+        The labels, in the order of their numbers.
+    column : str
+        Where they stand: names, or numbers.
+    drop_unlabelled : bool
+        Leave out rows without a gold label; they are an error otherwise.
+    function : str
+        For messages.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, a label is none of the names (or their numbers), or no row has one.
+    """
     if column not in source.columns:
-        raise input_error(
-            "train",
-            column,
-            f"be a column of {source.name}",
-            got=list(source.columns),
-            remedy="Name the column of labels as `label_column`.",
-        )
+        remedy = f"Its columns are {', '.join(map(str, source.columns))}: name the one with gold labels."
+        raise input_error(function, "label_column", f"be a column of {source.name}", got=column, remedy=remedy)
     by_name = {normalise_label(name): i for i, name in enumerate(names)}
-    labels, kept = [], []
+    labels: dict[int, int] = {}
     known: dict[str, int | None] = {}
-    for i, value in enumerate(source.columns[column]):
+    for row, value in enumerate(source.columns[column]):
         text = "" if value is None else str(value).strip()
         if text not in known:
             known[text] = _label(text, by_name, len(names))
         label = known[text]
-        if label is not None and label >= 0:
-            labels.append(label)
-            kept.append(i)
-        elif label is None:
-            raise input_error(
-                "train",
-                column,
-                f"be one of {', '.join(names)}, or a number from 0 to {len(names) - 1}",
-                got=value,
-                row=i,
-                remedy=f"Mend {source.name}, or name its labels in order as `label_names`.",
-            )
-        elif not options.drop_unlabelled:
-            raise input_error(
-                "train",
-                column,
-                "hold a gold label in every row",
-                got=value,
-                row=i,
-                remedy="Fill it in, or leave such rows out (`drop_unlabelled`).",
-            )
-    return labels, kept
+        if label is not None:
+            labels[row] = label
+        elif not is_unlabelled(value):
+            must = f"be one of {', '.join(names)}, or a number from 0 to {len(names) - 1}"
+            remedy = f"Mend {source.name}, or name its labels in order as `label_names`."
+            raise input_error(function, column, must, got=value, row=row, remedy=remedy)
+        elif not drop_unlabelled:
+            must = f"hold a gold label in every row of {source.name}"
+            remedy = "Fill it in, or leave such rows out (`drop_unlabelled`)."
+            raise input_error(function, column, must, got=value, row=row, remedy=remedy)
+    if not labels:
+        raise input_error(function, column, "give at least one row a label", got=source.name)
+    return labels
 
 
 def _label(text: str, by_name: Mapping[str, int], n_labels: int) -> int | None:
-    """The label's number; -1 for no gold label; None for what is no label."""
-    if text in _UNLABELLED:
-        return -1
+    """The label's number; None for what is no label."""
     if (named := by_name.get(normalise_label(text))) is not None:
         return named
     number = int(float(text)) if re.fullmatch(r"\d+(\.0)?", text) else n_labels

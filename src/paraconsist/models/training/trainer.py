@@ -80,10 +80,7 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
     data = _describe_data(source, rows, eval_source, eval_rows, label_names, say)
     folder = TrainingFolder(options.output)
     state = folder.check(options, data)
-    device: dict[str, Any] = {"use_cpu": True} if options.device == "cpu" else {}
-    if options.model in BASELINES:
-        device["ddp_find_unused_parameters"] = False
-    arguments = _arguments(options, folder.checkpoints, device, has_eval=eval_rows is not None)
+    arguments = _arguments(options, folder.checkpoints, has_eval=eval_rows is not None)
     if state == "finished":
         say(f"{options.output} holds this training already, finished.")
         return options.output
@@ -149,7 +146,7 @@ def train_seeds(
     return folders
 
 
-class _Rows(Dataset[dict[str, Any]]):
+class TrainingRows(Dataset[dict[str, Any]]):
     """Prepared rows with labels in the model's own order; `input_ids` is there for grouping by length."""
 
     def __init__(self, prepared: Sequence[Prepared], labels: Sequence[int]) -> None:
@@ -237,13 +234,29 @@ def _trainer(
     order: Sequence[int],
     say: Callable[[str], None],
 ) -> Any:
-    def dataset(examples: Examples) -> _Rows:
+    def dataset(examples: Examples) -> TrainingRows:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             prepared = classifier.prepare(examples.inputs)
         for warning in caught:
             say(f"warning: {warning.message}")
-        return _Rows(prepared, [order[label] for label in examples.labels])
+        return TrainingRows(prepared, [order[label] for label in examples.labels])
+
+    return make_trainer(
+        classifier,
+        arguments,
+        dataset(rows),
+        eval_dataset=None if eval_rows is None else dataset(eval_rows),
+        compute_metrics=_accuracy,
+        callbacks=[
+            _Progress(len(rows), options, say),
+            *([] if options.patience is None else [_EarlyStopping(options, say)]),
+        ],
+    )
+
+
+def make_trainer(classifier: Classifier, arguments: Any, rows: TrainingRows, **more: Any) -> Any:
+    """Return a Trainer of a classifier; `more` is the Trainer's own."""
 
     def collate(items: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
         batch = classifier.collate([item["prepared"] for item in items])
@@ -253,14 +266,9 @@ def _trainer(
         model=classifier.module,
         args=arguments,
         data_collator=collate,
-        train_dataset=dataset(rows),
-        eval_dataset=None if eval_rows is None else dataset(eval_rows),
+        train_dataset=rows,
         processing_class=getattr(classifier, "tokenizer", None),
-        compute_metrics=_accuracy,
-        callbacks=[
-            _Progress(len(rows), options, say),
-            *([] if options.patience is None else [_EarlyStopping(options, say)]),
-        ],
+        **more,
     )
     trainer.remove_callback(PrinterCallback)
     return trainer
@@ -271,14 +279,33 @@ def _accuracy(evaluated: Any) -> dict[str, float]:
     return {"accuracy": float((scores.argmax(axis=-1) == evaluated.label_ids).mean())}
 
 
-def _arguments(options: TrainingOptions, checkpoints: Path, device: Mapping[str, Any], *, has_eval: bool) -> Any:
-    saving: dict[str, Any] = {"save_strategy": "epoch"}
+def _arguments(options: TrainingOptions, checkpoints: Path, *, has_eval: bool) -> Any:
+    more: dict[str, Any] = {"save_strategy": "epoch"}
     if options.save_steps is not None:
-        saving = {"save_strategy": "steps", "save_steps": options.save_steps}
-    return transformers.TrainingArguments(
-        output_dir=str(checkpoints),
-        per_device_train_batch_size=options.batch_size,
+        more = {"save_strategy": "steps", "save_steps": options.save_steps}
+    if options.model in BASELINES:
+        more["ddp_find_unused_parameters"] = False
+    return training_arguments(
+        options,
+        checkpoints,
         per_device_eval_batch_size=max(64, options.batch_size),
+        eval_strategy="epoch" if has_eval else "no",
+        load_best_model_at_end=options.best_model,
+        metric_for_best_model=options.best_by if options.best_model else None,
+        save_total_limit=2,
+        logging_strategy="epoch",
+        dataloader_pin_memory=torch.cuda.is_available() and options.device != "cpu",
+        **more,
+    )
+
+
+def training_arguments(options: TrainingOptions, folder: Path, **more: Any) -> Any:
+    """Return the Trainer's arguments for what every training has; `more` is what one of them adds."""
+    if options.device == "cpu":
+        more["use_cpu"] = True
+    return transformers.TrainingArguments(
+        output_dir=str(folder),
+        per_device_train_batch_size=options.batch_size,
         gradient_accumulation_steps=options.gradient_accumulation,
         learning_rate=options.learning_rate,
         num_train_epochs=options.epochs,
@@ -291,17 +318,10 @@ def _arguments(options: TrainingOptions, checkpoints: Path, device: Mapping[str,
         data_seed=options.seed,
         train_sampling_strategy="group_by_length" if options.group_by_length else "random",
         remove_unused_columns=False,
-        eval_strategy="epoch" if has_eval else "no",
-        load_best_model_at_end=options.best_model,
-        metric_for_best_model=options.best_by if options.best_model else None,
-        save_total_limit=2,
-        logging_strategy="epoch",
         report_to="none",
         disable_tqdm=True,
-        dataloader_pin_memory=torch.cuda.is_available() and options.device != "cpu",
         label_names=["labels"],
-        **saving,
-        **device,
+        **more,
     )
 
 

@@ -65,13 +65,8 @@ class NeuralLearner:
             try:
                 open_configuration(options.model)
             except InputError as problem:
-                raise input_error(
-                    FUNCTION,
-                    "model",
-                    f"be one of {', '.join((*WEIGHTINGS, *_OWN))}, or a Hub id or folder that can be loaded",
-                    got=options.model,
-                    remedy=f"({problem})",
-                ) from None
+                must = f"be one of {', '.join((*WEIGHTINGS, *_OWN))}, or a Hub id or folder that can be loaded"
+                raise input_error(FUNCTION, "model", must, got=options.model, remedy=f"({problem})") from None
         return cls(options.model, rows.inputs, rows.label_names, rows.task, options.device, options.threads)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -102,6 +97,7 @@ class NeuralLearner:
 
         from paraconsist.models.pretrained import quiet
         from paraconsist.models.training.start import starting_model
+        from paraconsist.models.training.trainer import TrainingRows, make_trainer, training_arguments
 
         settings = self._options(parameters, seed=seed)
         torch.set_num_threads(self.threads)
@@ -113,12 +109,9 @@ class NeuralLearner:
             )
             rows = self._tokens(classifier, settings)
             order = np.array([classifier.label_names.index(name) for name in self.label_names])
-            trainer = _trainer(
-                classifier,
-                _arguments(settings, Path(folder)),
-                [rows["train"][i] for i in sample.train],
-                order[sample.train_labels].tolist(),
-            )
+            silent = {"save_strategy": "no", "logging_strategy": "no", "dataloader_pin_memory": False}
+            drawn = TrainingRows([rows["train"][i] for i in sample.train], order[sample.train_labels].tolist())
+            trainer = make_trainer(classifier, training_arguments(settings, Path(folder), **silent), drawn)
             trainer.train()
             back = np.argsort(order)  # the model's class number -> ours
             validation = back[_predict(classifier, [rows["validation"][i] for i in sample.validation])]
@@ -148,59 +141,6 @@ class NeuralLearner:
             self._tokenised[key] = {s: classifier.prepare([(one,) for one in self.inputs[s]]) for s in SPLITS}
         tokens: Mapping[str, list[Any]] = self._tokenised[key]
         return tokens
-
-
-def _arguments(options: TrainingOptions, folder: Path) -> Any:
-    import transformers
-
-    return transformers.TrainingArguments(
-        output_dir=str(folder),
-        per_device_train_batch_size=options.batch_size,
-        gradient_accumulation_steps=options.gradient_accumulation,
-        learning_rate=options.learning_rate,
-        num_train_epochs=options.epochs,
-        weight_decay=options.weight_decay,
-        warmup_steps=options.warmup,
-        lr_scheduler_type=options.scheduler,
-        max_grad_norm=options.max_grad_norm,
-        bf16=options.bf16,
-        seed=options.seed,
-        data_seed=options.seed,
-        train_sampling_strategy="group_by_length" if options.group_by_length else "random",
-        remove_unused_columns=False,
-        save_strategy="no",
-        logging_strategy="no",
-        report_to="none",
-        disable_tqdm=True,
-        dataloader_pin_memory=False,
-        label_names=["labels"],
-        **({"use_cpu": True} if options.device == "cpu" else {}),
-    )
-
-
-def _trainer(classifier: Any, arguments: Any, rows: Sequence[Any], labels: Sequence[int]) -> Any:
-    import torch
-    import transformers
-    from transformers.trainer_callback import PrinterCallback
-
-    items = [
-        {"input_ids": range(row.width), "prepared": row, "labels": label}
-        for row, label in zip(rows, labels, strict=True)
-    ]
-
-    def collate(batch: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        tensors = classifier.collate([item["prepared"] for item in batch])
-        return {**tensors, "labels": torch.tensor([item["labels"] for item in batch])}
-
-    trainer = transformers.Trainer(
-        model=classifier.module,
-        args=arguments,
-        data_collator=collate,
-        train_dataset=items,
-        processing_class=getattr(classifier, "tokenizer", None),
-    )
-    trainer.remove_callback(PrinterCallback)
-    return trainer
 
 
 def _predict(classifier: Any, rows: Sequence[Any]) -> NDArray[np.int64]:

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from paraconsist.data.tasks import ModelInput, Task, Template, get_task, infer_task
 from paraconsist.errors import InputError, input_error
+from paraconsist.models.training.data import Source, label_rows
 from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions
-from paraconsist.studies.ie.splits import Split, check_labels, label_names, label_rows, read_splits
+from paraconsist.studies.ie.splits import check_labels, label_names, read_splits
 
 SPLITS = ("train", "validation", "test")
 #: Parts of the seed, one for each thing that is drawn before any sample.
@@ -114,7 +115,7 @@ def load_rows(options: ExperimentOptions, *, say: Callable[[str], None] = lambda
     return Rows(inputs, labels, names, task, about, dropped, _hash(inputs, labels, names))
 
 
-def _find_task(options: ExperimentOptions, rows: Split) -> Task:
+def _find_task(options: ExperimentOptions, rows: Source) -> Task:
     columns = options.text_columns
     if columns is not None:
         try:
@@ -133,8 +134,9 @@ def _find_task(options: ExperimentOptions, rows: Split) -> Task:
         raise input_error(FUNCTION, "task", must, got=list(rows.columns), remedy=remedy) from None
 
 
-def _part(options: ExperimentOptions, rows: Split, task: Task, names: Sequence[str]) -> _Part:
-    labels = label_rows(options, rows, names)
+def _part(options: ExperimentOptions, rows: Source, task: Task, names: Sequence[str]) -> _Part:
+    drop = options.drop_unlabelled
+    labels = label_rows(rows, names, options.label_column, drop_unlabelled=drop, function=FUNCTION)
     texts = {}
     for column in task.columns:
         if column not in rows.columns:
