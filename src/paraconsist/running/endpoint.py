@@ -172,19 +172,12 @@ def _identity(settings: EndpointSettings, prompt: EndpointPrompt, method: Method
 
 
 def _warn_of_bounds(statistics: QueueStatistics, name: str) -> None:
-    of_all = f"of {statistics.n_computed:,} inputs the endpoint showed"
-    if statistics.n_unread:
-        warnings.warn(
-            f"{name}: for {statistics.n_unread:,} {of_all} no label word's log-probability: they are unparsed, and the "
-            "predictions file has no probabilities.",
-            UserWarning,
-            stacklevel=2,
-        )
-    if statistics.n_bounded:
-        warnings.warn(
-            f"{name}: for {statistics.n_bounded:,} {of_all} the log-probabilities of some label words only: the others "
-            "count with the least that it showed, so that confidence is too low there. If a word is never shown, it "
-            "is several tokens: give other label words.",
-            UserWarning,
-            stacklevel=2,
-        )
+    unread = "no label word's log-probability: they are unparsed, and the predictions file has no probabilities."
+    bounded = (
+        "the log-probabilities of some label words only: the others count with the least that it showed, so that "
+        "confidence is too low there. If a word is never shown, it is several tokens: give other label words."
+    )
+    for n, what in ((statistics.n_unread, unread), (statistics.n_bounded, bounded)):
+        if n:
+            text = f"{name}: for {n:,} of {statistics.n_computed:,} inputs the endpoint showed {what}"
+            warnings.warn(text, UserWarning, stacklevel=2)

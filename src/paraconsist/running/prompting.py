@@ -178,13 +178,7 @@ def make_prompt(
 
 
 def settings_for(group: Sequence[BucketSet], options: AskOptions, pools: Sequence[Pool]) -> PromptSettings:
-    """How a language model is asked the sets of a group, which are of one task.
-
-    Raises
-    ------
-    InputError
-        If the sets have different labels, or the options do not fit them.
-    """
+    """How a language model is asked the sets of a group. Raises as `prompt_for`."""
     from paraconsist.models.prompted import PromptSettings
 
     prompt = prompt_for(group, options.prompts, pools)

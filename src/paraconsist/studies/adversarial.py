@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import Any
 
 from paraconsist.errors import input_error
 from paraconsist.files import write_json
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC
+from paraconsist.reporting.formatting import percent
 from paraconsist.studies.augment import augment
 from paraconsist.studies.sweep import train_and_run
 from paraconsist.studies.sweep_grid import StudyOptions
@@ -110,7 +111,6 @@ def _folder(options: AdversarialOptions, kind: str, seed: int) -> Path:
 
 def _compare(options: AdversarialOptions, seed: int, other: str) -> list[dict[str, Any]]:
     """The paired comparison of `after` with another kind, for each set and measure (tau of paraphrases too)."""
-    from paraconsist.measures.catalogue import PARAPHRASTIC, SEMANTIC
     from paraconsist.scoring.compare import CompareOptions, compare
     from paraconsist.scoring.sources import open_source
 
@@ -154,6 +154,6 @@ def _short(results: Mapping[str, Any]) -> str:
     parts = []
     for name, measures in results.items():
         for measure, values in measures.items():
-            value = values.get("inconsistency", values.get("paraphrastic_consistency_unbiased", math.nan))
-            parts.append(f"{name} {measure} {100 * value:.1f}")
+            key = "paraphrastic_consistency_unbiased" if measure == PARAPHRASTIC.name else CATALOGUE[measure].headline
+            parts.append(f"{name} {measure} {percent(values.get(key))}")
     return "; ".join(parts) or json.dumps(results)

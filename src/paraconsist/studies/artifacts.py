@@ -12,6 +12,7 @@ import pyarrow as pa
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.errors import input_error
+from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.measures.results import Record
 from paraconsist.scoring.score import ScoreOptions, score
 
@@ -146,12 +147,12 @@ def artifact_table(
 
 
 def _row(kind: str, name: str, part: Predictions, test: Predictions | None, options: ScoreOptions) -> ArtifactRow:
-    wanted = replace(options, measures=["paraphrastic_consistency"], renormalize=False)
-    result = score(part, wanted, test=test)["measures"]["paraphrastic_consistency"]
+    wanted = replace(options, measures=[PARAPHRASTIC.name], renormalize=False)
+    result = score(part, wanted, test=test)["measures"][PARAPHRASTIC.name]
     mass = result.get("covered_mass")
-    copied = ("n_buckets", "n_examples", "original_accuracy", "accuracy", "paraphrastic_consistency")
+    copied = ("n_buckets", "n_examples", "original_accuracy", "accuracy", PARAPHRASTIC.headline)
     values: dict[str, Any] = {k: result[k] for k in (*copied, "paraphrastic_consistency_unbiased")}
-    for key in ("accuracy", "paraphrastic_consistency"):
+    for key in ("accuracy", PARAPHRASTIC.headline):
         corrected = values[f"corrected_{key}"] = result.get(f"corrected_{key}")
         values[f"renormalized_{key}"] = None if corrected is None or not mass else corrected / mass
     intervals = result["confidence_interval"]

@@ -8,15 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.reporting.formatting import percent
 from paraconsist.reporting.plots.canvas import MARKERS, MUTED, Plot, legend, series_colour, short, write_plot
 from paraconsist.reporting.plots.consistency import Point, accuracy_consistency_plot
-from paraconsist.studies.sweep_summary import FIGURES, configuration_name
+from paraconsist.studies.sweep_summary import configuration_name, figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_P_C = "paraphrastic_consistency"
+_P_C = PARAPHRASTIC.name
 _AXES = (("n_rows", "rows", "training rows"), ("n_parameters", "size", "parameters"))
 
 
@@ -130,11 +131,12 @@ def _against(cells: Sequence[Mapping[str, Any]], name: str, axis: str, word: str
     place = {name: sum(values) / len(values) for name, values in by_configuration.items()}
     if len(set(place.values())) < 2:
         return []
-    kinds = {"P_C": ("A", "P_C", "P_C unb.", "A_T"), "tau": tuple(f[2] for f in FIGURES if f[2].startswith("tau"))}
+    taus = [figure.symbol for figure in figures() if figure.symbol.startswith("tau")]
+    kinds = {"P_C": ["A", "P_C", "P_C unb.", "A_T"], "tau": taus}
     plots = []
     for kind, labels in kinds.items():
         series: dict[str, list[tuple[float, float]]] = {}
-        for measure, key, line in FIGURES:
+        for measure, key, line, _ in figures():
             for cell in cells if line in labels else ():
                 value = cell["sets"].get(name, {}).get(measure, {}).get(key)
                 if value is not None:
@@ -164,7 +166,7 @@ def markdown_table(sweep: Mapping[str, Any]) -> str:
     out = []
     for name in dict.fromkeys(row["set"] for row in sweep["summary"]):
         rows = [row for row in sweep["summary"] if row["set"] == name]
-        labels = [figure[2] for figure in FIGURES if any(figure[2] in row["figures"] for row in rows)]
+        labels = [f.symbol for f in figures() if any(f.symbol in row["figures"] for row in rows)]
         out += [
             f"**{name}**",
             "",

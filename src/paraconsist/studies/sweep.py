@@ -14,7 +14,9 @@ from typing import Any
 from paraconsist.data.store import store_key
 from paraconsist.errors import input_error
 from paraconsist.files import write_json
+from paraconsist.measures.catalogue import CATALOGUE, SEMANTIC
 from paraconsist.models.training.options import TrainingOptions
+from paraconsist.reporting.formatting import percent
 from paraconsist.running.pool import alone, do_all, visible_devices
 from paraconsist.running.processes import is_main
 from paraconsist.studies.sweep_grid import (
@@ -32,9 +34,8 @@ _FUNCTION = "sweep"
 #: What is kept of each measure, besides its headline.
 _KEPT = (
     *("accuracy", "original_accuracy", "bucket_accuracy", "test_accuracy", "perturbed_accuracy"),
-    *("paraphrastic_consistency", "paraphrastic_consistency_unbiased", "vap", "pvap", "covered_mass"),
-    *("corrected_accuracy", "corrected_paraphrastic_consistency", "inconsistency", "change_rate"),
-    *("n_pairs", "n_buckets", "n_examples", "n_satisfied"),
+    *("paraphrastic_consistency_unbiased", "corrected_accuracy", "corrected_paraphrastic_consistency"),
+    *("vap", "pvap", "covered_mass", "n_pairs", "n_buckets", "n_examples", "n_satisfied"),
 )
 
 
@@ -158,7 +159,6 @@ def run_and_score(model: Path, folder: Path, options: StudyOptions) -> dict[str,
     """
     from paraconsist.data.bucket_sets import load_bucket_set
     from paraconsist.data.selection import with_test_sets
-    from paraconsist.measures.catalogue import SEMANTIC
     from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
     from paraconsist.models.loading import load_model
     from paraconsist.running.partial_input import shown_to
@@ -181,8 +181,9 @@ def run_and_score(model: Path, folder: Path, options: StudyOptions) -> dict[str,
         if set(source.predictions.table["role"].unique().to_pylist()) == {ORIGINAL, PARAPHRASE}:
             tau = ScoreOptions(measures=[SEMANTIC.name], n_resamples=options.n_resamples)
             measured[name] |= score_set(source.predictions, tau).measures
+    kept = {measure: (spec.headline, *_KEPT) for measure, spec in CATALOGUE.items()}
     return {
-        name: {measure: {k: v[k] for k in _KEPT if v.get(k) is not None} for measure, v in measures.items()}
+        name: {measure: {k: v[k] for k in kept[measure] if v.get(k) is not None} for measure, v in measures.items()}
         for name, measures in measured.items()
     }
 
@@ -233,8 +234,8 @@ def _open(folder: Path) -> None:
 
 def _short(result: Mapping[str, Any]) -> str:
     for measures in result.get("sets", {}).values():
-        for values in measures.values():
-            key = "paraphrastic_consistency" if "paraphrastic_consistency" in values else "inconsistency"
+        for measure, values in measures.items():
+            key = CATALOGUE[measure].headline
             if key in values:
-                return f"{result['n_rows']:,} rows, {key} {100 * values[key]:.1f}"
+                return f"{result['n_rows']:,} rows, {key} {percent(values[key])}"
     return json.dumps(result.get("n_rows"))

@@ -6,28 +6,34 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-#: Measure, its key, how a reader calls it; what is summarised of each set.
-FIGURES: tuple[tuple[str, str, str], ...] = (
-    ("paraphrastic_consistency", "accuracy", "A"),
-    ("paraphrastic_consistency", "bucket_accuracy", "bucket A"),
-    ("paraphrastic_consistency", "paraphrastic_consistency", "P_C"),
-    ("paraphrastic_consistency", "paraphrastic_consistency_unbiased", "P_C unb."),
-    ("paraphrastic_consistency", "pvap", "PVAP"),
-    ("paraphrastic_consistency", "test_accuracy", "A_T"),
-    ("paraphrastic_consistency", "corrected_paraphrastic_consistency", "P_C corr."),
-    ("semantic_inconsistency", "inconsistency", "tau sem."),
-    ("negational_inconsistency", "inconsistency", "tau neg."),
-    ("symmetric_inconsistency", "inconsistency", "tau sym."),
-    ("transitive_inconsistency", "inconsistency", "tau tra."),
-    ("additive_inconsistency", "inconsistency", "tau add."),
-    ("prediction_change", "change_rate", "change"),
+from paraconsist.measures.catalogue import PARAPHRASTIC, scored_measures
+
+#: What is summarised of paraphrases, whose measure has many numbers.
+_OF_PARAPHRASES = (
+    *("accuracy", "bucket_accuracy", PARAPHRASTIC.headline, "paraphrastic_consistency_unbiased", "pvap"),
+    *("test_accuracy", "corrected_paraphrastic_consistency"),
 )
-#: What is tested between configurations.
-_TESTED = ("P_C unb.", "tau sem.", "tau neg.", "tau sym.", "tau tra.", "tau add.", "change")
+
+
+class Figure(NamedTuple):
+    """A number that is summarised of each set: its measure and key, its column, and whether it is tested."""
+
+    measure: str
+    key: str
+    symbol: str
+    is_tested: bool = True
+
+
+def figures() -> list[Figure]:
+    """Return what is summarised: several numbers of paraphrases, and the headline of every other measure."""
+    symbols = {"bucket_accuracy": "bucket A", **{q.key: q.symbol for q in PARAPHRASTIC.quantities}}
+    of_paraphrases = [Figure(PARAPHRASTIC.name, k, symbols[k], k.endswith("unbiased")) for k in _OF_PARAPHRASES]
+    others = [spec for spec in scored_measures().values() if spec.name != PARAPHRASTIC.name]
+    return of_paraphrases + [Figure(spec.name, spec.headline, spec.symbol) for spec in others]
 
 
 def configuration_name(cell: Mapping[str, Any]) -> str:
@@ -58,9 +64,9 @@ def summarise(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             groups.setdefault(configuration_name(cell), []).append(cell)
         for configuration, members in groups.items():
             summary.append(_summary(name, configuration, members))
-        for measure, key, label in FIGURES:
+        for measure, key, label, is_tested in figures():
             values = {c: _values(name, measure, key, members) for c, members in groups.items()}
-            if label not in _TESTED or not any(values.values()):
+            if not is_tested or not any(values.values()):
                 continue
             tests += _tests(name, label, values, groups)
             for axis in ("n_rows", "n_parameters"):
@@ -75,12 +81,12 @@ def _values(name: str, measure: str, key: str, cells: Sequence[Mapping[str, Any]
 
 
 def _summary(name: str, configuration: str, members: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    figures = {}
-    for measure, key, label in FIGURES:
+    known = {}
+    for measure, key, label, _ in figures():
         values = _values(name, measure, key, members)
         if values:
             sd = float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
-            figures[label] = {"mean": float(np.mean(values)), "sd": sd, "n": len(values)}
+            known[label] = {"mean": float(np.mean(values)), "sd": sd, "n": len(values)}
     return {
         "set": name,
         "configuration": configuration,
@@ -90,7 +96,7 @@ def _summary(name: str, configuration: str, members: Sequence[Mapping[str, Any]]
         "n_seeds": len(members),
         "n_rows": float(np.mean([cell["n_rows"] for cell in members])),
         "n_parameters": members[0]["n_parameters"],
-        "figures": figures,
+        "figures": known,
     }
 
 
