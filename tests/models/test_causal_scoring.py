@@ -313,7 +313,7 @@ def test_generate_gives_texts_in_order_whatever_their_lengths_and_the_same_for_a
         assert [len(candidates) for candidates in found] == [3, 3, 3]
         assert found == generate(language, texts, sampled)
         assert found != generate(language, texts, replace(sampled, seed=2))
-    with pytest.raises(InputError, match="`num_beams` must be 3 or more, or a temperature be given; got 1"):
+    with pytest.raises(InputError, match="`num_beams` must be 3 or more, or a `temperature` be given; got 1"):
         generate(language, texts, GenerationSettings(n=3))
 
 

@@ -105,12 +105,7 @@ class CausalEngine:
                 return
             failed.append(f"{name}: differs by {difference:.2g}")
         self.way, self._compute, self.prefix = "plain", self._plain, None
-        warnings.warn(
-            f"{type(self.module).__name__} cannot share prefixes exactly ({'; '.join(failed)}): every prompt is "
-            "computed whole, which is right but slow.",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn_of_no_sharing(self.module, "; ".join(failed))
 
     def _ways(self) -> list[tuple[str, Way]]:
         config = self.module.config.get_text_config()
@@ -182,38 +177,34 @@ class CausalEngine:
         width = max(map(len, lines))
         device = self.module.device
         ids = torch.tensor([[*line, *[0] * (width - len(line))] for line in lines], device=device)
-        given: dict[str, Any] = {"input_ids": ids}
+        inputs: dict[str, Any] = {"input_ids": ids, "use_cache": n_prefix > 0}
         if self._takes_positions:
-            given["position_ids"] = torch.arange(n_prefix, n_prefix + width, device=device)[None].expand(len(lines), -1)
+            positions = torch.arange(n_prefix, n_prefix + width, device=device)
+            inputs["position_ids"] = positions[None].expand(len(lines), -1)
         if n_prefix:
-            given |= {
-                "attention_mask": torch.ones(len(lines), n_prefix + width, dtype=torch.long, device=device),
-                "past_key_values": self._cache(n_prefix),
-                "use_cache": True,
-            }
-        else:
-            given["use_cache"] = False
+            inputs["attention_mask"] = torch.ones(len(lines), n_prefix + width, dtype=torch.long, device=device)
+            inputs["past_key_values"] = self._cache(n_prefix)
         line_of, place_of, token_of, label_of = (torch.tensor(c, device=device) for c in zip(*reads, strict=True))
         places, which = torch.unique(place_of, return_inverse=True)
-        logits = self._logits(places, **given)
+        logits = self._logits(places, **inputs)
         terms = _terms(logits.flatten(0, 1), line_of * len(places) + which, token_of)
         totals = torch.zeros(len(rows) * len(rows[0].labels), dtype=torch.float32, device=device)
         return totals.index_add_(0, label_of, terms).view(len(rows), -1)
 
-    def _logits(self, places: torch.Tensor, **given: Any) -> torch.Tensor:
+    def _logits(self, places: torch.Tensor, **inputs: Any) -> torch.Tensor:
         """Logits at some places of every row, shape (rows, places, vocabulary)."""
         if self._keeps_some:
-            kept: torch.Tensor = self.module(**given, logits_to_keep=places).logits
+            kept: torch.Tensor = self.module(**inputs, logits_to_keep=places).logits
             return kept
-        every: torch.Tensor = self.module(**given).logits
+        every: torch.Tensor = self.module(**inputs).logits
         return every[:, places]
 
     def _mask(self, visible: np.ndarray[Any, Any]) -> torch.Tensor:
         """Zero where a token sees a key, the least number where it does not; shape (1, 1, q, k)."""
         dtype = self.module.dtype
-        seen = torch.from_numpy(visible).to(self.module.device)
-        mask = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
-        return mask.masked_fill_(~seen, torch.finfo(dtype).min)[None, None]
+        hidden = torch.from_numpy(~visible).to(self.module.device)
+        mask = torch.zeros(hidden.shape, dtype=dtype, device=hidden.device)
+        return mask.masked_fill_(hidden, torch.finfo(dtype).min)[None, None]
 
     def _cache(self, n_prefix: int) -> Any:
         return self.prefix.first(n_prefix) if self.prefix is not None and n_prefix else None
@@ -222,6 +213,16 @@ class CausalEngine:
 def tolerance_of(module: Any) -> float:
     """Largest difference between two ways to compute the same that passes as rounding, in the module's numbers."""
     return _TOLERANCE.get(module.dtype, _HALF_TOLERANCE)
+
+
+def warn_of_no_sharing(module: Any, why: str) -> None:
+    """Warn that a model's prompts do not share what they begin with, and why."""
+    warnings.warn(
+        f"{type(module).__name__} cannot share prefixes exactly ({why}): every prompt is computed whole, which is "
+        "right but slow.",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def _terms(logits: torch.Tensor, places: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:

@@ -1,13 +1,7 @@
-"""What language models write: texts of any kind by `generate`, and answers to a task that are read as labels.
-
-Greedy decoding behind a cached prefix: rows of one length, none of them padded.
-
-How texts are written: what local models and endpoints are told (standard library only).
-"""
+"""What language models write: texts of any kind by `generate`, and answers to a task that are read as labels."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -21,14 +15,58 @@ from paraconsist.data.prompts import WrittenAnswer, parse_answer
 from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import input_error
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
-from paraconsist.models.causal_engine import tolerance_of
+from paraconsist.models.causal_engine import tolerance_of, warn_of_no_sharing
 from paraconsist.models.classifier import Prepared, TokenArray, pad_sequences
 from paraconsist.models.prefix_sharing import FrozenLayer, Prefix, compute_prefix
-from paraconsist.models.prompted import PreparedPrompt, PromptedModel, PromptSettings
-from paraconsist.models.scoring import CausalScorer, opening_tokens
+from paraconsist.models.prompted import PreparedPrompt
+from paraconsist.models.scoring import CausalScorer, Seq2SeqModel, opening_tokens
 
 if TYPE_CHECKING:
     from paraconsist.models.pretrained import LanguageModel
+
+
+@dataclass(frozen=True)
+class GenerationSettings:
+    """How texts are written.
+
+    Attributes
+    ----------
+    n : int
+        Texts for each prompt.
+    max_new_tokens : int
+        Of one text.
+    num_beams : int
+        1 for greedy search or sampling.
+    temperature : float, optional
+        Sample at this temperature; None for greedy or beam search.
+    top_k, top_p : optional
+        Sample among so many tokens, or among those that hold so much probability.
+    seed : int
+        Of the sampling; batches are drawn in order, so that the result depends on `batch_rows`, too.
+    batch_rows : int
+        Prompts a batch; halved where memory does not suffice.
+    more : mapping, optional
+        Further arguments of transformers' ``generate``.
+    """
+
+    n: int = 1
+    max_new_tokens: int = 40
+    num_beams: int = 1
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int = 0
+    batch_rows: int = 16
+    more: Mapping[str, Any] | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of transformers' ``generate``."""
+        sampled = self.temperature is not None
+        arguments: dict[str, Any] = {"max_new_tokens": self.max_new_tokens, "num_return_sequences": self.n}
+        arguments |= {"num_beams": self.num_beams, "do_sample": sampled}
+        if sampled:
+            arguments |= {"temperature": self.temperature, "top_k": self.top_k or 0, "top_p": self.top_p or 1.0}
+        return {**arguments, **(self.more or {})}
 
 
 def generate(language: LanguageModel, texts: Sequence[str], settings: GenerationSettings) -> list[list[str]]:
@@ -53,9 +91,8 @@ def generate(language: LanguageModel, texts: Sequence[str], settings: Generation
         If one prompt alone does not fit in memory, or greedy search is asked for several texts.
     """
     if settings.n > 1 and settings.temperature is None and settings.num_beams < settings.n:
-        raise input_error(
-            "generate", "num_beams", f"be {settings.n} or more, or a temperature be given", got=settings.num_beams
-        )
+        must = f"be {settings.n} or more, or a `temperature` be given"
+        raise input_error("generate", "num_beams", must, got=settings.num_beams)
     tokenizer, causal = language.tokenizer, language.kind == "causal"
     opening = opening_tokens(tokenizer) if causal else []
     encoded = tokenizer(list(texts), add_special_tokens=not causal, return_attention_mask=False, verbose=False)
@@ -66,10 +103,10 @@ def generate(language: LanguageModel, texts: Sequence[str], settings: Generation
         torch.manual_seed(settings.seed)
         for start in range(0, len(order), settings.batch_rows):
             batch = order[start : start + settings.batch_rows]
-            found = _generate_batch(language, [tokens[i] for i in batch], settings.arguments())
+            out = _generate_batch(language, [tokens[i] for i in batch], settings.arguments())
             for place, i in enumerate(batch):
-                texts_of_one = found[place * settings.n : (place + 1) * settings.n]
-                written[i] = [str(text) for text in tokenizer.batch_decode(texts_of_one, skip_special_tokens=True)]
+                of_one = out[place * settings.n : (place + 1) * settings.n]
+                written[i] = [str(text) for text in tokenizer.batch_decode(of_one, skip_special_tokens=True)]
     return [written[i] for i in range(len(texts))]
 
 
@@ -90,9 +127,8 @@ def _generate_batch(language: LanguageModel, rows: Sequence[TokenArray], argumen
         if not (isinstance(problem, MemoryError) or should_reduce_batch_size(problem)):
             raise
         if len(rows) == 1:
-            raise input_error(
-                "generate", "texts", "fit in memory one at a time", got=f"a prompt of {len(rows[0])} tokens"
-            ) from None
+            got = f"a prompt of {len(rows[0])} tokens"
+            raise input_error("generate", "texts", "fit in memory one at a time", got=got) from None
         clear_device_cache()
         half = len(rows) // 2
         return _generate_batch(language, rows[:half], arguments) + _generate_batch(language, rows[half:], arguments)
@@ -111,13 +147,11 @@ class CausalWriter(CausalScorer):
 
     pads = True
 
-    def __init__(
-        self, module: Any, tokenizer: Any, settings: PromptSettings, *, window: int | None, identity: Mapping[str, str]
-    ) -> None:
-        super().__init__(module, tokenizer, settings, window=window, identity=identity)
-        self._stop = stop_tokens(module, tokenizer)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._stop = stop_tokens(self.module, self.tokenizer)
         self._prefix: Prefix | None = None
-        self._checked = not settings.share
+        self._checked = not self.settings.share
 
     def _label_tokens(self, texts: Sequence[str], prompts: list[TokenArray]) -> list[tuple[TokenArray, ...]]:
         """As many places as an answer may take; only the window is interested in them."""
@@ -174,43 +208,25 @@ class CausalWriter(CausalScorer):
         expected = self.module(input_ids=whole, use_cache=False).logits[:, -1].float()
         try:
             prefix = compute_prefix(self.module, self.engine.prefix_tokens)
-            _, found = decode_greedily(self.module, prefix, n_shared, [rest], max_new_tokens=1, stop=())
-            why = f"differs by {float((found - expected).abs().max()):.2g}"
-            same = bool((found - expected).abs().max() <= tolerance_of(self.module))
+            _, first = decode_greedily(self.module, prefix, n_shared, [rest], max_new_tokens=1, stop=())
         except (TypeError, ValueError, KeyError, IndexError, AttributeError) as problem:
-            same, why = False, type(problem).__name__
-        if same:
-            self._prefix = prefix
+            warn_of_no_sharing(self.module, type(problem).__name__)
             return
-        warnings.warn(
-            f"{type(self.module).__name__} cannot share prefixes exactly ({why}): every prompt is computed whole, "
-            "which is right but slow.",
-            UserWarning,
-            stacklevel=2,
-        )
+        difference = float((first - expected).abs().max())
+        if difference <= tolerance_of(self.module):
+            self._prefix = prefix
+        else:
+            warn_of_no_sharing(self.module, f"differs by {difference:.2g}")
 
 
-class Seq2SeqWriter(PromptedModel):
+class Seq2SeqWriter(Seq2SeqModel):
     """A sequence-to-sequence model that writes its answer, greedily, which is then read."""
-
-    def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
-        """Tokenise all prompts."""
-        if not inputs:
-            return []
-        encoded = self.tokenizer(
-            [given[0].text for given in inputs],
-            add_special_tokens=not self.settings.chat,
-            return_attention_mask=False,
-            verbose=False,
-        )["input_ids"]
-        self.check_window([len(ids) for ids in encoded])
-        return [PreparedPrompt.of([np.array(ids, dtype=np.int64)]) for ids in encoded]
 
     @torch.inference_mode()
     def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer]:
         """What the model wrote for each prompt, and the label that was read from it."""
-        given = {name: tensor.to(self.module.device) for name, tensor in self.collate(batch).items()}
-        out = self.module.generate(**given, max_new_tokens=self.settings.max_new_tokens, do_sample=False, num_beams=1)
+        prompts = {name: tensor.to(self.module.device) for name, tensor in self.collate(batch).items()}
+        out = self.module.generate(**prompts, max_new_tokens=self.settings.max_new_tokens, do_sample=False, num_beams=1)
         texts = self.tokenizer.batch_decode(out, skip_special_tokens=True)
         return [WrittenAnswer(parse_answer(text, self.settings.prompt.template.words), str(text)) for text in texts]
 
@@ -249,7 +265,7 @@ def decode_greedily(
     max_new_tokens: int,
     stop: Collection[int],
 ) -> tuple[list[list[int]], torch.Tensor]:
-    """Continue rows of one length with the most probable token each time.
+    """Continue rows of one length, none of them padded, with the most probable token each time.
 
     Parameters
     ----------
@@ -300,50 +316,3 @@ def decode_greedily(
         ids = chosen[:, None]
     assert first is not None
     return answers, first
-
-
-@dataclass(frozen=True)
-class GenerationSettings:
-    """How texts are written.
-
-    Attributes
-    ----------
-    n : int
-        Texts for each prompt.
-    max_new_tokens : int
-        Of one text.
-    num_beams : int
-        1 for greedy search or sampling.
-    temperature : float, optional
-        Sample at this temperature; None for greedy or beam search.
-    top_k, top_p : optional
-        Sample among so many tokens, or among those that hold so much probability.
-    seed : int
-        Of the sampling; batches are drawn in order, so that the result depends on `batch_rows`, too.
-    batch_rows : int
-        Prompts a batch; halved where memory does not suffice.
-    more : mapping, optional
-        Further arguments of transformers' ``generate``.
-    """
-
-    n: int = 1
-    max_new_tokens: int = 40
-    num_beams: int = 1
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    seed: int = 0
-    batch_rows: int = 16
-    more: Mapping[str, Any] | None = None
-
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of transformers' ``generate``."""
-        given: dict[str, Any] = {
-            "max_new_tokens": self.max_new_tokens,
-            "num_return_sequences": self.n,
-            "num_beams": self.num_beams,
-            "do_sample": self.temperature is not None,
-        }
-        if self.temperature is not None:
-            given |= {"temperature": self.temperature, "top_k": self.top_k or 0, "top_p": self.top_p or 1.0}
-        return {**given, **(self.more or {})}

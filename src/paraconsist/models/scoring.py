@@ -1,14 +1,8 @@
-"""Causal language models as classifiers: the label word that the model finds most probable after the prompt.
-
-Sequence-to-sequence models as classifiers: each prompt is encoded once, and every label word scored behind it.
-
-The encoder reads in both directions: what prompts begin with cannot be shared between them, as it is with causal
-models, without changing the answers.
-"""
+"""Language models as classifiers: the label word that the model finds most probable after the prompt."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +14,7 @@ from paraconsist.errors import input_error
 from paraconsist.models.causal_engine import CausalEngine, PromptTokens
 from paraconsist.models.classifier import Prepared, TokenArray
 from paraconsist.models.prefix_sharing import plan_packs
-from paraconsist.models.prompted import PreparedPrompt, PromptedModel, PromptSettings, check_labels
+from paraconsist.models.prompted import PreparedPrompt, PromptedModel, check_labels
 
 if TYPE_CHECKING:
     from paraconsist.models.batching import BatchPolicy, Shape
@@ -35,17 +29,15 @@ class CausalScorer(PromptedModel):
 
     `logits` are the log-probabilities of the label words after the prompt, all of their tokens counted; a softmax
     over them is the confidence that S24 uses. What all prompts begin with is computed once and kept; what some
-    have in common is computed once in their batch (see `causal_pack`).
+    have in common is computed once in their batch (see `prefix_sharing`).
     """
 
     pads = False
 
-    def __init__(
-        self, module: Any, tokenizer: Any, settings: PromptSettings, *, window: int | None, identity: Mapping[str, str]
-    ) -> None:
-        super().__init__(module, tokenizer, settings, window=window, identity=identity)
-        self.engine = CausalEngine(module, share=settings.share)
-        self._opening = [] if settings.chat else opening_tokens(tokenizer)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.engine = CausalEngine(self.module, share=self.settings.share)
+        self._opening = [] if self.settings.chat else opening_tokens(self.tokenizer)
         self._labels: tuple[TokenArray, ...] | None = None
 
     def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
@@ -56,7 +48,7 @@ class CausalScorer(PromptedModel):
         InputError
             If prompts are longer than the window, or label words cannot be told apart.
         """
-        texts = [given[0].text for given in inputs]
+        texts = [choices[0].text for choices in inputs]
         prepared: list[Prepared] = []
         lengths: list[int] = []
         for start in range(0, len(texts), _CHUNK):
@@ -100,14 +92,14 @@ class CausalScorer(PromptedModel):
                 self._labels = labels
         if self._labels is not None:
             return [self._labels] * len(texts)
-        found = []
+        every = []
         for i, text in enumerate(texts):
             row = self._tokens([text + answer for answer in self.answers])
             end = max(1, min(_n_shared(prompts[i], ids) for ids in row))
-            found.append(tuple(ids[end:] for ids in row))
+            every.append(tuple(ids[end:] for ids in row))
             prompts[i] = prompts[i][:end]
-            self._check(found[-1])
-        return found
+            self._check(every[-1])
+        return every
 
     def _check(self, labels: Sequence[TokenArray]) -> None:
         words = [ids.tolist() for ids in labels]
@@ -118,7 +110,7 @@ class CausalScorer(PromptedModel):
     ) -> list[list[int]]:
         """Batches of prompts that begin alike; the batch with the longest prompt first."""
         return plan_packs(
-            [given[0].text for given in inputs],
+            [choices[0].text for choices in inputs],
             [shape.n_tokens for shape in shapes],
             max_tokens=policy.max_packed,
             max_rows=policy.max_rows,
@@ -152,32 +144,21 @@ def _n_shared(first: TokenArray, second: TokenArray) -> int:
     return int(differing[0]) if len(differing) else n
 
 
-class Seq2SeqScorer(PromptedModel):
-    """A sequence-to-sequence model behind the `Classifier` protocol; `logits` as in `CausalScorer`."""
+class Seq2SeqModel(PromptedModel):
+    """What sequence-to-sequence models that score and that write have in common.
 
-    def __init__(
-        self, module: Any, tokenizer: Any, settings: PromptSettings, *, window: int | None, identity: Mapping[str, str]
-    ) -> None:
-        super().__init__(module, tokenizer, settings, window=window, identity=identity)
-        words = settings.prompt.template.words
-        encoded = tokenizer(list(words), add_special_tokens=False, return_attention_mask=False)["input_ids"]
-        check_labels(words, encoded, tokenizer.unk_token_id, settings.normalize)
-        self._labels = tuple(np.array(ids, dtype=np.int64) for ids in encoded)
-        start = getattr(module.config, "decoder_start_token_id", None)
-        if start is None:
-            start = getattr(module.generation_config, "decoder_start_token_id", None)
-        if start is None:
-            raise input_error(
-                "load_model", "model", "name a `decoder_start_token_id` in its configuration", got=identity.get("model")
-            )
-        self._start = int(start)
+    The encoder reads in both directions: what prompts begin with cannot be shared between them, as it is with causal
+    models, without changing the answers.
+    """
+
+    _labels: tuple[TokenArray, ...] = ()
 
     def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
-        """Tokenise all prompts; see `CausalScorer.prepare`."""
+        """Tokenise all prompts; raises `InputError` for prompts longer than the window."""
         if not inputs:
             return []
         encoded = self.tokenizer(
-            [given[0].text for given in inputs],
+            [choices[0].text for choices in inputs],
             add_special_tokens=not self.settings.chat,
             return_attention_mask=False,
             verbose=False,
@@ -186,19 +167,40 @@ class Seq2SeqScorer(PromptedModel):
         arrays = [np.array(ids, dtype=np.int64) for ids in encoded]
         return [PreparedPrompt((ids,), None, len(ids), len(ids), 0, self._labels) for ids in arrays]
 
+
+class Seq2SeqScorer(Seq2SeqModel):
+    """A sequence-to-sequence model behind the `Classifier` protocol; `logits` as in `CausalScorer`.
+
+    Each prompt is encoded once, and every label word scored behind it.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        tokenizer, words = self.tokenizer, self.settings.prompt.template.words
+        encoded = tokenizer(list(words), add_special_tokens=False, return_attention_mask=False)["input_ids"]
+        check_labels(words, encoded, tokenizer.unk_token_id, self.settings.normalize)
+        self._labels = tuple(np.array(ids, dtype=np.int64) for ids in encoded)
+        configs = (self.module.config, self.module.generation_config)
+        starts = [getattr(config, "decoder_start_token_id", None) for config in configs]
+        start = next((start for start in starts if start is not None), None)
+        if start is None:
+            must = "name a `decoder_start_token_id` in its configuration"
+            raise input_error("load_model", "model", must, got=self.identity.get("model"))
+        self._start = int(start)
+
     @torch.inference_mode()
     def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
         """Label log-probabilities, normalised as the settings say; shape (n, n_labels), float32."""
         device = self.module.device
-        given = {name: tensor.to(device) for name, tensor in self.collate(batch).items()}
-        states = self.module.get_encoder()(**given, return_dict=True).last_hidden_state
+        prompts = {name: tensor.to(device) for name, tensor in self.collate(batch).items()}
+        states = self.module.get_encoder()(**prompts, return_dict=True).last_hidden_state
         beginnings = list(dict.fromkeys((self._start, *word[:-1].tolist()) for word in self._labels))
         width = max(map(len, beginnings))
         decoder = torch.tensor([[*b, *[self._start] * (width - len(b))] for b in beginnings], device=device)
         n, k = len(batch), len(beginnings)
         logits = self.module(
             encoder_outputs=BaseModelOutput(last_hidden_state=states.repeat_interleave(k, dim=0)),
-            attention_mask=given["attention_mask"].repeat_interleave(k, dim=0),
+            attention_mask=prompts["attention_mask"].repeat_interleave(k, dim=0),
             decoder_input_ids=decoder.repeat(n, 1),
             use_cache=False,
         ).logits.float()
