@@ -186,14 +186,12 @@ def _load_bare(name: str, config: Any, max_length: int | None, revision: str | N
     loaded = load_head(name, transformers.AutoModel, revision=revision, ignore_mismatched_sizes=True)
     absent = [key for key in loaded.missing if not key.startswith(_NOT_NEEDED)]
     if absent:
-        raise input_error(
-            _FUNCTION,
-            "model",
-            "have the weights that its configuration calls for",
-            got=name,
-            remedy=f"Its files lack {len(absent)} of them, or hold them in another shape, such as "
-            f"{', '.join(absent[:3])}: configuration and checkpoint do not belong together.",
+        remedy = (
+            f"Its files lack {len(absent)} of them, or hold them in another shape, such as {', '.join(absent[:3])}: "
         )
+        remedy += "configuration and checkpoint do not belong together."
+        must = "have the weights that its configuration calls for"
+        raise input_error(_FUNCTION, "model", must, got=name, remedy=remedy)
     limit = checked_max_length(_FUNCTION, max_length, longest_input(loaded.module, loaded.tokenizer))
     return _without_head(loaded.module.eval(), loaded.tokenizer, limit)
 

@@ -102,23 +102,19 @@ class LabelMap:
         With many-to-one maps under ``argmax`` the prediction need not have the largest summed probability:
         0.4 entailment, 0.3 neutral, 0.3 contradiction is entailment by ``argmax``, not entailment by ``sum``.
         """
-        given = np.asarray(probabilities, dtype=np.float64)
-        if given.ndim != 2 or given.shape[1] != len(self.model_labels):
-            raise input_error(
-                "LabelMap.apply",
-                "probabilities",
-                f"have shape (n, {len(self.model_labels)}), one column for each of the model's labels",
-                got=given.shape,
-            )
+        values = np.asarray(probabilities, dtype=np.float64)
+        if values.ndim != 2 or values.shape[1] != len(self.model_labels):
+            must = f"have shape (n, {len(self.model_labels)}), one column for each of the model's labels"
+            raise input_error("LabelMap.apply", "probabilities", must, got=values.shape)
         targets = np.asarray(self.targets, dtype=np.int64)
-        mapped = np.zeros((given.shape[0], len(self.task_labels)), dtype=np.float64)
+        mapped = np.zeros((values.shape[0], len(self.task_labels)), dtype=np.float64)
         for column, target in enumerate(self.targets):
             if target >= 0:
-                mapped[:, target] += given[:, column]
-        if given.shape[0] == 0:
+                mapped[:, target] += values[:, column]
+        if values.shape[0] == 0:
             return np.empty(0, dtype=np.int64), mapped
         if self.rule == "argmax":
-            predictions = targets[given.argmax(axis=1)]
+            predictions = targets[values.argmax(axis=1)]
         else:
             rest = 1.0 - mapped.sum(axis=1) if -1 in self.targets else np.zeros(len(mapped))
             best = mapped.argmax(axis=1)

@@ -39,7 +39,6 @@ _HEADS = {
     "ForSequenceClassification": (transformers.AutoModelForSequenceClassification, False),
     "ForMultipleChoice": (transformers.AutoModelForMultipleChoice, True),
 }
-_HOW_TO_TRAIN = "paraconsist train --model {model} --task {task} --train-file ROWS.csv --output FOLDER"
 
 
 def load_model(
@@ -88,8 +87,7 @@ def load_model(
     check_choice("load_model", "dtype", dtype, DTYPES)
     name = str(model)
     if name in BASELINES and not Path(name).exists():
-        remedy = f"Train one first: {_HOW_TO_TRAIN.format(model=name, task=task.name)}"
-        raise input_error("load_model", "model", "be a trained model", got=name, remedy=remedy)
+        raise input_error("load_model", "model", "be a trained model", got=name, remedy=_how_to_train(name, task))
     config = open_configuration(name, revision=revision, trust_remote_code=trust_remote_code)
     identity = _identity(name, config, dtype)
     own = find_baseline(config.model_type)
@@ -103,14 +101,9 @@ def load_model(
     auto, multiple_choice = _head(name, config, task)
     loaded = load_head(name, auto, **options)
     if loaded.missing:
-        raise input_error(
-            "load_model",
-            "model",
-            "have all of its weights in its files, the classification head too",
-            got=name,
-            remedy=f"Its files lack {', '.join(loaded.missing[:4])}: answers would be random. "
-            f"Train it first: {_HOW_TO_TRAIN.format(model=name, task=task.name)}",
-        )
+        must = "have all of its weights in its files, the classification head too"
+        why = f"Its files lack {', '.join(loaded.missing[:4])}: answers would be random."
+        raise input_error("load_model", "model", must, got=name, remedy=f"{why} {_how_to_train(name, task)}")
     labels = _label_names(name, config, task, multiple_choice=multiple_choice)
     limit = checked_max_length("load_model", max_length, longest_input(loaded.module, loaded.tokenizer))
     return HeadClassifier(
@@ -219,14 +212,15 @@ def _head(name: str, config: Any, task: Task) -> tuple[Any, bool]:
                     remedy = "Use a sequence classifier for it."
                     raise input_error("load_model", "task", must, got=task.name, remedy=remedy)
                 return auto, multiple_choice
-    raise input_error(
-        "load_model",
-        "model",
-        "be a sequence-classification or multiple-choice model",
-        got=f"{name} ({', '.join(architectures) or 'no architecture named'})",
-        remedy="It has no trained head that answers. Train one first: "
-        f"{_HOW_TO_TRAIN.format(model=name, task=task.name)}",
-    )
+    must = "be a sequence-classification or multiple-choice model"
+    remedy = f"It has no trained head that answers. {_how_to_train(name, task)}"
+    got = f"{name} ({', '.join(architectures) or 'no architecture named'})"
+    raise input_error("load_model", "model", must, got=got, remedy=remedy)
+
+
+def _how_to_train(model: str, task: Task) -> str:
+    train = f"paraconsist train --model {model} --task {task.name} --train-file ROWS.csv --output FOLDER"
+    return f"Train one first: {train}"
 
 
 def _label_names(name: str, config: Any, task: Task, *, multiple_choice: bool) -> tuple[str, ...]:
@@ -234,13 +228,9 @@ def _label_names(name: str, config: Any, task: Task, *, multiple_choice: bool) -
         return task.label_names
     labels = dict(config.id2label or {})
     if sorted(labels) != list(range(len(labels))) or len(labels) < 2:
-        raise input_error(
-            "load_model",
-            "model",
-            "be a classifier of two or more labels, numbered from 0 in its configuration",
-            got=labels,
-            remedy=f"Mend `id2label` in the config.json of {name}, or use another model.",
-        )
+        must = "be a classifier of two or more labels, numbered from 0 in its configuration"
+        remedy = f"Mend `id2label` in the config.json of {name}, or use another model."
+        raise input_error("load_model", "model", must, got=labels, remedy=remedy)
     return tuple(str(labels[i]) for i in range(len(labels)))
 
 

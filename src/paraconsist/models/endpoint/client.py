@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from paraconsist.errors import InputError, input_error
@@ -96,9 +95,7 @@ class EndpointClient:
         self.stopped, self._slots = asyncio.Event(), asyncio.Semaphore(n)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *problem: object) -> None:
         await self._http.aclose()
 
     async def post(

@@ -201,13 +201,8 @@ def _encoder(
     needed = [column for column in (text, pair) if column is not None]
     missing = [column for column in needed or task.columns if column not in columns]
     if text is None or missing:
-        raise input_error(
-            "train",
-            missing[0],
-            f"be a column of {source.name}",
-            got=list(columns),
-            remedy=f"Task {task.name} reads {', '.join(task.columns)}; or name `text_column` and `text_pair_column`.",
-        )
+        remedy = f"Task {task.name} reads {', '.join(task.columns)}; or name `text_column` and `text_pair_column`."
+        raise input_error("train", missing[0], f"be a column of {source.name}", got=list(columns), remedy=remedy)
     if multiple_choice:
         must = f"be 'classification' unless the rows have the task's columns {', '.join(task.columns)}"
         raise input_error("train", "head", must, got=options.head)
@@ -229,13 +224,9 @@ def _ready_made_side(task: Task, options: TrainingOptions, name: str) -> str:
     for column, side in zip(READY_MADE, sides, strict=False):
         if side == set(options.input_columns or ()):
             return column
-    raise input_error(
-        "train",
-        "input_columns",
-        f"be all that one ready-made text of {name} holds",
-        got=list(options.input_columns or ()),
-        remedy=f"Its {READY_MADE[0]} is {' and '.join(sorted(sides[0]))} in one: give rows with the task's columns.",
-    )
+    must, got = f"be all that one ready-made text of {name} holds", list(options.input_columns or ())
+    remedy = f"Its {READY_MADE[0]} is {' and '.join(sorted(sides[0]))} in one: give rows with the task's columns."
+    raise input_error("train", "input_columns", must, got=got, remedy=remedy)
 
 
 def is_unlabelled(value: Any) -> bool:

@@ -117,14 +117,10 @@ def sample_share(examples: Examples, share: float, seed: int, label_names: Seque
     part = _part(examples, np.flatnonzero(np.isin(codes, drawn)))
     absent = [name for i, name in enumerate(label_names) if i in set(examples.labels) - set(part.labels)]
     if absent:
-        raise input_error(
-            "train",
-            "share",
-            "be large enough that every label is among the rows drawn",
-            got=share,
-            remedy=f"It draws {len(part):,} rows in {n_drawn:,} of {len(groups):,} groups, none labelled "
-            f"{', '.join(absent)}. Give a larger share, or another `limit_seed`.",
-        )
+        must = "be large enough that every label is among the rows drawn"
+        remedy = f"It draws {len(part):,} rows in {n_drawn:,} of {len(groups):,} groups, none labelled "
+        remedy += f"{', '.join(absent)}. Give a larger share, or another `limit_seed`."
+        raise input_error("train", "share", must, got=share, remedy=remedy)
     return part
 
 

@@ -91,13 +91,9 @@ def _continued(
 ) -> Classifier:
     classifier = load_model(options.model, task=task)
     if classifier.multiple_choice != multiple_choice or set(classifier.label_names) != set(label_names):
-        raise input_error(
-            "train",
-            "model",
-            "have the labels and the kind of head that the data need, to go on with it",
-            got=(options.model, classifier.label_names),
-            remedy=f"Start anew with `model` {name}.",
-        )
+        must = "have the labels and the kind of head that the data need, to go on with it"
+        got = (options.model, classifier.label_names)
+        raise input_error("train", "model", must, got=got, remedy=f"Start anew with `model` {name}.")
     return classifier
 
 
