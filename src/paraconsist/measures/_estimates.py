@@ -29,6 +29,7 @@ from paraconsist.measures.resampling import (
     mean_of_sums,
     standard_errors,
 )
+from paraconsist.measures.results import UNCERTAINTY
 from paraconsist.measures.signatures import signature
 
 Mask = npt.NDArray[np.bool_]
@@ -164,8 +165,8 @@ class Estimates:
 
     def drop(self, name: str) -> None:
         """Forget what is known of one value."""
-        for table in (self.confidence_interval, self.standard_error, self.n_clusters, self.design_effect):
-            table.pop(name, None)
+        for table in UNCERTAINTY:
+            getattr(self, table).pop(name, None)
 
     def warn_of_constant(self, label: Any, score: int = 0) -> None:
         """Warn that every prediction is `label`."""
@@ -179,14 +180,9 @@ class Estimates:
         """Return what a `Result` has beside its own values; `parts` are the signature's beside the intervals'."""
         intervals = self.options.parts(method or self.options.method, self.unit)
         undefined = [f"undefined, so nan: {', '.join(self.undefined)}"] if self.undefined else []
-        return {
-            "confidence_interval": self.confidence_interval,
-            "standard_error": self.standard_error,
-            "n_clusters": self.n_clusters,
-            "design_effect": self.design_effect,
-            "signature": signature(self.options.function, **intervals | parts),
-            "warnings": (*self.warnings, *undefined),
-        }
+        line = signature(self.options.function, **intervals | parts)
+        tables = {name: getattr(self, name) for name in UNCERTAINTY}
+        return {**tables, "signature": line, "warnings": (*self.warnings, *undefined)}
 
     # ------------------------------------------------------------------------------ functions of sums over units
 

@@ -23,7 +23,7 @@ from paraconsist.measures._validation import Integers
 from paraconsist.measures.buckets import BucketCounts, partition
 from paraconsist.measures.intervals import Intervals
 from paraconsist.measures.resampling import Estimate, Floats, Units, design_effects, distinct, group_units, mean_of_sums
-from paraconsist.measures.results import Result
+from paraconsist.measures.results import UNCERTAINTY, Result
 from paraconsist.measures.sign_flip import SignFlip, sign_flip_test
 
 _FUNCTION = "consistency_difference"
@@ -172,7 +172,7 @@ def consistency_difference(
         seed=options.seed_name,
     )
     headline = _ESTIMATORS[estimator]
-    for name in ("confidence_interval", "standard_error", "n_clusters", "design_effect"):
+    for name in UNCERTAINTY:
         fields[name] = {"difference": fields[name][headline], **fields[name]}
     return ConsistencyDifferenceResult(
         difference=tables["differences"][headline],
@@ -188,9 +188,8 @@ def _warn(estimates: Estimates, counts: list[BucketCounts], n_units: int) -> Non
     warn = estimates.warnings.append
     for i, model in enumerate(counts, 1):
         if (model.same_label == model.size**2).all() and np.count_nonzero(model.size > 1) >= FEW_UNITS:
-            warn(
-                f"no prediction of model {i} differs within any bucket: was it given the paraphrases or the originals?"
-            )
+            same = f"no prediction of model {i} differs within any bucket"
+            warn(f"{same}: was it given the paraphrases or the originals?")
     if n_units == 1:
         warn("one unit: no interval, and a p-value of 1")
     elif n_units < FEW_UNITS:

@@ -15,7 +15,7 @@ from paraconsist.measures._estimates import FEW_UNITS, Estimates, interval_optio
 from paraconsist.measures._validation import Integers, check_length
 from paraconsist.measures.buckets import group_codes, partition
 from paraconsist.measures.resampling import Floats, Units, design_effects, mean_of_sums
-from paraconsist.measures.results import Result
+from paraconsist.measures.results import UNCERTAINTY, Result
 
 SHIFTS = ("jensen_shannon_distance", "jensen_shannon_divergence", "max_difference", "standard_deviation")
 """The order of the columns of `shifts`."""
@@ -154,8 +154,7 @@ def distribution_shift(
     means = {side: _means(estimates[side], values, rows, codes, side) for side, rows in sides.items()}
     fields = {side: one.fields(avg="pair", logarithm="2") for side, one in estimates.items()}
     uncertainty: dict[str, Any] = {
-        key: {name: {side: fields[side][key][name] for side in sides} for name in SHIFTS}
-        for key in ("confidence_interval", "standard_error", "n_clusters", "design_effect")
+        key: {name: {side: fields[side][key][name] for side in sides} for name in SHIFTS} for key in UNCERTAINTY
     }
     return DistributionShiftResult(
         **{name: {side: float(means[side][i]) for side in sides} for i, name in enumerate(SHIFTS)},

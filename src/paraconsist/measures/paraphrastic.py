@@ -175,7 +175,7 @@ def paraphrastic_consistency(
     ParaphrasticConsistencyResult
         Undefined values are nan and named in `warnings`; nothing is printed. The plug-in's interval is one
         for the plug-in expectation, the unbiased estimator's for the model's true value
-        (`paraconsist.measures`).
+        (`paraconsist.measures.intervals`).
 
     Raises
     ------

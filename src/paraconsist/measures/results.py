@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, fields
 from html import escape
 from typing import Any
 
-#: What stands after a result's own values, in this order.
-_LAST = ("confidence_interval", "standard_error", "n_clusters", "design_effect", "bias", "signature", "warnings")
+#: The mappings of values to what is known of their uncertainty.
+UNCERTAINTY = ("confidence_interval", "standard_error", "n_clusters", "design_effect")
+_LAST = (*UNCERTAINTY, "bias", "signature", "warnings")  # what stands after a result's own values
 
 
 class Record:
