@@ -97,6 +97,32 @@ def imports(path: Path, *, at_import_time: bool = False) -> Iterator[str]:
                 yield f"{node.module}.{alias.name}" if is_module else node.module
 
 
+def test_no_measures_name_stands_outside_the_room_of_the_measures():
+    """What is said of a measure is said in the catalogue; others go by its entries and never spell a name."""
+    names = set(
+        json.loads(
+            subprocess.run(
+                [
+                    sys.executable,
+                    "-c",
+                    "import json; from paraconsist.measures.catalogue import CATALOGUE as c; print(json.dumps([*c]))",
+                ],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
+    )
+    spelt = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.value}"
+        for path in SOURCE.rglob("*.py")
+        if room(path) not in ("measures", "__init__")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in names
+    ]
+    assert not spelt
+
+
 def test_there_are_nine_rooms_and_at_most_eight_files():
     rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
     assert rooms == {"measures", "data", "models", "running", "scoring", "transforms", "reporting", "studies", "cli"}

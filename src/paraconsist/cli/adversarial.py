@@ -91,7 +91,7 @@ def _show(said: Mapping[str, Any], output: Path) -> None:
         for entry in said["over_seeds"]:
             if entry["set"] == name and entry["n_seeds"] > 1:
                 typer.echo(
-                    f"{_called(entry['measure'])} against {entry['against']}: {100 * entry['difference']:+.1f} over "
+                    f"{_symbol(entry['measure'])} against {entry['against']}: {100 * entry['difference']:+.1f} over "
                     f"{entry['n_seeds']} seeds, paired t p {entry['p_value']:.2g}"
                 )
     typer.echo("p of each seed is of a paired permutation test on the same buckets. tau: lower is better.")
@@ -104,7 +104,7 @@ def _line(entry: Mapping[str, Any]) -> list[str]:
     after, before = _sides(entry)
     low, high = entry["confidence_interval"]["difference"]
     return [
-        _called(entry["measure"]),
+        _symbol(entry["measure"]),
         entry["against"],
         str(entry["seed"]),
         f"{100 * before:.1f}",
@@ -115,11 +115,10 @@ def _line(entry: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _called(measure: str) -> str:
-    """How the table calls a measure."""
-    if measure == "paraphrastic_consistency":
-        return "P_C unb."
-    return "change" if measure == "prediction_change" else f"tau {measure[:3]}."
+def _symbol(measure: str) -> str:
+    from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC
+
+    return "P_C unb." if measure == PARAPHRASTIC.name else CATALOGUE[measure].symbol
 
 
 def _sides(entry: Mapping[str, Any]) -> tuple[float, float]:

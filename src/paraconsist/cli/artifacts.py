@@ -65,6 +65,7 @@ def _print(table: list[ArtifactRow]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from paraconsist.measures.catalogue import PARAPHRASTIC
     from paraconsist.reporting.formatting import count, percent
 
     shown = Table(
@@ -76,12 +77,12 @@ def _print(table: list[ArtifactRow]) -> None:
     columns: tuple[tuple[str, str], ...] = (
         ("original_accuracy", "A_O"),
         ("accuracy", "A"),
-        ("paraphrastic_consistency", "P_C"),
-        ("paraphrastic_consistency_unbiased", "unb."),
+        (PARAPHRASTIC.headline, "P_C"),
+        (f"{PARAPHRASTIC.headline}_unbiased", "unb."),
         ("corrected_accuracy", "A~"),
         ("renormalized_accuracy", "ren."),
-        ("corrected_paraphrastic_consistency", "P_C~"),
-        ("renormalized_paraphrastic_consistency", "ren."),
+        (f"corrected_{PARAPHRASTIC.headline}", "P_C~"),
+        (f"renormalized_{PARAPHRASTIC.headline}", "ren."),
         ("covered_mass", "mass"),
     )
     for label in ("artefacts", "model", "n"):

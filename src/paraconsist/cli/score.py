@@ -45,9 +45,9 @@ def score(
     output_dir: Annotated[Path | None, typer.Option(help="Folder for --export.")] = None,
 ) -> None:
     """Score predictions made anywhere: accuracy, consistency, intervals, breakdowns."""
-    from paraconsist.data.logs.export import export_lm_eval
     from paraconsist.data.tables import read_table
     from paraconsist.reporting.result import Scores, score_tables, show
+    from paraconsist.scoring.export import export_lm_eval
     from paraconsist.scoring.folders import score_sources
     from paraconsist.scoring.score import ScoreOptions
     from paraconsist.scoring.sources import open_source

@@ -420,6 +420,7 @@ PARAPHRASTIC = CATALOGUE[paraphrastic_consistency.__name__]
 SEMANTIC = CATALOGUE[semantic_inconsistency.__name__]
 CHANGE = CATALOGUE[prediction_change.__name__]
 FOOLING = CATALOGUE[fooling_rate.__name__]
+SHIFT = CATALOGUE[distribution_shift.__name__]
 IE_TEST = CATALOGUE[ie_test.__name__]
 
 

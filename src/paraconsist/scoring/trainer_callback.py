@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paraconsist.errors import input_error
+from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
 
 if TYPE_CHECKING:
     from transformers import EvalPrediction, TrainerCallback, TrainingArguments
 
 
-_KEYS = (
-    *("paraphrastic_consistency", "paraphrastic_consistency_unbiased"),
-    *("accuracy", "original_accuracy", "vap", "pvap", "n_buckets"),
-)
+_KEY = PARAPHRASTIC.headline
+_KEYS = (_KEY, f"{_KEY}_unbiased", "accuracy", "original_accuracy", "vap", "pvap", "n_buckets")
 _HOW = "Pass callbacks=[evaluation.callback] to Trainer, so that its settings can be checked."
 
 
@@ -148,9 +147,9 @@ class BucketEvaluation:
             interval_method="closed_form",
             confidence_level=self._confidence_level,
         ).to_dict()
-        low, high = result["confidence_interval"]["paraphrastic_consistency"]
+        low, high = result["confidence_interval"][_KEY]
         found = {key: float(result[key]) for key in _KEYS if key in result}
-        return found | {"paraphrastic_consistency_low": float(low), "paraphrastic_consistency_high": float(high)}
+        return found | {f"{_KEY}_low": float(low), f"{_KEY}_high": float(high)}
 
     def _check_rows(self, labels: np.ndarray[Any, Any], logits: np.ndarray[Any, Any]) -> None:
         n = len(self._labels)

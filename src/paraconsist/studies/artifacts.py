@@ -14,7 +14,7 @@ from paraconsist.data.rows import Rows, read_rows
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.measures.results import Record
-from paraconsist.scoring.score import ScoreOptions, score
+from paraconsist.scoring.score import ScoreOptions, score_set
 
 _FUNCTION = "artifacts"
 #: Artefacts are likely where the label can be told without the context.
@@ -146,15 +146,16 @@ def artifact_table(
     return out
 
 
-def _row(kind: str, name: str, part: Predictions, test: Predictions | None, options: ScoreOptions) -> ArtifactRow:
+def _row(kind: str, model: str, part: Predictions, test: Predictions | None, options: ScoreOptions) -> ArtifactRow:
+    key = PARAPHRASTIC.headline
     wanted = replace(options, measures=[PARAPHRASTIC.name], renormalize=False)
-    result = score(part, wanted, test=test)["measures"][PARAPHRASTIC.name]
+    result = score_set(part, wanted, test=test).measures[PARAPHRASTIC.name]
     mass = result.get("covered_mass")
-    copied = ("n_buckets", "n_examples", "original_accuracy", "accuracy", PARAPHRASTIC.headline)
-    values: dict[str, Any] = {k: result[k] for k in (*copied, "paraphrastic_consistency_unbiased")}
-    for key in ("accuracy", PARAPHRASTIC.headline):
-        corrected = values[f"corrected_{key}"] = result.get(f"corrected_{key}")
-        values[f"renormalized_{key}"] = None if corrected is None or not mass else corrected / mass
+    copied = ("n_buckets", "n_examples", "original_accuracy", "accuracy", key, f"{key}_unbiased")
+    values: dict[str, Any] = {name: result[name] for name in copied}
+    for name in ("accuracy", key):
+        corrected = values[f"corrected_{name}"] = result.get(f"corrected_{name}")
+        values[f"renormalized_{name}"] = None if corrected is None or not mass else corrected / mass
     intervals = result["confidence_interval"]
     warnings = tuple(result["warnings"])
-    return ArtifactRow(kind, name, **values, covered_mass=mass, confidence_interval=intervals, warnings=warnings)
+    return ArtifactRow(kind, model, **values, covered_mass=mass, confidence_interval=intervals, warnings=warnings)

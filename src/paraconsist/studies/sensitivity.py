@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from paraconsist.errors import check_choice, input_error
 from paraconsist.measures.buckets import partition
+from paraconsist.measures.catalogue import FOOLING, SHIFT
 from paraconsist.measures.distribution_shift import DistributionShiftResult, distribution_shift
 from paraconsist.measures.fooling_rate import PRESETS, FoolingRateResult, fooling_rate
 from paraconsist.measures.intervals import intervals
@@ -80,8 +81,8 @@ class SensitivityReport:
             "n_used": self.n_used,
             "generation": self.refined.to_dict(),
             "originals_with_at_least": {str(k): n for k, n in self.n_with.items()},
-            "fooling_rate": self.fooling.to_dict(),
-            "distribution_shift": self.shift.to_dict(),
+            FOOLING.name: self.fooling.to_dict(),
+            SHIFT.name: self.shift.to_dict(),
             "sides": {side: dict(values) for side, values in self.sides.items()},
             "label_map": self.label_map.describe(),
         }

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
+from paraconsist.measures.catalogue import IE_TEST
 from paraconsist.measures.ie_test import METHODS, Method
 from paraconsist.measures.multiple_testing import Correction, correct_p_values, signal_to_noise, too_few_resamples
 from paraconsist.measures.paired_resampling import (
@@ -234,7 +235,7 @@ def _signature(family: Family, options: DecisionOptions) -> str:
     if options.method in _RESAMPLED:
         published = options.method in _REPLAYS and any(run.seed is not None for run in family.runs)
         parts["seed"] = "published" if published else str(options.seed)
-    return signature("ie_test", **parts)
+    return signature(IE_TEST.name, **parts)
 
 
 def _warnings(family: Family, options: DecisionOptions, snr: float | None) -> list[str]:

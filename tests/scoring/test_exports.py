@@ -13,11 +13,11 @@ from helpers.score_command import run_command
 from rich.table import Table
 from rich.text import Text
 
-from paraconsist.data.logs.export import export_lm_eval
 from paraconsist.data.logs.format import LogQuery
 from paraconsist.data.logs.reading import read_logs
 from paraconsist.data.rows import ColumnNames
 from paraconsist.reporting.formatting import as_markdown
+from paraconsist.scoring.export import export_lm_eval
 from paraconsist.scoring.score import ScoreOptions, score
 
 

@@ -19,6 +19,7 @@ from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.errors import input_error
 from paraconsist.files import replacing, write_json
+from paraconsist.measures.catalogue import PARAPHRASTIC
 
 _UNPARSED = "[invalid]"
 #: Measures of which less is better; the others of `paraconsist` are better when larger.
@@ -94,7 +95,7 @@ def _results(task: str, result: Mapping[str, Any], rows: Rows, model: str) -> di
         errors = scores.get("standard_error") or {}
         for key, value in scores.items():
             if isinstance(value, float) and key not in ("standard_error", "agreement"):
-                metric = key if key.startswith(measure) or measure == "paraphrastic_consistency" else f"{measure}_{key}"
+                metric = key if key.startswith(measure) or measure == PARAPHRASTIC.name else f"{measure}_{key}"
                 values[f"{metric},none"] = value
                 values[f"{metric}_stderr,none"] = errors.get(key, "N/A")
                 better[metric] = not any(word in metric for word in _LOWER)
