@@ -169,7 +169,7 @@ BAD = {
         drop(ROWS, "bucket_id"),
         "score: `--bucket` must name a column of the predictions; got 'bucket_id'",
     ),
-    "missing bucket": ([*ROWS[:5], ROWS[5] | {"bucket_id": None}], "`bucket_id` must not be empty; got None at row 5"),
+    "missing bucket": ([*ROWS[:5], ROWS[5] | {"bucket_id": None}], "`--bucket` must not be empty; got None at row 5"),
     "missing label": ([ROWS[0] | {"label": None}, *ROWS[1:]], "`--label` must not be empty; got None at row 0"),
     "label is no whole number": ([*ROWS[:3], ROWS[3] | {"label": 0.5}], "`--label` must hold whole numbers or text"),
     "two kinds": ([r | {"label": str(r["label"])} for r in ROWS], "`--prediction` must be of the labels' kind"),

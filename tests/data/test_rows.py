@@ -71,19 +71,20 @@ def test_a_missing_column_is_an_error_of_the_field_that_names_it(parameter, name
 
 
 @pytest.mark.parametrize(
-    ("column", "values", "row"),
+    ("column", "values", "row", "parameter"),
     [
-        ("gold", [0, None, 1], 1),
-        ("gold", [0, 0, 0.5], 2),
-        ("q", ["a", "", "b"], 1),
-        ("kind", ["original", "twin", "swap"], 1),
-        ("answer", ["0", "0", "1"], 0),
-        ("p", [0.9, 1.2, 0.7], 1),
-        ("probabilities", [[0.9, 0.1], [0.2, 0.8], [1.0]], 2),
-        ("probabilities", [[0.9, 0.1], [0.2, 0.7], [0.3, 0.7]], 1),
+        ("gold", [0, None, 1], 1, "label"),
+        ("gold", [0, 0, 0.5], 2, "label"),
+        ("q", ["a", "", "b"], 1, "bucket"),
+        ("kind", ["original", "twin", "swap"], 1, "role"),
+        ("answer", ["0", "0", "1"], 0, "prediction"),
+        ("p", [0.9, 1.2, 0.7], 1, "confidence"),
+        ("probabilities", [[0.9, 0.1], [0.2, 0.8], [1.0]], 2, "probabilities"),
+        ("probabilities", [[0.9, 0.1], [0.2, 0.7], [0.3, 0.7]], 1, "probabilities"),
     ],
 )
-def test_a_bad_value_is_an_error_of_its_column_and_row(column, values, row):
+def test_a_bad_value_is_an_error_of_the_field_and_says_column_and_row(column, values, row, parameter):
     with pytest.raises(InputError) as e:
         rows_of({**COLUMNS, column: values}, confidence="p" if column == "p" else None)
-    assert (e.value.parameter, e.value.row) == (column, row)
+    assert (e.value.parameter, e.value.row) == (parameter, row)
+    assert column in str(e.value)

@@ -25,6 +25,7 @@ ROLES = (
 UNPARSED = -2
 _UNPARSED_TEXT = "\x00unparsed"
 _PROBABILITY_TOLERANCE = 1e-3
+_EMPTY = "Fill it in, or drop the row."
 
 
 @dataclass(frozen=True)
@@ -128,21 +129,21 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
     Raises
     ------
     InputError
-        If a column is missing (the error's parameter is the field of `ColumnNames`), or holds missing values or
-        values of two kinds (its parameter is the column).
+        If a column is missing, or holds missing values or values of two kinds. The error's parameter is the field
+        of `ColumnNames` that names the column.
     """
     table = predictions.table
     labels = _filled(table, names.label, "label")
     guesses, unparsed = _predictions(table, names.prediction, labels)
     # a rule may allow several labels: the row then has no gold label of its own, -1
     gold = labels if labels.dtype.kind == "U" or "allowed_labels" not in table.column_names else labels[labels != -1]
-    for name, values in ((names.label, gold), (names.prediction, guesses[~unparsed])):
-        _check_known(name, values, predictions.label_names)
+    for parameter, name, values in (("label", names.label, gold), ("prediction", names.prediction, guesses[~unparsed])):
+        _check_known(parameter, name, values, predictions.label_names)
     buckets = groups = None
     if need_buckets:
         buckets = _filled(table, names.bucket, "bucket")
         if names.group in table.column_names:
-            groups = _plain(table[names.group], names.group)
+            groups = _plain(table[names.group], names.group, "group")
             groups = None if np.array_equal(groups, buckets) else groups
     own = names.confidence is None  # else a column says the gold label's probability, and nothing of another's
     return Rows(
@@ -159,10 +160,17 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
     )
 
 
-def _plain(column: Any, name: str) -> NDArray[Any]:
+def _wrong(parameter: str, name: str, must: str, got: Any, row: int | None = None, remedy: str = "") -> InputError:
+    """Return the error for what stands in a column: of the field that names it; the remedy says which column it is."""
+    where = "" if name == parameter else f"It is column {name}. "
+    return input_error("score", parameter, must, got=got, row=row, remedy=f"{where}{remedy}".rstrip())
+
+
+def _plain(column: Any, name: str, parameter: str) -> NDArray[Any]:
     """Return a column without missing values, as integers or strings."""
     if column.null_count:
-        raise _empty(name, None, pc.index(column.is_null(), True).as_py())
+        row = pc.index(column.is_null(), True).as_py()
+        raise _wrong(parameter, name, "not be empty", None, row, _EMPTY)
     kind = column.type
     if pa.types.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type
@@ -173,25 +181,21 @@ def _plain(column: Any, name: str) -> NDArray[Any]:
         whole = np.isfinite(values) & (values == np.floor(values))
         if not whole.all():
             row = int(np.argmin(whole))
-            raise input_error("score", name, "hold whole numbers or text", got=float(values[row]), row=row)
+            raise _wrong(parameter, name, "hold whole numbers or text", float(values[row]), row)
         return np.asarray(values, dtype=np.int64)
     if pa.types.is_integer(kind):
         return np.asarray(column.to_numpy(), dtype=np.int64)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return np.asarray(column.to_pylist(), dtype=np.str_)
-    raise input_error("score", name, "hold whole numbers or text", got=str(kind))
+    raise _wrong(parameter, name, "hold whole numbers or text", str(kind))
 
 
 def _filled(table: pa.Table, name: str, parameter: str) -> NDArray[Any]:
     """Return a column as `_plain`; an empty text is a missing value here."""
-    values = _plain(column_of(table, name, parameter=parameter), name)
+    values = _plain(column_of(table, name, parameter=parameter), name, parameter)
     if values.dtype.kind == "U" and (values == "").any():
-        raise _empty(name, "", int(np.argmax(values == "")))
+        raise _wrong(parameter, name, "not be empty", "", int(np.argmax(values == "")), _EMPTY)
     return values
-
-
-def _empty(name: str, got: Any, row: int) -> InputError:
-    return input_error("score", name, "not be empty", got=got, row=row, remedy="Fill it in, or drop the row.")
 
 
 def _predictions(table: pa.Table, name: str, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -206,13 +210,10 @@ def _predictions(table: pa.Table, name: str, labels: NDArray[Any]) -> tuple[NDAr
     named = labels.dtype.kind == "U"
     if unparsed.all():
         column = pa.chunked_array([pa.array(["" if named else 0] * len(column))])
-    values = _plain(pc.fill_null(column, "" if pa.types.is_string(column.type) else 0), name)
+    values = _plain(pc.fill_null(column, "" if pa.types.is_string(column.type) else 0), name, "prediction")
     if (values.dtype.kind == "U") != named:
-        must, remedy = (
-            "be of the labels' kind (both names, or both numbers)",
-            f"The first label is {labels[0].item()!r}.",
-        )
-        raise input_error("score", name, must, got=values[0].item(), row=0, remedy=remedy)
+        must = "be of the labels' kind (both names, or both numbers)"
+        raise _wrong("prediction", name, must, values[0].item(), 0, f"The first label is {labels[0].item()!r}.")
     if unparsed.any():
         longest = np.result_type(values.dtype, f"U{len(_UNPARSED_TEXT)}") if named else values.dtype
         values = values.astype(longest)
@@ -220,7 +221,7 @@ def _predictions(table: pa.Table, name: str, labels: NDArray[Any]) -> tuple[NDAr
     return values, unparsed
 
 
-def _check_known(name: str, values: NDArray[Any], label_names: Sequence[str]) -> None:
+def _check_known(parameter: str, name: str, values: NDArray[Any], label_names: Sequence[str]) -> None:
     """Refuse labels that the file itself does not know; files made elsewhere name none."""
     if not label_names:
         return
@@ -229,30 +230,30 @@ def _check_known(name: str, values: NDArray[Any], label_names: Sequence[str]) ->
     if wrong.any():
         row = int(np.argmax(wrong))
         numbered = ", ".join(f"{i} {label}" for i, label in enumerate(label_names))
-        raise input_error("score", name, f"be one of the file's labels ({numbered})", got=values[row].item(), row=row)
+        raise _wrong(parameter, name, f"be one of the file's labels ({numbered})", values[row].item(), row)
 
 
 def _roles(table: pa.Table, names: ColumnNames) -> NDArray[Any]:
     """Return every row's role; without a column for it every row is a paraphrase."""
     if names.original is not None:
-        flags = _plain(column_of(table, names.original, parameter="original"), names.original)
+        flags = _plain(column_of(table, names.original, parameter="original"), names.original, "original")
         if flags.dtype.kind == "U":
             texts = np.char.lower(flags)
             known = np.isin(texts, ["true", "false"])
             if not known.all():
                 row = int(np.argmin(known))
-                raise input_error("score", names.original, "be true or false", got=str(flags[row]), row=row)
+                raise _wrong("original", names.original, "be true or false", str(flags[row]), row)
             flags = texts == "true"
         return np.where(flags, "original", "paraphrase")
     if names.role not in table.column_names:
         return np.full(table.num_rows, "paraphrase")
-    roles = _plain(table[names.role], names.role)
+    roles = _plain(table[names.role], names.role, "role")
     distinct, codes = np.unique(roles, return_inverse=True)
     lowered = np.char.lower(distinct) if distinct.dtype.kind == "U" else distinct  # Original is original
     unknown = ~np.isin(lowered, ROLES)
     if unknown.any():
         row = int(np.argmax(unknown[codes]))
-        raise input_error("score", names.role, f"be one of {', '.join(ROLES)}", got=roles[row].item(), row=row)
+        raise _wrong("role", names.role, f"be one of {', '.join(ROLES)}", roles[row].item(), row)
     return lowered[codes]
 
 
@@ -275,7 +276,7 @@ def _strata(predictions: Predictions, names: ColumnNames) -> dict[str, NDArray[A
 
 
 def _stratum(column: Any, name: str) -> NDArray[Any]:
-    values = _plain(column, name)
+    values = _plain(column, name, "stratum")
     return np.where(values != 0, "yes", "no") if pa.types.is_boolean(column.type) else values
 
 
@@ -288,7 +289,7 @@ def _gold_confidences(predictions: Predictions, names: ColumnNames, labels: NDAr
     inside = (values >= 0) & (values <= 1)
     if not inside.all():
         row = int(np.argmin(inside))
-        raise input_error("score", names.confidence, "lie between 0 and 1", got=float(values[row]), row=row)
+        raise _wrong("confidence", names.confidence, "lie between 0 and 1", float(values[row]), row)
     return values
 
 
@@ -321,12 +322,12 @@ def _probability_matrix(table: pa.Table, names: Sequence[str]) -> NDArray[np.flo
     column = table[names[0]].combine_chunks()
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
         remedy = "Name one column a label in `probabilities`, or that of the gold label's alone in `confidence`."
-        raise input_error("score", names[0], "hold lists of numbers", got=column[0].as_py(), row=0, remedy=remedy)
+        raise _wrong("probabilities", names[0], "hold lists of numbers", column[0].as_py(), 0, remedy)
     lengths = pc.list_value_length(column)
     counts = pc.value_counts(lengths)
     if len(counts) != 1 or column.null_count:
         row = pc.index(pc.fill_null(pc.not_equal(lengths, lengths[0]), True), True).as_py()
-        raise input_error("score", names[0], "hold equally long lists", got=column[row].as_py(), row=row)
+        raise _wrong("probabilities", names[0], "hold equally long lists", column[row].as_py(), row)
     flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
     return flat.reshape(len(column), lengths[0].as_py())
 
@@ -338,4 +339,4 @@ def _check_probabilities(probabilities: NDArray[np.float64], name: str) -> None:
         row = int(np.argmin(good))
         values = [round(float(p), 6) for p in probabilities[row]]
         remedy = "Logits become probabilities by softmax."
-        raise input_error("score", name, "be non-negative and sum to one", got=values, row=row, remedy=remedy)
+        raise _wrong("probabilities", name, "be non-negative and sum to one", values, row, remedy)
