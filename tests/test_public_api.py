@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -215,3 +216,15 @@ def test_a_notebook_of_twelve_lines(tmp_path: Path) -> None:
     assert any("<pre" in data.get("text/html", "") and "P_C" in data["text/html"] for data in shown)
     assert any("image/png" in data for data in shown)
     assert (tmp_path / "page.html").stat().st_size > 10_000
+
+
+def test_the_readme_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readme = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    ours = [block for block in blocks if "load_dataset" not in block]  # that one needs `paraconsist build` first
+    assert len(ours) >= 2
+    monkeypatch.chdir(tmp_path)
+    for block in ours:
+        done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "page.html").is_file()
