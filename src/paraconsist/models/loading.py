@@ -165,13 +165,7 @@ def kind_of(config: Any, kind: str | None = None) -> Kind:
 
 
 def _load_own(
-    own: Baseline,
-    name: str,
-    config: Any,
-    task: Task,
-    dtype: str,
-    max_length: int | None,
-    identity: Mapping[str, str],
+    own: Baseline, name: str, config: Any, task: Task, dtype: str, max_length: int | None, identity: Mapping[str, str]
 ) -> Classifier:
     if max_length is not None:
         must = f"not be given for {own.name}, which cuts nothing"

@@ -53,9 +53,7 @@ def open_configuration(model: str, *, revision: str | None = None, trust_remote_
     try:
         with quiet():
             return transformers.AutoConfig.from_pretrained(
-                str(folder) if folder.is_dir() else model,
-                revision=revision,
-                trust_remote_code=trust_remote_code,
+                str(folder) if folder.is_dir() else model, revision=revision, trust_remote_code=trust_remote_code
             )
     except (OSError, ValueError, KeyError) as problem:
         raise not_a_model(model, first_line(problem)) from None

@@ -9,7 +9,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from paraconsist.data.prompts import WrittenAnswer, parse_answer
 from paraconsist.data.tasks import get_task
@@ -121,7 +121,11 @@ async def find_method(client: EndpointClient, prompt: EndpointPrompt) -> Method:
             echoed = None
     if first is None and echoed is None:
         if prompt.scoring == "label":
-            raise _no_log_probabilities(prompt, settings)
+            other = "" if settings.api == "chat" else " (or chat as `api`, where it returns them there)"
+            must = "be 'generate' for an endpoint that returns no log-probabilities"
+            why = f"{settings.url} was asked for those of {prompt.model} and passed it over:"
+            remedy = f"{why} `scoring` can be generate{other}."
+            raise input_error("run", "scoring", must, got="label", remedy=remedy)
         return Method("generate", wishes=wishes)
     one_token = echoed is None or all(score.n_tokens == 1 for score in echoed)
     return Method("label", top=top if first is not None and one_token else 0, echo=echoed is not None, wishes=wishes)
@@ -226,21 +230,11 @@ async def _refusal(client: EndpointClient, refused: Refused, prompt: EndpointPro
     return refusal(client.settings, refused, prompt.model, "a first, small request", names, first=True)
 
 
-def _no_log_probabilities(prompt: EndpointPrompt, settings: EndpointSettings) -> InputError:
-    other = "" if settings.api == "chat" else " (or chat as `api`, where it returns them there)"
-    must = "be 'generate' for an endpoint that returns no log-probabilities"
-    remedy = (
-        f"{settings.url} was asked for those of {prompt.model} and passed it over: `scoring` can be generate{other}."
-    )
-    return input_error("run", "scoring", must, got="label", remedy=remedy)
-
-
 #: The parts of an input that are asked for: the written answer, the first token, each label behind the prompt.
 TEXT, FIRST = "text", "first"
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A request about an input: its body, and how its answer is read."""
 
     body: dict[str, Any]

@@ -174,12 +174,7 @@ def encode_examples(
 
 
 def _encoder(
-    source: Source,
-    task: Task,
-    options: TrainingOptions,
-    *,
-    multiple_choice: bool,
-    say: Callable[[str], None],
+    source: Source, task: Task, options: TrainingOptions, *, multiple_choice: bool, say: Callable[[str], None]
 ) -> Callable[[int], tuple[ModelInput, ...]]:
     """Find out which columns hold the text, and return row number -> inputs."""
     columns = source.columns

@@ -32,12 +32,7 @@ READY_MADE = ("sentence1", "sentence2")
 
 
 def context_texts(
-    columns: Mapping[str, Sequence[Any]],
-    task: Task,
-    group_columns: Sequence[str] | None,
-    *,
-    function: str,
-    name: str,
+    columns: Mapping[str, Sequence[Any]], task: Task, group_columns: Sequence[str] | None, *, function: str, name: str
 ) -> list[str] | None:
     """Return each row's context as one text; None where the columns do not say it, and each row stands alone.
 

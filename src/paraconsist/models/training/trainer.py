@@ -91,7 +91,14 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
     transformers.set_seed(options.seed)
     classifier = starting_model(options, task, label_names, rows.inputs, multiple_choice=multiple_choice, say=say)
     order = [classifier.label_names.index(name) for name in label_names]
-    trainer = _trainer(classifier, arguments, options, rows, eval_rows, order, say)
+    trainer = make_trainer(
+        classifier,
+        arguments,
+        _prepared(classifier, rows, order, say),
+        eval_dataset=None if eval_rows is None else _prepared(classifier, eval_rows, order, say),
+        compute_metrics=_accuracy,
+        callbacks=[_Progress(len(rows), options, say), *([_EarlyStopping(options, say)] if options.patience else [])],
+    )
     resumed = checkpoint_to_resume(folder.checkpoints) if state == "interrupted" else None
     if resumed is not None:
         say(f"Going on from {resumed.name}.")
@@ -225,34 +232,16 @@ def _best(history: Sequence[Mapping[str, float]], by: str) -> int:
     return values.index(max(values) if by == "accuracy" else min(values))
 
 
-def _trainer(
-    classifier: Classifier,
-    arguments: Any,
-    options: TrainingOptions,
-    rows: Examples,
-    eval_rows: Examples | None,
-    order: Sequence[int],
-    say: Callable[[str], None],
-) -> Any:
-    def dataset(examples: Examples) -> TrainingRows:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            prepared = classifier.prepare(examples.inputs)
-        for warning in caught:
-            say(f"warning: {warning.message}")
-        return TrainingRows(prepared, [order[label] for label in examples.labels])
-
-    return make_trainer(
-        classifier,
-        arguments,
-        dataset(rows),
-        eval_dataset=None if eval_rows is None else dataset(eval_rows),
-        compute_metrics=_accuracy,
-        callbacks=[
-            _Progress(len(rows), options, say),
-            *([] if options.patience is None else [_EarlyStopping(options, say)]),
-        ],
-    )
+def _prepared(
+    classifier: Classifier, examples: Examples, order: Sequence[int], say: Callable[[str], None]
+) -> TrainingRows:
+    """Tokenise rows, and say what is warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        prepared = classifier.prepare(examples.inputs)
+    for warning in caught:
+        say(f"warning: {warning.message}")
+    return TrainingRows(prepared, [order[label] for label in examples.labels])
 
 
 def make_trainer(classifier: Classifier, arguments: Any, rows: TrainingRows, **more: Any) -> Any:
