@@ -169,7 +169,7 @@ def test_a_refused_input_ends_the_run_and_loses_nothing(place, tmp_path, fault, 
         ({}, {"scoring": "guess"}, "`--scoring` must be one of label, generate; got 'guess'"),
         ({}, {"normalize": "bytes"}, "`--normalize` must be one of none, tokens, characters; got 'bytes'"),
         ({}, {"request_field": "model=x"}, "`--request-field` must be none of model"),
-        ({}, {"price_input": 1}, "`--price-output` must be given with price_input"),
+        ({}, {"price_input": 1}, "`--price-output` must be given with `--price-input`"),
         ({}, {"endpoint": "127.0.0.1/v1"}, "`--endpoint` must be an address with http:// or https://"),
     ],
 )
