@@ -27,7 +27,7 @@ def faulty_write(self: store.ShardWriter, data: bytes) -> None:
         write(self, data)
         return
     if point == "refuse":
-        raise InputError("run: the model returned numbers that are not finite for input x.")
+        raise InputError("the model returned numbers that are not finite for input x.", function="run")
     if point == "mid_line":
         write(self, data[: len(data) - 7])
     elif point == "after":
