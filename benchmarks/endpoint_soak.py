@@ -18,9 +18,9 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from endpoint_for_tests import CONCURRENCY, SEVERAL_TOKENS, arguments, done, kill_and_resume, predictions
-from faulty_server import FaultyServer, at_random
-from test_running import write_set
+from helpers.endpoint import CONCURRENCY, SEVERAL_TOKENS, arguments, done, kill_and_resume, predictions
+from helpers.faulty_server import FaultyServer, at_random
+from helpers.processes import write_set
 
 FAULTS = ("429:0.1", "500", "cut", "malformed", "hang")
 

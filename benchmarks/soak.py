@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from models_for_tests import tiny_encoder
-from test_running import write_set
+from helpers.models import tiny_encoder
+from helpers.processes import write_set
 
 from paraconsist.data.predictions import read_predictions
 

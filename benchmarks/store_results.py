@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from paraconsist.data.predictions import read_predictions
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from stored_results import FORMAT, METADATA_KEY, digest_of_ids
+from helpers.stored_results import FORMAT, METADATA_KEY, digest_of_ids
 
 #: What a run says of itself that scoring reads or a reader may want; nothing about the machine.
 SAID = (
