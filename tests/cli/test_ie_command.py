@@ -286,7 +286,7 @@ def test_labels_that_are_missing(folder, tmp_path, refused):
     assert "got '-' at row 7" in said
     assert "--drop-unlabelled" in said
     nothing = [{k: v for k, v in row.items() if k != "label"} for row in inference_rows(30)]
-    assert "`label_column` must be a column of" in refused(with_rows(folder, tmp_path, "test", nothing))
+    assert "`--label-column` must be a column of" in refused(with_rows(folder, tmp_path, "test", nothing))
     rows[7]["label"] = "maybe"
     said = refused(with_rows(folder, tmp_path, "train", rows))
     assert "must be one of entailment, neutral, contradiction, or a number from 0 to 2; got 'maybe' at row 7" in said
@@ -295,21 +295,21 @@ def test_labels_that_are_missing(folder, tmp_path, refused):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("--rhos=0,1.5", "`rhos` must lie between 0 and 1; got 1.5"),
-        ("--rhos=a", "`rhos` must be numbers with commas between"),
-        ("--rhos=0.5,0.5", "`rhos` must be at least one number, each once"),
-        ("--runs=0", "`runs` must be a whole number of at least 1; got 0"),
-        ("--validation-rows=2", "`validation` must have at least as many rows as there are labels (3); got 2"),
-        ("--model=xgbost", "`model` must be one of gradient_boosting, gradient_boosting_tfidf, bow"),
+        ("--rhos=0,1.5", "`--rhos` must lie between 0 and 1; got 1.5"),
+        ("--rhos=a", "`--rhos` must be numbers with commas between"),
+        ("--rhos=0.5,0.5", "`--rhos` must be at least one number, each once"),
+        ("--runs=0", "`--runs` must be a whole number of at least 1; got 0"),
+        ("--validation-rows=2", "`--validation` must have at least as many rows as there are labels (3); got 2"),
+        ("--model=xgbost", "`--model` must be one of gradient_boosting, gradient_boosting_tfidf, bow"),
         ("--parameter=n_estimators=0", "`parameters` must be values that it takes; got \"The 'n_estimators' parameter"),
         ("--parameter=depth=3", "`parameters` must be hyperparameters of gradient boosting: n_estimators"),
-        ("--parameter=3", "`parameter` must be items of the form NAME=VALUE"),
-        ("--search=twice", "`search` must be one of once, sample"),
-        ("--method=guess", "`method` must be one of exact, paper"),
+        ("--parameter=3", "`--parameter` must be items of the form NAME=VALUE"),
+        ("--search=twice", "`--search` must be one of once, sample"),
+        ("--method=guess", "`--method` must be one of exact, paper"),
         ("--transformation=synonims", "`name` must be one of"),
-        ("--transform-columns=update", "`transform_columns` must be among premise, hypothesis; got 'update'"),
+        ("--transform-columns=update", "`--transform-columns` must be among premise, hypothesis; got 'update'"),
         ("--text-columns=premise,claim", "`claim` must be a column of"),
-        ("--from=x", "`from` must be given without data"),
+        ("--from=x", "`--from` must be given without data"),
     ],
 )
 def test_options_that_cannot_be(folder, tmp_path, refused, option, message):
@@ -323,11 +323,11 @@ def test_rows_and_files_that_cannot_be(folder, tmp_path, refused):
     header = tmp_path / "empty.csv"
     header.write_text("premise,hypothesis,label\n")
     args = [f"--test={header}" if a.startswith("--test=") else a for a in arguments(folder, tmp_path / "ie")]
-    assert "`test` must have at least one row" in refused(args)
+    assert "`--test` must have at least one row" in refused(args)
     same = [{**row, "premise": "She sleeps", "hypothesis": "She sleeps now"} for row in inference_rows(30)]
-    assert "`transformation` must change at least one text" in refused(with_rows(folder, tmp_path, "test", same))
+    assert "`--transformation` must change at least one text" in refused(with_rows(folder, tmp_path, "test", same))
     one = [{**row, "label": "neutral"} for row in inference_rows(30)]
-    assert "`train` must have rows of at least two labels; got 'neutral'" in refused(
+    assert "`--train` must have rows of at least two labels; got 'neutral'" in refused(
         with_rows(folder, tmp_path, "train", one)
     )
 
@@ -356,6 +356,6 @@ def test_vectors_that_cannot_be(tmp_path, text, message):
 def test_files_that_are_no_vectors(undisturbed, tmp_path, refused):
     whole = (undisturbed[0] / "matched.parquet").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(whole[:-100])
-    assert "`from` must be a readable, whole file" in refused(["ie-test", "--from", str(tmp_path / "cut.parquet")])
-    assert "`from` must hold matched.parquet, or .npz files" in refused(["ie-test", "--from", str(tmp_path)])
-    assert "`from` must name a file or folder that exists" in refused(["ie-test", "--from", str(tmp_path / "no")])
+    assert "`--from` must be a readable, whole file" in refused(["ie-test", "--from", str(tmp_path / "cut.parquet")])
+    assert "`--from` must hold matched.parquet, or .npz files" in refused(["ie-test", "--from", str(tmp_path)])
+    assert "`--from` must name a file or folder that exists" in refused(["ie-test", "--from", str(tmp_path / "no")])
