@@ -169,9 +169,7 @@ def test_the_command_on_files_and_on_run_folders(tmp_path: Path, capsys) -> None
         *(("likely", "partial", 2), ("likely", "full", 2)),
         *(("unlikely", "partial", 1), ("unlikely", "full", 1)),
     ]
-    assert "must be" in refused(
-        capsys, "artifacts", "--partial", tmp_path, "--full", tmp_path / "full"
-    )
+    assert "must be" in refused(capsys, "artifacts", "--partial", tmp_path, "--full", tmp_path / "full")
 
 
 @pytest.mark.real_data

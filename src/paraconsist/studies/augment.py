@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from paraconsist.data.tables import read_table
+from paraconsist.data.writing import write_table
 from paraconsist.errors import input_error
-from paraconsist.files import replacing
 from paraconsist.transforms.interface import Fitted, apply_to_columns
 from paraconsist.transforms.registry import transformation
 
@@ -148,19 +149,19 @@ def augment(
     else:
         fitted = transformation(name, **(options or {})).fit([text for values in texts.values() for text in values])
     changed = apply_to_columns(fitted, texts, name)
-    rows = table.to_pylist()
-    variants = [
-        (i, {**row, **{column: changed[column][i] for column in columns}})
-        for i, row in enumerate(rows)
-        if any(_words(changed[column][i]) != _words(texts[column][i]) for column in columns)
+    different = [
+        row for row in range(len(table)) if any(_words(changed[c][row]) != _words(texts[c][row]) for c in columns)
     ]
+    variants = again = table.take(pa.array(different, pa.int64()))
+    for column in columns:
+        new = pa.array([changed[column][i] for i in different], table.schema.field(column).type)
+        variants = variants.set_column(table.column_names.index(column), column, new)
     folder.mkdir(parents=True, exist_ok=True)
-    header = table.column_names
     paths = {kind: folder / f"{kind}.csv" for kind in ("before", "after", "repeated")}
-    _write(paths["before"], header, rows)
-    _write(paths["after"], header, [*rows, *(variant for _, variant in variants)])
-    _write(paths["repeated"], header, [*rows, *(rows[i] for i, _ in variants)])
-    return Augmented(**paths, n_rows=len(rows), n_variants=len(variants), columns=tuple(columns))
+    write_table(table, paths["before"])
+    write_table(pa.concat_tables([table, variants]), paths["after"])
+    write_table(pa.concat_tables([table, again]), paths["repeated"])
+    return Augmented(**paths, n_rows=table.num_rows, n_variants=len(different), columns=tuple(columns))
 
 
 def _text(value: Any, column: str, row: int) -> str:
@@ -172,10 +173,3 @@ def _text(value: Any, column: str, row: int) -> str:
 def _words(text: str) -> list[str]:
     """Case and punctuation apart: a variant differs in its words."""
     return "".join(c if c.isalnum() else " " for c in text.casefold()).split()
-
-
-def _write(path: Path, header: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(header)
-        writer.writerows([row[name] for name in header] for row in rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from paraconsist.data.writing import write_table
 from paraconsist.errors import check_whole, input_error, renamed
 from paraconsist.files import replacing, write_json
 from paraconsist.measures.sampling_correction import deciles
@@ -137,7 +136,7 @@ def select(
         n = {"n_easy": options.n_easy, "n_difficult": options.n_difficult}
         drawn = places[sample_by_difficulty(result.easy[places], confidence[places], **n, seed=options.seed)]
         originals = [_original(items, result, confidence, int(i)) for i in drawn]
-        pq.write_table(pa.Table.from_pylist(originals), folder / "originals.parquet", compression="zstd")
+        write_table(pa.Table.from_pylist(originals), folder / "originals.parquet")
         sheet = folder / "sheet.csv"
         n_places = write_writing_sheet(sheet, originals, task=items.task, rewrite=rewrite, n=options.places)
     selection = Selection(result, in_pool, confidence, drawn, folder, n_places)
@@ -237,12 +236,9 @@ def _write(items: Items, selection: Selection, options: SelectOptions) -> None:
     }
     if selection.confidence is not None:
         columns["confidence"] = pa.array(selection.confidence, from_pandas=True)
-    pq.write_table(pa.table(columns), folder / "rows.parquet", compression="zstd")
+    write_table(pa.table(columns), folder / "rows.parquet")
     if not in_pool.all():
-        with replacing(folder / "train.csv") as partial, partial.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(items.columns)
-            writer.writerows(zip(*items.part(~in_pool).columns.values(), strict=True))
+        write_table(pa.table(dict(items.part(~in_pool).columns)), folder / "train.csv")
     facts = {
         "rows": items.name,
         "n_rows": len(items),
