@@ -56,8 +56,8 @@ class InputError(ValueError):
             return f"{sentence}{self.must} {self.remedy}".rstrip()
         sentence += f"`{self.parameter}` must {self.must}"
         if self.got is not ...:
-            shown = repr(self.got)
-            sentence += f"; got {shown if len(shown) <= _MAX_SHOWN else shown[: _MAX_SHOWN - 3] + '...'}"
+            value = repr(self.got)
+            sentence += f"; got {value if len(value) <= _MAX_SHOWN else value[: _MAX_SHOWN - 3] + '...'}"
         if self.row is not None:
             sentence += f" at row {self.row}"
         return f"{sentence}. {self.remedy}".rstrip()

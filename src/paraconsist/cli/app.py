@@ -192,15 +192,15 @@ def _read_config(name: str) -> dict[str, Any]:
 
     path = Path(name)
     try:
-        said = yaml.safe_load(path.read_text(encoding="utf-8")) if name else None
+        config = yaml.safe_load(path.read_text(encoding="utf-8")) if name else None
     except (OSError, UnicodeDecodeError):
         raise input_error("paraconsist", "config", "name a text file that can be read", got=name) from None
     except yaml.YAMLError as problem:
         where = str(problem).replace("\n", " ")
         raise input_error("paraconsist", "config", "be valid YAML", got=name, remedy=where) from None
-    if not isinstance(said, dict) or not all(isinstance(key, str) for key in said):
-        raise input_error("paraconsist", "config", "be a YAML mapping of option names to values", got=said)
-    return {key.replace("-", "_"): value for key, value in said.items()}
+    if not isinstance(config, dict) or not all(isinstance(key, str) for key in config):
+        raise input_error("paraconsist", "config", "be a YAML mapping of option names to values", got=config)
+    return {key.replace("-", "_"): value for key, value in config.items()}
 
 
 def _check_config(command: Any, arguments: list[str], defaults: dict[str, Any]) -> None:

@@ -68,7 +68,7 @@ def _print(table: list[ArtifactRow]) -> None:
     from paraconsist.measures.catalogue import PARAPHRASTIC
     from paraconsist.reporting.formatting import count, percent
 
-    shown = Table(
+    lines = Table(
         title="Buckets by whether the partial-input model gets the original right",
         title_justify="left",
         box=None,
@@ -86,14 +86,14 @@ def _print(table: list[ArtifactRow]) -> None:
         ("covered_mass", "mass"),
     )
     for label in ("artefacts", "model", "n"):
-        shown.add_column(label, justify="right" if label == "n" else "left", no_wrap=True)
+        lines.add_column(label, justify="right" if label == "n" else "left", no_wrap=True)
     for _, label in columns:
-        shown.add_column(label, justify="right", no_wrap=True)
+        lines.add_column(label, justify="right", no_wrap=True)
     for row in table:
         values = [percent(getattr(row, key), undefined="-") for key, _ in columns]
-        shown.add_row(row.artifact, row.model, count(row.n_buckets), *values)
+        lines.add_row(row.artifact, row.model, count(row.n_buckets), *values)
     console = Console()
-    console.print(shown)
+    console.print(lines)
     if any(row.covered_mass is not None and row.covered_mass < 0.99 for row in table):
         console.print(
             "[dim]A~ and P_C~ are as published: test mass in deciles of confidence without a bucket is lost. 'ren.' "

@@ -107,7 +107,7 @@ def _show(
     from rich.table import Table
 
     console = Console()
-    shown = Table(
+    lines = Table(
         box=SIMPLE_HEAD,
         title=f"{pilot.measure.replace('_', ' ')}: {pilot.value:.4f} in a pilot of {pilot.n_buckets:,} buckets",
         title_justify="left",
@@ -115,7 +115,7 @@ def _show(
         caption=f"* cheapest, if a bucket costs as much as {bucket_cost:g} paraphrases beside its own",
         caption_justify="left",
     )
-    shown.add_column("paraphrases\nper bucket", justify="right")
+    lines.add_column("paraphrases\nper bucket", justify="right")
     cheapest = {}
     for key, wanted in (("half_width", half_width), ("difference", difference)):
         if wanted is None:
@@ -123,15 +123,15 @@ def _show(
         costs = [getattr(row, f"buckets_for_{key}") * (row.paraphrases + bucket_cost) for row in table]
         cheapest[key] = costs.index(min(costs))
         head = f"+-{wanted:g} at {100 * level:g} %" if key == "half_width" else f"find {wanted:g} in {100 * power:g} %"
-        shown.add_column(f"{head}\nbuckets", justify="right")
-        shown.add_column("\nrows", justify="right")
+        lines.add_column(f"{head}\nbuckets", justify="right")
+        lines.add_column("\nrows", justify="right")
     for i, row in enumerate(table):
         cells = [str(row.paraphrases)]
         for key, best in cheapest.items():
             star = " *" if i == best else "  "
             cells += [f"{getattr(row, f'buckets_for_{key}'):,}", f"{getattr(row, f'rows_for_{key}'):,}{star}"]
-        shown.add_row(*cells)
-    console.print(shown)
+        lines.add_row(*cells)
+    console.print(lines)
     if difference is not None:
         console.print(f"Two models' values over the same buckets are taken to correlate by {correlation:.2f}.")
     if pilot.context_covariance > 0:

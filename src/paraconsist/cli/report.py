@@ -64,8 +64,8 @@ def _default_output(paths: list[Path]) -> Path:
 
 
 def _say(written: Any, plots: Path | None) -> None:
-    shown = f"{written.n_shown:,} of {written.n_buckets:,}" if written.n_shown < written.n_buckets else "all"
-    typer.echo(f"{written.page}: {written.n_bytes / 1e6:.1f} MB, {shown} buckets in the flip browser.")
+    buckets = f"{written.n_shown:,} of {written.n_buckets:,}" if written.n_shown < written.n_buckets else "all"
+    typer.echo(f"{written.page}: {written.n_bytes / 1e6:.1f} MB, {buckets} buckets in the flip browser.")
     if plots is not None:
         typer.echo(f"{len(written.plots)} files in {plots}.")
     if written.sets_without_texts:

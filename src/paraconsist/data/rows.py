@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -106,12 +106,20 @@ class Rows:
 
     def where(self, mask: NDArray[np.bool_]) -> Rows:
         """Return the rows of `mask`."""
-        arrays: dict[str, Any] = {
-            name: values[mask] for name, values in vars(self).items() if isinstance(values, np.ndarray)
-        }
-        allowed = None if self.allowed is None else [self.allowed[i] for i in np.flatnonzero(mask)]
-        strata = {name: values[mask] for name, values in self.strata.items()}
-        return replace(self, **arrays, allowed=allowed, strata=strata)
+        return self.take(np.flatnonzero(mask))
+
+    def take(self, index: NDArray[np.intp]) -> Rows:
+        """Return the rows at some positions, in that order."""
+        taken = {}
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                value = value[index]
+            elif isinstance(value, list):
+                value = [value[i] for i in index]
+            elif isinstance(value, dict):
+                value = {key: column[index] for key, column in value.items()}
+            taken[name] = value
+        return Rows(**taken)
 
 
 def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: bool = True) -> Rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -65,12 +65,12 @@ def align(given: Mapping[str, Rows]) -> Aligned:
     for name in names[1:]:
         common = np.intersect1d(common, of_model[name], assume_unique=True)
     if not len(common):
-        shown = "; ".join(f"{name}: {_some(buckets.tolist())}" for name, buckets in of_model.items())
+        listed = "; ".join(f"{name}: {_some(buckets.tolist())}" for name, buckets in of_model.items())
         raise input_error(
             "compare",
             "bucket",
             "have ids in common",
-            got=shown,
+            got=listed,
             remedy="These are different sets, or --bucket names another column in one file.",
         )
     counts = {name: len(buckets) for name, buckets in of_model.items()}
@@ -78,9 +78,9 @@ def align(given: Mapping[str, Rows]) -> Aligned:
     if any(count > len(common) for count in counts.values()):
         had = ", ".join(f"{name} has {count:,}" for name, count in counts.items())
         notes.append(f"{len(common):,} buckets are common and compared; {had}")
-    kept = {name: _take(rows, np.flatnonzero(np.isin(_buckets(rows), common))) for name, rows in given.items()}
+    kept = {name: rows.where(np.isin(_buckets(rows), common)) for name, rows in given.items()}
     by_id = all(ROW_ID in rows.strata for rows in kept.values())
-    ordered = {name: _take(rows, _order(rows, by_id)) for name, rows in kept.items()}
+    ordered = {name: rows.take(_order(rows, by_id)) for name, rows in kept.items()}
     first = ordered[names[0]]
     for name in names[1:]:
         _check_same(names[0], first, name, ordered[name], by_id)
@@ -95,12 +95,12 @@ def _check_kinds(given: Mapping[str, Rows]) -> None:
         kinds = {name: getattr(rows, what).dtype.kind == "U" for name, rows in given.items()}
         for name in others:
             if kinds[name] != kinds[first]:
-                shown = {True: "names", False: "numbers"}
+                words = {True: "names", False: "numbers"}
                 raise input_error(
                     "compare",
                     what,
                     "be of one kind in all files",
-                    got=f"{shown[kinds[first]]} in {first}, {shown[kinds[name]]} in {name}",
+                    got=f"{words[kinds[first]]} in {first}, {words[kinds[name]]} in {name}",
                     remedy="Write them the same way in both files"
                     + ("; --label-names turns gold given by name into numbers." if what == "labels" else "."),
                 )
@@ -170,21 +170,6 @@ def _places(rows: Rows, by_id: bool) -> list[tuple[Any, ...]]:
 def _buckets(rows: Rows) -> NDArray[Any]:
     assert rows.buckets is not None
     return rows.buckets
-
-
-def _take(rows: Rows, index: NDArray[np.intp]) -> Rows:
-    """Return the rows at some positions, in that order."""
-    taken: dict[str, Any] = {}
-    for field in fields(rows):
-        value = getattr(rows, field.name)
-        if isinstance(value, np.ndarray):
-            value = value[index]
-        elif isinstance(value, list):
-            value = [value[i] for i in index]
-        elif isinstance(value, dict):
-            value = {name: column[index] for name, column in value.items()}
-        taken[field.name] = value
-    return Rows(**taken)
 
 
 def _some(values: list[Any]) -> str:

@@ -49,14 +49,14 @@ def pair_figures(spec: MeasureSpec, rows: Rows, label_names: Sequence[str]) -> d
     InputError
         If a pair lacks its original.
     """
-    found = violations(spec, rows)
-    sides = found.partners[ORIGINAL], found.positions
+    pairs = violations(spec, rows)
+    sides = pairs.partners[ORIGINAL], pairs.positions
     before, after = (_shown(rows.predictions[side], rows.unparsed[side], label_names) for side in sides)
     golds = _shown(rows.labels[sides[0]], np.zeros(len(sides[0]), dtype=bool), label_names)
     figures: dict[str, Any] = {"transitions": _transitions(golds, before, after, label_names)}
     if rows.predicted_confidences is not None:
         confidences = [rows.predicted_confidences[side] for side in sides]
-        inconsistent = found.broken
+        inconsistent = pairs.broken
         figures["confidence"] = {
             "inconsistent": _confidence(*(values[inconsistent] for values in confidences)),
             "consistent": _confidence(*(values[~inconsistent] for values in confidences)),
@@ -74,8 +74,8 @@ def _shown(values: NDArray[Any], unparsed: NDArray[np.bool_], label_names: Seque
 
 def _transitions(golds: list[Any], before: list[Any], after: list[Any], names: Sequence[str]) -> list[dict[str, Any]]:
     places = {name: place for place, name in enumerate(names)}
-    found = {value for column in (golds, before, after) for value in column if value is not None}
-    order = {value: i for i, value in enumerate(sorted(found, key=lambda value: (places.get(value, -1), value)))}
+    distinct = {value for column in (golds, before, after) for value in column if value is not None}
+    order = {value: i for i, value in enumerate(sorted(distinct, key=lambda value: (places.get(value, -1), value)))}
     order[None] = len(order)
     counts = Counter(zip(golds, before, after, strict=True))
     return [

@@ -222,12 +222,12 @@ def _common_sets(models: Mapping[str, Mapping[str, Source]]) -> list[str]:
     first, *others = models.values()
     common = [name for name in first if all(name in other for other in others)]
     if not common:
-        shown = "; ".join(f"{model}: {', '.join(sets)}" for model, sets in models.items())
+        listed = "; ".join(f"{model}: {', '.join(sets)}" for model, sets in models.items())
         raise input_error(
             "compare",
             "models",
             "have a set in common",
-            got=shown,
+            got=listed,
             remedy="Run both models on one set, or give one predictions file of each.",
         )
     return common

@@ -88,7 +88,7 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
     >>> [str(condition) for condition in parse_conditions("pc.low >= 75% and unparsed_rate<=0.01")]
     ['pc.low >= 0.75', 'unparsed_rate <= 0.01']
     """
-    found = []
+    conditions = []
     for part in re.split(r"\band\b|&&", text):
         match = _CONDITION.fullmatch(part)
         number = None if match is None else _number(match[3])
@@ -98,8 +98,8 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
         quantity, dot, end = match[1].rpartition(".")
         if end not in ("low", "high") or not dot:
             quantity, end = match[1], ""
-        found.append(Condition(quantity, end, match[2], number / 100 if match[4] else number))
-    return tuple(found)
+        conditions.append(Condition(quantity, end, match[2], number / 100 if match[4] else number))
+    return tuple(conditions)
 
 
 def check(conditions: tuple[Condition, ...], results: Mapping[str, Mapping[str, Any]]) -> list[Check]:
@@ -120,9 +120,9 @@ def check(conditions: tuple[Condition, ...], results: Mapping[str, Mapping[str, 
     """
     checks = []
     for condition in conditions:
-        found = [(name, _find(condition, result)) for name, result in results.items()]
-        checks += [Check(condition, name, value) for name, value in found if value is not None]
-        if all(value is None for _, value in found):
+        values = [(name, _find(condition, result)) for name, result in results.items()]
+        checks += [Check(condition, name, value) for name, value in values if value is not None]
+        if all(value is None for _, value in values):
             known = sorted({key for result in results.values() for key in _known(result)})
             raise input_error(
                 "gate", "condition", "name a quantity of the results", got=condition.quantity, remedy=_listed(known)
@@ -176,9 +176,9 @@ def _find(condition: Condition, result: Mapping[str, Any]) -> float | None:
         return _value(condition, result, first)
     holders = [measure for measure, keys in measures.items() if first in keys] if not rest else []
     if len(holders) > 1:
-        shown = ", ".join(f"{holder}.{first}" for holder in holders)
+        listed = ", ".join(f"{holder}.{first}" for holder in holders)
         raise input_error(
-            "gate", "condition", f"say whose {first}", got=condition.quantity, remedy=f"There are {shown}."
+            "gate", "condition", f"say whose {first}", got=condition.quantity, remedy=f"There are {listed}."
         )
     return _value(condition, measures[holders[0]], first) if holders else None
 

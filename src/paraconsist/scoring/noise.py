@@ -87,8 +87,8 @@ def same_run(main: Predictions, again: Predictions) -> bool:
 
 
 def _identity(predictions: Predictions) -> tuple[Any, ...]:
-    said = predictions.metadata
-    return said.get("set"), said.get("set_fingerprint"), said.get("model", {}).get("weights_hash")
+    metadata = predictions.metadata
+    return metadata.get("set"), metadata.get("set_fingerprint"), metadata.get("model", {}).get("weights_hash")
 
 
 def _once(rows: Rows, inputs: Sequence[str]) -> tuple[NDArray[np.bool_], list[str]]:

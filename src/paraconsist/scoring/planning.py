@@ -29,8 +29,8 @@ def pilot_rows(pilot: Any, read: SourceOptions, set_name: str | None = None) -> 
 def _hits(rows: Rows, measure: str) -> tuple[Any, Any]:
     """Return the buckets of the paraphrases, and what is counted in them: right answers, or changed ones."""
     if measure == "inconsistency":
-        found = violations(SEMANTIC, rows)
-        return found.positions, found.broken
+        changes = violations(SEMANTIC, rows)
+        return changes.positions, changes.broken
     targets = np.flatnonzero(rows.roles == PARAPHRASE)
     if not len(targets):
         raise input_error("plan", "role", "be 'paraphrase' in at least one row", got=np.unique(rows.roles).tolist())

@@ -112,8 +112,8 @@ def _column(source: str, rows: Rows, positions: Positions, answers: Answers) -> 
     if column == "unanswered":
         return answers.unanswered if answers.unanswered.any() else None
     if column == "strata":
-        found = {name: values[positions] for name, values in rows.strata.items()}
-        few = {name: values for name, values in found.items() if 2 <= len(np.unique(values)) <= MAX_STRATUM_VALUES}
+        columns = {name: values[positions] for name, values in rows.strata.items()}
+        few = {name: values for name, values in columns.items() if 2 <= len(np.unique(values)) <= MAX_STRATUM_VALUES}
         return few if "gold_label" in few else {"label": answers.references[role], **few}
     return (answers.predictions if column == "prediction" else answers.references)[role]
 
@@ -163,8 +163,8 @@ def partners_of(
     ids, codes = np.unique(rows.buckets, return_inverse=True)
     partners = {}
     for role in wanted:
-        found = np.flatnonzero(rows.roles == role)
-        counts = np.bincount(codes[found], minlength=len(ids))
+        places = np.flatnonzero(rows.roles == role)
+        counts = np.bincount(codes[places], minlength=len(ids))
         wrong = counts[codes[positions]] != 1
         if wrong.any():
             code = codes[positions[int(np.argmax(wrong))]]
@@ -176,6 +176,6 @@ def partners_of(
                 remedy=f"Look at bucket {ids[code].item()!r}.",
             )
         where = np.zeros(len(ids), dtype=np.intp)
-        where[codes[found]] = found
+        where[codes[places]] = places
         partners[role] = where[codes[positions]]
     return positions, partners

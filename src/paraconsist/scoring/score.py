@@ -223,8 +223,8 @@ def data_of(metadata: Mapping[str, Any]) -> str | None:
     if name is None:
         return None
     revision = str(metadata.get("set_fingerprint") or "")
-    shown = revision if len(revision) <= 24 else f"{revision[:24]}"
-    return str(name).replace(":", "/") + (f"@{shown}" if shown else "")
+    short = revision if len(revision) <= 24 else f"{revision[:24]}"
+    return str(name).replace(":", "/") + (f"@{short}" if short else "")
 
 
 def _by_policy(

@@ -148,8 +148,8 @@ class BucketEvaluation:
             confidence_level=self._confidence_level,
         ).to_dict()
         low, high = result["confidence_interval"][_KEY]
-        found = {key: float(result[key]) for key in _KEYS if key in result}
-        return found | {f"{_KEY}_low": float(low), f"{_KEY}_high": float(high)}
+        values = {key: float(result[key]) for key in _KEYS if key in result}
+        return values | {f"{_KEY}_low": float(low), f"{_KEY}_high": float(high)}
 
     def _check_rows(self, labels: np.ndarray[Any, Any], logits: np.ndarray[Any, Any]) -> None:
         n = len(self._labels)

@@ -91,9 +91,9 @@ def align(name: str, scored: Mapping[str, ScoredSet]) -> AlignedSet:
                 places.append(place)
     positions = {}
     for model in models:
-        found = np.full(len(order), -1, dtype=np.intp)
-        found[[order[key] for key in keys[model]]] = np.arange(len(keys[model]))
-        positions[model] = found
+        places_of_model = np.full(len(order), -1, dtype=np.intp)
+        places_of_model[[order[key] for key in keys[model]]] = np.arange(len(keys[model]))
+        positions[model] = places_of_model
     base = np.array(owners, dtype=np.intp), np.array(places, dtype=np.intp)
     numbers: dict[Any, int] = {}
     bucket_lists = [rows[model].buckets.tolist() for model in models]  # type: ignore[union-attr]
@@ -115,15 +115,15 @@ def align(name: str, scored: Mapping[str, ScoredSet]) -> AlignedSet:
 
 
 def _keys(predictions: Mapping[str, Predictions], rows: Mapping[str, Rows]) -> dict[str, list[Any]]:
-    found = {}
+    ids_of_model = {}
     for model, file in predictions.items():
         ids = file.table["example_id"].to_pylist() if "example_id" in file.table.column_names else []
         # a pair in each row, written out, has one example id twice
         if not ids or len(set(ids)) < len(ids) or None in ids:
             break
-        found[model] = ids
-    if len(found) == len(predictions):
-        return found
+        ids_of_model[model] = ids
+    if len(ids_of_model) == len(predictions):
+        return ids_of_model
     return {model: _ordinal_keys(rows[model]) for model in predictions}
 
 

@@ -41,11 +41,12 @@ def bucket_flips(long: Long, rows: Rows) -> Flips:
         at = np.flatnonzero((rows.buckets == ids[bucket]) & (rows.roles == "paraphrase"))
         right = rows.predictions[at] == rows.labels[at]
         answers = Counter(_label(long, rows, i) for i in at.tolist())
-        shown = ", ".join(f"{label} × {n}" for label, n in answers.most_common())
-        told = long.lines(at[right][0], at[~right][0])
-        examples = [f"{mark} {line}" for mark, line in zip("✓✗", told, strict=False)] if len(told) == 2 else told
+        listed = ", ".join(f"{label} × {n}" for label, n in answers.most_common())
+        wordings = long.lines(at[right][0], at[~right][0])
+        if len(wordings) == 2:
+            wordings = [f"{mark} {line}" for mark, line in zip("✓✗", wordings, strict=True)]
         gold = long.shown(rows.labels[at[0]].item())
-        lines.append([ids[bucket].item(), f"{int(right.sum())} of {len(at)}", gold, shown, examples])
+        lines.append([ids[bucket].item(), f"{int(right.sum())} of {len(at)}", gold, listed, wordings])
     header = ["bucket", "right", "gold label", "answers", "a right and a wrong wording"]
     return _flips("Buckets answered both right and wrong", header, lines, len(mixed), long)
 
