@@ -1,4 +1,4 @@
-"""Keep what the tests of documented numbers decide anew of finished IE experiments: counts and cost, no text.
+"""Keep what docs/tables.py decides anew of finished IE experiments: counts and cost, no text.
 
     python benchmarks/store_ie_runs.py snli=runs/ie-snli snli_minilm=runs/ie-minilm --output tests/ie_runs
 

@@ -1,10 +1,10 @@
-"""Keep the predictions of runs for the tests of documented numbers, without any text or gold label.
+"""Keep the predictions of runs for docs/tables.py, without any text or gold label.
 
     python benchmarks/store_results.py runs/bow-snli-0 runs/parte sweeps/bow --output tests/results
 
 Each run folder gives ``OUTPUT/<its name>/<set>.parquet``, and a sweep's folder gives one for each of its cells,
-``OUTPUT/sweep-<sweep's name>-<share>-<seed>/<set>.parquet``. tests/stored_results.py says what is in it and joins it
-with the set again, so that README's tables are recomputed from it.
+``OUTPUT/sweep-<sweep's name>-<share>-<seed>/<set>.parquet``. tests/helpers/stored_results.py says what is in it and
+joins it with the set again, so that docs/tables.py computes README's tables from it.
 """
 
 from __future__ import annotations

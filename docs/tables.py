@@ -1,0 +1,592 @@
+"""The tables of numbers in README and cards: computed from stored runs and the papers' data, written between markers.
+
+    python docs/tables.py              # writes every table whose data are there
+    python docs/tables.py --check      # says which tables are out of date, and changes nothing
+    python docs/tables.py --figures    # draws docs/figures/pc_by_training_rows.png anew
+
+A document holds ``<!-- table: NAME -->`` ... ``<!-- end -->``, on lines of their own around a table (its heading stays)
+or within a line of text. A cell that is None here is prose: it stays as it stands in the document. Stored runs are in
+``tests/results`` and ``tests/ie_runs``; the papers' data are in PARACONSIST_TEST_DATA, else in ``../shared/data``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import paraconsist as pc
+from paraconsist.data.predictions import Predictions
+from paraconsist.dataset_builders import builder_class
+from paraconsist.dataset_builders.becel.configs import N_GROUPS, N_ROWS, TEST_CASES
+from paraconsist.measures.catalogue import PARAPHRASTIC
+from paraconsist.measures.paired_tests import exact_p_value
+from paraconsist.scoring.score import ScoreOptions, SetScores, score_set
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS, IE_RUNS = ROOT / "tests" / "results", ROOT / "tests" / "ie_runs"
+sys.path.insert(0, str(ROOT / "tests"))
+from helpers.stored_results import predictions_of, read_stored  # noqa: E402
+
+Rows = Sequence[Mapping[str, Any]]
+Cells = list[str | None]
+
+
+class Table(NamedTuple):
+    """A table, or a piece of text: the documents it stands in, whether it needs the papers' data, what computes it."""
+
+    documents: tuple[str, ...]
+    needs_data: bool
+    compute: Callable[[], str | list[Cells]]
+
+
+TABLES: dict[str, Table] = {}
+
+
+def table(name: str, *documents: str, needs_data: bool = True) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+    """Register what computes a table of a document."""
+
+    def register(compute: Callable[[], Any]) -> Callable[[], Any]:
+        TABLES[name] = Table(documents, needs_data, compute)
+        return compute
+
+    return register
+
+
+def card(name: str) -> str:
+    """The card of a metric or a data set, from the root."""
+    return f"{'dataset_builders' if name in ('becel', 'paranlu', 'parte', 'sample') else 'metrics'}/{name}/README.md"
+
+
+# ------------------------------------------------------------------------------------------- how numbers are written
+
+
+def number(value: float, spec: str = ".1f") -> str:
+    """Write a number by a format, with a true minus sign; ``.2`` is a p-value without its leading zero."""
+    text = format(value, f"{spec}f").removeprefix("0") if re.fullmatch(r"\.\d", spec) else format(value, spec)
+    return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def percents(values: Iterable[float]) -> list[str]:
+    """Shares as per cent with one decimal."""
+    return [number(100 * value) for value in values]
+
+
+def interval(ends: Sequence[float]) -> str:
+    """An interval in per cent."""
+    return f"[{', '.join(percents(ends))}]"
+
+
+# ------------------------------------------------------------------------------------------ where numbers come from
+
+
+def data_folder() -> Path | None:
+    """The papers' data, None where they are not."""
+    folder = Path(os.environ.get("PARACONSIST_TEST_DATA") or ROOT.parent / "shared" / "data")
+    return folder if (folder / "upstream").is_dir() else None
+
+
+def data() -> Path:
+    """The papers' data, which must be there."""
+    folder = data_folder()
+    assert folder is not None, "a table that reads the papers' data must say so"
+    return folder
+
+
+@cache
+def _cache() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory()
+
+
+@cache
+def rows(name: str, config: str, split: str = "test", first: int | None = None) -> Rows:
+    """The rows of a set as its builder makes them, or the first of them."""
+    folder = None if name == "sample" else data_folder()
+    builder = builder_class(name)(cache_dir=_cache().name, config_name=config, data_dir=folder)
+    return list(islice(builder.as_streaming_dataset(split=split), first))
+
+
+def configs(name: str) -> dict[str, Any]:
+    """The configurations of a set."""
+    return {config.name: config for config in builder_class(name).BUILDER_CONFIGS}
+
+
+def with_role(rows: Rows, role: str) -> Rows:
+    """The rows with a role."""
+    return [row for row in rows if row["role"] == role]
+
+
+@cache
+def published(name: str, model: str, kind: str) -> dict[str, np.ndarray]:
+    """Columns of a file of ParaNLU's published predictions."""
+    file = pq.read_table(data() / "paranlu" / "predictions" / f"{name}__{model}__{kind}.parquet")
+    return {column: np.asarray(file[column].to_pylist()) for column in file.column_names}
+
+
+@cache
+def paraphrastic(name: str, model: str, kind: str = "human") -> Mapping[str, Any]:
+    """The measures of published predictions."""
+    answers, test = published(name, model, kind), published(name, model, "test")
+    original = answers["is_original"]
+    confidences = zip(answers["bucket_id"][original].tolist(), answers["conf_gold"][original].tolist(), strict=True)
+    options = {
+        f"test_{what}": test[name].tolist()
+        for what, name in (("confidences", "conf_gold"), ("predictions", "pred"), ("references", "gold"))
+    }
+    return pc.paraphrastic_consistency(
+        *(answers[column].tolist() for column in ("pred", "gold", "bucket_id")),
+        roles=np.where(original, "original", "paraphrase").tolist(),
+        original_confidences=dict(confidences),
+        n_resamples=10,
+        **options,
+    ).to_dict()
+
+
+@cache
+def joined(run: str, spec: str) -> Predictions:
+    """A stored run's predictions with the rows of the set that they were made for."""
+    stored = read_stored(RESULTS / run / f"{spec.replace(':', '-')}.parquet")
+    name, _, config = spec.partition(":")
+    first = stored.n_rows if config.endswith("_additive") else None
+    return predictions_of(stored, pa.Table.from_pylist(list(rows(name, config, stored.split, first))))
+
+
+@cache
+def scored(run: str, spec: str) -> SetScores:
+    """A stored run, scored, with its full test set where that is stored."""
+    test = f"{spec}_test"
+    there = (RESULTS / run / f"{test.replace(':', '-')}.parquet").is_file()
+    return score_set(joined(run, spec), ScoreOptions(), test=joined(run, test) if there else None)
+
+
+def measured(run: str, spec: str) -> Mapping[str, Any]:
+    """The one measure of a stored run."""
+    (result,) = scored(run, spec).measures.values()
+    return result
+
+
+# --------------------------------------------------------------------------------------------------- README's tables
+
+_PC = PARAPHRASTIC.name
+#: A_T, A, P_C, P_C unbiased, and A and P_C corrected.
+FIGURES = ("test_accuracy", "accuracy", _PC, f"{_PC}_unbiased", "corrected_accuracy", f"corrected_{_PC}")
+SEEDS = (0, 1, 2)
+
+
+@table("demo", "README.md", needs_data=False)
+def demo() -> str:
+    """What `make demo` prints."""
+    result = measured("demo", "sample:defeasible_nli")
+    quantities = {quantity.key: quantity for quantity in PARAPHRASTIC.quantities}
+    keys = ("accuracy", "original_accuracy", _PC, f"{_PC}_unbiased", f"min_{_PC}", "vap", "pvap")
+    lines = []
+    for key in keys:
+        share = quantities[key].is_share
+        value, low, high = (
+            f"{100 * x:.1f}" if share else f"{x:.4f}" for x in (result[key], *result["confidence_interval"][key])
+        )
+        lines.append(f"  {quantities[key].label:<43}{value + ' %' * share:>10}{f'[{low}, {high}]':>19}")
+    head = f"sample:defeasible_nli: runs/demo/model, {result['n_buckets']} buckets, {result['n_examples']} paraphrases"
+    heading = f"  {'measure':<43}{'value':>10}{'interval':>19}"
+    return "\n".join(["```", head, "", heading, " " + "─" * 74, *lines, "  ...", "```"])
+
+
+@table("paranlu", "README.md")
+def paranlu() -> list[Cells]:
+    """Bag of words by seed, MiniLM with intervals, the paper's models."""
+    made: list[Cells] = []
+    for name in ("atomic", "snli", "social"):
+        spec = f"paranlu:delta_{name}"
+        bow = [measured(f"bow-{name}-{seed}", spec) for seed in SEEDS]
+        seeds = [" / ".join(percents(one[key] for one in bow)) for key in FIGURES]
+        seeds[0] += f" ({number(100 * scored(f'bow-{name}-0', spec).majority_rate)})"
+        encoder = measured(f"minilm-{name}", spec)
+        cells = percents(encoder[key] for key in FIGURES)
+        for i in (2, 3):
+            cells[i] += f" {interval(encoder['confidence_interval'][FIGURES[i]])}"
+        papers = ("bow",) if name == "social" else ("bow", "roberta-large")
+        made += [seeds, cells, *(percents(paraphrastic(name, model)[key] for key in FIGURES) for model in papers)]
+    return [[None, None, *cells] for cells in made]
+
+
+def _unseen_boolq(groups: list[str]) -> list[int]:
+    """The rows of BoolQ that examples/unseen_boolq.py keeps for development."""
+    from datasets import Dataset
+
+    seen = {row["group_id"] for kind in ("semantic", "negational") for row in rows("becel", f"boolq_{kind}")}
+    unseen = Dataset.from_dict({"row": [i for i, group in enumerate(groups) if group not in seen]})
+    return list(unseen.train_test_split(test_size=400, seed=0)["test"]["row"])
+
+
+def _development(task: str) -> str:
+    """Accuracy of a task's model on its development rows, and that of always giving their commonest label."""
+    split = "test" if task == "ag_news" else "validation"
+    run = joined("becel-development", f"becel:{task}_{split}").table
+    labels, predictions = (run[name].to_numpy() for name in ("label", "prediction"))
+    if task == "boolq":
+        kept = _unseen_boolq(run["group_id"].to_pylist())
+        labels, predictions = labels[kept], predictions[kept]
+    return "{} ({})".format(*percents([np.mean(labels == predictions), np.bincount(labels).max() / len(labels)]))
+
+
+@table("becel", "README.md")
+def becel() -> list[Cells]:
+    """BECEL's nineteen test cases."""
+    made: list[Cells] = []
+    tasks: set[str] = set()
+    for config in sorted(TEST_CASES):
+        task, kind = config.rsplit("_", 1)
+        result = measured("becel", f"becel:{config}")
+        if kind in ("transitive", "additive"):
+            counted = [f"{result['n_satisfied']:,} / {result['n_rows']:,}", "", ""]
+        else:
+            counted = [f"{result['n_pairs']:,}", *percents((result["accuracy"], result["perturbed_accuracy"]))]
+        value, ends = result["inconsistency"], result["confidence_interval"]["inconsistency"]
+        made.append([config, *percents([value]), interval(ends), *counted, "" if task in tasks else _development(task)])
+        tasks.add(task)
+    return made
+
+
+@table("differences", "README.md")
+def differences() -> list[Cells]:
+    """RoBERTa-large minus bag of words, by the authors' published predictions, with the p's digits."""
+    made: list[Cells] = []
+    for name, digits in {"atomic": 2, "snli": 3, "social": 2, "anli": 4}.items():
+        folder = data() / "paranlu"
+        files = [folder / "predictions" / f"{name}__{model}__human.parquet" for model in ("roberta-large", "bow")]
+        columns = {"prediction": "pred", "label": "gold", "original": "is_original", "example": "paraphrase_id"}
+        groups = {"groups_from": folder / "items" / f"{name}_human.parquet", "group": "context_id"}
+        comparison = pc.compare(*files, names=("RoBERTa-large", "BoW"), **columns, **groups)
+        result = comparison.sets[0].pairs[0].result
+        low, high = percents(result["confidence_interval"]["difference"])
+        p, effect = number(result["p_value"], f".{digits}"), number(result["design_effect"]["difference"])
+        made.append([None, *percents([result["difference"]]), f"{low} to {high}", p, effect])
+    return made
+
+
+@cache
+def _ie_runs(name: str) -> dict[str, np.ndarray]:
+    with (IE_RUNS / f"{name}.csv").open(encoding="utf-8", newline="") as lines:
+        runs = list(csv.DictReader(lines))
+    return {key: np.array([float(run[key]) for run in runs]) for key in runs[0]}
+
+
+def _ie_cells(name: str, rho: float, alpha: float = 0.05) -> list[str]:
+    """Accuracies, smallest p and rejections of the runs at one rho, Bonferroni over them."""
+    runs = _ie_runs(name)
+    chosen = np.isclose(runs["rho"], rho)
+    n, n11, n10, n01 = (runs[key][chosen].astype(int) for key in ("n", "n11", "n10", "n01"))
+    p = exact_p_value(n, n10, n01)
+    accuracies = percents([np.mean((n11 + n10) / n), np.mean((n11 + n01) / n)])
+    return [*accuracies, f"{p.min():.1e}", f"{np.count_nonzero(p <= alpha / len(p))} of {len(p)}"]
+
+
+@table("ie-baseline", "README.md", needs_data=False)
+def ie_baseline() -> list[Cells]:
+    """Gradient boosting on SNLI and MNLI."""
+    return [[None, *_ie_cells("snli", rho), *_ie_cells("mnli", rho)] for rho in (0, 0.25, 0.5, 0.75, 1)]
+
+
+@table("ie-encoder", "README.md", needs_data=False)
+def ie_encoder() -> list[Cells]:
+    """MiniLM on SNLI."""
+    return [[None, *_ie_cells("snli_minilm", rho)] for rho in (0, 0.5, 1)]
+
+
+#: Sweep -> its shares of the training rows.
+SWEEPS = {"bow": (0.01, 0.05, 0.1, 0.5, 1.0), "minilm": (0.01, 0.05, 0.1)}
+SWEPT = "paranlu:delta_atomic"
+
+
+@cache
+def cell(sweep: str, share: float, seed: int) -> dict[str, float]:
+    """A training's rows and figures; tau is the share of paraphrases with a different answer from their original's."""
+    run = f"sweep-{sweep}-{share:g}-{seed}"
+    result = measured(run, SWEPT)
+    options = ScoreOptions(measures=["semantic_inconsistency"], n_resamples=10)
+    (turned,) = score_set(joined(run, SWEPT), options).measures.values()
+    n_rows = read_stored(RESULTS / run / f"{SWEPT.replace(':', '-')}.parquet").metadata["training_rows"]
+    figures = {key: result[key] for key in FIGURES if key != "corrected_accuracy"}
+    return {"rows": n_rows, **figures, "tau": turned["inconsistency"]}
+
+
+@table("sweep", "README.md")
+def sweep() -> list[Cells]:
+    """Mean and standard deviation over seeds for every share of the training rows."""
+    made: list[Cells] = []
+    for name, share in ((name, share) for name, shares in SWEEPS.items() for share in shares):
+        cells = [cell(name, share, seed) for seed in SEEDS]
+        values = {key: np.array([one[key] for one in cells]) for key in cells[0]}
+        n_rows = values.pop("rows")
+        numbers = [" ± ".join(percents((v.mean(), v.std(ddof=1)))) for v in values.values()]
+        made.append([None, None, f"{n_rows.mean():,.0f}", *numbers])
+    return made
+
+
+def draw_sweep(folder: Path) -> Path:
+    """Draw accuracy and unbiased P_C against training rows."""
+    from paraconsist.reporting.plots.canvas import write_plot
+    from paraconsist.studies.plots import curve_plot
+
+    series = {}
+    for name, label in (("bow", "bow"), ("minilm", "MiniLM")):
+        for key, symbol in (("test_accuracy", "A_T"), (f"{_PC}_unbiased", "P_C unbiased")):
+            points = []
+            for share in SWEEPS[name]:
+                cells = [cell(name, share, seed) for seed in SEEDS]
+                points += [(float(np.mean([one["rows"] for one in cells])), one[key]) for one in cells]
+            series[f"{symbol}, {label}"] = points
+    title = "Accuracy and consistency against training rows, delta-ATOMIC"
+    caption = "Small marks are single trainings, lines go through their means."
+    axes = {"xlabel": "training rows", "ylabel": "per cent", "log": True}
+    plot = curve_plot("pc_by_training_rows", title, series, caption=caption, **axes)
+    with tempfile.TemporaryDirectory() as made:
+        (file,) = (file for file in write_plot(plot, Path(made)) if file.suffix == ".png")
+        target = folder / file.name
+        target.write_bytes(file.read_bytes())
+    return target
+
+
+# ---------------------------------------------------------------------------------------------- the metrics' cards
+
+#: Whose self-pairs are counted: RoBERTa-large on both kinds of paraphrases, the bag of words and RoBERTa-large trained
+#: on part of the input on people's. The bag of words on alpha-NLI is left out: its predictions are a fault.
+SELF_PAIRS = [
+    *((name, "roberta-large", kind) for name in ("anli", "snli", "atomic", "social") for kind in ("human", "auto")),
+    *((name, model, "human") for name in ("snli", "atomic", "social") for model in ("bow", "roberta-large-partial")),
+]
+
+
+@table("self-pairs", "README.md", card(_PC))
+def self_pairs() -> str:
+    """What counting each paraphrase as a pair with itself adds, in points."""
+    added = [100 * (one[_PC] - one[f"{_PC}_unbiased"]) for one in (paraphrastic(*file) for file in SELF_PAIRS)]
+    return f"{min(added):.1f} to {max(added):.1f}"
+
+
+@table("table-4", card(_PC))
+def table_4() -> list[Cells]:
+    """Table 4 of Srikanth et al. 2024."""
+    keys = ("original_accuracy", *(key for key in FIGURES if key != f"{_PC}_unbiased"))
+    files = [(name, "roberta-large") for name in ("anli", "snli", "atomic", "social")]
+    files += [(name, "bow") for name in ("snli", "atomic", "social")]
+    return [[None, None, *percents(paraphrastic(*file)[key] for key in keys)] for file in files]
+
+
+@table("diversity", card("paraphrase_diversity"))
+def diversity() -> list[Cells]:
+    """Mean lexical distance of ParaNLU's updates, human and automatic."""
+    made: list[Cells] = []
+    for ending in ("", "_automatic"):
+        distances = []
+        for name in ("snli", "atomic", "social"):
+            both = rows("paranlu", f"delta_{name}{ending}")
+            original = {row["bucket_id"]: row["update"] for row in with_role(both, "original")}
+            pairs = [(row["update"], original[row["bucket_id"]]) for row in with_role(both, "paraphrase")]
+            distances.append(pc.paraphrase_diversity(*zip(*pairs, strict=True), n_resamples=10).lexical_distance)
+        made.append([None, *percents(distances)])
+    return made
+
+
+# ------------------------------------------------------------------------------------------------ the sets' cards
+
+_SETS = ("alpha_nli", "delta_snli", "delta_atomic", "delta_social")
+
+
+@table("paranlu-sets", card("paranlu"))
+def paranlu_sets() -> list[Cells]:
+    """Buckets, paraphrases, contexts, sizes and labels of ParaNLU's bucket sets."""
+    made: list[Cells] = []
+    for config in (*_SETS, *(f"{name}_automatic" for name in _SETS)):
+        these = rows("paranlu", config)
+        sizes = Counter(row["bucket_id"] for row in with_role(these, "paraphrase"))
+        labels = Counter(row["label"] for row in with_role(these, "original"))
+        counts = [f"{n:,}" for n in (len(sizes), sizes.total(), len({row["group_id"] for row in these}))]
+        ends = f"{min(sizes.values())} to {max(sizes.values())}"
+        made.append([f"`{config}`", *counts, ends, f"{labels[0]} / {labels[1]}"])
+    return made
+
+
+@table("paranlu-test-sets", card("paranlu"))
+def paranlu_test_sets() -> list[Cells]:
+    """Rows and contexts of ParaNLU's full test sets."""
+    tests = {f"{name}_test": rows("paranlu", f"{name}_test") for name in _SETS}
+    return [[f"`{name}`", f"{len(t):,}", f"{len({row['group_id'] for row in t}):,}"] for name, t in tests.items()]
+
+
+def _becel_counts(config: str) -> Cells:
+    name = "/".join(config.rsplit("_", 1))
+    return [f"`{config}`", f"{N_ROWS[name]:,}", f"{N_GROUPS[name]:,}", None, None]
+
+
+@table("becel-cases", card("becel"), needs_data=False)
+def becel_cases() -> list[Cells]:
+    """Buckets and groups of BECEL's test cases, as the builder declares and checks them."""
+    return [_becel_counts(config) for config in TEST_CASES]
+
+
+@table("becel-others", card("becel"), needs_data=False)
+def becel_others() -> list[Cells]:
+    """The set that was published and is no test case."""
+    return [_becel_counts("wic_negational")]
+
+
+@table("becel-base", card("becel"), needs_data=False)
+def becel_base() -> list[Cells]:
+    """Rows of what the test cases were made from."""
+    base = [c for c in configs("becel").values() if c.name.rsplit("_", 1)[1] in ("train", "validation", "test")]
+    return [[f"`{c.name}`", " + ".join(f"{split['original']:,}" for split in c.counts.values()), None] for c in base]
+
+
+@table("becel-labels", card("becel"), needs_data=False)
+def becel_labels() -> list[Cells]:
+    """The labels of BECEL's tasks."""
+    made: list[Cells] = []
+    for task in ("boolq", "mrpc", "rte", "snli", "wic", "sst2", "ag_news"):
+        names = configs("becel")[f"{task}_semantic"].label_names
+        made.append([f"`{task}_*`", None, ", ".join(f"{i} `{name}`" for i, name in enumerate(names))])
+    return made
+
+
+@table("parte-sets", card("parte"))
+def parte_sets() -> list[Cells]:
+    """Buckets of PaRTE by what is paraphrased."""
+    made: list[Cells] = []
+    for config in ("rte", "rte_normalized"):
+        originals = with_role(rows("parte", config), "original")
+        parts = Counter(row["paraphrased"] for row in originals)
+        counts = [len(originals), *(parts[part] for part in ("premise", "hypothesis", "both"))]
+        counts.append(sum(row["gold_label"] == "entailment" for row in originals))
+        made.append([f"`{config}`", *(f"{n:,}" for n in (*counts, len({row["group_id"] for row in originals})))])
+    return made
+
+
+@table("parte-tasks", card("parte"))
+def parte_tasks() -> list[Cells]:
+    """Buckets of PaRTE by source task, the commonest first."""
+    tasks = Counter(row["source_task"] for row in with_role(rows("parte", "rte"), "original"))
+    return [["buckets", *(str(n) for _, n in tasks.most_common())]]
+
+
+def sample_lines(name: str) -> list[dict[str, Any]]:
+    """The lines of one of the sample set's files."""
+    text = (ROOT / "dataset_builders" / "sample" / f"{name}.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@table("sample-sets", card("sample"), needs_data=False)
+def sample_sets() -> list[Cells]:
+    """Rows of the sample set's configurations."""
+    made: list[Cells] = []
+    for name, config in configs("sample").items():
+        counts = " + ".join(str(sum(split.values())) for split in config.counts.values())
+        roles = config.counts.get("test", {})
+        is_buckets = roles.get("paraphrase")
+        what = (
+            "the bucket set: {original} originals and {paraphrase} paraphrases".format(**roles) if is_buckets else None
+        )
+        made.append([f"`{name}`", None, counts, what])
+    return made
+
+
+@table("sample-files", card("sample"), needs_data=False)
+def sample_files() -> list[Cells]:
+    """Lines, contexts and labels of the sample set's files."""
+    made: list[Cells] = []
+    for name in ("buckets", "test", "train", "validation"):
+        lines = sample_lines(name)
+        labels = Counter(line["label"] for line in lines)
+        n = f"{len(lines)} buckets, {sum(len(line.get('paraphrases', ())) for line in lines)} paraphrases"
+        counts = [len({line["context_id"] for line in lines}), labels["strengthener"], labels["weakener"]]
+        made.append([f"`{name}.jsonl`", n if name == "buckets" else str(len(lines)), *map(str, counts), None])
+    return made
+
+
+@table("sample-rewordings", card("sample"), needs_data=False)
+def sample_rewordings() -> list[Cells]:
+    """Paraphrases of each kind of rewording, and the share of words that they keep."""
+
+    def words(text: str) -> set[str]:
+        return set(re.findall(r"[a-z']+", text.lower()))
+
+    overlaps: dict[str, list[float]] = {"light": [], "syntactic": [], "free": []}
+    for line in sample_lines("buckets"):
+        for paraphrase in line["paraphrases"]:
+            one, two = words(line["update"]), words(paraphrase["text"])
+            overlaps[paraphrase["rewording"]].append(len(one & two) / len(one | two))
+    return [[f"`{name}`", str(len(o)), None, f"{sum(o) / len(o):.2f}"] for name, o in overlaps.items()]
+
+
+# --------------------------------------------------------------------------------------------- between the markers
+
+
+def _marked(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(<!-- table: {re.escape(name)} -->\s*)(.*?)(\s*<!-- end -->)", re.DOTALL)
+
+
+def text_of(document: str, name: str) -> str:
+    """What stands between a table's markers."""
+    places = _marked(name).findall((ROOT / document).read_text(encoding="utf-8"))
+    assert len(places) == 1, f"{document} must have the markers of {name!r} once, not {len(places)} times"
+    return str(places[0][1])
+
+
+def computed(name: str, standing: str) -> str:
+    """What should stand between a table's markers, with the heading and the prose that stand there."""
+    made = TABLES[name].compute()
+    if isinstance(made, str):
+        return made
+    heading, rule, *lines = standing.splitlines()
+    old = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines]
+    assert [len(cells) for cells in old] == [len(cells) for cells in made], f"{name} has other rows or columns now"
+    filled = [[b if b is not None else a for a, b in zip(*both, strict=True)] for both in zip(old, made, strict=True)]
+    body = ("|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|" for cells in filled)
+    return "\n".join([heading, rule, *body])
+
+
+def outdated(names: Iterable[str] = TABLES) -> Iterator[tuple[str, str, str, str]]:
+    """Yield each table that differs: its document, its name, what stands there, what should."""
+    for name in names:
+        for document in TABLES[name].documents:
+            standing = text_of(document, name)
+            wanted = computed(name, standing)
+            if wanted != standing:
+                yield document, name, standing, wanted
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 where a table is out of date")
+    parser.add_argument("--figures", action="store_true", help="draw the figure of growing training sets as well")
+    options = parser.parse_args(argv)
+    names = [name for name, one in TABLES.items() if data_folder() or not one.needs_data]
+    for name in TABLES.keys() - set(names):
+        print(f"left out, the papers' data are not there: {name}")
+    if options.figures:
+        print(draw_sweep(ROOT / "docs" / "figures"))
+    changes = list(outdated(names))
+    for document, name, _, wanted in changes:
+        print(f"{document}: {name}")
+        if not options.check:
+            text = (ROOT / document).read_text(encoding="utf-8")
+            start, end = _marked(name).search(text).span(2)  # type: ignore[union-attr]
+            (ROOT / document).write_text(text[:start] + wanted + text[end:], encoding="utf-8")
+    return int(options.check and bool(changes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

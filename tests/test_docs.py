@@ -1,0 +1,128 @@
+"""The tables in README and cards are what docs/tables.py computes; stored runs hold predictions and nothing else."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers.scripts import ROOT, load_script
+from helpers.stored_results import predictions_of, read_stored
+
+from paraconsist.data.predictions import write_predictions
+
+RESULTS = ROOT / "tests" / "results"
+tables = load_script("docs/tables.py")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=[pytest.mark.real_data, pytest.mark.slow] if t.needs_data else [])
+        for n, t in tables.TABLES.items()
+    ],
+)
+def test_a_table_says_what_is_computed(name: str, request: pytest.FixtureRequest) -> None:
+    if tables.TABLES[name].needs_data:
+        request.getfixturevalue("data_folder")
+    for document in tables.TABLES[name].documents:
+        standing = tables.text_of(document, name)
+        assert tables.computed(name, standing) == standing, "python docs/tables.py writes it anew"
+
+
+def test_every_marked_place_is_computed() -> None:
+    files = [
+        ROOT / "README.md",
+        *(path for folder in ("metrics", "dataset_builders", "docs") for path in (ROOT / folder).rglob("*.md")),
+    ]
+    places = {
+        (path.relative_to(ROOT).as_posix(), name)
+        for path in files
+        for name in re.findall("<!-- table: (.*?) -->", path.read_text(encoding="utf-8"))
+    }
+    assert places == {(document, name) for name, table in tables.TABLES.items() for document in table.documents}
+
+
+def test_a_changed_number_is_written_and_prose_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "| a | b |\n|---|---|\n| {} | prose |\n"
+    (tmp_path / "card.md").write_text(f"# Set\n\n<!-- table: toy -->\n\n{text.format('1,980')}\n<!-- end -->\nEnd\n")
+    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    monkeypatch.setattr(tables, "TABLES", {"toy": tables.Table(("card.md",), False, lambda: [[f"{2098:,}", None]])})
+    assert tables.main(["--check"]) == 1
+    assert "1,980" in (tmp_path / "card.md").read_text()
+    assert tables.main([]) == tables.main(["--check"]) == 0
+    whole = f"# Set\n\n<!-- table: toy -->\n\n{text.format('2,098')}\n<!-- end -->\nEnd\n"
+    assert (tmp_path / "card.md").read_text() == whole
+
+
+@pytest.mark.parametrize(
+    ("value", "spec", "text"),
+    [(0.80, ".2", ".80"), (0.0061, ".3", ".006"), (-0.61, ".1f", "−0.6"), (3.0, ".1f", "3.0")],
+)
+def test_how_numbers_are_written(value: float, spec: str, text: str) -> None:
+    assert tables.number(value, spec) == text
+
+
+# --------------------------------------------------------------------------------------- stored runs
+
+
+def run_file(path: Path) -> pa.Table:
+    """A predictions file as the runner writes it."""
+    n = 6
+    table = pa.table(
+        {
+            "example_id": [f"toy.{i}" for i in range(n)],
+            "input_id": [f"{i:032d}" for i in range(n)],
+            "bucket_id": ["a"] * 3 + ["b"] * 3,
+            "group_id": ["a"] * 3 + ["b"] * 3,
+            "role": ["original", "paraphrase", "paraphrase"] * 2,
+            "label": [0, 0, 0, 1, 1, 1],
+            "allowed_labels": [[0]] * 3 + [[1]] * 3,
+            "theme": ["rain"] * n,
+            "prediction": pa.array([0, 0, 1, 1, 1, 0]),
+            "probabilities": pa.array([[0.75, 0.25]] * 2 + [[0.25, 0.75]] * 3 + [[0.75, 0.25]], pa.list_(pa.float64())),
+            "raw_output": pa.nulls(n, pa.string()),
+        }
+    )
+    path.parent.mkdir(parents=True)
+    metadata = {"set": "toy:set", "measures": ["paraphrastic_consistency"], "model": {"model": "/home/me/models/bow"}}
+    write_predictions(path, table, metadata)
+    return table
+
+
+def store(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "benchmarks" / "store_results.py"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.mark.slow
+def test_a_run_is_stored_without_texts_or_labels_and_joins_again(tmp_path: Path) -> None:
+    table = run_file(tmp_path / "run" / "predictions" / "toy-set.parquet")
+    done = store(tmp_path / "run", "--output", tmp_path / "results")
+    assert done.returncode == 0, done.stderr
+    file = tmp_path / "results" / "run" / "toy-set.parquet"
+    stored = read_stored(file)
+    assert stored.table.column_names == ["prediction", "p0"]
+    assert stored.metadata["run"]["model"] == {"model": "bow"}
+    assert b"/home/me" not in file.read_bytes()
+    rows = table.drop_columns(["prediction", "probabilities", "raw_output"])
+    joined = predictions_of(stored, rows)
+    assert joined.metadata["measures"] == ["paraphrastic_consistency"]
+    for column in ("example_id", "label", "prediction", "probabilities"):
+        assert joined.table[column].to_pylist() == table[column].to_pylist()
+    with pytest.raises(AssertionError, match="made for other rows"):
+        predictions_of(stored, rows.take([1, 0, 2, 3, 4, 5]))
+    empty = store(tmp_path, "--output", tmp_path / "results")
+    assert empty.returncode == 2
+    assert "holds no predictions" in empty.stderr
+
+
+def test_stored_files_hold_predictions_only() -> None:
+    for path in RESULTS.rglob("*.parquet"):
+        names = pq.read_schema(path).names
+        assert names == ["prediction", *(f"p{i}" for i in range(len(names) - 1))]
+        assert path.stat().st_size < 200_000
