@@ -111,7 +111,7 @@ def test_a_chat_without_any_label_among_its_first_tokens_ends_early(place, tmp_p
         code, _, said = command(given)
         assert code == 2
         assert "must have label words that the model answers with, as one token each (weakening, supporting)" in said
-        assert "--scoring generate" in said
+        assert "`--scoring` generate" in said
         assert len(server.sent()) == 16
 
 

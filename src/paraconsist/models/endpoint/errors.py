@@ -125,7 +125,7 @@ def refusal(
         if refused.html:
             answer = f"It answered {refused.status} with a web page."
         must = f"be the address of an OpenAI-compatible API with {settings.path}"
-        remedy = f"{answer} The address often ends in /v1; or give {other} as `api`."
+        remedy = f"{answer} The address often ends in /v1; or give `api` {other}."
         return input_error("run", "endpoint", must, got=settings.url, remedy=remedy)
     return InputError(f"the endpoint refused {about}.", function="run", remedy=f"{answer}{kept}")
 

@@ -121,10 +121,10 @@ async def find_method(client: EndpointClient, prompt: EndpointPrompt) -> Method:
             echoed = None
     if first is None and echoed is None:
         if prompt.scoring == "label":
-            other = "" if settings.api == "chat" else " (or chat as `api`, where it returns them there)"
+            other = "" if settings.api == "chat" else " (or `api` chat, where it returns them there)"
             must = "be 'generate' for an endpoint that returns no log-probabilities"
             why = f"{settings.url} was asked for those of {prompt.model} and passed it over:"
-            remedy = f"{why} `scoring` can be generate{other}."
+            remedy = f"{why} give `scoring` generate{other}."
             raise input_error("run", "scoring", must, got="label", remedy=remedy)
         return Method("generate", wishes=wishes)
     one_token = echoed is None or all(score.n_tokens == 1 for score in echoed)

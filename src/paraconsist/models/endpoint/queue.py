@@ -184,8 +184,8 @@ class RequestQueue:
             must = f"have label words that the model answers with, as one token each ({words.strip()})"
             got = f"none of them among the {self._method.top} most probable first tokens of {self._n_unread} inputs"
             remedy = (
-                f"The most probable one was {answered[FIRST]['token']!r}. Let `scoring` be generate, give another "
-                "`template`, or completions as `api` with a server that returns a prompt's log-probabilities."
+                f"The most probable one was {answered[FIRST]['token']!r}. Give `scoring` generate, another `template`, "
+                "or `api` completions with a server that returns a prompt's log-probabilities."
             )
             raise input_error("run", "template", must, got=got, remedy=remedy)
 
