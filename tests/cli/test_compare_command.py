@@ -111,7 +111,7 @@ def test_bad_files(capsys, tmp_path: Path) -> None:
         ([good, csv(tmp_path / "few.csv", fewer, "bucket_id,label,prediction")], "Look at bucket 'b0'"),
         ([good, csv(tmp_path / "named.csv", named)], "numbers in good, names in named"),
         ([good, csv(tmp_path / "ok.csv", answers(1, 0.3)), "--name", "a"], "be given once for each of the 2 models"),
-        ([good, tmp_path / "ok.csv", "--correction", "sidak"], "`correction` must be one of holm, bonferroni"),
+        ([good, tmp_path / "ok.csv", "--correction", "sidak"], "`--correction` must be one of holm, bonferroni"),
         ([good, tmp_path / "ok.csv", "--measure", "bleu"], "`--measure` must be one of paraphrastic_consistency"),
     ]
     for args, message in cases:
