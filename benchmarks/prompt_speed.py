@@ -39,7 +39,8 @@ from paraconsist.models.prefix_sharing import compute_prefix
 from paraconsist.models.prompted import PromptSettings
 from paraconsist.models.scoring import CausalScorer
 from paraconsist.running.loop import compute, start_accelerator
-from paraconsist.running.prompting import PromptOptions, load_pools, make_prompt
+from paraconsist.running.options import PromptOptions
+from paraconsist.running.prompting import load_pools, make_prompt
 
 WAYS = ("packed", "a cache for each row", "whole prompts")
 _N_ROWS_MEMORY = 16

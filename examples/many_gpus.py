@@ -15,7 +15,8 @@ from pathlib import Path
 
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.models.loading import load_model
-from paraconsist.running.run import RunOptions, run
+from paraconsist.running.options import RunOptions
+from paraconsist.running.run import run
 
 
 def main(model: str, dataset: str, output: Path, device: str | None = None) -> None:

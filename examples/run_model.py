@@ -15,7 +15,8 @@ from pathlib import Path
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.predictions import read_predictions
 from paraconsist.models.loading import load_model
-from paraconsist.running.run import RunOptions, run
+from paraconsist.running.options import RunOptions
+from paraconsist.running.run import run
 from paraconsist.scoring.score import ScoreOptions, score
 
 

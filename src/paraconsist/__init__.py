@@ -145,7 +145,7 @@ def run(
     from paraconsist.data.bucket_sets import load_bucket_set
     from paraconsist.models.loading import load_model
     from paraconsist.reporting.result import Run
-    from paraconsist.running.run import RunOptions
+    from paraconsist.running.options import RunOptions
     from paraconsist.running.run import run as run_sets
 
     names = [sets] if isinstance(sets, str) else list(sets)

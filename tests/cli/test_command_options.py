@@ -61,5 +61,5 @@ def test_a_set_and_its_test_set_are_answered_by_one_model(tmp_path):
 def test_a_named_column_that_is_not_there_is_not_passed_over(rows, option):
     done = launch(["score", str(rows), f"--{option}", "nothing"], check=False)
     assert done.returncode == 2
-    assert f"error: score: `{option}` must name a column of the file; got 'nothing'" in done.stderr
+    assert f"error: score: `--{option}` must name a column of the file; got 'nothing'" in done.stderr
     assert launch(["score", str(rows), "--n-resamples", "10"]).stdout

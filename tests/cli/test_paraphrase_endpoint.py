@@ -147,17 +147,20 @@ def test_sensitivity_over_an_endpoint(tmp_path, rows):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--diversity", 1), "error: paraphrase: `diversity` must be None for an endpoint"),
-        (("--beams", 4), "error: paraphrase: `beams` must be 1 for an endpoint"),
-        (("--kind", "causal"), "error: paraphrase: `kind` must be given only without --endpoint"),
-        (("--api", "other"), "error: paraphrase: `api` must be one of completions, chat"),
+        (("--diversity", 1), "error: paraphrase: `--diversity` must be None for an endpoint"),
+        (("--beams", 4), "error: paraphrase: `--beams` must be 1 for an endpoint"),
+        (("--kind", "causal"), "error: paraphrase: `--kind` must be given only without `--endpoint`"),
+        (("--api", "other"), "error: paraphrase: `--api` must be one of completions, chat"),
+        (("--generator", "rules"), "error: paraphrase: `--generator` must be given with `--endpoint`"),
         (
-            ("--generator", "rules"),
-            "error: paraphrase: `generator` must be given with --endpoint",
+            ("--generator", "gpt"),
+            "error: paraphrase: `--generator` must be a model that the endpoint serves; got 'gpt'",
         ),
-        (("--generator", "gpt"), "error: paraphrase: `generator` must be a model that the endpoint serves; got 'gpt'"),
-        (("--api-key-variable", "NOT_SET_ANYWHERE"), "error: paraphrase: `api_key_variable` must name an environment"),
-        (("--endpoint", "ftp://x"), "error: paraphrase: `endpoint` must be an address with http:// or https://"),
+        (
+            ("--api-key-variable", "NOT_SET_ANYWHERE"),
+            "error: paraphrase: `--api-key-variable` must name an environment",
+        ),
+        (("--endpoint", "ftp://x"), "error: paraphrase: `--endpoint` must be an address with http:// or https://"),
     ],
 )
 def test_refusals_name_the_command_and_its_options(tmp_path, rows, more, message):
@@ -171,11 +174,11 @@ def test_options_of_an_endpoint_need_one(tmp_path, rows):
     given = ["paraphrase", rows, "--output", tmp_path / "a.parquet", "--no-entailment", "--request-tries", 3]
     code, _, said = command([str(part) for part in given])
     assert code == 2
-    assert "error: paraphrase: `request_tries` must be given only with --endpoint" in said
+    assert "error: paraphrase: `--request-tries` must be given only with `--endpoint`" in said
     given = ["sensitivity", rows, "--model", tmp_path, "--output", tmp_path / "run", "--generation", "x"]
     code, _, said = command([str(part) for part in given])
     assert code == 2
-    assert "error: sensitivity: `generation` must be one of a24, v23, s24; got 'x'" in said
+    assert "error: sensitivity: `--generation` must be one of a24, v23, s24; got 'x'" in said
 
 
 def test_presets_without_beams():

@@ -11,7 +11,8 @@ from paraconsist.data.prompt_templates import TEMPLATES, default_template, get_t
 from paraconsist.data.prompts import Example, Prompt, PromptTemplate, draw_examples, parse_answer, template_from_mapping
 from paraconsist.data.tasks import TASKS, get_task, input_id
 from paraconsist.errors import InputError
-from paraconsist.running.prompting import PromptOptions, load_pools, make_prompt, read_template
+from paraconsist.running.options import PromptOptions
+from paraconsist.running.prompting import load_pools, make_prompt, read_template
 
 NLI = get_task("nli")
 DELTA = get_task("defeasible_nli")

@@ -85,7 +85,8 @@ def test_probabilities_are_those_of_the_model_itself(place, tmp_path, language_m
     from paraconsist.models.loading import prompted
     from paraconsist.models.pretrained import load_language_model
     from paraconsist.models.prompted import PromptSettings
-    from paraconsist.running.prompting import PromptOptions, make_prompt
+    from paraconsist.running.options import PromptOptions
+    from paraconsist.running.prompting import make_prompt
 
     write_set(tmp_path / "set.jsonl", 9)
     template = None if template is None else str(place / template)
@@ -202,7 +203,8 @@ def test_transformers_serve_answers_as_the_model_does(place, tmp_path, language_
     from paraconsist.models.loading import prompted
     from paraconsist.models.pretrained import load_language_model
     from paraconsist.models.prompted import PromptSettings
-    from paraconsist.running.prompting import PromptOptions, make_prompt
+    from paraconsist.running.options import PromptOptions
+    from paraconsist.running.prompting import make_prompt
     from paraconsist.transforms.paraphrase.generators import EndpointGenerator
     from paraconsist.transforms.paraphrase.settings import GeneratorSettings
 

@@ -11,7 +11,7 @@ import pytest
 from helpers.score_command import run_command, write
 from helpers.score_roles import GOOD, scored
 
-from paraconsist.cli.run import score_run
+from paraconsist.cli.run_report import score_and_show
 from paraconsist.data.predictions import Predictions, write_predictions
 from paraconsist.data.rows import ColumnNames, read_rows
 from paraconsist.measures.catalogue import CATALOGUE
@@ -210,9 +210,9 @@ def test_run_shows_them_on_demand(capsys, tmp_path):
     (tmp_path / "predictions").mkdir()
     table_ = pa.Table.from_pylist(made(PAIRS, "swap", CONFIDENCES))
     write_predictions(tmp_path / "predictions" / "p.parquet", table_, {"label_names": NAMES})
-    score_run(tmp_path, ScoreOptions(n_resamples=20))
+    score_and_show(tmp_path, ScoreOptions(n_resamples=20))
     assert "predictions by gold label" not in capsys.readouterr().out
-    score_run(tmp_path, ScoreOptions(n_resamples=20), figures=True)
+    score_and_show(tmp_path, ScoreOptions(n_resamples=20), figures=True)
     assert "predictions by gold label" in capsys.readouterr().out
     code, out, _ = run_command(capsys, "run", "--help")
     assert code == 0

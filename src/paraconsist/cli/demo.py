@@ -7,30 +7,32 @@ from typing import Annotated
 
 import typer
 
+from paraconsist.cli.options import quiet_libraries
+from paraconsist.cli.run_report import say_run, score_and_show
+
 
 def demo(
     output: Annotated[Path, typer.Option(help="Where the model and the run go.")] = Path("runs/demo"),
 ) -> None:
     """Train a small model on the shipped sample set, run it, and print its consistency."""
-    from paraconsist.cli.run import run
+    quiet_libraries()
+    from paraconsist.running.by_name import run_by_name
+    from paraconsist.running.options import AskOptions, LoadOptions, PromptOptions, RunOptions, SetOptions
+    from paraconsist.running.run import RunReport
+    from paraconsist.scoring.score import ScoreOptions
 
     model = output / "model"
     if not (model / "model.safetensors").exists():
         _train(model)
-    run(
-        model=[str(model)],
-        dataset=["sample:defeasible_nli"],
-        output=output / "run",
-        with_test=True,
-        device="cpu",
-    )
+    sets, options = SetOptions(["sample:defeasible_nli"], with_test=True), RunOptions(output / "run", device="cpu")
+    report = run_by_name([str(model)], sets, AskOptions(PromptOptions()), LoadOptions(), options)
+    if isinstance(report, RunReport) and report.is_main_process:
+        say_run(report)
+        score_and_show(options.output, ScoreOptions())
 
 
 def _train(model: Path) -> None:
-    from paraconsist.cli.options import quiet_libraries
-
     typer.echo("Training the bag-of-words baseline on the sample set ...")
-    quiet_libraries()
     from paraconsist.models.training.folder import TrainingFolder
     from paraconsist.models.training.presets import options_from_preset
     from paraconsist.models.training.trainer import train

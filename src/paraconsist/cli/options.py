@@ -1,54 +1,132 @@
-"""Option groups: what several commands take is said once, as the fields of a dataclass, and spread out over them.
+"""Options: what several commands take is said once, as the fields of a dataclass, and spread out over them.
 
-Also the options of models behind an endpoint, and what commands print and write alike.
+Also the texts that options are written as (NAME=VALUE, a,b), and what commands print and write alike.
 """
 
 from __future__ import annotations
 
+import collections.abc
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
 
 from paraconsist.errors import input_error
-
-if TYPE_CHECKING:
-    from paraconsist.data.bucket_sets import BucketSet
-    from paraconsist.models.endpoint.journal import Usage
-    from paraconsist.models.endpoint.settings import EndpointSettings
-    from paraconsist.running.endpoint import EndpointReport
-    from paraconsist.running.prompting import AskOptions, Pool
-    from paraconsist.running.run import RunOptions
-
+from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, full precision, and nothing else.")]
 Output = Annotated[Path | None, typer.Option(help="Also write the results to this JSON file.")]
+Device = Annotated[str | None, typer.Option(help="'cpu', or leave it out for the best there is.")]
+LabelMap = Annotated[list[str] | None, typer.Option(help="MODEL_LABEL=TASK_LABEL, repeated; may be many-to-one.")]
+
+
+def option(default: Any, help: str, **more: Any) -> Any:
+    """Return a field of an option group: its default, its help, and what `Fields` reads of the metadata."""
+    return field(default=default, metadata={"help": help, **more})
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """Where labelled rows come from, as in `paraconsist.transforms.labelled_sets.load_labelled`."""
+
+    task: str | None = option(None, "Task of the rows, where their columns do not say.")
+    columns: Sequence[str] = option((), "TASK_COLUMN=FILE_COLUMN, where the names differ; repeat for several.")
+    label_names: str | None = option(None, "Names of numbered labels in order, such as entailment,not_entailment.")
+    split: str = option("test", "Split of a builder's, folder's or Hub set.")
+    data_dir: str | None = option(None, "Mirror in place of downloads, for builder:config.")
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Marks a parameter that takes fields of a dataclass as a dictionary, in which is only what has a value.
+
+    Attributes
+    ----------
+    group : dataclass
+        A field's name, type, default and ``metadata["help"]`` make the option. ``min``, ``max`` and ``rich_help_panel``
+        in the metadata are typer's; ``option`` is what the option is called, if not as the field is.
+    only, without : collection of str
+        The fields that are options here: all by default.
+    unset : collection of str
+        Fields without a default of their own here: something else decides where nothing is given.
+    names : mapping of str to str
+        Field -> its option here, where another option has its name.
+    panel : str, optional
+        Heading of the options in the help.
+    """
+
+    group: Any
+    only: Collection[str] | None = None
+    without: Collection[str] = ()
+    unset: Collection[str] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    panel: str | None = None
+
+    def __iter__(self) -> Iterator[Field[Any]]:
+        for one in fields(self.group):
+            if one.name not in self.without and (self.only is None or one.name in self.only):
+                yield one
+
+    def parameters(self) -> Iterator[inspect.Parameter]:
+        """Yield a parameter for each field, as typer takes it."""
+        hints = get_type_hints(self.group)
+        options = {one.name: self._option(one) for one in self}
+        for one in self:
+            known = {key: value for key, value in one.metadata.items() if key in ("min", "max", "rich_help_panel")}
+            if self.panel is not None:
+                known["rich_help_panel"] = self.panel
+            text = re.sub(r"`(\w+)`", lambda m: options.get(m[1], m[0]), one.metadata["help"])
+            declared = one.metadata.get("option", ()) if one.name not in self.names else ()
+            option = typer.Option(*([declared] if isinstance(declared, str) else declared), help=text, **known)
+            hint, default = _typed_as(hints[one.name]), one.default
+            if one.name in self.unset or one.default_factory is not MISSING or default == ():
+                hint, default = hint | None, None
+            yield inspect.Parameter(
+                self.names.get(one.name, one.name),
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if default is MISSING else default,
+                annotation=Annotated[hint, option],
+            )
+
+    def _option(self, one: Field[Any]) -> str:
+        """How the help of other fields calls a field."""
+        usual = f"--{self.names.get(one.name, one.name).replace('_', '-')}"
+        declared = usual if one.name in self.names else one.metadata.get("option", usual)
+        return str(declared if isinstance(declared, str) else declared[0]).partition("/")[0]
+
+    def take(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Take the fields' values out of the options' values."""
+        hints = get_type_hints(self.group)
+        taken = {one.name: _read(hints[one.name], values.pop(self.names.get(one.name, one.name))) for one in self}
+        return {name: value for name, value in taken.items() if value is not None}
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command whose parameters that are option groups are replaced by the fields of the group, as options.
 
-    A group is a dataclass: a field's name, type, default and ``metadata["help"]`` make the option; what else stands in
-    the metadata is typer's (``min``, ``max``, ``rich_help_panel``). A field with ``metadata["option"]`` is called so.
+    A group is a dataclass, or a dictionary that is annotated with `Fields` of one.
     """
     parameters: list[inspect.Parameter] = []
-    groups: dict[str, Any] = {}
+    groups: dict[str, tuple[Fields, Any]] = {}
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        if is_dataclass(parameter.annotation):
-            groups[parameter.name] = parameter.annotation
-            parameters += _options_of(parameter.annotation)
+        hint = parameter.annotation
+        marks = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Fields)]
+        if marks or is_dataclass(hint):
+            group = groups[parameter.name] = (marks[0], dict) if marks else (Fields(hint), hint)
+            parameters += group[0].parameters()
         else:
             parameters.append(parameter)
     if not groups:
         return command
 
     def spread_out(**values: Any) -> None:
-        made = {name: group(**{f.name: values.pop(f.name) for f in fields(group)}) for name, group in groups.items()}
+        made = {name: kind(**group.take(values)) for name, (group, kind) in groups.items()}
         command(**values, **made)
 
     parameters.sort(key=lambda p: p.kind is inspect.Parameter.KEYWORD_ONLY)
@@ -58,20 +136,78 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     return spread_out
 
 
-def _options_of(group: Any) -> list[inspect.Parameter]:
-    hints, names = get_type_hints(group), [f.name for f in fields(group)]
-    options = []
-    for one in fields(group):
-        known = dict(one.metadata)
-        help_text = re.sub(
-            r"`(\w+)`", lambda m: f"--{m[1].replace('_', '-')}" if m[1] in names else m[0], known.pop("help")
-        )
-        called = known.pop("option", None)
-        option = typer.Option(*([called] if called else []), help=help_text, **known)
-        default = one.default if one.default is not MISSING else inspect.Parameter.empty
-        hint: Any = Annotated[hints[one.name], option]
-        options.append(inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint))
-    return options
+def _kind(hint: Any) -> Any:
+    """A field's type without None."""
+    is_union = get_origin(hint) in (Union, UnionType)
+    return next(one for one in get_args(hint) if one is not NoneType) if is_union else hint
+
+
+def _typed_as(hint: Any) -> Any:
+    """What typer reads a field's value as: names with commas between are one text, items are texts."""
+    kind = _kind(hint)
+    if get_origin(kind) in (tuple, Literal):
+        typed: Any = str
+    elif get_origin(kind) in (collections.abc.Sequence, collections.abc.Mapping):
+        typed = list[str]
+    else:
+        return hint
+    return typed if kind is hint else typed | None
+
+
+def _read(hint: Any, value: Any) -> Any:
+    if value == []:
+        return None
+    return read_names(value) if get_origin(_kind(hint)) is tuple else value
+
+
+def read_names(text: str | None) -> tuple[str, ...] | None:
+    """Read ``a,b``."""
+    return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def read_numbers(command: str, option: str, text: str, kind: type = int) -> list[Any]:
+    """Read ``0,1,2``."""
+    try:
+        return [kind(part) for part in str(text).split(",")]
+    except ValueError:
+        whole = "whole " if kind is int else ""
+        raise input_error(command, option, f"be {whole}numbers with commas between", got=text) from None
+
+
+def read_pairs(command: str, option: str, items: Sequence[str] | None, form: str = "NAME=VALUE") -> dict[str, str]:
+    """Read items of the form ``NAME=VALUE``, each name once; the value begins after the last ``=`` of a label's map."""
+    read: dict[str, str] = {}
+    for item in items or ():
+        name, equals, value = item.rpartition("=") if form.startswith("MODEL_LABEL") else item.partition("=")
+        if not equals or not name or not value or name in read:
+            raise input_error(command, option, f"be items of the form {form}, each once", got=item)
+        read[name] = value
+    return read
+
+
+def read_label_map(command: str, items: Sequence[str] | None) -> dict[str, str] | None:
+    """Read a label map; None where none is given."""
+    return read_pairs(command, "label_map", items, "MODEL_LABEL=TASK_LABEL") or None
+
+
+def read_values(command: str, option: str, items: Sequence[str] | None) -> dict[str, Any]:
+    """Read ``NAME=VALUE`` items with values as `read_value` reads them; the names are those of Python."""
+    read = read_pairs(command, option, items)
+    return {name.strip().replace("-", "_"): read_value(value) for name, value in read.items()}
+
+
+def read_value(text: str) -> Any:
+    """Read a value as YAML does (5, true, null, [a, b], words); 3e-5 is a number too, and None nothing."""
+    import yaml
+
+    if text == "None":
+        return None
+    if re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", text):
+        return float(text)
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
 
 
 def write_results(function: str, output: Path | None, results: Any) -> None:
@@ -100,172 +236,26 @@ def print_json(results: Any) -> None:
     typer.echo(to_json(results))
 
 
-_PANEL = "Models behind an endpoint"
+def endpoint_fields(**names: str) -> Fields:
+    """Return the options of models behind an endpoint; a command may call some otherwise."""
+    own = [one.name for one in fields(EndpointSettings)]
+    return Fields(EndpointSettings, without=("patience",), unset=own, names=names, panel="Models behind an endpoint")
 
 
-def _option(help: str, **more: Any) -> Any:
-    return typer.Option(help=help, rich_help_panel=_PANEL, **more)
-
-
-Endpoint = Annotated[
-    str | None,
-    _option("Address of an OpenAI-compatible API, as http://localhost:8000/v1; --model is then its name there."),
-]
-GeneratorEndpoint = Annotated[
-    str | None,
-    _option("Address of an OpenAI-compatible API, as http://localhost:8000/v1; --generator is then its name there."),
-]
-Api = Annotated[str | None, _option("'completions' (a text to go on with; the default) or 'chat'.")]
-Concurrency = Annotated[int | None, _option("Most requests at a time; 16 by default.", min=1)]
-KeyVariable = Annotated[
-    str | None,
-    _option("Environment variable that holds the key; OPENAI_API_KEY for api.openai.com, no key for others."),
-]
-Timeout = Annotated[float | None, _option("Seconds a request may take; 120 by default.")]
-Tries = Annotated[int | None, _option("How often a request is sent before the run gives up; 8 by default.", min=1)]
-RequestField = Annotated[
-    list[str] | None,
-    _option("NAME=JSON: a further field of every request, repeated; NAME=null takes one out (temperature)."),
-]
-PriceInput = Annotated[float | None, _option("Price of a million tokens read, to print the cost.")]
-PriceOutput = Annotated[float | None, _option("Price of a million tokens written.")]
-
-
-def check_no_address(models: Sequence[str]) -> None:
-    """Refuse an address in place of a model.
-
-    Raises
-    ------
-    InputError
-    """
-    for model in models:
-        if model.startswith(("http://", "https://")):
-            remedy = "Give the address as --endpoint and the model's name there as --model."
-            raise input_error("run", "model", "be a model, not an address", remedy=remedy)
-
-
-def endpoint_settings(url: str | None, **given: Any) -> EndpointSettings | None:
-    """Return what the options say of an endpoint; None where there is none.
-
-    Parameters
-    ----------
-    url : str or None
-        ``--endpoint``.
-    **given
-        The other options, None where not given.
+def endpoint_settings(options: Mapping[str, Any]) -> EndpointSettings | None:
+    """Return what the options of `endpoint_fields` say of an endpoint; None where there is none.
 
     Raises
     ------
     InputError
         For options without an endpoint, and settings that cannot be.
     """
-    if url is None:
-        for name, value in given.items():
-            if value not in (None, []):
-                must = "be given only with --endpoint"
-                raise input_error("run", name, must, remedy="This command's model is a local one.")
+    if "url" not in options:
+        for name, value in options.items():
+            remedy = "This command's model is a local one."
+            raise input_error("run", name, "be given only with `endpoint`", got=value, remedy=remedy)
         return None
-    from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
-
-    said = {**given, "key_variable": given["api_key_variable"]}
-    said["request_fields"] = read_request_fields(given["request_field"])
-    del said["api_key_variable"], said["request_field"]
-    return EndpointSettings(url, **{name: value for name, value in said.items() if value is not None})
-
-
-def run_over_endpoint(
-    load_sets: Callable[[], Mapping[str, Sequence[BucketSet]]],
-    ask: AskOptions,
-    pools: Sequence[Pool],
-    options: RunOptions,
-    *,
-    local: Mapping[str, Any],
-    url: str,
-    **given: Any,
-) -> EndpointReport:
-    """Run over the endpoint that the options name.
-
-    Parameters
-    ----------
-    load_sets, options
-        As of `paraconsist.running.endpoint.run_endpoint`.
-    ask : AskOptions
-        What the command line says about prompts and answers.
-    pools : sequence of Pool
-        Filled when the sets are loaded.
-    local : mapping
-        Options that only models on this machine have; refused where given.
-    url, **given
-        The endpoint's options, as of `endpoint_settings`.
-
-    Raises
-    ------
-    InputError
-        For options that do not go together, and all that `run_endpoint` refuses.
-    """
-    from paraconsist.models.endpoint.settings import EndpointPrompt
-    from paraconsist.running.endpoint import run_endpoint
-    from paraconsist.running.prompting import prompt_for
-
-    for name, value in {**local, "device_map": ask.device_map}.items():
-        if value:
-            must = "be given only without --endpoint"
-            raise input_error("run", name, must, got=value, remedy="The endpoint's server decides it.")
-    if ask.chat:
-        if given["api"] == "completions":
-            raise input_error("run", "api", "be 'chat' where --chat is given", got="completions")
-        given["api"] = "chat"
-    if ask.scoring == "generate" and ask.normalize is not None:
-        raise input_error("run", "normalize", "be given only with --scoring label", got=ask.normalize)
-    if ask.scoring == "label" and ask.max_new_tokens is not None:
-        raise input_error("run", "max_new_tokens", "be given only with --scoring generate", got=ask.max_new_tokens)
-    settings = endpoint_settings(url, **given)
-    assert settings is not None
-
-    def asking_for(name: str, group: Sequence[BucketSet]) -> EndpointPrompt:
-        said: dict[str, Any] = {"normalize": ask.normalize, "max_tokens": ask.max_new_tokens}
-        said = {key: value for key, value in said.items() if value is not None}
-        return EndpointPrompt(name, prompt_for(group, ask.prompts, pools), ask.scoring, **said)
-
-    report = run_endpoint(load_sets, asking_for, settings, options)
-    _say(report, asked_for=ask.scoring)
-    return report
-
-
-def _say(report: EndpointReport, *, asked_for: str | None) -> None:
-    for name, asked in report.statistics.items():
-        method, usage = report.methods[name], report.usage[name]
-        if method.scoring == "label":
-            how = f"label log-probabilities ({method.describe()})"
-        else:
-            how = "written answers"
-            if asked_for is None:
-                how += " (the endpoint returns no log-probabilities)"
-        if asked.n_computed:
-            rate = asked.n_requests / max(asked.seconds, 1e-9)
-            before = asked.n_inputs - asked.n_computed
-            found = f" ({before:,} were there already)" if before else ""
-            retries = ", ".join(f"{n:,} for {kind}" for kind, n in asked.retries.items())
-            typer.echo(
-                f"{name}: {asked.n_computed:,} distinct inputs asked{found} in {asked.seconds:.1f} s by "
-                f"{asked.n_requests:,} requests, {rate:,.1f} requests/s"
-                + (f"; sent again: {retries}." if retries else ".")
-            )
-        else:
-            typer.echo(f"{name}: all {asked.n_inputs:,} distinct inputs were there already.")
-        say_usage(usage, f"{name}: {how}")
-
-
-def say_usage(usage: Usage, about: str, *, aside: bool = False) -> None:
-    """Print what an endpoint's answers came to, behind what they were; `aside`, to standard error."""
-    counted = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
-    if usage.n_uncounted:
-        counted += f" ({usage.n_uncounted:,} of {usage.n_requests:,} answers did not say)"
-    cost = "" if usage.cost is None else f", cost {usage.cost:,.4f}"
-    typer.echo(f"{about}; {counted}{cost}.", err=aside)
-    if len(usage.served) > 1:
-        served = ", ".join(f"{model} ({n:,})" for model, n in usage.served.items())
-        typer.echo(f"warning: {about.partition(':')[0]}: several models answered: {served}.", err=True)
+    return EndpointSettings(**{**options, "request_fields": read_request_fields(options.get("request_fields"))})
 
 
 def quiet_libraries() -> None:

@@ -21,9 +21,10 @@ from paraconsist.models.endpoint.protocol import Question, question_of
 from paraconsist.models.endpoint.queue import QueueStatistics, RequestQueue, run_to_end
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 from paraconsist.models.progress import ProgressBar
+from paraconsist.running.options import RunOptions
 from paraconsist.running.outputs import store_identity, texts_table
 from paraconsist.running.processes import launched
-from paraconsist.running.run import RunOptions, group_sets, label_maps_of, record_run, write_sets
+from paraconsist.running.run import group_sets, label_maps_of, record_run, write_sets
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from paraconsist.data.prompt_templates import default_template, get_template
 from paraconsist.data.prompts import Example, Prompt, PromptTemplate, draw_examples, template_from_mapping
 from paraconsist.data.tasks import Task
 from paraconsist.errors import input_error
+from paraconsist.running.options import AskOptions, PromptOptions
 
 if TYPE_CHECKING:
     from paraconsist.data.bucket_sets import BucketSet
@@ -20,79 +21,6 @@ if TYPE_CHECKING:
 
 
 _TEMPLATE_ENDINGS = (".yaml", ".yml", ".json")
-
-
-@dataclass(frozen=True)
-class PromptOptions:
-    """What a command line says about prompts.
-
-    Attributes
-    ----------
-    template : str, optional
-        A template's name, or a YAML file; by default the one for the task and the set's labels.
-    shots : int, optional
-        Solved examples in the prompt; by default none.
-    examples : sequence of str
-        Sets or files to draw them from, evenly.
-    split : str
-        The split of `examples`; where a set has no such split, its only one.
-    seed : int
-        Of the draw.
-    data_dir : str, optional
-        Mirror in place of downloads.
-    """
-
-    template: str | None = None
-    shots: int | None = None
-    examples: Sequence[str] = ()
-    split: str = "train"
-    seed: int = 0
-    data_dir: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.examples and not self.shots:
-            raise input_error("run", "shots", "be 1 or more where `examples` are given", got=self.shots)
-        if self.shots and not self.examples:
-            must = f"say where to draw {self.shots} examples from"
-            raise input_error("run", "examples", must, remedy="Name a set or a file, or several to draw evenly from.")
-
-
-@dataclass(frozen=True)
-class AskOptions:
-    """What a command line says about how language models are asked; None where it says nothing.
-
-    Attributes
-    ----------
-    prompts : PromptOptions
-    scoring, normalize, chat, max_new_tokens, device_map
-        As in `paraconsist.models.prompted.PromptSettings`.
-    """
-
-    prompts: PromptOptions
-    scoring: str | None = None
-    normalize: str | None = None
-    chat: bool = False
-    max_new_tokens: int | None = None
-    device_map: str | None = None
-
-    def check_used(self, model: Any) -> None:
-        """Refuse options for prompts that the loaded model, a classifier, would pass over.
-
-        Raises
-        ------
-        InputError
-            Naming the first such option.
-        """
-        from paraconsist.models.prompted import PromptedModel
-
-        if isinstance(model, PromptedModel):
-            return
-        options = {"template": self.prompts.template, "shots": self.prompts.shots, **vars(self)}
-        for name, value in options.items():
-            if name != "prompts" and value not in (None, False, 0):
-                must = "be given only with causal and sequence-to-sequence models"
-                remedy = "This model is a classifier with a trained head: it takes no prompt."
-                raise input_error("run", name, must, got=value, remedy=remedy)
 
 
 @dataclass(frozen=True)

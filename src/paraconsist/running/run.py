@@ -14,6 +14,7 @@ from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Store
 from paraconsist.errors import input_error
 from paraconsist.models.batching import BatchPolicy
+from paraconsist.running.options import RunOptions
 from paraconsist.running.outputs import predictions_table, run_metadata, store_identity, texts_table
 from paraconsist.running.processes import end_with_launcher
 
@@ -24,43 +25,6 @@ if TYPE_CHECKING:
 
 #: Name of a pass -> its model and its sets, which are of one task.
 Groups = dict[str, tuple[str, list[BucketSet]]]
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How to run.
-
-    Attributes
-    ----------
-    output : Path
-        The run folder; going on with an interrupted run needs no option.
-    label_map : mapping, optional
-        Model label -> task label, possibly many-to-one; by default labels meet by name.
-    label_rule : {"argmax", "sum"}
-        For many-to-one maps: map the most probable label, or take the largest summed probability.
-    device : str, optional
-        ``"cpu"``, or the accelerator there is.
-    batch_tokens : int, optional
-        Computed tokens a batch, padding included; by default what suits the device.
-    seed : int
-        Recorded in the metadata; a classifier's forward pass uses none.
-    overwrite : bool
-        Delete an earlier run in `output`.
-    texts : bool
-        Keep the texts of each set in the run folder, for reports; predictions files never hold them.
-    noise_floor : int
-        How often to ask the originals again in another batch composition.
-    """
-
-    output: Path
-    label_map: Mapping[str, str] | None = None
-    label_rule: str = "argmax"
-    device: str | None = None
-    batch_tokens: int | None = None
-    seed: int = 0
-    overwrite: bool = False
-    texts: bool = True
-    noise_floor: int = 0
 
 
 @dataclass(frozen=True)

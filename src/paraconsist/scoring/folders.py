@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,13 @@ import pyarrow as pa
 
 from paraconsist.data.predictions import read_predictions
 from paraconsist.data.rows import read_rows
+from paraconsist.data.run_folder import RunFolder
 from paraconsist.errors import input_error
+from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.scoring.noise import RUN_AGAIN, same_run, score_noise
 from paraconsist.scoring.score import ScoreOptions, SetScores, majority_rate, score_set
-from paraconsist.scoring.sources import Opened, Source, test_set_of
+from paraconsist.scoring.sources import Opened, Source, open_source, test_set_of
 from paraconsist.scoring.unparsed import apply_policy
 
 
@@ -75,6 +78,24 @@ def plain_accuracies(opened: Opened) -> dict[str, dict[str, Any]]:
             "corrects": corrected.get(name),
         }
     return accuracies
+
+
+def score_run_folder(folder: Path, options: ScoreOptions) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Score every predictions file of a run folder, and write ``results.json`` and the accuracies into it.
+
+    Returns
+    -------
+    results, accuracies : dict
+        Of `score_sources`, as JSON has them, and of `plain_accuracies`, which ``run.json`` keeps.
+    """
+    run_folder, opened = RunFolder(folder), open_source(folder, function="run")
+    accuracies = plain_accuracies(opened)
+    scored = score_sources(opened, options) if opened.sets else {}
+    results = to_strict_json({name: scores.to_dict() for name, scores in scored.items()})
+    if accuracies:
+        run_folder.update_run({"accuracies": accuracies})
+    run_folder.write_results(results)
+    return results, accuracies
 
 
 def _score(source: Source, options: ScoreOptions, training: pa.Table | None) -> SetScores:

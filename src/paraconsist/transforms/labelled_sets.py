@@ -6,8 +6,10 @@ Also the files of ``paraconsist transform``, in which every column but the texts
 from __future__ import annotations
 
 import itertools
+import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,8 @@ def load_labelled(
     label_names: str | None = None,
     split: str = "test",
     data_dir: str | None = None,
+    limit: int | None = None,
+    seed: int = 0,
 ) -> LabelledSet:
     """Read rows with gold labels; of bucket sets only the originals.
 
@@ -51,6 +55,8 @@ def load_labelled(
         ``TASK_COLUMN=FILE_COLUMN``.
     label_names : str, optional
         Names in class order, with commas between.
+    limit, seed
+        Draw so many rows at random.
 
     Raises
     ------
@@ -59,10 +65,14 @@ def load_labelled(
     """
     names = None if label_names is None else tuple(name.strip() for name in label_names.split(","))
     if spec.endswith(ENDINGS):
-        return _labelled(_from_file(Path(spec), skipped, task, columns, names), skipped)
-    if columns or names:
+        rows = _labelled(_from_file(Path(spec), skipped, task, columns, names), skipped)
+    elif columns or names:
         raise input_error("perturb", "column", "be given with a file only", got=[*columns, *(names or ())])
-    return _labelled(load_bucket_set(spec, task=task, data_dir=data_dir, split=split), skipped)
+    else:
+        rows = _labelled(load_bucket_set(spec, task=task, data_dir=data_dir, split=split), skipped)
+    if limit is None or limit >= len(rows.rows):
+        return rows
+    return replace(rows, rows=[rows.rows[i] for i in sorted(random.Random(seed).sample(range(len(rows.rows)), limit))])
 
 
 def _from_file(

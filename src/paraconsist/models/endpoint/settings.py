@@ -21,8 +21,8 @@ NORMALIZE = ("none", "tokens", "characters")
 _OURS = ("model", "prompt", "messages", "logprobs", "top_logprobs", "echo", "stream", "n")
 
 
-def _help(text: str) -> dict[str, str]:
-    return {"help": text}
+def _help(text: str, **more: Any) -> dict[str, Any]:
+    return {"help": text, **more}
 
 
 @dataclass(frozen=True)
@@ -32,23 +32,37 @@ class EndpointSettings:
     What a field means stands with it, and in its ``metadata["help"]``.
     """
 
-    url: str = field(metadata=_help("Address of an OpenAI-compatible API, as http://localhost:8000/v1."))
+    url: str = field(
+        metadata=_help(
+            "Address of an OpenAI-compatible API, as http://localhost:8000/v1; the model is named as it is there.",
+            option="--endpoint",
+        )
+    )
     api: str = field(default="completions", metadata=_help("completions (a text to go on with) or chat."))
-    concurrency: int = field(default=16, metadata=_help("Most requests under way at a time."))
+    concurrency: int = field(default=16, metadata=_help("Most requests under way at a time.", min=1))
     timeout: float = field(default=120.0, metadata=_help("Seconds that a request may take."))
     tries: int = field(
         default=8,
-        metadata=_help("How often a request is sent before the run gives up; refusals for the rate do not count."),
+        metadata=_help(
+            "How often a request is sent before the run gives up; refusals for the rate do not count.", min=1
+        ),
     )
     patience: float = field(
         default=600.0, metadata=_help("Seconds of nothing but refusals for the rate before the run gives up.")
     )
     key_variable: str | None = field(
         default=None,
-        metadata=_help("Environment variable with the key; OPENAI_API_KEY for api.openai.com, no key for others."),
+        metadata=_help(
+            "Environment variable with the key; OPENAI_API_KEY for api.openai.com, no key for others.",
+            option="--api-key-variable",
+        ),
     )
     request_fields: Mapping[str, Any] = field(
-        default_factory=dict, metadata=_help("Further fields of every request; None takes one out (temperature).")
+        default_factory=dict,
+        metadata=_help(
+            "NAME=JSON: a further field of every request; NAME=null takes one out (temperature).",
+            option="--request-field",
+        ),
     )
     price_input: float | None = field(default=None, metadata=_help("Price of a million tokens read."))
     price_output: float | None = field(default=None, metadata=_help("Price of a million tokens written."))

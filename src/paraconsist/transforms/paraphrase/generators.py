@@ -7,13 +7,13 @@ others (the refining loop does so); it need not.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from paraconsist.errors import input_error, renamed
-from paraconsist.transforms.paraphrase.settings import GeneratorSettings
+from paraconsist.transforms.paraphrase.settings import GeneratorSettings, preset
 from paraconsist.transforms.sheets import read_sheet
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def read_examples(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
     return [(row["original"], row["paraphrase"]) for row in sheet.rows]
 
 
+@renamed(model="generator")
 def load_generator(
     name: str,
     settings: GeneratorSettings,
@@ -81,6 +82,8 @@ def load_generator(
     revision: str | None = None,
     seed: int = 0,
     examples: Sequence[tuple[str, str]] = EXAMPLES,
+    endpoint: EndpointSettings | None = None,
+    answers: Path | None = None,
 ) -> Generator:
     """Return the generator that `name` stands for.
 
@@ -98,12 +101,21 @@ def load_generator(
         Of the sampling.
     examples : sequence of (str, str)
         Original and paraphrase, for prompts with examples.
+    endpoint, answers : EndpointSettings and Path, optional
+        Where the model is, if not on this machine, and the folder in which what it writes is kept.
 
     Raises
     ------
     InputError
         If there is no such model or function, or the model writes no text.
     """
+    if endpoint is not None:
+        if kind is not None:
+            raise input_error("paraphrase", "kind", "be given only without `endpoint`", got=kind)
+        if name == "rules":
+            must = "be given with `endpoint`: the model's name there"
+            raise input_error("paraphrase", "generator", must, got=name)
+        return EndpointGenerator(endpoint, name, settings, answers or Path("answers"), seed, examples)
     if name == "rules":
         from paraconsist.transforms.paraphrase.rules import RuleGenerator
 
@@ -240,6 +252,30 @@ def diverse_groups(language: LanguageModel, n_groups: int, penalty: float, tempe
 def without_beams(settings: GeneratorSettings) -> GeneratorSettings:
     """Return settings that sample at the same temperature: endpoints have no beams, diverse or plain."""
     return replace(settings, diversity=None, num_beams=1, temperature=settings.temperature or 1.0)
+
+
+def settings_of(
+    name: str,
+    options: Mapping[str, Any],
+    *,
+    endpoint: EndpointSettings | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> GeneratorSettings:
+    """Return a preset's settings with other values where `options` have them; behind an endpoint, without its beams."""
+    chosen = preset(name)
+    if endpoint is not None and (chosen.diversity is not None or chosen.num_beams > 1):
+        chosen = without_beams(chosen)
+        temperature = options.get("temperature") or chosen.temperature
+        say(f"preset {name} has beams, an endpoint has none: candidates are sampled, temperature {temperature:g}.")
+    return chosen.changed(**options)
+
+
+def endpoint_facts(generator: Generator) -> dict[str, Any]:
+    """Return what a set's metadata say of a generator behind an endpoint; nothing of others."""
+    if not isinstance(generator, EndpointGenerator):
+        return {}
+    endpoint = generator.endpoint
+    return {"endpoint": {"url": endpoint.url, "api": endpoint.api, **generator.usage().to_dict()}}
 
 
 @dataclass

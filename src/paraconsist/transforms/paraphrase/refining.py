@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.data.tasks import get_task
-from paraconsist.errors import input_error
+from paraconsist.errors import input_error, renamed
 from paraconsist.measures.text_distances import bare_words, jaccard
 from paraconsist.models.labels import normalise_label
 from paraconsist.running.predictor import Predictor
@@ -276,3 +276,13 @@ class MutualEntailment:
             return np.zeros(0, dtype=np.bool_)
         entailed: npt.NDArray[np.bool_] = self.predictor.probabilities(rows).argmax(axis=1) == self.label
         return entailed
+
+
+def load_judge(model: str, label_map: dict[str, str] | None = None) -> MutualEntailment:
+    """Load an NLI model to judge pairs."""
+    from paraconsist.models.loading import load_model
+
+    nli = get_task("nli")
+    with renamed(model="nli_model"):
+        loaded = load_model(model, task=nli)
+    return MutualEntailment(Predictor(loaded, nli), label_map)

@@ -1,4 +1,4 @@
-"""From accepted paraphrases to a bucket set: rows, the Parquet file or folder with a card, and what people checked."""
+"""From labelled rows to a bucket set of paraphrases: rows, file or folder with a card, and what people checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,18 @@ from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task, input_id
 from paraconsist.data.writing import bucket_set_schema, file_in_folder, write_set_folder, write_table
 from paraconsist.errors import input_error
-from paraconsist.transforms.paraphrase.judgements import Judgements
+from paraconsist.measures.diversity import ParaphraseDiversityResult
+from paraconsist.transforms.paraphrase.generators import (
+    EXAMPLES,
+    Generator,
+    endpoint_facts,
+    load_generator,
+    read_examples,
+)
+from paraconsist.transforms.paraphrase.judgements import Judgements, write_judgement_sheet
+from paraconsist.transforms.paraphrase.refining import Refined, load_judge, refine
+from paraconsist.transforms.paraphrase.settings import GeneratorSettings
+from paraconsist.transforms.paraphrase.surface_form import COLUMNS, measure_pairs, pairs_of
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
 from paraconsist.transforms.sheets import check_same_texts, no_formula, render
 
@@ -102,6 +113,103 @@ class GeneratedSet:
 def _group(task: Task, context: Sequence[str]) -> str:
     key = repr((task.name, tuple(context))).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(key, digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True)
+class Paraphrased:
+    """Labelled rows with paraphrases, not written yet.
+
+    Attributes
+    ----------
+    generated : GeneratedSet
+    refined : Refined
+        Candidates and what became of them.
+    generator : Generator
+    facts : dict
+        How the set was made: for its metadata.
+    """
+
+    generated: GeneratedSet
+    refined: Refined
+    generator: Generator
+    facts: dict[str, Any]
+
+    def write(
+        self, output: Path, sheet: Path, *, annotators: int = 1, scores: bool = False
+    ) -> ParaphraseDiversityResult:
+        """Write the bucket set and the sheet to judge it, and return the set's surface form."""
+        rows = self.generated.rows()
+        write_generated(rows, self.generated.data, output, self.facts)
+        write_judgement_sheet(sheet, self.generated.sheet_rows(), annotators=annotators, scores=scores)
+        return measure_pairs(pairs_of(rows, [self.generated.column]), n_resamples=1000)
+
+
+def paraphrase_rows(
+    data: LabelledSet,
+    generator: str,
+    settings: GeneratorSettings,
+    *,
+    preset: str,
+    column: str | None = None,
+    nli_model: str | None = None,
+    label_map: dict[str, str] | None = None,
+    least: int = 1,
+    seed: int = 0,
+    examples: Path | None = None,
+    **loading: Any,
+) -> Paraphrased:
+    """Generate paraphrases of labelled rows, and keep those that pass.
+
+    Parameters
+    ----------
+    data : LabelledSet
+    generator : str
+        Of `paraconsist.transforms.paraphrase.generators.load_generator`, as are `examples` (a CSV) and `loading`.
+    settings : GeneratorSettings
+    preset : str
+        Where the settings come from, for the set's metadata.
+    column : str, optional
+        The text to paraphrase; by default what the task's papers paraphrase.
+    nli_model, label_map
+        The judge of mutual entailment, where the settings ask for it.
+    least : int
+        Originals with fewer paraphrases are left out.
+    seed : int
+        Of the sampling.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, generator or judge.
+    """
+    usual = COLUMNS.get(data.task.name, ())
+    chosen = column or (usual[0] if len(usual) == 1 else "")
+    if chosen not in data.task.columns:
+        remedy = "Give `column`."
+        must = f"be one of {', '.join(data.task.columns)}"
+        raise input_error("paraphrase", "column", must, got=column, remedy=remedy)
+    if settings.mutual_entailment and nli_model is None:
+        must = f"be given: preset {preset} keeps what an NLI model finds entailed both ways"
+        remedy = "Train one (paraconsist train --task nli ...), or turn `mutual_entailment` off."
+        raise input_error("paraphrase", "nli_model", must, remedy=remedy)
+    solved = EXAMPLES if examples is None else read_examples(examples)
+    made = load_generator(generator, settings, seed=seed, examples=solved, **loading)
+    judge = None if nli_model is None or not settings.mutual_entailment else load_judge(nli_model, label_map)
+    place = data.column(chosen)
+    refined = refine([row.texts[place] for row in data.rows], made, settings, judge)
+    generated = GeneratedSet(data, chosen, refined.accepted, generator, least, getattr(made, "rules", None))
+    facts = {
+        "source": data.name,
+        "column": chosen,
+        "generator": generator,
+        "preset": preset,
+        "seed": seed,
+        "nli_model": nli_model if settings.mutual_entailment else None,
+        "settings": settings.to_dict(),
+        "counts": {**refined.to_dict(), "n_kept_originals": len(generated.kept()), "least": least},
+        **endpoint_facts(made),
+    }
+    return Paraphrased(generated, refined, made, facts)
 
 
 def check_place(output: Path, *, overwrite: bool) -> None:

@@ -3,59 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from paraconsist.errors import check_choice, check_whole, input_error
+
+
+def _option(default: Any, help: str, **more: Any) -> Any:
+    """A field: its default, what it means, and what the command line needs to know of it."""
+    return field(default=default, metadata={"help": help, **more})
 
 
 @dataclass(frozen=True)
 class GeneratorSettings:
     """How candidates are generated, and which are kept.
 
-    Attributes
-    ----------
-    prompt : str
-        What the model reads; ``{sentence}`` stands for the original, ``{examples}`` for solved ones before it.
-    n : int
-        Candidates a try for each original.
-    keep : int
-        Paraphrases wanted for each original, the first that pass.
-    tries : int
-        How often candidates are asked for, for originals that have fewer than `keep`.
-    max_new_tokens : int
-    num_beams : int
-    diversity : float or None
-        With a number: that many groups of beams as candidates, each one beam, where a token costs this much for
-        every earlier group that chose it at the same place (Vijayakumar et al. 2018).
-    temperature : float or None
-        Divides the scores; sampling unless beams are used.
-    top_k, top_p
-        Sample among so many tokens, or so much probability.
-    most_jaccard : float or None
-        Candidates whose words overlap with the original's this much or more are dropped.
-    mutual_entailment : bool
-        Candidates must entail the original and follow from it, under an NLI model.
-    shortest, longest : float
-        Least and most words, as multiples of the original's (two words more or less are always allowed).
-    n_examples : int
-        Solved examples before the sentence.
+    What a field means stands with it, and in its ``metadata["help"]``.
     """
 
-    prompt: str = "{sentence}"
-    n: int = 10
-    keep: int = 10
-    tries: int = 1
-    max_new_tokens: int = 40
-    num_beams: int = 1
-    diversity: float | None = None
-    temperature: float | None = 1.0
-    top_k: int | None = None
-    top_p: float | None = None
-    most_jaccard: float | None = None
-    mutual_entailment: bool = False
+    prompt: str = _option("{sentence}", "What the generator reads, with {sentence}, and {examples} before it.")
+    n: int = _option(10, "Candidates a try for each original.", option=("--candidates", "-n"))
+    keep: int = _option(10, "Paraphrases wanted for each original, k: the first that pass.")
+    tries: int = _option(1, "How often to ask again for originals with fewer than k.")
+    max_new_tokens: int = _option(40, "Longest candidate.")
+    num_beams: int = _option(1, "Plain beam search with so many beams.", option="--beams")
+    #: With a number: that many groups of beams as candidates, each one beam, where a token costs this much for every
+    #: earlier group that chose it at the same place (Vijayakumar et al. 2018).
+    diversity: float | None = _option(None, "Diverse beam search: penalty for tokens of other groups.")
+    temperature: float | None = _option(1.0, "Of sampling (and of the scores, with `diversity`).")
+    top_k: int | None = _option(None, "Sample among so many tokens.")
+    top_p: float | None = _option(None, "Sample among so much probability.")
+    most_jaccard: float | None = _option(None, "Drop candidates that share this much or more words.")
+    mutual_entailment: bool = _option(
+        False,
+        "Keep candidates that entail the original and follow from it, under an NLI model; the preset says.",
+        option="--entailment/--no-entailment",
+    )
+    #: Least and most words, as multiples of the original's (two words more or less are always allowed).
     shortest: float = 0.4
     longest: float = 2.5
+    #: Solved examples before the sentence.
     n_examples: int = 0
 
     def __post_init__(self) -> None:
@@ -81,9 +68,6 @@ class GeneratorSettings:
         """Return the settings by name."""
         return asdict(self)
 
-
-_A24_PROMPT = "Rephrase the following sentence while preserving its original meaning: {sentence}"
-_S24_PROMPT = "Paraphrase each sentence in other words.\n\n{examples}Sentence: {sentence}\nParaphrase:"
 
 _A24_PROMPT = "Rephrase the following sentence while preserving its original meaning: {sentence}"
 _S24_PROMPT = "Paraphrase each sentence in other words.\n\n{examples}Sentence: {sentence}\nParaphrase:"

@@ -9,11 +9,12 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from paraconsist.errors import InputError, first_line, input_error
+from paraconsist.errors import InputError, first_line, input_error, renamed
 from paraconsist.measures.diversity import ParaphraseDiversityResult, paraphrase_diversity
-from paraconsist.transforms.paraphrase.refining import Judge
+from paraconsist.transforms.paraphrase.refining import Judge, load_judge
 
 if TYPE_CHECKING:
+    from paraconsist.data.bucket_sets import BucketSet
     from paraconsist.models.encoders import Encoder
 
 
@@ -89,6 +90,51 @@ def measure_pairs(
     if judge is not None:
         options |= {"entailed": judge(old, new).tolist()}
     return paraphrase_diversity(new, old, groups=[bucket for _, _, bucket in pairs], **options)
+
+
+def measure_set(
+    rows: BucketSet,
+    *,
+    column: str | None = None,
+    nli_model: str | None = None,
+    label_map: dict[str, str] | None = None,
+    embedding_model: str | None = None,
+    bleurt: str | None = None,
+    parser: str | None = None,
+) -> ParaphraseDiversityResult:
+    """Measure a bucket set with the models that are named.
+
+    Parameters
+    ----------
+    rows : BucketSet
+    column : str, optional
+        The text that was paraphrased; by default what the task's papers paraphrase.
+    nli_model, label_map
+        For mutual entailment; the map as for `paraconsist.transforms.paraphrase.refining.entailment_label`.
+    embedding_model, bleurt, parser : str, optional
+        For similarity (one of the two) and syntactic distance.
+
+    Raises
+    ------
+    InputError
+        If there is no such column or model, or the set has no paraphrases.
+    """
+    from paraconsist.models.encoders import load_encoder
+
+    columns = COLUMNS.get(rows.task.name, ()) if column is None else (column,)
+    if not columns or not set(columns) <= set(rows.task.columns):
+        raise input_error("paraphrase", "column", f"be one of {', '.join(rows.task.columns)}", got=column)
+    if bleurt is not None and embedding_model is not None:
+        raise input_error("paraphrase", "bleurt", "be given without `embedding_model`", got=bleurt)
+    with renamed(model="embedding_model"):
+        encoder = None if embedding_model is None else load_encoder(embedding_model)
+    return measure_pairs(
+        pairs_of(rows.table.to_pylist(), columns),
+        encoder=encoder,
+        bleurt=None if bleurt is None else load_bleurt(bleurt),
+        parser=None if parser is None else load_parser(parser),
+        judge=None if nli_model is None else load_judge(nli_model, label_map),
+    )
 
 
 #: Texts -> a bracketed constituency tree for each.

@@ -1,0 +1,104 @@
+"""A run by names: which model answers which sets, loaded here or behind an endpoint, and how it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
+from paraconsist.data.selection import assign_models, expand_specs, parse_limits, with_test_sets
+from paraconsist.errors import input_error
+from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
+from paraconsist.running.endpoint import EndpointReport, run_endpoint
+from paraconsist.running.options import AskOptions, LoadOptions, RunOptions, SetOptions
+from paraconsist.running.partial_input import check_partial, shown_to
+from paraconsist.running.prompting import Pool, load_pools, prompt_for, settings_for
+from paraconsist.running.run import RunReport, run
+
+if TYPE_CHECKING:
+    from paraconsist.models.classifier import Classifier
+
+
+def run_by_name(
+    models: Sequence[str],
+    sets: SetOptions,
+    ask: AskOptions,
+    loading: LoadOptions,
+    options: RunOptions,
+    endpoint: EndpointSettings | None = None,
+) -> RunReport | EndpointReport:
+    """Run models over bucket sets that are named.
+
+    Parameters
+    ----------
+    models : sequence of str
+        ``MODEL``, or ``PATTERN=MODEL`` for some sets (see `paraconsist.data.selection.assign_models`): Hub ids,
+        folders, or names behind the endpoint.
+    sets, ask, loading, options
+        Each in its own words.
+    endpoint : EndpointSettings, optional
+        Where the models are, if not on this machine.
+
+    Raises
+    ------
+    InputError
+        For options that do not go together, and all that `run` and `run_endpoint` refuse.
+    """
+    pools: list[Pool] = []
+
+    def load_sets() -> Mapping[str, Sequence[BucketSet]]:
+        assigned = assign_models(models, expand_specs(sets.dataset))
+        if sets.with_test:  # by the same model as the set: the corrected values put the two together
+            assigned = {name: with_test_sets(answered) for name, answered in assigned.items()}
+        pools[:] = load_pools(ask.prompts)
+        return {name: [_load(name, spec, sets) for spec in answered] for name, answered in assigned.items()}
+
+    if endpoint is not None:
+        settings = _settings(endpoint, sets, ask, loading, options)
+        return run_endpoint(load_sets, lambda name, group: _prompt(name, group, ask, pools), settings, options)
+    for model in models:
+        if model.startswith(("http://", "https://")):
+            remedy = "Give the address as `endpoint` and the model's name there as `model`."
+            raise input_error("run", "model", "be a model, not an address", remedy=remedy)
+    from paraconsist.models.loading import load_model
+
+    def load(name: str, group: Sequence[BucketSet]) -> Classifier:
+        loaded = load_model(name, task=group[0].task, ask=lambda: settings_for(group, ask, pools), **vars(loading))
+        ask.check_used(loaded)
+        check_partial(loaded, sets.input_columns)
+        return loaded
+
+    return run(load, load_sets, options)
+
+
+def _load(model: str, spec: str, sets: SetOptions) -> BucketSet:
+    rows = load_bucket_set(spec, task=sets.task, data_dir=sets.data_dir, split=sets.split)
+    return shown_to(model, rows.limited(parse_limits(sets.limit, spec)), sets.input_columns)
+
+
+def _settings(
+    endpoint: EndpointSettings, sets: SetOptions, ask: AskOptions, loading: LoadOptions, options: RunOptions
+) -> EndpointSettings:
+    """Check that the other options go with an endpoint; a chat is asked for where the prompt is to be one."""
+    if options.noise_floor:
+        raise input_error("run", "noise_floor", "not be given with `endpoint`", got=options.noise_floor)
+    if sets.input_columns is not None:
+        raise input_error("run", "input_columns", "not be given with `endpoint`", remedy="Use a template.")
+    local = {"device": options.device, "batch_tokens": options.batch_tokens, "device_map": ask.device_map}
+    usual = vars(LoadOptions())
+    for name, value in {**vars(loading), **local}.items():
+        if value != usual.get(name):
+            must = "be given only without `endpoint`"
+            raise input_error("run", name, must, got=value, remedy="The endpoint's server decides it.")
+    if ask.scoring == "generate" and ask.normalize is not None:
+        raise input_error("run", "normalize", "be given only with `scoring` label", got=ask.normalize)
+    if ask.scoring == "label" and ask.max_new_tokens is not None:
+        raise input_error("run", "max_new_tokens", "be given only with `scoring` generate", got=ask.max_new_tokens)
+    return replace(endpoint, api="chat") if ask.chat else endpoint
+
+
+def _prompt(model: str, group: Sequence[BucketSet], ask: AskOptions, pools: Sequence[Pool]) -> EndpointPrompt:
+    own: dict[str, Any] = {"normalize": ask.normalize, "max_tokens": ask.max_new_tokens}
+    own = {name: value for name, value in own.items() if value is not None}
+    return EndpointPrompt(model, prompt_for(group, ask.prompts, pools), ask.scoring, **own)

@@ -1,0 +1,122 @@
+"""What a run may be told: each option once, for Python and the command line alike.
+
+The command line makes its options from these fields and their help (`paraconsist.cli.options.spread`). Nothing heavy is
+imported here.
+"""
+
+# ruff: noqa: RUF009 (`_option` makes a field)
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from paraconsist.errors import input_error
+
+
+def _option(default: Any, help: str, **more: Any) -> Any:
+    """A field: its default, what it means, and what the command line needs to know of it."""
+    return field(default=default, metadata={"help": help, **more})
+
+
+@dataclass(frozen=True)
+class SetOptions:
+    """Which rows are answered; what a field means stands with it, and in its ``metadata["help"]``."""
+
+    dataset: list[str] = field(
+        metadata={"help": "builder:config, builder:all, a file, a folder, or a Hub name; repeat for several."}
+    )
+    with_test: bool = _option(False, "Also run the full test set of each set: test accuracy and corrected values.")
+    task: str | None = _option(None, "Task of the sets, where their columns do not say.")
+    split: str = _option("test", "Split of the sets.")
+    input_columns: str | None = _option(
+        None, "The task's columns that a classifier is shown, with commas; by default as it was trained."
+    )
+    limit: list[str] | None = _option(None, "Whole buckets up to N rows of every set, or PATTERN=N for some.")
+    data_dir: str | None = _option(None, "Mirror in place of downloads.")
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """How a model on this machine is loaded, as in `paraconsist.models.loading.load_model`."""
+
+    revision: str | None = _option(None, "Revision of a Hub model.")
+    dtype: str = _option("float32", "float32, bfloat16 or float16.")
+    max_length: int | None = _option(None, "Cut inputs at this many tokens.", min=1)
+    trust_remote_code: bool = _option(False, "Run code that comes with a Hub model.")
+    kind: str | None = _option(None, "classifier, causal or seq2seq; by default what the model's architecture says.")
+
+
+@dataclass(frozen=True)
+class PromptOptions:
+    """What stands in the prompts of language models."""
+
+    template: str | None = _option(
+        None, "Language models: a prompt template's name, or a YAML file; by default the task's."
+    )
+    shots: int | None = _option(None, "Language models: solved examples in the prompt.", min=0)
+    examples: Sequence[str] = _option((), "Set or file to draw them from; repeat to draw evenly from several.")
+    split: str = _option("train", "Split of the sets that examples are drawn from, where they have it.")
+    seed: int = _option(0, "Of the draw of examples.", min=0)
+    data_dir: str | None = _option(None, "Mirror in place of downloads.")
+
+    def __post_init__(self) -> None:
+        if self.examples and not self.shots:
+            raise input_error("run", "shots", "be 1 or more where `examples` are given", got=self.shots)
+        if self.shots and not self.examples:
+            must = f"say where to draw {self.shots} examples from"
+            raise input_error("run", "examples", must, remedy="Name a set or a file, or several to draw evenly from.")
+
+
+@dataclass(frozen=True)
+class AskOptions:
+    """How language models are asked, as in `paraconsist.models.prompted.PromptSettings`; None where nothing is said."""
+
+    prompts: PromptOptions
+    scoring: str | None = _option(
+        None, "Language models: 'label' (probabilities of the label words) or 'generate' (read answers)."
+    )
+    normalize: str | None = _option(None, "Divide label log-probabilities by: 'none', 'tokens' or 'characters'.")
+    chat: bool = _option(False, "Put the prompt through the tokenizer's chat template.")
+    max_new_tokens: int | None = _option(
+        None, "Longest answer with `scoring` generate.", min=1, option=("--max-new-tokens", "--max-tokens")
+    )
+    device_map: str | None = _option(None, "Language models: 'auto' spreads the weights over the devices there are.")
+
+    def check_used(self, model: Any) -> None:
+        """Refuse options for prompts that the loaded model, a classifier, would pass over.
+
+        Raises
+        ------
+        InputError
+            Naming the first such option.
+        """
+        from paraconsist.models.prompted import PromptedModel
+
+        if isinstance(model, PromptedModel):
+            return
+        options = {"template": self.prompts.template, "shots": self.prompts.shots, **vars(self)}
+        for name, value in options.items():
+            if name != "prompts" and value not in (None, False, 0):
+                must = "be given only with causal and sequence-to-sequence models"
+                remedy = "This model is a classifier with a trained head: it takes no prompt."
+                raise input_error("run", name, must, got=value, remedy=remedy)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run; going on with an interrupted run needs no option."""
+
+    output: Path = field(metadata={"help": "The run folder. The same command goes on with an interrupted run."})
+    label_map: Mapping[str, str] | None = _option(
+        None, "MODEL_LABEL=TASK_LABEL, repeated; may be many-to-one. By default labels meet by name."
+    )
+    label_rule: str = _option("argmax", "For many-to-one maps: 'argmax' (then map) or 'sum' (of probabilities).")
+    device: str | None = _option(None, "'cpu', or leave it out for the best there is.")
+    batch_tokens: int | None = _option(None, "Computed tokens a batch, padding included.", min=1)
+    seed: int = _option(0, "Recorded in the metadata; a classifier's forward pass uses none.", min=0)
+    overwrite: bool = _option(False, "Delete an earlier run in the folder.")
+    texts: bool = _option(True, "Keep the texts in the run folder, for reports; predictions files never hold them.")
+    noise_floor: int = _option(0, "Ask the originals N times more, in other batches: what flips anyway.", min=0)
