@@ -18,7 +18,8 @@ from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.data.rows import ColumnNames
 from paraconsist.errors import InputError
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
-from paraconsist.scoring.noise import noise_file_of, score_noise
+from paraconsist.scoring.noise import score_noise
+from paraconsist.scoring.sources import open_source
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=90), st.integers(0, 5))
@@ -75,7 +76,7 @@ def finished(place):
 
 def test_the_originals_are_asked_again_and_only_they(finished):
     main_run = read_predictions(finished / "predictions" / "set.parquet")
-    file = noise_file_of(finished / "predictions" / "set.parquet")
+    file = open_source(finished).sets["set"].noise
     assert file == finished / "noise" / "set.parquet"
     again = read_predictions(file)
     assert again.table["repeat"].to_pylist() == [1] * 12 + [2] * 12
@@ -129,7 +130,8 @@ def test_repeats_of_another_model_are_refused(finished):
 def test_a_file_outside_a_run_has_no_repeats(finished, tmp_path):
     table = pq.read_table(finished / "predictions" / "set.parquet")
     pq.write_table(table, tmp_path / "set.parquet")
-    assert noise_file_of(tmp_path / "set.parquet") is None
+    (source,) = open_source(tmp_path / "set.parquet").sets.values()
+    assert source.noise is None
 
 
 def test_a_run_that_goes_on_with_more_rows_is_scored_and_says_that_its_repeats_are_of_fewer(place, tmp_path):
