@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.rows import Rows
-from paraconsist.errors import input_error
+from paraconsist.errors import input_error, renamed
 from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec, scored_measures
 from paraconsist.measures.rules import ORIGINAL, Answers
 
@@ -82,7 +82,9 @@ def measure_rows(spec: MeasureSpec, rows: Rows, **options: Any) -> dict[str, Any
     columns = {parameter: _column(source, rows, positions, answers) for parameter, source in spec.arguments.items()}
     columns = {parameter: column for parameter, column in columns.items() if column is not None}
     groups = None if rows.groups is None else rows.groups if of_all_rows else rows.groups[positions]
-    result: dict[str, Any] = spec.function(**columns, groups=groups, **options).to_dict()
+    called = {parameter: source.partition(".")[2] for parameter, source in spec.arguments.items()}
+    with renamed(**called, groups="group"):
+        result: dict[str, Any] = spec.function(**columns, groups=groups, **options).to_dict()
     return result
 
 
