@@ -12,8 +12,9 @@ from typing import Any, get_type_hints
 
 import pytest
 import yaml
-from helpers.measure_examples import MEASURES, examples, flat
 from helpers.metric_loading import load_metric
+from helpers.results import flat
+from measures.cases import examples, measured
 
 from paraconsist.dataset_builders import BUILDERS, builder_class
 from paraconsist.registry import metric_kind, metric_names, metric_script
@@ -209,7 +210,7 @@ def test_documented_keys_exist(name: str) -> None:
     assert set(documented) - known == set()
 
 
-@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("name", METRICS)
 def test_values_lie_in_the_documented_ranges(name: str) -> None:
     ranges = {}
     for row in outputs(name):
@@ -222,7 +223,7 @@ def test_values_lie_in_the_documented_ranges(name: str) -> None:
     ranges.pop("pvap_pooled", None)
     seen = set()
     for rng, rows in examples(name):
-        for key, value in flat(MEASURES[name](rows)).items():
+        for key, value in flat(measured(name, rows)).items():
             path = key.strip("/").split("/")
             if path[0] in ranges and isinstance(value, (int, float)) and value == value:
                 low, high = ranges[path[0]]

@@ -10,16 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from measures.cases import CASES
 from typer.testing import CliRunner
 
 from paraconsist.cli.app import app
-from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
-from paraconsist.measures.consistency_difference import consistency_difference
-from paraconsist.measures.distribution_shift import distribution_shift
-from paraconsist.measures.diversity import paraphrase_diversity
-from paraconsist.measures.fooling_rate import fooling_rate
-from paraconsist.measures.ie_test import ie_test
-from paraconsist.measures.pairs import negational_inconsistency, symmetric_inconsistency
 from paraconsist.reporting.space.catalogue import module
 from paraconsist.reporting.space.forms import PageResult, Query
 from paraconsist.reporting.space.upload import guess_columns, guess_layout, read_text
@@ -70,53 +64,7 @@ def by_command(command: list[str], file: Path, *, apart: bool = False) -> dict[s
 
 def by_function(name: str) -> dict[str, Any]:
     """Return the measure's own answer on a module's example, its columns read by hand."""
-    c = columns_of(module(name).example())
-    if name == "fooling_rate":
-        originals = {
-            bucket: (prediction, label)
-            for bucket, role, prediction, label in zip(
-                c["bucket_id"], c["role"], c["prediction"], c["label"], strict=True
-            )
-            if role == "original"
-        }
-        chosen = [i for i, role in enumerate(c["role"]) if role == "paraphrase"]
-        buckets = [c["bucket_id"][i] for i in chosen]
-        result = fooling_rate(
-            [c["prediction"][i] for i in chosen],
-            [originals[bucket][0] for bucket in buckets],
-            [originals[bucket][1] for bucket in buckets],
-            buckets,
-            originals=originals,
-        )
-    elif name == "distribution_shift":
-        new, old = (
-            [[float(c[f"{prefix}{k}"][i]) for k in range(3)] for i in range(len(c["p0"]))]
-            for prefix in ("p", "original_p")
-        )
-        result = distribution_shift(new, old)
-    elif name == "ie_test":
-        result = ie_test(c["prediction"], c["transformed_prediction"], c["label"])
-    elif name == "consistency_difference":
-        result = consistency_difference(c["prediction_1"], c["prediction_2"], c["label"], c["bucket_id"])
-    elif name == "paraphrase_diversity":
-        result = paraphrase_diversity(c["hypothesis"], c["original_hypothesis"], groups=c["group_id"])
-    elif name == "symmetric_inconsistency":
-        result = symmetric_inconsistency(
-            c["original_prediction"],
-            c["prediction_swapped"],
-            references=c["label"],
-            perturbed_references=c["label"],
-        )
-    elif name == "negational_inconsistency":
-        result = negational_inconsistency(c["original_prediction"], c["prediction_negated"])
-    elif name == "transitive_inconsistency":
-        sides = [c[f"antecedent_{side}_{what}"] for side in (1, 2) for what in ("prediction", "label")]
-        result = transitive_inconsistency(
-            c["prediction"], [labels.split("|") for labels in c["allowed_labels"]], *sides
-        )
-    else:
-        assert name == "additive_inconsistency", name
-        result = additive_inconsistency(
-            c["merged_prediction"], c["label"], c["part_1_prediction"], c["part_2_prediction"]
-        )
-    return result.to_dict()
+    on_page = CASES[name].on_page
+    assert on_page is not None, name
+    result: dict[str, Any] = on_page(columns_of(module(name).example())).to_dict()
+    return result

@@ -8,123 +8,34 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from helpers.metric_loading import load_metric
+from measures.cases import CASES, GOLD
 
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
-from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
-from paraconsist.measures.consistency_difference import consistency_difference
-from paraconsist.measures.distribution_shift import distribution_shift
-from paraconsist.measures.diversity import paraphrase_diversity
-from paraconsist.measures.fooling_rate import fooling_rate
-from paraconsist.measures.ie_test import ie_test
-from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
-from paraconsist.measures.paraphrastic import paraphrastic_consistency
-from paraconsist.measures.prediction_change import prediction_change
+from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.measures.signatures import parse_signature
-from paraconsist.registry import metric_kind, metric_names, metric_script, register
+from paraconsist.registry import metric_kind, metric_script, register
 
-A, B, GOLD = [0, 1, 2, 0, 1, 2], [0, 2, 2, 1, 1, 0], [0, 1, 2, 1, 1, 0]
-GROUPS = [5, 5, 6, 6, 7, 8]
-PAIR = {"predictions": A, "perturbed_predictions": B}
-PAIR_OPTIONS = {"references": GOLD, "perturbed_references": GOLD, "condition": 0, "groups": GROUPS}
-QUICK = {"n_resamples": 50, "seed": 1, "confidence_level": 0.9}
-
-#: Module -> (its function, the declared columns, options)
-CASES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, Any]]] = {
-    "additive_inconsistency": (
-        additive_inconsistency,
-        {"predictions": B, "references": A, "part_1_predictions": A, "part_2_predictions": A},
-        {"groups": GROUPS, **QUICK},
-    ),
-    "consistency_difference": (
-        consistency_difference,
-        {"predictions1": A, "predictions2": B, "references": [0, 0, 0, 1, 1, 1], "buckets": ["x"] * 3 + ["y"] * 3},
-        {"roles": ["original", "paraphrase", "paraphrase"] * 2, "n_permutations": 50, **QUICK},
-    ),
-    "distribution_shift": (
-        distribution_shift,
-        {
-            "probabilities": [[0.5, 0.25, 0.25], [0.1, 0.2, 0.7], [0.0, 1.0, 0.0], [0.3, 0.3, 0.4]],
-            "original_probabilities": [[0.25, 0.5, 0.25], [0.1, 0.1, 0.8], [0.5, 0.5, 0.0], [0.2, 0.2, 0.6]],
-        },
-        {"groups": [1, 2, 3, 4], **QUICK},
-    ),
-    "fooling_rate": (
-        fooling_rate,
-        {
-            "predictions": A,
-            "original_predictions": [0, 0, 2, 2, 1, 1],
-            "references": [0, 0, 2, 2, 1, 1],
-            "buckets": ["x", "x", "y", "y", "z", "z"],
-        },
-        {"originals": {"x": (0, 0), "y": (2, 2), "z": (1, 1), "w": (1, 1)}, "variants": 2, **QUICK},
-    ),
-    "ie_test": (
-        ie_test,
-        {"predictions": A, "transformed_predictions": B, "references": GOLD},
-        {"runs": ["r", "r", "r", "s", "s", "s"], "correction": "holm"},
-    ),
-    "negational_inconsistency": (negational_inconsistency, PAIR, {**PAIR_OPTIONS, **QUICK}),
-    "paraphrase_diversity": (
-        paraphrase_diversity,
-        {
-            "paraphrases": ["Rain falls.", "It is raining.", "He left.", "Dogs bark"],
-            "originals": ["It rains.", "It rains.", "He went away.", "Dogs bark."],
-        },
-        {
-            "embeddings": [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [1.0, 1.0]],
-            "original_embeddings": [[1.0, 1.0]] * 4,
-            "parses": ["(S (NP (NN x)) (VP (V x)))"] * 4,
-            "original_parses": ["(S (NP (PRP x)) (VP (V x) (PRT x)))"] * 4,
-            "entailed": [1, 1, 0, 1],
-            "groups": [5, 5, 6, 7],
-            **QUICK,
-        },
-    ),
-    "paraphrastic_consistency": (
-        paraphrastic_consistency,
-        {"predictions": A, "references": [0, 0, 0, 1, 1, 1], "buckets": ["x"] * 3 + ["y"] * 3},
-        {"roles": ["original", "paraphrase", "paraphrase"] * 2, **QUICK},
-    ),
-    "prediction_change": (
-        prediction_change,
-        {"predictions": A, "original_predictions": B, "references": GOLD},
-        {"strata": {"side": ["p", "h"] * 3, "k": GROUPS}, "groups": GROUPS, **QUICK},
-    ),
-    "semantic_inconsistency": (semantic_inconsistency, PAIR, {**PAIR_OPTIONS, **QUICK}),
-    "symmetric_inconsistency": (symmetric_inconsistency, PAIR, {**PAIR_OPTIONS, **QUICK}),
-    "transitive_inconsistency": (
-        transitive_inconsistency,
-        {
-            "predictions": A,
-            "references": [[0], [0], [1, 2], [1, 2], [0, 1], [0, 1]],
-            "antecedent_1_predictions": A,
-            "antecedent_1_references": A,
-            "antecedent_2_predictions": B,
-            "antecedent_2_references": GOLD,
-        },
-        {"groups": GROUPS, **QUICK},
-    ),
-}
 EVERY = sorted(CASES)
 WITH_LABELS = [name for name in EVERY if name not in ("distribution_shift", "paraphrase_diversity")]
 LABEL_ENDINGS = ("predictions", "predictions1", "predictions2", "references")
 
 
-def test_every_module_has_a_case() -> None:
-    assert sorted(metric_names()) == EVERY
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    """Return what the measure's function gives."""
+    result: dict[str, Any] = CATALOGUE[name].function(**arguments).to_dict()
+    return result
 
 
 def agree(name: str, columns: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """Assert that module and function give the same strict JSON, and return it."""
     through_module = load_metric(name).compute(**columns, **options)
-    direct = CASES[name][0](**columns, **options).to_dict()
+    direct = call(name, **columns, **options)
     as_json = json.dumps(to_strict_json(through_module), allow_nan=False)
     assert json.loads(as_json) == json.loads(json.dumps(to_strict_json(direct), allow_nan=False))
     assert json.loads(as_json) == to_strict_json(through_module)  # plain values and string keys only
@@ -140,7 +51,7 @@ def as_names(values: Any) -> Any:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_module_equals_function_and_survives_strict_json(name: str) -> None:
-    _, columns, options = CASES[name]
+    columns, options = CASES[name].columns, CASES[name].options
     for arguments in ({}, options):
         values = agree(name, columns, arguments)
         assert {"confidence_interval", "signature", "warnings"} <= set(values)
@@ -150,7 +61,7 @@ def test_module_equals_function_and_survives_strict_json(name: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_arrays_and_names_are_taken(name: str) -> None:
-    _, columns, _ = CASES[name]
+    columns = CASES[name].columns
     ragged = name == "transitive_inconsistency"
     arrays = {
         key: values if ragged and key == "references" else np.array(values)
@@ -166,7 +77,7 @@ def test_arrays_and_names_are_taken(name: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_rows_may_come_in_batches_and_one_by_one(name: str) -> None:
-    function, columns, options = CASES[name]
+    columns, options = CASES[name].columns, CASES[name].options
     metric = load_metric(name)
     metric.add_batch(**{key: values[:2] for key, values in columns.items()})
     metric.add_batch(**{key: values[2:3] for key, values in columns.items()})
@@ -174,11 +85,11 @@ def test_rows_may_come_in_batches_and_one_by_one(name: str) -> None:
     for i in range(3, len(next(iter(columns.values())))):
         metric.add(**{singular.get(key, key): values[i] for key, values in columns.items()})
     values = metric.compute(**options)
-    assert to_strict_json(values) == to_strict_json(function(**columns, **options).to_dict())
+    assert to_strict_json(values) == to_strict_json(call(name, **columns, **options))
 
 
 def test_rules_may_be_labels_or_lists() -> None:
-    _, columns, options = CASES["transitive_inconsistency"]
+    columns, options = CASES["transitive_inconsistency"].columns, CASES["transitive_inconsistency"].options
     lists = agree("transitive_inconsistency", {**columns, "references": [[label] for label in GOLD]}, options)
     labels = agree("transitive_inconsistency", {**columns, "references": GOLD}, options)
     assert to_strict_json(lists) == to_strict_json(labels)
@@ -189,7 +100,7 @@ def test_rules_may_be_labels_or_lists() -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_wrong_options_and_columns_are_refused_and_the_module_can_still_be_used(name: str) -> None:
-    _, columns, _ = CASES[name]
+    columns = CASES[name].columns
     metric, first = load_metric(name), next(iter(columns))
     last = list(columns)[-1]
     wrong: list[tuple[dict[str, Any], str]] = [
@@ -207,12 +118,12 @@ def test_wrong_options_and_columns_are_refused_and_the_module_can_still_be_used(
         metric.compute()
     with pytest.raises(InputError, match="`weights` must be one of the columns"):
         metric.add_batch(**columns, weights=columns[first])
-    assert to_strict_json(metric.compute(**columns)) == to_strict_json(CASES[name][0](**columns).to_dict())
+    assert to_strict_json(metric.compute(**columns)) == to_strict_json(call(name, **columns))
 
 
 @pytest.mark.parametrize("name", WITH_LABELS)
 def test_labels_are_not_cast(name: str) -> None:
-    _, columns, _ = CASES[name]
+    columns = CASES[name].columns
     metric, first = load_metric(name), next(iter(columns))
     n = len(columns[first])
     for values, message in [
@@ -231,7 +142,7 @@ def test_labels_are_not_cast(name: str) -> None:
 
 @pytest.mark.parametrize("name", WITH_LABELS)
 def test_numbers_here_and_names_there_are_refused(name: str) -> None:
-    _, columns, _ = CASES[name]
+    columns = CASES[name].columns
     first = next(iter(columns))
     with pytest.raises(InputError, match=f"must hold strings, as `{first}` does; got [01] at row 0"):
         load_metric(name).compute(**{**columns, first: ["0"] * len(columns[first])})
@@ -286,7 +197,7 @@ def test_a_script_has_one_class_and_declares_what_each_column_holds(name: str) -
     assert classes == [type(metric)]
     assert isinstance(metric, getattr(evaluate, metric_kind(name).capitalize()))
     assert metric.name == name == metric.function.__name__
-    assert metric.columns == list(CASES[name][1])
+    assert metric.columns == list(CASES[name].columns)
     held = [metric.labels, metric.allowed_labels, metric.identifiers, metric.probabilities, metric.texts]
     assert sorted(sum(held, ())) == sorted(metric.columns)
 
@@ -302,9 +213,9 @@ def test_examples_run_and_every_key_is_described(name: str, monkeypatch: pytest.
     )
     assert examples.examples
     assert doctest.DocTestRunner().run(examples) == (0, len(examples.examples))
-    function, columns, options = CASES[name]
+    columns, options = CASES[name].columns, CASES[name].options
     card = (metric_script(name).parent / "README.md").read_text(encoding="utf-8")
-    for key in [*function(**columns, **options).to_dict(), *metric.options]:
+    for key in [*call(name, **columns, **options), *metric.options]:
         assert key in metric.inputs_description, key
         assert f"`{key}`" in card, key
 

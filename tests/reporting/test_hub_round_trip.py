@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from helpers.local_hub import TOKEN, Blob, LocalHub, local_hub
-from helpers.measure_examples import MEASURES, assert_same, examples
+from helpers.results import assert_same
+from measures.cases import CASES, examples, measured
 
 from paraconsist.data.building import prepare
 from paraconsist.dataset_builders import builder_class
@@ -97,12 +98,12 @@ def test_every_metric_gives_the_same_from_the_hub(hub, tmp_path):
         f"org/{name}" for name in metric_names()
     }
     rows = {name: next(examples(name))[1] for name in metric_names()}
-    calls = {name: {**columns, **MEASURES[name].options} for name, columns in rows.items()}
+    calls = {name: {**columns, **CASES[name].quick} for name, columns in rows.items()}
     (tmp_path / "given.txt").write_text(repr(calls))
     run(hub, tmp_path / "stranger", "-c", LOAD_METRICS, str(tmp_path / "given.txt"), str(tmp_path / "found"))
     found = pickle.loads((tmp_path / "found").read_bytes())
     for name in metric_names():
-        expected = MEASURES[name](rows[name])
+        expected = measured(name, rows[name])
         assert_same(found[name], expected)
         assert found[name]["signature"] == expected["signature"]
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.space import by_command, by_function, columns_of, measured, to_csv
+from measures.cases import CASES
 
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
@@ -92,13 +93,7 @@ def test_a_long_transitive_file_has_the_command_lines_numbers(tmp_path):
     assert result.flips.n == round(result.keys["inconsistency"] * result.keys["n_satisfied"])
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("fooling_rate", "distribution_shift", "ie_test", "consistency_difference", "paraphrase_diversity"),
-        *("symmetric_inconsistency", "negational_inconsistency", "transitive_inconsistency", "additive_inconsistency"),
-    ],
-)
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.on_page])
 def test_an_example_has_the_functions_numbers(name):
     mine, theirs = measured(name).keys, by_function(name)
     for key in theirs.keys() - {"signature", "by_rule"}:
