@@ -66,13 +66,8 @@ def align(given: Mapping[str, Rows]) -> Aligned:
         common = np.intersect1d(common, of_model[name], assume_unique=True)
     if not len(common):
         listed = "; ".join(f"{name}: {_some(buckets.tolist())}" for name, buckets in of_model.items())
-        raise input_error(
-            "compare",
-            "bucket",
-            "have ids in common",
-            got=listed,
-            remedy="These are different sets, or --bucket names another column in one file.",
-        )
+        remedy = "These are different sets, or `bucket` names another column in one file."
+        raise input_error("compare", "bucket", "have ids in common", got=listed, remedy=remedy)
     counts = {name: len(buckets) for name, buckets in of_model.items()}
     notes = []
     if any(count > len(common) for count in counts.values()):
@@ -85,7 +80,7 @@ def align(given: Mapping[str, Rows]) -> Aligned:
     for name in names[1:]:
         _check_same(names[0], first, name, ordered[name], by_id)
     if not by_id and not set(np.unique(first.roles).tolist()) <= {"original", "paraphrase"}:
-        notes.append("rows have no ids of their own and were matched by role and place in their bucket (--example)")
+        notes.append("rows have no ids of their own and were matched by role and place in their bucket (`example`)")
     return Aligned(ordered, counts, len(common), notes)
 
 
@@ -96,14 +91,12 @@ def _check_kinds(given: Mapping[str, Rows]) -> None:
         for name in others:
             if kinds[name] != kinds[first]:
                 words = {True: "names", False: "numbers"}
-                raise input_error(
-                    "compare",
-                    what,
-                    "be of one kind in all files",
-                    got=f"{words[kinds[first]]} in {first}, {words[kinds[name]]} in {name}",
-                    remedy="Write them the same way in both files"
-                    + ("; --label-names turns gold given by name into numbers." if what == "labels" else "."),
+                remedy = "Write them the same way in both files" + (
+                    "; `label_names` turns gold given by name into numbers." if what == "labels" else "."
                 )
+                must = "be of one kind in all files"
+                got = f"{words[kinds[first]]} in {first}, {words[kinds[name]]} in {name}"
+                raise input_error("compare", what, must, got=got, remedy=remedy)
 
 
 def _order(rows: Rows, by_id: bool) -> NDArray[np.intp]:
@@ -120,44 +113,33 @@ def _check_same(one: str, first: Rows, other: str, second: Rows, by_id: bool) ->
     if place[0] != place[1]:
         only = [list((Counter(a) - Counter(b)).elements()) for a, b in (place, place[::-1])]
         bucket = (only[0] or only[1])[0][0]
-        raise input_error(
-            "compare",
-            "example" if by_id else "bucket",
-            "name the same rows in every file for buckets that are common",
-            got=f"{len(only[0])} rows only in {one}, {len(only[1])} only in {other}",
-            remedy=f"Look at bucket {bucket!r}. Compare models on predictions of one version of the set"
-            + ("." if by_id else ", and say with --example which column tells the rows of a bucket apart."),
+        remedy = f"Look at bucket {bucket!r}. Compare models on predictions of one version of the set" + (
+            "." if by_id else ", and say with `example` which column tells the rows of a bucket apart."
         )
+        must = "name the same rows in every file for buckets that are common"
+        got = f"{len(only[0])} rows only in {one}, {len(only[1])} only in {other}"
+        raise input_error("compare", "example" if by_id else "bucket", must, got=got, remedy=remedy)
     if by_id:
         twice = [key for key, n in Counter(place[0]).items() if n > 1]
         if twice:
-            raise input_error(
-                "compare",
-                "example",
-                "differ within a bucket",
-                got=twice[0][2],
-                remedy=f"Bucket {twice[0][0]!r} has it twice; --example names another column.",
-            )
+            remedy = f"Bucket {twice[0][0]!r} has it twice; `example` names another column."
+            raise input_error("compare", "example", "differ within a bucket", got=twice[0][2], remedy=remedy)
     wrong = first.labels != second.labels
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise input_error(
-            "compare",
-            "label",
-            "be the same gold label in every file",
-            got=f"{first.labels[row].item()!r} in {one} and {second.labels[row].item()!r} in {other}",
-            remedy=f"{int(wrong.sum())} rows differ; the first is in bucket {_buckets(first)[row].item()!r}. Labels in "
-            "another order, or another version of the set?",
+        remedy = (
+            f"{int(wrong.sum())} rows differ; the first is in bucket {_buckets(first)[row].item()!r}. Labels in "
+            "another order, or another version of the set?"
         )
+        must = "be the same gold label in every file"
+        got = f"{first.labels[row].item()!r} in {one} and {second.labels[row].item()!r} in {other}"
+        raise input_error("compare", "label", must, got=got, remedy=remedy)
     if first.allowed is not None and second.allowed is not None and first.allowed != second.allowed:
         row = next(i for i, pair in enumerate(zip(first.allowed, second.allowed, strict=True)) if pair[0] != pair[1])
-        raise input_error(
-            "compare",
-            "allowed_labels",
-            "be the same in every file",
-            got=f"{first.allowed[row]} in {one} and {second.allowed[row]} in {other}",
-            remedy=f"Look at bucket {_buckets(first)[row].item()!r}.",
-        )
+        remedy = f"Look at bucket {_buckets(first)[row].item()!r}."
+        must = "be the same in every file"
+        got = f"{first.allowed[row]} in {one} and {second.allowed[row]} in {other}"
+        raise input_error("compare", "allowed_labels", must, got=got, remedy=remedy)
 
 
 def _places(rows: Rows, by_id: bool) -> list[tuple[Any, ...]]:

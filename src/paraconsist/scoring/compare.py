@@ -190,13 +190,9 @@ def _check_different(opened: Sequence[Opened]) -> None:
     for path in (one.path for one in opened if one.path is not None):
         key = path.resolve() if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
         if key in seen:
-            raise input_error(
-                "compare",
-                "paths",
-                "be different models' predictions",
-                got=[str(seen[key]), str(path)],
-                remedy="The two hold the same, byte for byte: give the other model's.",
-            )
+            remedy = "The two hold the same, byte for byte: give the other model's."
+            must = "be different models' predictions"
+            raise input_error("compare", "paths", must, got=[str(seen[key]), str(path)], remedy=remedy)
         seen[key] = path
 
 
@@ -223,13 +219,8 @@ def _common_sets(models: Mapping[str, Mapping[str, Source]]) -> list[str]:
     common = [name for name in first if all(name in other for other in others)]
     if not common:
         listed = "; ".join(f"{model}: {', '.join(sets)}" for model, sets in models.items())
-        raise input_error(
-            "compare",
-            "models",
-            "have a set in common",
-            got=listed,
-            remedy="Run both models on one set, or give one predictions file of each.",
-        )
+        remedy = "Run both models on one set, or give one predictions file of each."
+        raise input_error("compare", "models", "have a set in common", got=listed, remedy=remedy)
     return common
 
 

@@ -44,13 +44,10 @@ def score_sources(opened: Opened, options: ScoreOptions, *, training: pa.Table |
         If there is no bucket set.
     """
     if not opened.sets:
-        raise input_error(
-            "score",
-            "path",
-            "hold the predictions of at least one bucket set",
-            got=[str(source.path) for source in opened.plain.values()],
-            remedy="Sets of originals alone have no paraphrases to be consistent with.",
-        )
+        remedy = "Sets of originals alone have no paraphrases to be consistent with."
+        must = "hold the predictions of at least one bucket set"
+        got = [str(source.path) for source in opened.plain.values()]
+        raise input_error("score", "path", must, got=got, remedy=remedy)
     return {name: _score(source, options, training) for name, source in opened.sets.items()}
 
 

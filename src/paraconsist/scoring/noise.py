@@ -56,13 +56,8 @@ def score_noise(
         if name not in again.table.column_names:
             raise input_error("score", name, "be a column of the repeats", got=again.table.column_names)
     if not same_run(main, again):
-        raise input_error(
-            "score",
-            "noise",
-            "be of the same model and set as the run",
-            got=[_identity(main), _identity(again)],
-            remedy=RUN_AGAIN,
-        )
+        must = "be of the same model and set as the run"
+        raise input_error("score", "noise", must, got=[_identity(main), _identity(again)], remedy=RUN_AGAIN)
     one, two = (read_rows(p, replace(columns, strata=())) for p in (main, again))
     kept, inputs = _once(one, main.table[example].to_pylist())
     first, repeats = one.where(kept), again.table

@@ -148,14 +148,9 @@ def partners_of(
     foreign = ~np.isin(rows.roles, known)
     if foreign.any():
         row = int(np.argmax(foreign))
-        raise input_error(
-            f"score {name}",
-            "role",
-            f"be one of {', '.join(known)}",
-            got=rows.roles[row].item(),
-            row=row,
-            remedy=f"The row is in bucket {rows.buckets[row].item()!r}; this measure has no use for it.",
-        )
+        remedy = f"The row is in bucket {rows.buckets[row].item()!r}; this measure has no use for it."
+        must = f"be one of {', '.join(known)}"
+        raise input_error(f"score {name}", "role", must, got=rows.roles[row].item(), row=row, remedy=remedy)
     positions = np.flatnonzero(rows.roles == target)
     if not len(positions) and not optional:
         roles = np.unique(rows.roles).tolist()
@@ -170,13 +165,9 @@ def partners_of(
         wrong = counts[codes[positions]] != 1
         if wrong.any():
             code = codes[positions[int(np.argmax(wrong))]]
-            raise input_error(
-                f"score {name}",
-                "role",
-                f"be {role!r} in exactly one row of every bucket",
-                got=int(counts[code]),
-                remedy=f"Look at bucket {ids[code].item()!r}.",
-            )
+            remedy = f"Look at bucket {ids[code].item()!r}."
+            must = f"be {role!r} in exactly one row of every bucket"
+            raise input_error(f"score {name}", "role", must, got=int(counts[code]), remedy=remedy)
         where = np.zeros(len(ids), dtype=np.intp)
         where[codes[places]] = places
         partners[role] = where[codes[positions]]

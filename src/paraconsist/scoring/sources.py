@@ -219,12 +219,8 @@ def _of_run(path: Path, files: Sequence[Path], options: SourceOptions) -> Opened
     for name, source in sets.items():
         beside = plain.get(test_set_of(name))
         if beside is not None and beside.predictions.metadata.get("model") != source.predictions.metadata.get("model"):
-            raise input_error(
-                "score",
-                "path",
-                f"hold one model's predictions of {name} and of its full test set",
-                got=[source.model, beside.model],
-            )
+            must = f"hold one model's predictions of {name} and of its full test set"
+            raise input_error("score", "path", must, got=[source.model, beside.model])
         stem = "" if source.path is None else source.path.stem
         sets[name] = replace(
             source,

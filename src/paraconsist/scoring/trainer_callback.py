@@ -165,11 +165,6 @@ class BucketEvaluation:
         bad = ~np.isfinite(logits).all(axis=1)
         if bad.any():
             row = int(np.argmax(bad))
-            raise input_error(
-                "BucketEvaluation",
-                "predictions",
-                "be finite",
-                got=logits[row].tolist(),
-                row=row,
-                remedy="Training diverged.",
-            )
+            remedy = "Training diverged."
+            must = "be finite"
+            raise input_error("BucketEvaluation", "predictions", must, got=logits[row].tolist(), row=row, remedy=remedy)

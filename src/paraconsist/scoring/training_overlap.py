@@ -81,11 +81,8 @@ def training_overlap(predictions: Predictions, training: pa.Table, *, role: str 
             needed = (
                 f"the columns that task {task} reads: {', '.join(get_task(task).columns)}" if task else "text columns"
             )
-            raise input_error(
-                *(_FUNCTION, _PARAMETER, f"have {needed}"),
-                got=training.column_names,
-                remedy="Rename its columns to those of the predictions file.",
-            )
+            remedy = "Rename its columns to those of the predictions file."
+            raise input_error(*(_FUNCTION, _PARAMETER, f"have {needed}"), got=training.column_names, remedy=remedy)
         known = set(zip(*(_stripped(training[name]) for name in columns), strict=True))
         shared = [row in known for row in zip(*(_stripped(table[name]) for name in columns), strict=True)]
     roles = table[role].to_pylist() if role in table.column_names else ["paraphrase"] * len(shared)

@@ -55,13 +55,10 @@ def apply_policy(rows: Rows, policy: str) -> tuple[Rows, int]:
     lost = np.unique(rows.buckets[rows.unparsed])
     kept = rows.where(~np.isin(rows.buckets, lost))
     if not len(kept):
-        raise input_error(
-            "score",
-            "unparsed",
-            "leave at least one bucket",
-            got=f"drop_bucket, and all {len(lost)} buckets have an unparsed answer",
-            remedy="Choose the policy wrong or own_class, or mend the parser.",
-        )
+        remedy = "Choose the policy wrong or own_class, or mend the parser."
+        must = "leave at least one bucket"
+        got = f"drop_bucket, and all {len(lost)} buckets have an unparsed answer"
+        raise input_error("score", "unparsed", must, got=got, remedy=remedy)
     return kept, len(lost)
 
 
