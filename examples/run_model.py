@@ -12,25 +12,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from paraconsist.data.bucket_sets import load_bucket_set
-from paraconsist.data.predictions import read_predictions
-from paraconsist.models.loading import load_model
-from paraconsist.running.options import RunOptions
-from paraconsist.running.run import run
-from paraconsist.scoring.score import ScoreOptions, score
+import paraconsist as pc
 
 
 def main(model: str, dataset: str, output: Path) -> None:
-    report = run(
-        lambda name, sets: load_model(name, task=sets[0].task),
-        lambda: {model: [load_bucket_set(dataset)]},
-        RunOptions(output=output),
-    )
-    for name, path in report.files.items():
-        results = score(read_predictions(path), ScoreOptions())
-        for measure, found in results["measures"].items():
-            print(f"{name}: {measure} {found[measure]:.3f}, accuracy {found['accuracy']:.3f}, rows {results['n_rows']}")
-        print(f"predictions in {path}")
+    scores = pc.run(model, dataset, output=output).score()
+    for name, scored in scores.sets.items():
+        for measure, values in scored.measures.items():
+            print(f"{name}: {measure} {values[measure]:.3f}, accuracy {values['accuracy']:.3f}, rows {len(scored.rows)}")
+        print(f"predictions in {scores.opened.sets[name].path}")
 
 
 if __name__ == "__main__":
