@@ -19,7 +19,8 @@ def main(model: str, dataset: str, output: Path) -> None:
     scores = pc.run(model, dataset, output=output).score()
     for name, scored in scores.sets.items():
         for measure, values in scored.measures.items():
-            print(f"{name}: {measure} {values[measure]:.3f}, accuracy {values['accuracy']:.3f}, rows {len(scored.rows)}")
+            value, accuracy = values[measure], values["accuracy"]
+            print(f"{name}: {measure} {value:.3f}, accuracy {accuracy:.3f}, rows {len(scored.rows)}")
         print(f"predictions in {scores.opened.sets[name].path}")
 
 
