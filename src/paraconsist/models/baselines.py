@@ -13,25 +13,14 @@ from paraconsist.models.bow import BowConfig, BowForMultipleChoice, BowForSequen
 
 @dataclass(frozen=True)
 class Baseline:
-    """The classes of one model.
-
-    Attributes
-    ----------
-    name : str
-    config, sequence_classification, multiple_choice : type
-        The configuration, and the model with either head.
-    version_field : str
-        Field of the configuration with the version of the text processing.
-    what_changed : str
-        What that version is of, for the message.
-    """
+    """A model's name, its configuration's class, and its own classes with either head."""
 
     name: str
     config: Any
     sequence_classification: Any
     multiple_choice: Any
-    version_field: str = "splitting"
-    what_changed: str = "word splitting"
+    version_field: str = "splitting"  # field of the configuration with the version of the text processing
+    what_changed: str = "word splitting"  # what that version is of, for the message
 
     @property
     def model_type(self) -> str:

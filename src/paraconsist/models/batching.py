@@ -14,49 +14,23 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Shape:
-    """How large a prepared input is.
+    """How large a prepared input is."""
 
-    Attributes
-    ----------
-    n_tokens : int
-        Real tokens, over all of its sequences.
-    width : int
-        Tokens of its longest sequence.
-    n_sequences : int
-        1 for a classifier, the number of choices for multiple choice.
-    """
-
-    n_tokens: int
-    width: int
-    n_sequences: int
+    n_tokens: int  # real tokens, over all of its sequences
+    width: int  # tokens of its longest sequence
+    n_sequences: int  # 1 for a classifier, the number of choices for multiple choice
 
 
 @dataclass(frozen=True)
 class BatchPolicy:
-    """When a batch is cut.
+    """When a batch is cut."""
 
-    Attributes
-    ----------
-    max_tokens : int
-        Most computed tokens (padding included) in a batch; a single longer input is a batch of its own.
-    max_padding : float
-        Largest share of padding in a batch once it has `min_rows` rows.
-    min_rows : int
-        Batches are not cut for their padding below this many rows.
-    max_rows : int
-        Most rows in a batch.
-    max_packed : int
-        Most tokens of prompts packed into one row, whose cost grows with the square of its length.
-    order_seed : int, optional
-        Take inputs in this seed's random order in place of their length's: another composition of batches.
-    """
-
-    max_tokens: int = 4096
-    max_padding: float = 0.0
-    min_rows: int = 4
-    max_rows: int = 1024
-    max_packed: int = 512
-    order_seed: int | None = None
+    max_tokens: int = 4096  # computed tokens (padding included) at most; a single longer input is a batch of its own
+    max_padding: float = 0.0  # largest share of padding in a batch once it has `min_rows` rows
+    min_rows: int = 4  # batches are not cut for their padding below this many rows
+    max_rows: int = 1024  # rows in a batch at most
+    max_packed: int = 512  # tokens of prompts packed into one row at most: its cost grows with the square of its length
+    order_seed: int | None = None  # take inputs in this seed's random order in place of their length's
 
     @classmethod
     def for_device(cls, device: str, max_tokens: int | None = None) -> BatchPolicy:
@@ -79,20 +53,10 @@ class BatchPolicy:
 
 
 def plan_batches(shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]]:
-    """Cut inputs into batches of near-equal length.
+    """Cut inputs into batches of near-equal length: positions in `shapes`, each exactly once.
 
-    Parameters
-    ----------
-    shapes : sequence of Shape
-        One for each input.
-    policy : BatchPolicy
-        When to cut.
-
-    Returns
-    -------
-    list of list of int
-        Positions in `shapes`, each exactly once; longest batch first, unless the policy shuffles. The plan depends
-        on nothing but the shapes and the policy, so that every process makes the same one.
+    The longest batch comes first, unless the policy shuffles. The plan depends on nothing but the shapes and the
+    policy, so that every process makes the same one.
     """
     order = sorted(range(len(shapes)), key=lambda i: (-shapes[i].width, -shapes[i].n_tokens, i))
     if policy.order_seed is not None:

@@ -28,25 +28,13 @@ from paraconsist.models.classifier import ModuleClassifier, Prepared, by_row, pa
 
 
 class BowConfig(PreTrainedConfig):  # type: ignore[misc]
-    """Configuration of the bag-of-n-grams models.
-
-    Parameters
-    ----------
-    n_buckets : int
-        Size of the feature table; n-grams that fall into the same bucket share a vector.
-    embedding_dim : int
-        Length of a feature's vector.
-    max_ngram : int
-        Longest n-gram in words (the paper: 4).
-    hashing : int
-        Version of the hashing, so that an old model is never read with a new one.
-    """
+    """Configuration of the bag-of-n-grams models."""
 
     model_type = "paraconsist_bow"
-    n_buckets: int = 2**18
-    embedding_dim: int = 8
-    max_ngram: int = 4
-    hashing: int = 1
+    n_buckets: int = 2**18  # size of the feature table; n-grams that fall into the same bucket share a vector
+    embedding_dim: int = 8  # length of a feature's vector
+    max_ngram: int = 4  # longest n-gram in words (the paper: 4)
+    hashing: int = 1  # version of the hashing, so that an old model is never read with a new one
 
 
 class BaselineModel(PreTrainedModel):  # type: ignore[misc]
@@ -177,24 +165,10 @@ def split_words(text: str) -> list[str]:
 def hash_ngrams(
     texts: Sequence[str], *, max_n: int, n_buckets: int, salt: str = ""
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Feature numbers of all word n-grams (1 to `max_n`) of every text.
+    """Feature numbers of all word n-grams (1 to `max_n`) of every text, and how many each text has, shape (n,).
 
-    Parameters
-    ----------
-    texts : sequence of str, length n
-    max_n : int
-        Longest n-gram, in words.
-    n_buckets : int
-        Features are numbers in ``1 .. n_buckets``; 0 is kept free for padding.
-    salt : str
-        Separates name spaces: the same n-gram under two salts gets two features.
-
-    Returns
-    -------
-    features : int64 array
-        All features, text after text; within a text 1-grams first, repeats kept.
-    lengths : int64 array, shape (n,)
-        How many features each text has (0 for an empty text).
+    Features are numbers in ``1 .. n_buckets`` (0 is kept free for padding), text after text; within a text 1-grams
+    first, repeats kept. The same n-gram under two salts gets two features.
     """
     vocabulary: dict[str, int] = {}
     numbers: list[int] = []

@@ -41,19 +41,10 @@ class PromptTokens:
 
 
 class CausalEngine:
-    """Computes label log-probabilities with a causal language model.
+    """Computes label log-probabilities with a causal language model in evaluation mode.
 
-    Parameters
-    ----------
-    module : transformers.PreTrainedModel
-        In evaluation mode.
-    share : bool
-        Whether to share prefixes at all.
-
-    Attributes
-    ----------
-    way : str, optional
-        How it computes, known after the first rows: ``packed``, ``expanded`` or ``plain``.
+    `way` is how, known after the first rows: ``packed``, ``expanded`` or ``plain`` (at once where nothing is to be
+    shared).
     """
 
     def __init__(self, module: Any, *, share: bool = True) -> None:
@@ -71,9 +62,7 @@ class CausalEngine:
     def log_probabilities(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
         """Log-probability of every label word after every prompt, summed over the word's tokens.
 
-        Returns
-        -------
-        float32 tensor, shape (n, n_labels), on the model's device
+        Float32, shape (n, n_labels), on the model's device.
         """
         with self._lock:
             if self._compute is None:

@@ -23,24 +23,13 @@ TokenArray = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One row, tokenised.
+    """One row, tokenised."""
 
-    Attributes
-    ----------
-    sequences : tuple of int64 array
-        Token (or feature) numbers: one sequence for a classifier, one per choice for multiple choice.
-    type_ids : tuple of int64 array, optional
-        Segment numbers, for models that use them; same shapes as `sequences`.
-    n_tokens : int
-        Real tokens, over all sequences.
-    width : int
-        Length of the longest sequence.
-    """
-
+    #: token or feature numbers: one for a classifier, one per choice for multiple choice
     sequences: tuple[TokenArray, ...]
-    type_ids: tuple[TokenArray, ...] | None
-    n_tokens: int
-    width: int
+    type_ids: tuple[TokenArray, ...] | None  # segment numbers, where used; same shapes as `sequences`
+    n_tokens: int  # real tokens, over all sequences
+    width: int  # length of the longest sequence
 
     @property
     def n_sequences(self) -> int:
@@ -146,14 +135,7 @@ def by_row(
 def pad_sequences(
     sequences: Sequence[TokenArray], fill: int, *, left: bool = False
 ) -> tuple[TokenArray, NDArray[np.bool_]]:
-    """Pad to the longest sequence.
-
-    Returns
-    -------
-    padded : int64 array, shape (n, width)
-    real : bool array, shape (n, width)
-        False where `fill` was put in.
-    """
+    """Pad to the longest sequence; return rows and where they are real (False: `fill`), both of shape (n, width)."""
     lengths = np.fromiter((len(s) for s in sequences), dtype=np.int64, count=len(sequences))
     width = max(int(lengths.max(initial=0)), 1)
     places = np.arange(width)

@@ -29,19 +29,13 @@ _NOT_NEEDED = ("pooler",)
 class Encoder:
     """A model whose vectors are taken.
 
-    Attributes
-    ----------
-    classifier : Classifier
-        Tokenises; its module is run.
-    pooling : {"first", "mean", "head"}
-        The first token's last hidden state (``[CLS]``), the mean of the tokens', or what the last linear layer of a
-        classification head reads.
-    identity : dict
-        Weights hash and pooling: two encoders with the same give the same vectors.
+    By `pooling` a vector is the first token's last hidden state (``[CLS]``), the mean of the tokens' ("mean"), or what
+    the last linear layer of a classification head reads ("head").
     """
 
-    classifier: Classifier
+    classifier: Classifier  # tokenises; its module is run
     pooling: str
+    #: weights hash and pooling: two encoders with the same give the same vectors
     identity: dict[str, Any] = field(default_factory=dict)
     _known: dict[str, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -61,25 +55,10 @@ class Encoder:
         device: str | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> NDArray[np.float32]:
-        """Return one vector for each row; those of several choices one after the other.
+        """Return one vector for each row, shape (n, d); those of several choices one after the other.
 
-        Parameters
-        ----------
-        inputs : sequence of tuples of ModelInput
-            For each row one text or pair, or one per choice.
-        device : str, optional
-            ``"cpu"``, or by default the accelerator there is.
-        progress : callable
-            Takes how many more rows are done.
-
-        Returns
-        -------
-        float32 array, shape (n, d)
-
-        Raises
-        ------
-        InputError
-            If a vector is not finite: the weights are damaged.
+        On the accelerator there is unless `device` is ``"cpu"``; `progress` takes how many more rows are done. A vector
+        that is not finite is an `InputError`: the weights are damaged.
         """
         import torch
 
@@ -130,25 +109,19 @@ def load_encoder(
     max_length: int | None = None,
     revision: str | None = None,
 ) -> Encoder:
-    """Load a model whose vectors are taken.
+    """Load a model whose vectors are taken: a bare encoder, a fine-tuned classifier, or a word-level model.
+
+    What is no encoder, or lacks weights that its configuration calls for, is an `InputError`.
 
     Parameters
     ----------
-    model : str or Path
-        A folder or Hub id: a bare encoder, a fine-tuned classifier, or a word-level model of this package.
     task : Task, optional
         Of the rows. Without it the vectors are of single texts, and a head that the model has is left out.
     pooling : {"auto", "first", "mean", "head"}
         ``auto``: first token of a fine-tuned classifier (as in Srikanth et al. 2024), mean of a bare encoder, head of a
-        word-level model.
+        word-level model. One that does not fit the model is an `InputError`.
     max_length : int, optional
         Cut inputs at this many tokens.
-
-    Raises
-    ------
-    InputError
-        If there is no such model, it is no encoder, its weights are not those that its configuration calls for, or the
-        pooling does not fit it.
     """
     from paraconsist.models.baselines import find_baseline
     from paraconsist.models.loading import load_model

@@ -27,37 +27,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GenerationSettings:
-    """How texts are written.
+    """How texts are written: greedily, by beams, or sampled at a `temperature`.
 
-    Attributes
-    ----------
-    n : int
-        Texts for each prompt.
-    max_new_tokens : int
-        Of one text.
-    num_beams : int
-        1 for greedy search or sampling.
-    temperature : float, optional
-        Sample at this temperature; None for greedy or beam search.
-    top_k, top_p : optional
-        Sample among so many tokens, or among those that hold so much probability.
-    seed : int
-        Of the sampling; batches are drawn in order, so that the result depends on `batch_rows`, too.
-    batch_rows : int
-        Prompts a batch; halved where memory does not suffice.
-    more : mapping, optional
-        Further arguments of transformers' ``generate``.
+    Batches are sampled in order, so that the result depends on `batch_rows`, too.
     """
 
-    n: int = 1
-    max_new_tokens: int = 40
-    num_beams: int = 1
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    seed: int = 0
-    batch_rows: int = 16
-    more: Mapping[str, Any] | None = None
+    n: int = 1  # texts for each prompt
+    max_new_tokens: int = 40  # of one text
+    num_beams: int = 1  # 1 for greedy search or sampling
+    temperature: float | None = None  # None for greedy or beam search
+    top_k: int | None = None  # sample among so many tokens
+    top_p: float | None = None  # sample among the tokens that hold so much probability
+    seed: int = 0  # of the sampling
+    batch_rows: int = 16  # prompts a batch; halved where memory does not suffice
+    more: Mapping[str, Any] | None = None  # further arguments of transformers' ``generate``
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of transformers' ``generate``."""
@@ -70,25 +53,10 @@ class GenerationSettings:
 
 
 def generate(language: LanguageModel, texts: Sequence[str], settings: GenerationSettings) -> list[list[str]]:
-    """Let a language model continue texts (causal) or answer them (sequence-to-sequence).
+    """Let a language model continue texts (causal) or answer them (sequence-to-sequence); `texts` are whole prompts.
 
-    Parameters
-    ----------
-    language : LanguageModel
-        From `load_language_model`.
-    texts : sequence of str
-        Whole prompts; a causal model's output does not repeat them.
-    settings : GenerationSettings
-
-    Returns
-    -------
-    list of list of str
-        For each text, in order, `settings.n` texts without special tokens.
-
-    Raises
-    ------
-    InputError
-        If one prompt alone does not fit in memory, or greedy search is asked for several texts.
+    Returns for each, in order, `settings.n` texts without special tokens; a causal model's do not repeat the prompt. A
+    prompt that does not fit in memory alone, and greedy search for several texts, are an `InputError`.
     """
     if settings.n > 1 and settings.temperature is None and settings.num_beams < settings.n:
         must = f"be {settings.n} or more, or a `temperature` be given"
@@ -267,23 +235,9 @@ def decode_greedily(
 ) -> tuple[list[list[int]], torch.Tensor]:
     """Continue rows of one length, none of them padded, with the most probable token each time.
 
-    Parameters
-    ----------
-    module : transformers.PreTrainedModel
-    prefix : Prefix, optional
-        What the first `n_prefix` tokens of every prompt left; None where they stand in `rows`.
-    n_prefix : int
-    rows : sequence of sequences of int, all of one length
-        The prompts' tokens behind the prefix, at least one.
-    max_new_tokens : int
-    stop : collection of int
-        Tokens that end an answer; they are left out.
-
-    Returns
-    -------
-    answers : list of list of int
-    first : float32 tensor, shape (n, vocabulary)
-        The logits of the first new token, for checks.
+    `prefix` is what the first `n_prefix` tokens of every prompt left (None where they stand in `rows`), and `rows` are
+    the tokens behind it, at least one a row; tokens of `stop` end an answer and are left out. Returns the answers and,
+    for checks, the logits of the first new token, float32, shape (n, vocabulary).
     """
     layers = [] if prefix is None else [_GrowingLayer(k[:, :, :n_prefix], v[:, :, :n_prefix]) for k, v in prefix.layers]
     cache = Cache(layers=layers) if layers else None

@@ -23,19 +23,8 @@ _LEFT_PADDED = frozenset({"xlnet"})
 class HeadClassifier(ModuleClassifier):
     """A sequence-classification or multiple-choice model behind the `Classifier` protocol.
 
-    Parameters
-    ----------
-    module : transformers.PreTrainedModel
-        In evaluation mode.
-    tokenizer : transformers.PreTrainedTokenizerBase
-    label_names : tuple of str
-        In logit order; the task's labels for multiple choice.
-    multiple_choice : bool
-    max_length : int, optional
-        Longest input in tokens. Longer ones lose tokens from the end of the longer text of the pair first
-        (`longest_first`); `prepare` warns once, saying how many.
-    identity : mapping
-        What the predictions file records of the model.
+    Label names stand in logit order. Inputs longer than `max_length` tokens lose tokens from the end of the longer text
+    of the pair first (`longest_first`).
     """
 
     @property
@@ -66,13 +55,7 @@ class HeadClassifier(ModuleClassifier):
         self._chosen_pad_config = text_config if self._pad_id is None else None
 
     def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
-        """Tokenise all rows in one call, without padding.
-
-        Warns
-        -----
-        UserWarning
-            Once per call, if inputs are longer than `max_length`: how many, and to what length they were cut.
-        """
+        """Tokenise all rows in one call, without padding; one warning says how many inputs were cut, to what length."""
         flat = list(chain.from_iterable(inputs))
         if not flat:
             return []
@@ -121,9 +104,7 @@ class HeadClassifier(ModuleClassifier):
     def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
         """``input_ids``, ``attention_mask`` and, where used, ``token_type_ids``, padded to the longest.
 
-        Returns
-        -------
-        dict of int64 tensors on the CPU, each of shape (n, width), or (n, choices, width) for multiple choice
+        Int64, on the CPU, of shape (n, width), or (n, choices, width) for multiple choice.
         """
         n_sequences = require_rows("HeadClassifier", batch)
         sequences = [sequence for row in batch for sequence in row.sequences]

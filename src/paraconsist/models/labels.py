@@ -53,22 +53,13 @@ def normalise_label(name: str) -> str:
 class LabelMap:
     """How a model's labels become a task's labels; made by `resolve_label_map`.
 
-    Attributes
-    ----------
-    model_labels : tuple of str
-        In the order of the model's logits.
-    task_labels : tuple of str
-        In the order of the task's classes.
-    targets : tuple of int
-        For each model label the task label it counts as; -1 where it counts as none (a partial map).
-    rule : {"argmax", "sum"}
-        ``argmax``: the model's best label is found first and then mapped. ``sum``: probabilities of labels
-        with the same target are added, then the best task label is taken.
+    Under ``argmax`` the model's best label is found first and then mapped. Under ``sum`` probabilities of labels with
+    the same target are added, then the best task label is taken.
     """
 
-    model_labels: tuple[str, ...]
-    task_labels: tuple[str, ...]
-    targets: tuple[int, ...]
+    model_labels: tuple[str, ...]  # in the order of the model's logits
+    task_labels: tuple[str, ...]  # in the order of the task's classes
+    targets: tuple[int, ...]  # for each model label the task label it counts as; -1 where none (a partial map)
     rule: Rule = "argmax"
 
     @property
@@ -82,25 +73,13 @@ class LabelMap:
         return sorted(self.targets) == list(range(len(self.task_labels)))
 
     def apply(self, probabilities: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Turn the model's probabilities into predictions and probabilities over the task's labels.
+        """Turn the model's probabilities, shape (n, n_model_labels), into predictions and the task's probabilities.
 
-        Parameters
-        ----------
-        probabilities : array, shape (n, n_model_labels)
-            Each row sums to one.
-
-        Returns
-        -------
-        predictions : int64 array, shape (n,)
-            Position in `task_labels`; -1 where the model's best label counts as no task label.
-        task_probabilities : float64 array, shape (n, n_task_labels)
-            Summed over the labels of each target (under either rule); a row sums to less than one where
-            the map is partial.
-
-        Notes
-        -----
-        With many-to-one maps under ``argmax`` the prediction need not have the largest summed probability:
-        0.4 entailment, 0.3 neutral, 0.3 contradiction is entailment by ``argmax``, not entailment by ``sum``.
+        A prediction is a position in `task_labels`, -1 where the model's best label counts as no task label.
+        Probabilities, shape (n, n_task_labels), are summed over the labels of each target (under either rule); a row
+        sums to less than one where the map is partial. With many-to-one maps under ``argmax`` the prediction need not
+        have the largest one: 0.4 entailment, 0.3 neutral, 0.3 contradiction is entailment by ``argmax``, not entailment
+        by ``sum``.
         """
         values = np.asarray(probabilities, dtype=np.float64)
         if values.ndim != 2 or values.shape[1] != len(self.model_labels):
@@ -144,14 +123,14 @@ def resolve_label_map(
 ) -> LabelMap:
     """Match a model's labels to a task's labels by name, or by an explicit map.
 
-    Names are compared without regard to case, hyphens and underscores, and with the few aliases of `ALIASES`.
+    Names are compared without regard to case, hyphens and underscores, and with the few aliases of `ALIASES`. Names
+    that do not match without a map, and a map that names labels that do not exist or leaves a task label unreached, are
+    an `InputError`, which shows both lists and the option to type.
 
     Parameters
     ----------
-    model_labels : sequence of str
-        In the order of the model's logits (``config.id2label``).
-    task_labels : sequence of str
-        In the order of the task's classes.
+    model_labels, task_labels : sequence of str
+        In the order of the model's logits (``config.id2label``), and of the task's classes.
     label_map : mapping of model label -> task label, optional
         May be many-to-one, may be partial: model labels that it leaves out are matched by name, and where
         they have no namesake they count as no task label (prediction -1, unparsed). Model labels may also be
@@ -159,21 +138,12 @@ def resolve_label_map(
     rule : {"argmax", "sum"}
         See `LabelMap`.
 
-    Raises
-    ------
-    InputError
-        If names do not match and no map is given, if the map names labels that do not exist, or if some task
-        label cannot be reached. The message shows both lists and the option to type.
-
     Examples
     --------
     An MNLI model on a two-way task:
 
     >>> two_way = {"contradiction": "not_entailment", "neutral": "not_entailment"}
-    >>> mapped = resolve_label_map(
-    ...     ["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], ["entailment", "not_entailment"], two_way
-    ... )
-    >>> mapped.targets
+    >>> resolve_label_map(["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], ["entailment", "not_entailment"], two_way).targets
     (1, 1, 0)
     """
     models, tasks = tuple(str(m) for m in model_labels), tuple(str(t) for t in task_labels)

@@ -125,15 +125,8 @@ def prompted(
 ) -> PromptedModel:
     """Put a language model behind the `Classifier` protocol: scoring label words, or writing answers.
 
-    Parameters
-    ----------
-    language : LanguageModel
-    settings : PromptSettings
-        Template, examples, and how answers are taken.
-    max_length : int, optional
-        Longest prompt with answer, in tokens; by default, and at most, the model's window.
-    identity : mapping, optional
-        What the predictions file records of the model.
+    `max_length` is the longest prompt with answer in tokens, by default and at most the model's window; `identity` is
+    what the predictions file records of the model.
     """
     window = checked_max_length("load_model", max_length, window_of(language.module))
     identity = {"model": type(language.module).__name__, **(identity or {}), "kind": language.kind}
@@ -149,13 +142,7 @@ def prompted(
 
 
 def kind_of(config: Any, kind: str | None = None) -> Kind:
-    """Return `kind`, checked, or by default the kind of model that a configuration's architecture is.
-
-    Raises
-    ------
-    InputError
-        If there is no such kind.
-    """
+    """Return `kind`, checked, or by default the kind of model that a configuration's architecture is."""
     if kind is not None:
         check_choice("run", "kind", kind, get_args(Kind))
         return cast(Kind, kind)

@@ -25,21 +25,15 @@ _CHUNK = 1024
 
 @dataclass(frozen=True)
 class Pack:
-    """A tree of token sequences, flattened.
+    """A tree of token sequences, flattened; arrays of shape (q,), and of shape (r,) for what is read.
 
-    Attributes
-    ----------
-    tokens, depths, parents : int64 array, shape (q,)
-        Token number; tokens before it on its branch; place of the token before it, -1 at the root. Parents
-        stand before their children.
-    read_places, read_tokens, read_labels : int64 array, shape (r,)
-        The log-probability of `read_tokens[i]` right after place `read_places[i]` is a term of label
-        `read_labels[i]`, which counts labels row by row.
+    The log-probability of `read_tokens[i]` right after place `read_places[i]` is a term of label `read_labels[i]`,
+    which counts labels row by row.
     """
 
     tokens: Integers
-    depths: Integers
-    parents: Integers
+    depths: Integers  # tokens before it on its branch
+    parents: Integers  # place of the token before it, -1 at the root; parents stand before their children
     read_places: Integers
     read_tokens: Integers
     read_labels: Integers
@@ -100,22 +94,10 @@ def plan_packs(
 ) -> list[list[int]]:
     """Cut prompts into packs of about `max_tokens` tokens, those with a common beginning together.
 
-    Prompts are taken in the order of their texts; one that begins like its neighbour counts for the rest only.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        The prompts.
-    n_tokens : sequence of int
-        Tokens of each, without what all have in common.
-    max_tokens, max_rows : int
-        Most tokens (as estimated from characters) and most prompts in a pack; a single longer one is a pack.
-
-    Returns
-    -------
-    list of list of int
-        Positions in `texts`, each exactly once; the pack with the longest prompt first. The plan depends on
-        nothing but the arguments.
+    Tokens are estimated from characters; `max_rows` is most prompts in a pack. Prompts are taken in the order of their
+    texts; one that begins like its neighbour counts for the rest only, and a single longer one is a pack. `n_tokens`
+    are those of each prompt without what all have in common. Returns positions in `texts`, each exactly once, the pack
+    with the longest prompt first; the plan depends on nothing but the arguments.
     """
     order = sorted(range(len(texts)), key=lambda i: (texts[i], i))
     if not order:
@@ -197,10 +179,7 @@ class Prefix:
 def compute_prefix(module: Any, tokens: Sequence[int]) -> Prefix:
     """Run the model over a prefix and keep what its attention computed.
 
-    Raises
-    ------
-    TypeError
-        If the model keeps anything but keys and values of every token (recurrent states, for one).
+    Raises TypeError if it keeps anything but keys and values of every token (recurrent states, for one).
     """
     cache = DynamicCache()  # without a configuration sliding layers keep all of their keys, too
     for start in range(0, len(tokens), _CHUNK):

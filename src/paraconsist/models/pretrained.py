@@ -97,14 +97,7 @@ def load_head(
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A causal or sequence-to-sequence model with its tokenizer, as `generate` takes it.
-
-    Attributes
-    ----------
-    module, tokenizer
-        Of transformers; the module in evaluation mode.
-    kind : {"causal", "seq2seq"}
-    """
+    """A causal or sequence-to-sequence model of transformers, in evaluation mode, with its tokenizer."""
 
     module: Any
     tokenizer: Any
@@ -122,10 +115,7 @@ def load_language_model(
 ) -> LanguageModel:
     """Load a language model, in evaluation mode; on the CPU, or spread over devices by `device_map`.
 
-    Raises
-    ------
-    InputError
-        If there is no such model, its weights are not safetensors, or some are missing.
+    Weights that are missing or no safetensors are an `InputError`.
     """
     auto = transformers.AutoModelForCausalLM if kind == "causal" else transformers.AutoModelForSeq2SeqLM
     spread = {} if device_map is None else {"device_map": device_map}

@@ -20,33 +20,15 @@ from paraconsist.models.endpoint.settings import NORMALIZE, SCORING
 
 @dataclass(frozen=True)
 class PromptSettings:
-    """How a language model is asked.
+    """How a language model is asked."""
 
-    Attributes
-    ----------
-    prompt : Prompt
-        Template and examples.
-    scoring : {"label", "generate"}
-        Compare the label words' probabilities, or let the model write and read its answer.
-    normalize : {"none", "tokens", "characters"}
-        What label log-probabilities are divided by.
-    chat : bool
-        Put the prompt as a chat, through the tokenizer's chat template.
-    max_new_tokens : int
-        Of a written answer.
-    device_map : str, optional
-        Spread the weights over the devices there are (``"auto"``), as accelerate does.
-    share : bool
-        Compute what prompts have in common once; False is for comparisons only.
-    """
-
-    prompt: Prompt
-    scoring: str = "label"
-    normalize: str = "none"
-    chat: bool = False
-    max_new_tokens: int = 8
-    device_map: str | None = None
-    share: bool = True
+    prompt: Prompt  # template and examples
+    scoring: str = "label"  # compare the label words' probabilities, or let the model write (generate)
+    normalize: str = "none"  # what label log-probabilities are divided by
+    chat: bool = False  # put the prompt through the tokenizer's chat template
+    max_new_tokens: int = 8  # of a written answer
+    device_map: str | None = None  # spread the weights over devices ("auto"), as accelerate does
+    share: bool = True  # compute what prompts have in common once; False is for comparisons only
 
     def __post_init__(self) -> None:
         check_choice("run", "scoring", self.scoring, SCORING)
@@ -79,15 +61,7 @@ class PreparedPrompt(Prepared):
 class PromptedModel:
     """A language model that is asked a prompt for each row; the base of the scoring and writing models.
 
-    Parameters
-    ----------
-    module, tokenizer
-        Of transformers; the module in evaluation mode.
-    settings : PromptSettings
-    window : int, optional
-        Longest prompt with answer, in tokens.
-    identity : mapping
-        What the predictions file records of the model.
+    `window` is the longest prompt with answer in tokens, `identity` what the predictions file records of the model.
     """
 
     multiple_choice = False
@@ -137,13 +111,7 @@ class PromptedModel:
         return template.words if self.settings.chat else template.answers
 
     def check_window(self, lengths: Sequence[int]) -> None:
-        """Refuse prompts (with their answers) that do not fit: they are never cut.
-
-        Raises
-        ------
-        InputError
-            Naming how many prompts are too long and the longest.
-        """
+        """Refuse prompts (with their answers) that do not fit, by one `InputError`: they are never cut."""
         too_long = sum(self.window is not None and n > self.window for n in lengths)
         if too_long:
             must = f"make prompts of at most {self.window} tokens, the model's window, answer included"
@@ -178,13 +146,8 @@ class PromptedModel:
 def check_labels(words: Sequence[str], tokens: Sequence[Sequence[int]], unknown: int | None, normalize: str) -> None:
     """Refuse label words that cannot be told apart in tokens.
 
-    Label words that merely begin alike are no problem: all of their tokens are scored.
-
-    Raises
-    ------
-    InputError
-        If two words have the same tokens, a word has none or one that the tokenizer does not know, or, without
-        normalisation, one word's tokens begin another's (the shorter one would win always).
+    Two words must not have the same tokens, none or unknown ones, nor, without normalisation, one word's tokens begin
+    another's (the shorter one would win always). Words that merely begin alike are no problem: all tokens are scored.
     """
     seen: dict[tuple[int, ...], str] = {}
     for word, ids in zip(words, tokens, strict=True):

@@ -43,10 +43,7 @@ class CausalScorer(PromptedModel):
     def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
         """Tokenise all prompts. The first call decides which tokens are kept as the shared prefix.
 
-        Raises
-        ------
-        InputError
-            If prompts are longer than the window, or label words cannot be told apart.
+        Prompts longer than the window, and label words that cannot be told apart, are an `InputError`.
         """
         texts = [choices[0].text for choices in inputs]
         prepared: list[Prepared] = []

@@ -42,13 +42,7 @@ def _parts(word: str) -> list[str]:
 
 
 class Vocabulary:
-    """Words and their numbers; 0 is padding, 1 is any word that is not in it.
-
-    Parameters
-    ----------
-    words : sequence of str
-        The words from number 2 on, each once.
-    """
+    """Different words and their numbers, from 2 on; 0 is padding, 1 is any word that is not in it."""
 
     UNKNOWN = 1
     _FIRST = 2
@@ -75,13 +69,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, folder: Path) -> Vocabulary:
-        """Read what `save` wrote.
-
-        Raises
-        ------
-        ValueError, OSError
-            If there is no such file, or it is no list of different words.
-        """
+        """Read what `save` wrote; raises OSError or ValueError where it is not there, or no list of different words."""
         words = json.loads((folder / VOCABULARY_FILE).read_text(encoding="ascii"))
         if not isinstance(words, list) or not all(isinstance(w, str) for w in words) or len(set(words)) < len(words):
             raise ValueError(f"{VOCABULARY_FILE} is not a list of different words")
@@ -95,37 +83,19 @@ def count_words(texts: Iterable[str]) -> Counter[str]:
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Pretrained vectors of some words.
-
-    Attributes
-    ----------
-    words : tuple of str, length n
-        In the order of the file.
-    matrix : float32 array, shape (n, dim)
-    """
+    """Pretrained vectors of some words, in the order of the file."""
 
     words: tuple[str, ...]
-    matrix: NDArray[np.float32]
+    matrix: NDArray[np.float32]  # shape (n words, dim)
 
 
 def read_vectors(file: Path, wanted: Collection[str], *, extra: int = 0) -> WordVectors:
-    """Read the vectors of some words from a file in GloVe's text format.
+    """Read the vectors of some words, as `split_text` gives them, from a UTF-8 file in GloVe's text format.
 
-    Parameters
-    ----------
-    file : Path
-        One word a line, then its numbers, with single spaces between; a first line with the number of words
-        and of dimensions (word2vec's and fastText's text format) is passed over. UTF-8.
-    wanted : collection of str
-        Words to take, as `split_text` gives them.
-    extra : int
-        Also take the first `extra` other words that `split_text` can give: such files are ordered by how
-        frequent words are.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or a line that is read is not a word and its numbers.
+    Each line is a word and its numbers, with single spaces between; a first line with the number of words and of
+    dimensions (word2vec's and fastText's text format) is passed over. The first `extra` other words that `split_text`
+    can give are taken, too: such files are ordered by how frequent words are. A file or line that cannot be read is an
+    `InputError`.
     """
     wanted = frozenset(wanted)
     taken: dict[str, NDArray[np.float32]] = {}

@@ -28,36 +28,16 @@ POOLINGS = ("max", "mean", "last")
 
 
 class WordConfig(PreTrainedConfig):  # type: ignore[misc]
-    """What the word-level models have in common.
+    """What the word-level models have in common."""
 
-    Parameters
-    ----------
-    vocab_size : int
-        Words, with padding (0) and unknown (1).
-    embedding_dim : int
-        Length of a word's vector.
-    paired : bool
-        Whether rows have two texts; with one, its vector alone is what the layers see.
-    mlp_size : int
-        Units of the fully connected layers between the combined vectors and the scores.
-    mlp_layers : int
-        Fully connected layers, the one that gives the scores included.
-    dropout : float
-        Share of units left out in training, after the word vectors and before each fully connected layer.
-    freeze_vectors : bool
-        Leave the word vectors as they are in training.
-    splitting : int
-        Version of `split_text`, so that an old model is never read with a new one.
-    """
-
-    vocab_size: int = 2
-    embedding_dim: int = 300
-    paired: bool = True
-    mlp_size: int = 128
-    mlp_layers: int = 3
-    dropout: float = 0.2
-    freeze_vectors: bool = False
-    splitting: int = 1
+    vocab_size: int = 2  # words, with padding (0) and unknown (1)
+    embedding_dim: int = 300  # length of a word's vector
+    paired: bool = True  # whether rows have two texts; with one, its vector alone is what the layers see
+    mlp_size: int = 128  # units of the fully connected layers between the combined vectors and the scores
+    mlp_layers: int = 3  # fully connected layers, the one that gives the scores included
+    dropout: float = 0.2  # share left out in training, after the word vectors and before each fully connected layer
+    freeze_vectors: bool = False  # leave the word vectors as they are in training
+    splitting: int = 1  # version of `split_text`, so that an old model is never read with a new one
 
 
 class GloveBowConfig(WordConfig):
@@ -69,19 +49,12 @@ class GloveBowConfig(WordConfig):
 class BilstmConfig(WordConfig):
     """Configuration of the bidirectional LSTM.
 
-    Parameters
-    ----------
-    lstm_size : int
-        Units in each direction.
-    lstm_layers : int
-        Layers of the LSTM.
-    pooling : {"max", "mean", "last"}
-        How the states of the top layer become one vector: the largest value of each unit over the words, the
-        mean over the words, or the last state of each direction.
+    By `pooling` ("max", "mean" or "last") the states of the top layer become one vector: the largest value of each unit
+    over the words, the mean over the words, or the last state of each direction.
     """
 
     model_type = "paraconsist_bilstm"
-    lstm_size: int = 64
+    lstm_size: int = 64  # units in each direction
     lstm_layers: int = 2
     pooling: str = "max"
 
@@ -215,13 +188,7 @@ class WordClassifier(ModuleClassifier):
         self._n_texts = 2 if module.config.paired else 1
 
     def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
-        """Look up the words of all rows.
-
-        Raises
-        ------
-        InputError
-            If a row has two texts and the model was trained on one.
-        """
+        """Look up the words of all rows; a row of two texts is an `InputError` for a model of single texts."""
         texts: list[str] = []
         for row, one in enumerate(chain.from_iterable(inputs)):
             if self._n_texts == 1 and one.text_pair is not None:

@@ -59,24 +59,16 @@ class _Again(Exception):
 
 
 class EndpointClient:
-    """Send requests to an endpoint, each as often as it takes; use as an async context manager.
-
-    Attributes
-    ----------
-    retries : Counter
-        Why requests were sent again: ``"429"``, ``"500"``, ``"timeout"``, ``"connection"``, ``"malformed"``.
-    stopped : asyncio.Event
-        Once set, nothing is sent any more; what is under way may still be answered.
-    """
+    """Send requests to an endpoint, each as often as it takes; use as an async context manager."""
 
     def __init__(self, settings: EndpointSettings, key: Key | None, *, seed: int | None = None) -> None:
         self.settings = settings
-        self.retries: Counter[str] = Counter()
+        self.retries: Counter[str] = Counter()  # why requests were sent again: a status, timeout, connection, malformed
         self._key = key
         self._rng = random.Random(seed)
         self._paused_until = 0.0
         self._last_answer = 0.0
-        self.stopped: asyncio.Event
+        self.stopped: asyncio.Event  # once set, nothing is sent any more; what is under way may still be answered
         self._slots: asyncio.Semaphore
         self._http: httpx.AsyncClient
 
@@ -109,25 +101,17 @@ class EndpointClient:
         tries: int | None = None,
         connects: int | None = None,
     ) -> T:
-        """Send a request until it is answered.
+        """Send a request, a JSON `body` to a `path` behind the endpoint's address, until it is answered.
 
         Parameters
         ----------
-        path : str
-            Behind the endpoint's address.
-        body : mapping
-            Sent as JSON.
         read : callable
             Takes the answer, a JSON object, and returns what is wanted of it; raises `Malformed` where it is not
             there, which counts as no answer.
         about : str
-            What messages call the request: ``"input 0f3a..."``.
-        tag : str, optional
-            Sent as a header.
-        tries : int, optional
-            By default the settings'.
-        connects : int, optional
-            How often to try where there is no connection at all; by default as often as for other faults.
+            What messages call the request: ``"input 0f3a..."``; `tag` is sent as a header.
+        tries, connects : int, optional
+            How often to try, by default as the settings say, and how often where there is no connection at all.
 
         Raises
         ------
@@ -300,13 +284,8 @@ def find_key(settings: EndpointSettings) -> Key | None:
     """Return the key for an endpoint, or None where it needs none.
 
     The default variable's key goes to its own host only: another endpoint gets a key only where the user names the
-    variable.
-
-    Raises
-    ------
-    InputError
-        If the variable that was named is not set. The message does not repeat the name, which might be the key
-        itself, given by mistake.
+    variable. The error for a variable that is not set does not repeat the name, which might be the key itself, given by
+    mistake.
     """
     named = settings.key_variable
     variable = named if named is not None else _DEFAULT_VARIABLE if settings.host == _DEFAULT_HOST else None
@@ -339,17 +318,7 @@ def backoff(failures: int, rng: random.Random) -> float:
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Seconds that the server asks to wait: of ``retry-after-ms``, or ``retry-after`` (seconds or a date).
 
-    Parameters
-    ----------
-    headers : mapping
-        With names in lower case, or one that does not mind.
-    now : datetime, optional
-        For dates; by default the clock's.
-
-    Returns
-    -------
-    float or None
-        0 or more; None where there is no such header, or it cannot be read.
+    0 or more; None where there is no such header (in lower case), or it cannot be read. Dates count from `now`.
 
     >>> retry_after({"retry-after": "2"}), retry_after({"retry-after": "soon"})
     (2.0, None)

@@ -30,31 +30,10 @@ def write_texts(
 ) -> list[list[str]]:
     """Let a model behind an endpoint go on with texts (completions) or answer them (chat).
 
-    Each text that is asked for is a request of its own, with a seed of its own: many servers write only one however
-    many are asked for.
-
-    Parameters
-    ----------
-    settings : EndpointSettings
-    model : str
-        As the endpoint calls it.
-    texts : sequence of str
-        Whole prompts.
-    generation : GenerationSettings
-        `n`, `max_new_tokens`, `temperature`, `top_p`, `seed` as for local models; `top_k` is sent where it is given
-        (vLLM and llama.cpp know it); beams are not to be had.
-    journal : Journal, optional
-        Written as answers come: what stands in it, from this call or an earlier one, is not asked for again.
-
-    Returns
-    -------
-    list of list of str
-        For each text, in order, `generation.n` texts.
-
-    Raises
-    ------
-    InputError
-        For beams, for several texts without a temperature, and for what the endpoint refuses.
+    Returns for each text, in order, `generation.n` texts. Each of them is a request of its own, with a seed of its own:
+    many servers write only one however many are asked for. Of `generation`, `top_k` is sent where it is given (vLLM and
+    llama.cpp know it), and beams are not to be had. What stands in the journal, from this call or an earlier one, is
+    not asked for again. Several texts without a temperature, and what the endpoint refuses, are an `InputError`.
     """
     if generation.num_beams > 1:
         raise input_error("generate", "num_beams", "be 1 for an endpoint", got=generation.num_beams)

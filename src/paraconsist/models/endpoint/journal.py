@@ -70,27 +70,14 @@ def _read(path: Path) -> dict[tuple[str, str], Answered]:
 
 @dataclass(frozen=True)
 class Usage:
-    """What the answers in a store came to, over all the commands that put them there.
-
-    Attributes
-    ----------
-    n_requests : int
-        Answered requests.
-    prompt_tokens, completion_tokens : int
-        As the endpoint counted them.
-    n_uncounted : int
-        Answered requests whose tokens the endpoint did not count.
-    cost : float, optional
-        None without prices. Small first requests, retries and answers that a kill cut off are not in it.
-    served : mapping
-        Models that answered, as the endpoint calls them -> requests.
-    """
+    """What the answers in a store came to, over all the commands that put them there."""
 
     n_requests: int
-    prompt_tokens: int
+    prompt_tokens: int  # as the endpoint counted them; so are the next
     completion_tokens: int
-    n_uncounted: int
-    cost: float | None
+    n_uncounted: int  # answered requests whose tokens the endpoint did not count
+    cost: float | None  # None without prices; small first requests, retries and answers cut off by a kill are not in it
+    #: models that answered, as the endpoint calls them -> requests
     served: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -41,23 +41,12 @@ _N_COMPARED = 3
 
 @dataclass(frozen=True)
 class Method:
-    """How labels are taken from an endpoint.
+    """How labels are taken from an endpoint."""
 
-    Attributes
-    ----------
-    scoring : {"label", "generate"}
-    top : int
-        How many of the most probable first tokens are read; 0 if the labels are not read from them.
-    echo : bool
-        Whether the endpoint returns the log-probabilities of a prompt: of labels of any number of tokens.
-    wishes : Wishes
-        What the endpoint wants otherwise.
-    """
-
-    scoring: str
-    top: int = 0
-    echo: bool = False
-    wishes: Wishes = field(default_factory=Wishes)
+    scoring: str  # "label" or "generate"
+    top: int = 0  # how many of the most probable first tokens are read; 0 if the labels are not read from them
+    echo: bool = False  # whether it returns the log-probabilities of a prompt: of labels of any number of tokens
+    wishes: Wishes = field(default_factory=Wishes)  # what the endpoint wants otherwise
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
@@ -87,17 +76,8 @@ def method_key(settings: EndpointSettings, prompt: EndpointPrompt) -> str:
 async def find_method(client: EndpointClient, prompt: EndpointPrompt) -> Method:
     """Find out what the endpoint offers, and whether it answers at all.
 
-    Parameters
-    ----------
-    client : EndpointClient
-    prompt : EndpointPrompt
-        `scoring` says what is wanted; None takes log-probabilities where there are some.
-
-    Raises
-    ------
-    InputError
-        If the endpoint cannot be used as asked: no connection, wrong key, unknown model, no log-probabilities
-        where label scoring was asked for.
+    Without a `scoring` the prompt takes log-probabilities where there are some. An endpoint that cannot be used as
+    asked (no connection, wrong key, unknown model, no log-probabilities for label scoring) is an `InputError`.
     """
     settings, template = client.settings, prompt.template
     question = _probe_question(prompt, settings.api)
@@ -301,15 +281,12 @@ def is_bounded(method: Method, answered: Mapping[str, Any]) -> bool:
 def result_of(
     method: Method, prompt: EndpointPrompt, api: str, answered: Mapping[str, Any]
 ) -> list[float] | WrittenAnswer:
-    """The result of an input whose parts are all answered.
+    """The result of an input whose parts are all answered: a written answer, or the labels' probabilities.
 
-    Returns
-    -------
-    list of float or WrittenAnswer
-        Probabilities of the labels: a softmax over their (normalised) log-probabilities. A label that is not among
-        the first tokens that an endpoint shows, and cannot be asked for, counts with the least probable of these,
-        the largest value it can have. Where no label is among them there are no probabilities: the answer is
-        unparsed, and the most probable token stands for it.
+    These are a softmax over the labels' (normalised) log-probabilities. A label that is not among the first tokens that
+    an endpoint shows, and cannot be asked for, counts with the least probable of these, the largest value it can have.
+    Where no label is among them there are no probabilities: the answer is unparsed, the most probable token stands for
+    it.
     """
     words = prompt.answers(api)
     if method.scoring == "generate":

@@ -44,10 +44,7 @@ def _choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
 def text_of(body: Mapping[str, Any]) -> str:
     """What the model wrote; empty where it wrote nothing that is shown (a refusal, thoughts only).
 
-    Raises
-    ------
-    Malformed
-        If the answer has no place for it.
+    Raises `Malformed` if the answer has no place for it.
     """
     choice = _choice(body)
     if "text" in choice:
@@ -160,15 +157,8 @@ def _n_written(names: Sequence[str], text: Any, whole: str, counted: int | None)
 def as_label(first: Mapping[str, float], answers: Sequence[str], *, chat: bool) -> list[float | None]:
     """The log-probability of each label among the most probable first tokens; None for those that are not there.
 
-    Parameters
-    ----------
-    first : mapping
-        From `first_token`.
-    answers : sequence of str
-        What follows the prompt, for each label.
-    chat : bool
-        A chat's answer has no fixed form: tokens that read as the label word, white space and case aside, are
-        added up. A text is continued by the token that is the answer, or by one that differs in white space only.
+    A chat's answer has no fixed form: tokens that read as the label word, white space and case aside, are added up. A
+    text is continued by the token that is the answer, or by one that differs in white space only.
     """
     scores: list[float | None] = []
     for answer in answers:
@@ -213,18 +203,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Wishes:
-    """Where endpoints differ in what they take.
+    """Where endpoints differ in what they take."""
 
-    Attributes
-    ----------
-    length_field : str
-        ``max_tokens``, or ``max_completion_tokens``.
-    merge_system : bool
-        The instruction goes into the first user's turn: the model's chat template knows no system's.
-    """
-
-    length_field: str = "max_tokens"
-    merge_system: bool = False
+    length_field: str = "max_tokens"  # or ``max_completion_tokens``
+    merge_system: bool = False  # the instruction goes into the first user's turn: the chat template knows no system's
 
 
 def question_of(prompt: EndpointPrompt, api: str, task: Task, row: Mapping[str, Any]) -> Question:
@@ -244,18 +226,10 @@ def request_body(
     top: int = 0,
     answer: str | None = None,
 ) -> dict[str, Any]:
-    """The body of a request, at temperature 0.
+    """The body of a request, at temperature 0, for at most `max_tokens` written tokens.
 
-    Parameters
-    ----------
-    settings, prompt, wishes, question
-        The endpoint, the model, what the endpoint wants otherwise, and what is asked.
-    max_tokens : int
-        Longest text to write.
-    top : int
-        How many of the most probable tokens to return at each place; 0 for none.
-    answer : str, optional
-        Completions only: append this to the prompt and return (``echo``) the log-probabilities of all of it.
+    `top` is how many of the most probable tokens to return at each place. An `answer` (completions only) is appended to
+    the prompt, and the log-probabilities of all of it are returned (``echo``).
     """
     body: dict[str, Any] = {"model": prompt.model, "temperature": 0, wishes.length_field: max_tokens}
     if settings.api == "chat":

@@ -29,48 +29,22 @@ _GRACE = 30.0
 
 @dataclass(frozen=True)
 class QueueStatistics:
-    """What one pass over an endpoint did.
+    """What one pass over an endpoint did."""
 
-    Attributes
-    ----------
-    n_inputs : int
-        Distinct inputs over the sets.
-    n_computed : int
-        Those that had no result before.
-    n_requests : int
-        Requests answered now.
-    retries : mapping
-        Why requests were sent again -> how often.
-    n_bounded : int
-        Inputs for which the endpoint showed some labels' log-probabilities, and a bound for the others'.
-    n_unread : int
-        Inputs for which it showed none: unparsed.
-    seconds : float
-    """
-
-    n_inputs: int
-    n_computed: int
-    n_requests: int
-    retries: Mapping[str, int]
-    n_bounded: int
-    n_unread: int
+    n_inputs: int  # distinct inputs over the sets
+    n_computed: int  # those that had no result before
+    n_requests: int  # requests answered now
+    retries: Mapping[str, int]  # why requests were sent again -> how often
+    n_bounded: int  # inputs with some labels' log-probabilities, and a bound for the others'
+    n_unread: int  # inputs without any label's log-probability: unparsed
     seconds: float
 
 
 class RequestQueue:
     """Ask an endpoint about inputs.
 
-    Parameters
-    ----------
-    client : EndpointClient
-    prompt : EndpointPrompt
-    method : Method
-    journal : Journal
-        Where each answer goes at once, and what was answered before.
-    shard : ShardWriter
-        Where the result of an input goes, once all of its parts are answered.
-    advance : callable
-        Called with 1 when an input is finished.
+    Each answer goes to the journal at once, an input's result to the shard once all of its parts are answered; then
+    `advance` is called with 1.
     """
 
     def __init__(
@@ -90,10 +64,7 @@ class RequestQueue:
     async def ask(self, pending: Mapping[str, Question], n_inputs: int) -> QueueStatistics:
         """Ask about all pending inputs, the longest first (one that is too long shows at once).
 
-        Raises
-        ------
-        InputError
-            The first problem that cannot be waited out; after requests under way were answered and kept.
+        Raises the first problem that cannot be waited out, after requests under way were answered and kept.
         """
         started = time.perf_counter()
         order = iter(sorted(pending.items(), key=lambda item: -item[1].length))

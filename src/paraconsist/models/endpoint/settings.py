@@ -101,26 +101,15 @@ class EndpointSettings:
 class EndpointPrompt:
     """How a model behind an endpoint is asked.
 
-    Attributes
-    ----------
-    model : str
-        As the endpoint calls it.
-    prompt : Prompt
-        Template and examples.
-    scoring : {"label", "generate"}, optional
-        Compare the label words' probabilities, or read written answers. None: the first where the endpoint
-        returns log-probabilities, else the second.
-    normalize : {"none", "tokens", "characters"}
-        What label log-probabilities are divided by.
-    max_tokens : int
-        Of a written answer.
+    Without a `scoring` label words' probabilities are compared where the endpoint returns log-probabilities, else
+    written answers are read.
     """
 
-    model: str
-    prompt: Prompt
-    scoring: str | None = None
-    normalize: str = "none"
-    max_tokens: int = 8
+    model: str  # as the endpoint calls it
+    prompt: Prompt  # template and examples
+    scoring: str | None = None  # "label", "generate" or None
+    normalize: str = "none"  # what label log-probabilities are divided by
+    max_tokens: int = 8  # of a written answer
 
     def __post_init__(self) -> None:
         if self.scoring is not None:
@@ -144,15 +133,10 @@ class EndpointPrompt:
 
 
 def read_request_fields(items: Sequence[str] | None) -> dict[str, Any]:
-    """Read ``NAME=JSON`` items; what is no JSON is text.
+    """Read ``NAME=JSON`` items, each name once, none of those that are set already; what is no JSON is text.
 
     >>> read_request_fields(["temperature=null", "reasoning_effort=low", "top_k=1"])
     {'temperature': None, 'reasoning_effort': 'low', 'top_k': 1}
-
-    Raises
-    ------
-    InputError
-        For items of another form, names given twice, and fields that paraconsist sets itself.
     """
     fields: dict[str, Any] = {}
     for item in items or ():

@@ -22,22 +22,10 @@ _UNLABELLED = ("", "-", "-1", "nan", "none")
 
 @dataclass(frozen=True)
 class Source:
-    """Rows as read, before encoding.
+    """Rows as read, before encoding; task and label names as the data set declares them."""
 
-    Attributes
-    ----------
-    name : str
-        For messages.
-    columns : mapping
-        Column -> list of values, all of one length.
-    task : str or None
-        What the data set declares.
-    label_names : tuple of str or None
-        What the data set declares.
-    """
-
-    name: str
-    columns: Mapping[str, Sequence[Any]]
+    name: str  # for messages
+    columns: Mapping[str, Sequence[Any]]  # each of as many values
     task: str | None = None
     label_names: tuple[str, ...] | None = None
 
@@ -48,24 +36,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Examples:
-    """Encoded rows.
+    """Encoded rows."""
 
-    Attributes
-    ----------
-    inputs : tuple
-        For each row one `ModelInput`, or one per choice.
-    labels : tuple of int
-        Positions in the label names.
-    n_dropped : int
-        Rows left out for want of a gold label.
-    contexts : tuple of int, optional
-        The group of each row, where rows are drawn by group.
-    """
-
-    inputs: tuple[tuple[ModelInput, ...], ...]
-    labels: tuple[int, ...]
-    n_dropped: int = 0
-    contexts: tuple[int, ...] | None = None
+    inputs: tuple[tuple[ModelInput, ...], ...]  # for each row one, or one per choice
+    labels: tuple[int, ...]  # positions in the label names
+    n_dropped: int = 0  # rows left out for want of a gold label
+    contexts: tuple[int, ...] | None = None  # each row's group, where rows are drawn by group
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -154,11 +130,7 @@ def encode_examples(
 ) -> Examples:
     """Encode and check every row.
 
-    Raises
-    ------
-    InputError
-        For a missing column, a missing text or label, or a label that the task does not have; the message
-        names the row (counted from 0).
+    A missing column, text or label, or a label that the task does not have, is an `InputError` that names its row.
     """
     labels = label_rows(source, label_names, options.label_column, drop_unlabelled=options.drop_unlabelled)
     encode = _encoder(source, task, options, multiple_choice=multiple_choice, say=say)
@@ -232,24 +204,10 @@ def is_unlabelled(value: Any) -> bool:
 def label_rows(
     source: Source, names: Sequence[str], column: str, *, drop_unlabelled: bool, function: str = "train"
 ) -> dict[int, int]:
-    """Return row -> label number, for every row with a gold label.
+    """Return row -> label number (place in `names`), for every row with a gold label; `column` holds names or numbers.
 
-    Parameters
-    ----------
-    source : Source
-    names : sequence of str
-        The labels, in the order of their numbers.
-    column : str
-        Where they stand: names, or numbers.
-    drop_unlabelled : bool
-        Leave out rows without a gold label; they are an error otherwise.
-    function : str
-        For messages.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, a label is none of the names (or their numbers), or no row has one.
+    Rows without a gold label are left out with `drop_unlabelled`; else they are an `InputError`, as are a missing
+    column, a label that is none of the names or their numbers, and a source without any label.
     """
     if column not in source.columns:
         remedy = f"Its columns are {', '.join(map(str, source.columns))}: name the one with gold labels."

@@ -25,12 +25,9 @@ class TrainingFolder:
         self.checkpoints = path / "checkpoints"
 
     def check(self, options: TrainingOptions, data: Mapping[str, Any]) -> Literal["new", "interrupted", "finished"]:
-        """Say what the folder holds; refuse it if it is not this training's.
+        """Say what the folder holds.
 
-        Raises
-        ------
-        InputError
-            If it holds another training, other files, or this training without `resume`.
+        Another training, other files, or this training without `resume` are an `InputError`.
         """
         if self.path.exists() and not self.path.is_dir():
             raise self._refused("name a folder")

@@ -14,21 +14,11 @@ from paraconsist.models.training.options import WORD_MODELS, TrainingOptions
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings under a name.
+    """Settings under a name."""
 
-    Attributes
-    ----------
-    description : str
-        What it is for, and the source of its numbers.
-    model : str or None
-        The model it belongs to; None for any.
-    settings : mapping
-        Fields of `TrainingOptions`.
-    """
-
-    description: str
-    model: str | None
-    settings: Mapping[str, Any]
+    description: str  # what it is for, and the source of its numbers
+    model: str | None  # the model it belongs to; None for any
+    settings: Mapping[str, Any]  # fields of `TrainingOptions`
 
 
 #: Ours: chosen on development rows of SNLI, with 10,000 training rows and random vectors.
@@ -113,16 +103,9 @@ def options_from_preset(
 ) -> TrainingOptions:
     """Return the options of a preset; overrides that are not None win.
 
-    Without a preset ``bow``, ``glove_bow`` and ``bilstm`` get their own (``bow``, ``v23-glove-bow``,
-    ``v23-bilstm``), and every other model the defaults of `TrainingOptions`.
+    Without a preset ``bow``, ``glove_bow`` and ``bilstm`` get their own (``bow``, ``v23-glove-bow``, ``v23-bilstm``),
+    and every other model the defaults of `TrainingOptions`.
 
-    Raises
-    ------
-    InputError
-        If there is no such preset, or it names no model and none is given.
-
-    Examples
-    --------
     >>> options = options_from_preset("s24-roberta", output=Path("out"), train_file=Path("train.csv"), seed=1)
     >>> options.model, options.batch_size, options.learning_rate, options.epochs
     ('FacebookAI/roberta-large', 64, 5e-06, 2.0)

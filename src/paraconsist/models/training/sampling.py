@@ -36,22 +36,8 @@ def context_texts(
 ) -> list[str] | None:
     """Return each row's context as one text; None where the columns do not say it, and each row stands alone.
 
-    Where rows hold ready-made text, its first column is the context.
-
-    Parameters
-    ----------
-    columns : mapping
-        Column -> values of all rows.
-    task : Task
-    group_columns : sequence of str, optional
-        Columns that make a context, in place of the task's.
-    function, name : str
-        For messages: what was called, and what the rows are called.
-
-    Raises
-    ------
-    InputError
-        If one of `group_columns` is not there.
+    `group_columns` make a context in place of the task's; one that is not there is an `InputError`. Where rows hold
+    ready-made text, its first column is the context. `function` and `name` (of the rows) are for messages.
     """
     has_context = task.name in CONTEXT_COLUMNS
     chosen: Sequence[str] = CONTEXT_COLUMNS.get(task.name, task.columns)
@@ -96,12 +82,7 @@ def sample_share(examples: Examples, share: float, seed: int, label_names: Seque
     """A random share of the groups (of S24's learning curves), in the order of the rows.
 
     ``floor(share * groups)`` of them, as in the authors' code, and at least one. Of one seed, a smaller share is part
-    of a larger one.
-
-    Raises
-    ------
-    InputError
-        If a label that the rows have is not among those drawn.
+    of a larger one. A label that the rows have must be among those drawn, else that is an `InputError`.
     """
     if share >= 1:
         return examples

@@ -118,27 +118,12 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
 def train_seeds(
     options: TrainingOptions, seeds: Sequence[int], *, say: Callable[[str], None] = _warn_only
 ) -> list[Path]:
-    """Train once for each seed, into ``output/seed-<seed>``; figures are averaged where predictions are scored.
+    """Train once for each seed, into ``output/seed-<seed>``; return these folders, in the order of the seeds.
 
-    Parameters
-    ----------
-    options : TrainingOptions
-        Of every training; its own seed counts for nothing. With `resume`, finished seeds are left as they are
-        and an interrupted one goes on.
-    seeds : sequence of int
-        Each once; they change initial weights, order and dropout, never the rows.
-    say : callable
-        As for `train`.
-
-    Returns
-    -------
-    list of Path
-        A folder for each seed, in their order, that `load_model` loads.
-
-    Raises
-    ------
-    InputError
-        If seeds are negative or repeated, if the folder holds a single training, and as for `train`.
+    Seeds change initial weights, order and dropout, never the rows; the options' own counts for nothing. With `resume`,
+    finished seeds are left as they are and an interrupted one goes on. Figures are averaged where predictions are
+    scored. Negative or repeated seeds, and a folder that holds a single training, are an `InputError`; the rest as for
+    `train`.
     """
     if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
         raise input_error("train", "seeds", "be numbers from 0 on, each once", got=list(seeds))
