@@ -19,13 +19,7 @@ _CORRECTIONS = {"benjamini_hochberg": "Benjamini-Hochberg", "none": "no correcti
 
 
 def comparison_tables(comparisons: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
-    """Yield what `paraconsist compare` prints.
-
-    Parameters
-    ----------
-    comparisons : sequence of mapping
-        What `paraconsist.scoring.compare.SetComparison.to_dict` returns, one a set.
-    """
+    """Yield what `paraconsist compare` prints of `paraconsist.scoring.compare.SetComparison.to_dict`, one a set."""
     for one in comparisons:
         for pair in one["pairs"]:
             yield _consistency(one, pair) if "differences" in pair["result"] else _inconsistency(one, pair)

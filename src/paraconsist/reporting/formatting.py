@@ -91,15 +91,8 @@ _RULES = {"right": "---:", "center": ":---:"}
 
 
 def as_markdown(parts: Iterable[RenderableType]) -> str:
-    """Return tables and lines as Markdown, every character of theirs as text.
+    """Return tables and lines, as `paraconsist.reporting.tables` yields them, as Markdown, every character as text.
 
-    Parameters
-    ----------
-    parts : iterable of rich Table, rich Text or str
-        What `paraconsist.reporting.tables.result_tables` and its like yield.
-
-    Examples
-    --------
     >>> table = RichTable(title="snli")
     >>> table.add_column("measure")
     >>> table.add_column("value", justify="right")

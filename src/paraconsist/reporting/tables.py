@@ -33,18 +33,8 @@ def table(
 ) -> Table:
     """Return a table of plain text, whatever signs of markup the text holds.
 
-    Parameters
-    ----------
-    title : str
-    columns : sequence of str
-        Their labels; numbers stand to the right.
-    rows : iterable of sequence of str
-        One cell alone is a heading; None is a gap.
-    words : sequence of str
-        The columns that hold words, which stand to the left; by default the first one.
-    caption : str
-    padding : tuple of int
-        Of every cell: above, right, below, left.
+    A row of one cell is a heading, None is a gap. The columns in `words`, by default the first one, stand to the left,
+    numbers to the right. `padding` is of every cell: above, right, below, left.
     """
     made = Table(
         box=SIMPLE_HEAD,
@@ -92,15 +82,7 @@ def population(values: Mapping[str, Any], between: str = "/") -> str:
 
 
 def result_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """Yield what `paraconsist score` prints for one set: headline, breakdowns, warnings.
-
-    Parameters
-    ----------
-    name : str
-        The set's name.
-    result : mapping
-        What `paraconsist.scoring.score.score` returns.
-    """
+    """Yield what `paraconsist score` prints for the result of one set: headline, breakdowns, warnings."""
     measure = result["measures"][PARAPHRASTIC.name]
     yield _headline(name, result, measure)
     if result["strata"]:
@@ -195,10 +177,7 @@ def _transition(line: Mapping[str, Any], n_pairs: int) -> list[str]:
 def inconsistency_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[RenderableType]:
     """Yield the layout of BECEL's Table 2: a line for each set, tau with interval, population and accuracies.
 
-    Parameters
-    ----------
-    results : mapping
-        Set name -> what `paraconsist.scoring.score.score` returns; sets without an inconsistency are passed over.
+    Sets without an inconsistency are passed over.
     """
     lines = [
         (name, spec, result, result["measures"][spec.name])
@@ -266,13 +245,7 @@ def _changes(values: Mapping[str, Any], ends: Any) -> tuple[str, ...]:
 
 
 def noise_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[RenderableType]:
-    """Yield what flips when nothing changes, beside what flips under paraphrase, for every set that was asked again.
-
-    Parameters
-    ----------
-    results : mapping
-        Set name -> its results; ``noise_floor`` is what `paraconsist.measures.noise_floor.noise_floor` returns.
-    """
+    """Yield what flips when nothing changes, beside what flips under paraphrase, for every set that was asked again."""
     for name, result in results.items():
         floor = result.get("noise_floor")
         if floor is None:
@@ -302,13 +275,7 @@ def _noise_rows(floor: Mapping[str, Any]) -> Iterator[tuple[str, float | None, s
 
 
 def policy_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[RenderableType]:
-    """Yield one table for all sets with an unparsed answer, every measure under each policy; nothing without any.
-
-    Parameters
-    ----------
-    results : mapping
-        Set name -> what `paraconsist.scoring.score.score` returns.
-    """
+    """Yield one table for all sets with an unparsed answer, every measure under each policy; nothing without any."""
     rows = [row for name, result in results.items() if result["by_policy"] for row in _policy_rows(name, result)]
     if not rows:
         return

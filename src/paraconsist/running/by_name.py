@@ -28,22 +28,10 @@ def run_by_name(
     options: RunOptions,
     endpoint: EndpointSettings | None = None,
 ) -> RunReport | EndpointReport:
-    """Run models over bucket sets that are named.
+    """Run models over bucket sets that are named, behind the `endpoint` if there is one, else on this machine.
 
-    Parameters
-    ----------
-    models : sequence of str
-        ``MODEL``, or ``PATTERN=MODEL`` for some sets (see `paraconsist.data.selection.assign_models`): Hub ids,
-        folders, or names behind the endpoint.
-    sets, ask, loading, options
-        Each in its own words.
-    endpoint : EndpointSettings, optional
-        Where the models are, if not on this machine.
-
-    Raises
-    ------
-    InputError
-        For options that do not go together, and all that `run` and `run_endpoint` refuse.
+    A model is ``MODEL``, or ``PATTERN=MODEL`` for some sets (see `paraconsist.data.selection.assign_models`): a Hub id,
+    a folder, or a name behind the endpoint.
     """
     pools: list[Pool] = []
 

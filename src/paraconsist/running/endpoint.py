@@ -49,20 +49,8 @@ def run_endpoint(
     Every answer is written down as it comes: a run that was killed goes on with the same command, and sends nothing
     again that was answered. Requests that were under way at the kill are sent again. A finished run needs no server.
 
-    Parameters
-    ----------
-    load_sets : callable
-        Returns model -> its sets.
-    ask : callable
-        Model and the sets of one task -> how it is asked.
-    settings : EndpointSettings
-    options : RunOptions
-        `device` and `batch_tokens` are not used.
-
-    Raises
-    ------
-    InputError
-        For unusable endpoints, keys, models, sets, label names or folders.
+    `load_sets` returns model -> its sets; `ask` says how a model is asked the sets of one task. Of the `options`,
+    `device` and `batch_tokens` are not used.
     """
     n_processes = launched()[1]
     if n_processes > 1:

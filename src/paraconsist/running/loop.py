@@ -40,39 +40,20 @@ _MOST_WORKERS = 4
 
 @dataclass(frozen=True)
 class LoopStatistics:
-    """What one pass of the loop did.
+    """What one pass of the loop did."""
 
-    Attributes
-    ----------
-    n_inputs : int
-        Distinct inputs over the sets.
-    n_computed : int
-        Those computed now; the rest was found in the store.
-    n_tokens : int
-        Real tokens computed, over all processes.
-    padding : float
-        Share of computed tokens that were padding, in [0, 1].
-    seconds : float
-        Time from the plan to the last batch, on the slowest process.
-    n_ranks : int
-        Number of processes.
-    """
-
-    n_inputs: int
-    n_computed: int
-    n_tokens: int
-    padding: float
-    seconds: float
-    n_ranks: int
+    n_inputs: int  # distinct inputs over the sets
+    n_computed: int  # computed now; the rest was found in the store
+    n_tokens: int  # real tokens computed, over all processes
+    padding: float  # share of computed tokens that were padding, in [0, 1]
+    seconds: float  # from the plan to the last batch, on the slowest process
+    n_ranks: int  # processes
 
 
 def start_accelerator(*, device: str | None = None) -> Accelerator:
     """Return the accelerator of this process: the processor if `device` is ``"cpu"``, the best there is if None.
 
-    Raises
-    ------
-    InputError
-        For any other device: which accelerators are used is the launcher's to say.
+    Any other device is refused: which accelerators are used is the launcher's to say.
     """
     if device not in (None, "cpu"):
         remedy = "The best device there is is taken; CUDA_VISIBLE_DEVICES or accelerate's launcher says which."
@@ -107,13 +88,8 @@ def compute(
     Identical inputs are computed once. Inputs are sorted by length over the whole set and cut into batches
     under a budget of tokens; the batches are dealt to the processes. A process alone on a CPU computes several
     batches at a time, in threads. Each process writes what it has to its own shard after every batch. Nothing
-    is ever matched by position: results carry their `input_id`.
-
-    Raises
-    ------
-    InputError
-        If the model returns numbers that are not finite, or one input alone does not fit in memory; on every
-        process, after the others have finished and kept their share.
+    is ever matched by position: results carry their `input_id`. Numbers that are not finite, or one input alone that
+    does not fit in memory, raise InputError on every process, after the others have finished and kept their share.
     """
     inputs = _distinct_inputs(model, sets)
     if accelerator.is_main_process:

@@ -86,13 +86,7 @@ class AskOptions:
     device_map: str | None = _option(None, "Language models: 'auto' spreads the weights over the devices there are.")
 
     def check_used(self, model: Any) -> None:
-        """Refuse options for prompts that the loaded model, a classifier, would pass over.
-
-        Raises
-        ------
-        InputError
-            Naming the first such option.
-        """
+        """Refuse the first option for prompts that the loaded model, a classifier, would pass over."""
         from paraconsist.models.prompted import PromptedModel
 
         if isinstance(model, PromptedModel):

@@ -33,25 +33,10 @@ def store_identity(model_identity: Mapping[str, Any], task: Task) -> dict[str, A
 def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], label_map: LabelMap) -> pa.Table:
     """Give every row of the set the prediction of its input.
 
-    Parameters
-    ----------
-    bucket_set : BucketSet
-    finished : mapping
-        Input id -> probabilities over the model's labels, or what the model wrote, from the store.
-    label_map : LabelMap
-        From the model's labels to the task's.
-
-    Returns
-    -------
-    pyarrow.Table
-        `KEY_COLUMNS`, strata, `prediction` (null where no label could be read from what the model wrote),
-        `probabilities` (over the task's labels; absent where some answer has none, as written ones), `raw_output`
-        (null for the others).
-
-    Raises
-    ------
-    InputError
-        If an input was never computed.
+    `finished` is from the store: input id -> probabilities over the model's labels, or what the model wrote. The
+    table has `KEY_COLUMNS`, strata, `prediction` (null where no label could be read from what the model wrote),
+    `probabilities` (over the task's labels; absent where some answer has none, as written ones), `raw_output` (null for
+    the others).
     """
     table = bucket_set.table
     ids = table["input_id"].to_pylist()

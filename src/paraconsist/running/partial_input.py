@@ -22,20 +22,9 @@ def trained_columns(model: str) -> list[str] | None:
 
 
 def shown_to(model: str, bucket_set: BucketSet, input_columns: str | None) -> BucketSet:
-    """Return the set as the model reads it.
+    """Return the set as the model reads it: with `input_columns` (commas between), which must be those of its training.
 
-    Parameters
-    ----------
-    model : str
-        A folder of `paraconsist train` says itself what it was trained on.
-    bucket_set : BucketSet
-    input_columns : str, optional
-        Columns with commas between.
-
-    Raises
-    ------
-    InputError
-        For columns that the task does not have, or others than the model was trained on.
+    A folder of `paraconsist train` says itself what the model was trained on.
     """
     trained = trained_columns(model)
     columns = trained if input_columns is None else [name.strip() for name in input_columns.split(",")]
@@ -49,12 +38,7 @@ def shown_to(model: str, bucket_set: BucketSet, input_columns: str | None) -> Bu
 
 
 def check_partial(model: Any, input_columns: str | None) -> None:
-    """Refuse `input_columns` for language models, whose prompts they do not change.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse `input_columns` for language models, whose prompts they do not change."""
     from paraconsist.models.prompted import PromptedModel
 
     if input_columns is not None and isinstance(model, PromptedModel):

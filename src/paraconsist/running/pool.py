@@ -45,28 +45,12 @@ def do_all(
     devices: Sequence[str] = (),
     progress: Callable[[Piece], None] = lambda piece: None,
 ) -> None:
-    """Do every piece that is not done yet; return when all are, wherever they were done.
+    """Do every piece (hashable) that is not done yet, in this order; return when all are, wherever they were done.
 
-    Parameters
-    ----------
-    work : Work
-    pieces : sequence
-        Anything hashable; handed out in this order.
-    function : str
-        For messages.
-    jobs : int
-        Processes to start; a launcher's processes each take their part instead.
-    threads : int, optional
-        Of the numerical libraries, pinned: sums of floats depend on it. By default processes share the cores.
-    devices : sequence of str
-        Accelerators: each process gets one, in turn.
-    progress : callable
-        Takes each piece that is done.
-
-    Raises
-    ------
-    InputError
-        What a piece raised, or if a process was ended by the system.
+    `jobs` processes are started; a launcher's processes each take their part instead. Each gets one of the `devices`
+    (accelerators) in turn. `threads` of the numerical libraries are pinned, as sums of floats depend on them; by
+    default processes share the cores. `progress` takes each piece that is done; errors name `function`. What a piece
+    raised is raised here, and InputError if a process was ended by the system.
     """
     rank, n_ranks = launched()  # who does what hangs on the list alone: the others may have begun earlier
     mine = [piece for piece in pieces[rank::n_ranks] if not work.is_done(piece)]

@@ -24,23 +24,9 @@ Floats = npt.NDArray[np.float64]
 
 
 class Predictor:
-    """A classifier that remembers what it has answered.
+    """A classifier with probabilities that remembers what it has answered; one process only.
 
-    Parameters
-    ----------
-    model : Classifier
-        One that gives probabilities.
-    task : Task
-        Which columns it reads.
-    store : Path, optional
-        Where answers are kept, so that a killed command goes on from there; by default until the process ends.
-    device : str, optional
-        ``"cpu"``, or the best there is.
-
-    Raises
-    ------
-    InputError
-        If the model writes answers and gives no probabilities, or several processes were started.
+    Answers are kept in the folder `store`, so that a killed command goes on from there; by default in memory.
     """
 
     def __init__(self, model: Classifier, task: Task, *, store: Path | None = None, device: str | None = None) -> None:

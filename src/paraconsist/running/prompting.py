@@ -78,23 +78,9 @@ def _split_of(spec: str, split: str) -> str:
 def make_prompt(
     options: PromptOptions, pools: Sequence[Pool], task: Task, label_names: Sequence[str], exclude: Collection[str]
 ) -> Prompt:
-    """Put together the prompt for sets of one task and one list of label names.
+    """Put together the prompt for sets of one task and one list of label names; `pools` are from `load_pools`.
 
-    Parameters
-    ----------
-    options : PromptOptions
-    pools : sequence of Pool
-        From `load_pools`.
-    task : Task
-    label_names : sequence of str
-        The sets' labels.
-    exclude : collection of str
-        Input ids that the model will be asked: they are never examples.
-
-    Raises
-    ------
-    InputError
-        If template, examples and labels do not fit each other.
+    The input ids in `exclude`, which the model will be asked, are never examples.
     """
     template = read_template(options.template, task, label_names)
     fitting = [pool for pool in pools if pool.task == task]
@@ -119,13 +105,7 @@ def settings_for(group: Sequence[BucketSet], options: AskOptions, pools: Sequenc
 
 
 def prompt_for(group: Sequence[BucketSet], options: PromptOptions, pools: Sequence[Pool]) -> Prompt:
-    """Put together the prompt for the sets of a group, which are of one task.
-
-    Raises
-    ------
-    InputError
-        If the sets have different labels, or the options do not fit them.
-    """
+    """Put together the prompt for the sets of a group, which are of one task and have the same labels."""
     label_names = group[0].label_names
     if options.template is None:
         for other in group:

@@ -39,20 +39,10 @@ def ask_again(
     *,
     n_repeats: int,
 ) -> None:
-    """Compute the originals of `sets` again, `n_repeats` times, and write ``noise/<set>.parquet``.
+    """Compute the originals of `sets` again, `n_repeats` times, and write ``noise/<set>.parquet`` in the run's folder.
 
-    Parameters
-    ----------
-    model, sets, label_maps
-        As in the run; all of one task.
-    folder : RunFolder
-        Of the run. Repeats are resumable as the run is.
-    identity : mapping
-        What decides a prediction besides the input and its batch.
-    accelerator, policy
-        As in the run; the policy is shuffled.
-    n_repeats : int
-        At least 1; every repeat has an order of its own.
+    All is as in the run, and resumable as the run is, but every repeat has a shuffled order of its own. `identity` is
+    what decides a prediction besides the input and its batch.
     """
     from paraconsist.running.loop import compute
 

@@ -44,24 +44,9 @@ def run(
 ) -> RunReport:
     """Run models over bucket sets, in as many processes as accelerate's launcher started.
 
-    Parameters
-    ----------
-    load_model : callable
-        Model (a Hub id or a folder) and the sets of one task -> the classifier that answers them.
-    load_sets : callable
-        Returns model -> its sets; called on the main process first, so that data are prepared once.
-    options : RunOptions
-        How to run.
-
-    Returns
-    -------
-    RunReport
-        The predictions files are there when `run` returns on the main process.
-
-    Raises
-    ------
-    InputError
-        For unusable models, sets, label names or folders; on every process alike.
+    `load_model` takes a model (a Hub id or a folder) and the sets of one task, and returns the classifier that answers
+    them. `load_sets` returns model -> its sets; it is called on the main process first, so that data are prepared once.
+    The predictions files are there when `run` returns on the main process; errors are raised on every process alike.
     """
     from paraconsist.running.loop import compute, main_first, start_accelerator
     from paraconsist.running.repeats import ask_again

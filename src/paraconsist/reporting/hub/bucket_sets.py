@@ -19,22 +19,9 @@ _NO_LICENCE = frozenset({"", "none", "other", "unknown"})
 
 
 def check_rights(name: str, reason: str | None) -> None:
-    """Refuse to publish a set without a stated licence, unless somebody says why they may.
+    """Refuse to publish a set whose card states no licence (``license`` in its metadata), unless a reason is given.
 
-    The card of the set says which licence it has, in its metadata (``license``), and what is known about it
-    under the heading *Licence*.
-
-    Parameters
-    ----------
-    name : str
-        A builder's name.
-    reason : str, optional
-        Why the person has the right to publish it.
-
-    Raises
-    ------
-    InputError
-        If there is no such set, its card states no licence and there is no reason, or the reason is empty.
+    What is known about the licence stands in the card under the heading *Licence*.
     """
     if reason is not None and not reason.strip():
         raise input_error("push", "i_have_the_rights", "say why you may publish the set", got=reason)
@@ -59,27 +46,9 @@ def bucket_set_dataset(
 ) -> Push:
     """Build a set and return what its repository holds.
 
-    Parameters
-    ----------
-    name : str
-        A builder's name.
-    repo_id : str
-        ``namespace/name`` of the repository.
-    folder : Path
-        An empty folder for the Parquet files, to be kept until they are sent.
-    configs : iterable of str, optional
-        Which configs; all by default. Others that the repository has already stay in it and in its card.
-    data_dir, cache_dir : Path, optional
-        As for `paraconsist.data.building.prepare`.
-    reason : str, optional
-        Why the person may publish a set without a stated licence; recorded in the commit.
-    remote : Remote, optional
-        What the repository has.
-
-    Raises
-    ------
-    InputError
-        If the set cannot be built, there is no reason where one is needed, or the repository holds something else.
+    The Parquet files go to `folder`, which is empty, to be kept until they are sent. All `configs` by default; others
+    that the repository has already stay in it and in its card. `data_dir` and `cache_dir` are as for
+    `paraconsist.data.building.prepare`. The `reason` to publish a set without a licence is recorded in the commit.
     """
     from paraconsist.data.building import config_named, write_folder
     from paraconsist.dataset_builders import builder_class

@@ -74,62 +74,28 @@ class HubFile:
 
 @dataclass(frozen=True)
 class Push:
-    """What one repository is to hold afterwards.
+    """What one repository is to hold afterwards: a metric is a Space, all else is a dataset repository."""
 
-    Attributes
-    ----------
-    repo_id : str
-        ``namespace/name``.
-    repo_type : {"dataset", "space"}
-        A metric is a Space, all else is a dataset repository.
-    files : tuple of HubFile
-        Every file that this command writes there.
-    message, description : str
-        Of the commit.
-    may_delete : callable
-        Path -> whether an earlier push wrote it, so that it goes when `files` no longer has it.
-    notes : tuple of str
-        Sentences for the person.
-    how_to_use : str
-        The line of Python that loads what was pushed.
-    """
-
-    repo_id: str
+    repo_id: str  # ``namespace/name``
     repo_type: RepoType
-    files: tuple[HubFile, ...]
-    message: str
+    files: tuple[HubFile, ...]  # every file that this command writes there
+    message: str  # of the commit, as the description
     description: str = ""
-    may_delete: Callable[[str], bool] = lambda path: False
-    notes: tuple[str, ...] = ()
-    how_to_use: str = ""
+    may_delete: Callable[[str], bool] = lambda path: False  # an earlier push wrote it: goes if not in `files`
+    notes: tuple[str, ...] = ()  # sentences for the person
+    how_to_use: str = ""  # the line of Python that loads what was pushed
 
 
 @dataclass(frozen=True)
 class Remote:
-    """A repository as it is on the Hub.
+    """A repository as it is on the Hub."""
 
-    Attributes
-    ----------
-    exists : bool
-        False if it is yet to be made.
-    is_known : bool
-        False in a dry run without a network: nobody could look.
-    sha : str or None
-        The last commit.
-    private : bool
-        Whether only its owners see it.
-    files : mapping
-        Path -> file.
-    card : mapping
-        The metadata of its README.md.
-    """
-
-    exists: bool = False
-    is_known: bool = True
-    sha: str | None = None
+    exists: bool = False  # False if it is yet to be made
+    is_known: bool = True  # False in a dry run without a network: nobody could look
+    sha: str | None = None  # the last commit
     private: bool = True
-    files: Mapping[str, RemoteFile] = field(default_factory=dict)
-    card: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, RemoteFile] = field(default_factory=dict)  # path -> file
+    card: Mapping[str, Any] = field(default_factory=dict)  # the metadata of its README.md
 
     @property
     def is_empty(self) -> bool:
@@ -163,22 +129,9 @@ def changes(push: Push, remote: Mapping[str, RemoteFile]) -> list[Change]:
 
 
 def look(repo_id: str, repo_type: RepoType, *, parameter: str = "repo", dry_run: bool = False) -> Remote:
-    """Return what the Hub has under a name.
+    """Return what the Hub has under a name, which errors call `parameter`; refuse a repository of another type.
 
-    Parameters
-    ----------
-    repo_id, repo_type : str
-        The repository.
-    parameter : str
-        What errors call it.
-    dry_run : bool
-        Go on without a token, and without a network where HF_HUB_OFFLINE says that there is none.
-
-    Raises
-    ------
-    InputError
-        If the name is none, nobody is logged in, the Hub cannot be reached, or the name is that of a
-        repository of another type.
+    A `dry_run` goes on without a token, and without a network where HF_HUB_OFFLINE says that there is none.
     """
     from huggingface_hub import HfApi, RepoFile, constants, get_token
     from huggingface_hub.errors import RepositoryNotFoundError
@@ -213,26 +166,11 @@ def look(repo_id: str, repo_type: RepoType, *, parameter: str = "repo", dry_run:
 
 
 def send(push: Push, remote: Remote, changes: Sequence[Change], *, public: bool = False) -> CommitInfo:
-    """Make the repository hold the push: one commit with what is new, changed and gone.
+    """Make the repository hold the push: one commit with what is new, changed and gone (`changes`), on top of `remote`.
 
     A connection that is cut leaves the old version whole, because a commit is one request; large files that
-    were uploaded before it are not sent again.
-
-    Parameters
-    ----------
-    push : Push
-        What it is to hold.
-    remote : Remote
-        What `look` found; a commit on top of anything else is refused by the Hub.
-    changes : sequence of Change
-        What `changes` says of the two.
-    public : bool
-        Who may see a repository that is made now. One that exists stays as it is.
-
-    Raises
-    ------
-    InputError
-        If the Hub cannot be reached or refuses.
+    were uploaded before it are not sent again. The Hub refuses a commit on top of anything but what `look` found.
+    A repository that exists stays as `public` as it is.
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
     from huggingface_hub.utils import disable_progress_bars
@@ -263,13 +201,7 @@ def send(push: Push, remote: Remote, changes: Sequence[Change], *, public: bool 
 
 
 def read_card(path: Path) -> RepoCard:
-    """Return a card: its metadata (`data`) and the text after it.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it does not begin with a YAML mapping between ``---`` lines.
-    """
+    """Return a card: its metadata (`data`), a YAML mapping between ``---`` lines, and the text after it."""
     import yaml
     from huggingface_hub import RepoCard
 
@@ -292,13 +224,7 @@ def card_text(metadata: Mapping[str, Any], text: str) -> str:
 
 
 def check_repo_id(parameter: str, repo_id: str) -> None:
-    """Refuse what cannot be the name of a repository with its namespace.
-
-    Raises
-    ------
-    InputError
-        If `repo_id` is not of the form ``namespace/name``.
-    """
+    """Refuse what cannot be the name of a repository with its namespace, ``namespace/name``."""
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id
 

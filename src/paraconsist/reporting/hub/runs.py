@@ -30,24 +30,9 @@ def run_dataset(
     benchmarks: Mapping[str, str] = MappingProxyType({}),
     remote: Remote = NEW,
 ) -> Push:
-    """Return what the repository of a run holds.
+    """Return what the repository of a run holds: the `folder` that ``paraconsist run --output`` wrote.
 
-    Parameters
-    ----------
-    folder : Path
-        What ``paraconsist run --output`` wrote.
-    repo_id : str
-        ``namespace/name`` of the repository.
-    benchmarks : mapping, optional
-        Set -> its repository on the Hub, for `.eval_results` (see `eval_result_entries`).
-    remote : Remote, optional
-        What the repository has.
-
-    Raises
-    ------
-    InputError
-        If the folder holds no scored run, `benchmarks` names a set that is not in it, or the repository
-        holds something else than a run.
+    `benchmarks` maps a set to its repository on the Hub, for `.eval_results` (see `eval_result_entries`).
     """
     from huggingface_hub import constants, eval_result_entries_to_yaml
     from huggingface_hub.utils import yaml_dump
@@ -194,33 +179,15 @@ def eval_result_entries(
     source_url: str | None = None,
     source_name: str | None = None,
 ) -> dict[str, list[EvalResultEntry]]:
-    """Return the entries of a run's results, by set.
+    """Return the entries of a run's `results`, a whole ``results.json``, by set; sets without any are left out.
 
     An entry has the measure's headline value as it stands in ``results.json`` (a share in [0, 1]), the
     benchmark's repository as `dataset_id`, and ``<config>-<measure>`` as `task_id`. Its notes say the
     interval, which end is good, and the signature. Values that are undefined have no entry.
 
-    Parameters
-    ----------
-    results : mapping
-        Set name -> what `paraconsist.scoring.score.score` returns; a whole ``results.json``.
-    benchmarks : mapping
-        Set name, or the part before its colon -> repository of the data set (``paranlu`` ->
-        ``org/paranlu``). Sets that were read from the Hub need none; others without one have no entry.
-    date : str, optional
-        When it was run, in ISO 8601.
-    source_url, source_name : str, optional
-        Where the predictions are, and what the link is called.
-
-    Returns
-    -------
-    dict
-        Set name -> its entries; sets without any are left out.
-
-    Raises
-    ------
-    InputError
-        If `source_name` is given without `source_url`.
+    `benchmarks` maps the set's name, or the part before its colon, to the repository of the data set (``paranlu`` ->
+    ``org/paranlu``). Sets that were read from the Hub need none; others without one have no entry. `date` is in ISO
+    8601; `source_url` says where the predictions are, and `source_name`, never without it, what the link is called.
     """
     from huggingface_hub import EvalResultEntry
 

@@ -26,22 +26,10 @@ paraconsist[space]{source}
 
 
 def metric_space(name: str, namespace: str, *, package: str | None = None) -> Push:
-    """Return what the Space of a metric holds: its script, its card with the metadata completed, and its page.
+    """Return what the Space ``namespace/name`` of a metric holds: its script, its completed card, its page.
 
-    Parameters
-    ----------
-    name : str
-        A metric's name.
-    namespace : str
-        The user or organization; the Space is ``namespace/name``, for evaluate reads ``name.py`` from it.
-    package : str, optional
-        What pip installs this package from where that is not PyPI: a URL or ``git+https://...``. It goes into
-        ``requirements.txt``, and into what evaluate prints where the package is missing.
-
-    Raises
-    ------
-    InputError
-        If there is no such metric, or its card says something that a Space cannot have.
+    `package` is what pip installs this package from where that is not PyPI: a URL or ``git+https://...``. It goes into
+    ``requirements.txt``, and into what evaluate prints where the package is missing.
     """
     if package is not None and (not package or package != "".join(package.split())):
         raise input_error("push", "package", "be one word that pip installs", got=package)
@@ -67,13 +55,7 @@ def metric_space(name: str, namespace: str, *, package: str | None = None) -> Pu
 
 
 def check_space(push: Push, remote: Collection[str]) -> None:
-    """Refuse to write into a Space that is another one's: it has files, but not the metric's script.
-
-    Raises
-    ------
-    InputError
-        If it is.
-    """
+    """Refuse to write into a Space that is another one's: it has files, but not the metric's script."""
     script = f"{push.repo_id.partition('/')[2]}.py"
     if script not in remote and set(remote) - {".gitattributes", "README.md"}:
         remedy = f"It holds no {script}. Rename that Space or choose another namespace; nothing was sent to it."
@@ -84,10 +66,7 @@ def check_space(push: Push, remote: Collection[str]) -> None:
 def complete_metadata(data: Mapping[str, Any], name: str, kind: str) -> dict[str, Any]:
     """Return a card's metadata with what a Space of evaluate needs: title, sdk, its version, app file, tags.
 
-    Raises
-    ------
-    InputError
-        If it says something else than the metric is, or than its app can run with.
+    Refuse what contradicts the metric, or what its app cannot run with.
     """
     metadata: dict[str, Any] = {"title": name.replace("_", " ").capitalize(), **data}
     for key, value in (("sdk", "gradio"), ("sdk_version", SDK_VERSION), ("app_file", "app.py"), ("tags", [])):

@@ -26,41 +26,20 @@ Positions = NDArray[np.intp]
 class AlignedSet:
     """The rows of one set, n in all and m buckets, as the models of a report answered them.
 
-    Attributes
-    ----------
-    name : str
-    models : tuple of str
-        Those that answered the set.
-    measure : str
-        What makes a bucket inconsistent.
-    predictions : dict of str to Predictions
-        Model -> its file.
-    rows : dict of str to Rows
-        Model -> what the measures read of it.
-    positions : dict of str to int array, shape (n,)
-        Model -> where its file has the row; -1 where it has not.
-    base : tuple of arrays, shape (n,)
-        For each row a model that has it (number) and the place in its file.
-    bucket : int array, shape (n,)
-        Each row's bucket, numbered in the order of appearance.
-    bucket_ids : list, length m
-    inconsistency : dict of str to float array, shape (m,)
-        Model -> share of the bucket that breaks the measure's rule, in [0, 1]; nan where the model lacks it.
-    accuracy : dict of str to float array, shape (m,)
-        Model -> share of right answers (of paraphrases, where there are any), nan where the model lacks it.
+    The keys of mappings are the models that answered the set. Shares are in [0, 1], nan where a model lacks it.
     """
 
     name: str
     models: tuple[str, ...]
-    measure: str
+    measure: str  # what makes a bucket inconsistent
     predictions: dict[str, Predictions]
-    rows: dict[str, Rows]
-    positions: dict[str, Positions]
-    base: tuple[Positions, Positions]
-    bucket: Positions
-    bucket_ids: list[Any]
-    inconsistency: dict[str, Floats]
-    accuracy: dict[str, Floats]
+    rows: dict[str, Rows]  # what the measures read of the predictions
+    positions: dict[str, Positions]  # shape (n,): where the file of the model has the row; -1 where it has not
+    base: tuple[Positions, Positions]  # shapes (n,): of each row, a model that has it (number), its place there
+    bucket: Positions  # shape (n,): each row's bucket, numbered in the order of appearance
+    bucket_ids: list[Any]  # length m
+    inconsistency: dict[str, Floats]  # shape (m,): share of the bucket that breaks the measure's rule
+    accuracy: dict[str, Floats]  # shape (m,): share of right answers (of paraphrases, where there are any)
 
     def worst_first(self) -> Positions:
         """Return the buckets, most inconsistent first (mean over models); ties: more rows, then in order."""

@@ -51,16 +51,7 @@ def script_json(value: Any) -> str:
 def browser_data(
     sets: Sequence[tuple[AlignedSet, SetTexts | None]], models: Sequence[str], *, most_buckets: int, most_bytes: int
 ) -> BrowserData:
-    """Collect the worst buckets of every set, turn by turn, until one of the bounds is reached.
-
-    Parameters
-    ----------
-    sets : sequence of (AlignedSet, SetTexts or None)
-    models : sequence of str
-        All models of the page, in order.
-    most_buckets, most_bytes : int
-        Bounds for all sets together.
-    """
+    """Collect the worst buckets of every set, turn by turn, until the sets together reach one of the bounds."""
     makers = [_SetMaker(aligned, texts, models) for aligned, texts in sets]
     parts: list[str] = []
     n_bytes = 0

@@ -22,51 +22,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScoredSet:
-    """One model's predictions on one set, with what `paraconsist.scoring.score.score` says of them.
-
-    Attributes
-    ----------
-    predictions : Predictions
-        The rows.
-    results : mapping
-        As in ``results.json``.
-    columns : ColumnNames
-        What the rows' columns are called.
-    texts : Path or None
-        The file with the set's texts, where the run kept one.
-    """
+    """One model's predictions on one set, with what `paraconsist.scoring.score.score` says of them."""
 
     predictions: Predictions
-    results: Mapping[str, Any]
-    columns: ColumnNames = field(default_factory=ColumnNames)
-    texts: Path | None = None
+    results: Mapping[str, Any]  # as in ``results.json``
+    columns: ColumnNames = field(default_factory=ColumnNames)  # what the rows' columns are called
+    texts: Path | None = None  # the file with the set's texts, where the run kept one
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One model (or one run of several): its name on the page, its sets, and what its run folder says.
+    """One model (or one run of several): its name on the page, its sets, and what its run folder says."""
 
-    Attributes
-    ----------
-    name : str
-        Different for every entry of a report.
-    source : Path
-        Run folder or file.
-    sets : dict of str to ScoredSet
-    run : mapping
-        ``run.json``; empty for files.
-    more : mapping of str to mapping
-        Results of the folder that belong to no single set, by name: an IE test, say.
-    notes : tuple of str
-        What the reader must know about where the numbers come from.
-    """
-
-    name: str
-    source: Path
+    name: str  # different for every entry of a report
+    source: Path  # run folder or file
     sets: dict[str, ScoredSet]
-    run: Mapping[str, Any] = field(default_factory=dict)
-    more: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    run: Mapping[str, Any] = field(default_factory=dict)  # ``run.json``; empty for files
+    more: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # results of no single set, such as an IE test
+    notes: tuple[str, ...] = ()  # what the reader must know about where the numbers come from
 
 
 def set_names(entries: Sequence[Entry]) -> list[str]:
@@ -82,25 +55,11 @@ def load_entries(
     read: SourceOptions | None = None,
     rescore: bool = False,
 ) -> list[Entry]:
-    """Load and score what a report is of.
+    """Load and score run folders, predictions files and logs; `names` are of the models, in the order of `paths`.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        Run folders, predictions files and logs. Files that say which model and set they are of join the model's other
-        files; files that do not are models on one set if they have the same buckets, else sets of their own.
-    options : ScoreOptions, optional
-    names : sequence of str
-        Names of the models in the order of `paths`; by default the models' own.
-    read : SourceOptions, optional
-        What columns are called, and how logs are read.
-    rescore : bool
-        Score run folders anew, whatever their ``results.json`` says.
-
-    Raises
-    ------
-    InputError
-        If there is nothing to report, a path is neither, or the number of names is another than the models'.
+    Files that say which model and set they are of join the model's other files; files that do not are models on one set
+    if they have the same buckets, else sets of their own. `rescore` scores run folders anew, whatever their
+    ``results.json`` says.
     """
     if not paths:
         raise input_error("report", "paths", "name at least one run folder or predictions file")

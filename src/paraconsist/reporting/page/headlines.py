@@ -35,34 +35,17 @@ _IDENTITY = {
 
 @dataclass(frozen=True)
 class Headline:
-    """One card.
-
-    Attributes
-    ----------
-    set, model : str
-    label : str
-        What the number is.
-    value, interval : str
-        In per cent.
-    sentence : str
-        In plain words.
-    scale : tuple of float
-        Places from 0 to 100 on the line: where the possible values begin, the interval's ends, the value.
-    ends : tuple of str
-        What stands at the two ends of the line.
-    colour : int
-        The model's number in the palette.
-    """
+    """One card: a number, in plain words and on a line."""
 
     set: str
     model: str
-    label: str
-    value: str
+    label: str  # what the number is
+    value: str  # in per cent, as the interval
     interval: str
     sentence: str
-    scale: tuple[float, ...]
-    ends: tuple[str, str]
-    colour: int
+    scale: tuple[float, ...]  # places from 0 to 100: where the possible values begin, the interval's ends, the value
+    ends: tuple[str, str]  # what stands at the two ends of the line
+    colour: int  # the model's number in the palette
 
 
 def headlines(entries: Sequence[Entry]) -> list[Headline]:

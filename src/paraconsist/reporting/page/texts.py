@@ -30,13 +30,7 @@ class SetTexts:
 
 
 def read_texts_files(specs: Sequence[str]) -> list[pa.Table]:
-    """Read what the user gave: files with an `example_id` (or `input_id`) column, or names of prepared sets.
-
-    Raises
-    ------
-    InputError
-        If a file has neither column, or there is no such set.
-    """
+    """Read what the user gave: files with an `example_id` (or `input_id`) column, or names of prepared sets."""
     tables = []
     for spec in specs:
         if Path(spec).exists() or ":" not in spec:
@@ -62,17 +56,8 @@ def set_texts(
 ) -> SetTexts | None:
     """Return the texts of the set's rows, or None where nobody has them.
 
-    Parameters
-    ----------
-    aligned : AlignedSet
-    files : sequence of Path
-        What runs kept; they come after the user's.
-    tables : sequence of pyarrow.Table
-        The user's.
-    names : ColumnNames
-        Columns that are no texts.
-    columns : sequence of str
-        The columns to show; by default the task's, else those that look like texts.
+    The user's `tables` come before the `files` that runs kept; the columns of `names` are no texts. By default the
+    `columns` to show are the task's, else those that look like texts.
     """
     kept = (read_table(path, function="report", parameter="texts") for path in files)
     joined = (_joined(aligned, table, names, columns) for table in chain(tables, kept))

@@ -28,26 +28,13 @@ _SCRIPTS = ("theme.js", "words.js", "buckets.js", "browser.js")
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """What a report shows.
-
-    Attributes
-    ----------
-    title : str, optional
-    score : ScoreOptions
-        How files' columns are called, and the intervals of what is scored here.
-    texts : sequence of str
-        Files with texts, or names of prepared sets.
-    text_columns : sequence of str
-        The columns to show; by default the task's, else those that look like texts.
-    most_buckets, most_bytes : int
-        How much the flip browser may hold.
-    """
+    """What a report shows."""
 
     title: str | None = None
-    score: ScoreOptions = field(default_factory=ScoreOptions)
-    texts: Sequence[str] = ()
-    text_columns: Sequence[str] = ()
-    most_buckets: int = 5_000
+    score: ScoreOptions = field(default_factory=ScoreOptions)  # files' columns; intervals of what is scored here
+    texts: Sequence[str] = ()  # files with texts, or names of prepared sets
+    text_columns: Sequence[str] = ()  # to show; by default the task's, else those that look like texts
+    most_buckets: int = 5_000  # what the flip browser may hold, as most_bytes
     most_bytes: int = 3_500_000
 
 
@@ -68,20 +55,7 @@ def write_report(
 ) -> ReportWritten:
     """Write one self-contained HTML page: no network, no other file.
 
-    Parameters
-    ----------
-    entries : sequence of Entry
-        The models, from `paraconsist.reporting.page.load_entries`.
-    output : Path
-        The page.
-    options : ReportOptions
-    plots_folder : Path, optional
-        Where every plot also goes as PNG and SVG; made if it is not there.
-
-    Raises
-    ------
-    InputError
-        If matplotlib or jinja2 is not installed, or a file cannot be written.
+    Every plot also goes to `plots_folder`, made if it is not there, as PNG and SVG.
     """
     sets = _aligned(entries)
     files = read_texts_files(options.texts)

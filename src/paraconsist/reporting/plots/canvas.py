@@ -89,28 +89,14 @@ _DRAWING = threading.Lock()  # matplotlib's settings belong to the process, whic
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure and the words that go with it.
+    """A figure and the words that go with it."""
 
-    Attributes
-    ----------
-    name : str
-        Of its files and of its place on the page: letters, digits and dashes.
-    title, caption : str
-        What it shows, and how to read it, in plain words.
-    description : str
-        What somebody learns who cannot see it.
-    draw : callable
-        Draws it on its axes, which have a quiet grid.
-    height, width : float
-        In inches; legends add to the height.
-    """
-
-    name: str
+    name: str  # of its files and of its place on the page: letters, digits and dashes
     title: str
-    caption: str
-    description: str
-    draw: Callable[[Axes], None]
-    height: float = 3.0
+    caption: str  # how to read it, in plain words
+    description: str  # what somebody learns who cannot see it
+    draw: Callable[[Axes], None]  # draws it on its axes, which have a quiet grid
+    height: float = 3.0  # in inches, as the width; legends add to it
     width: float = WIDTH
 
 
@@ -157,11 +143,7 @@ def logarithmic(axes: Axes) -> None:
 def inline_svg(plot: Plot, variables: Mapping[str, str] | None = None) -> str:
     """Return the figure as an SVG element that takes its colours and letters from the page around it.
 
-    Parameters
-    ----------
-    plot : Plot
-    variables : mapping, optional
-        Name of a colour -> the page's CSS variable; by default colours are classes, such as ``fill-ink``.
+    `variables`: name of a colour -> the page's CSS variable; by default colours are classes, such as ``fill-ink``.
     """
     ET.register_namespace("", _SVG)
     ET.register_namespace("xlink", _XLINK)

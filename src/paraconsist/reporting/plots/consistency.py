@@ -107,13 +107,6 @@ def bucket_accuracy_shares(accuracies: NDArray[np.float64]) -> NDArray[np.float6
 
     Shares on an edge count to the bin nearer the middle, so that right and wrong are treated alike.
 
-    Parameters
-    ----------
-    accuracies : float array, shape (n_buckets,)
-        In [0, 1].
-
-    Examples
-    --------
     >>> bucket_accuracy_shares(np.array([0.0, 0.2, 0.5, 0.8, 1.0])).tolist()
     [0.2, 0.0, 0.2, 0.2, 0.2, 0.0, 0.2]
     """
@@ -126,16 +119,7 @@ def bucket_accuracy_shares(accuracies: NDArray[np.float64]) -> NDArray[np.float6
 
 
 def bucket_accuracy_plot(name: str, set_name: str, accuracies: Mapping[str, NDArray[np.float64]]) -> Plot:
-    """Return the histogram of bucket accuracy of one set, for each model.
-
-    Parameters
-    ----------
-    name : str
-        Of the plot.
-    set_name : str
-        Of the set.
-    accuracies : mapping of model to float array, shape (n_buckets,)
-    """
+    """Return the histogram of bucket accuracy, shape (n_buckets,), of one set, for each model."""
     shares = {model: bucket_accuracy_shares(values) for model, values in accuracies.items()}
     described = "; ".join(
         f"{short(model)}: {100 * bins[0]:.0f} % of buckets all wrong, {100 * bins[-1]:.0f} % all right, "

@@ -26,21 +26,9 @@ def has_matplotlib() -> bool:
 
 
 def write_plots(folder: Path, decided: Mapping[str, Any], *, alpha: float) -> list[Path]:
-    """Draw every plot of what `decide` returned, as PNG and SVG.
+    """Draw every plot of what `decide` returned, as PNG and SVG, and return the files in the order of `PLOTS`.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if need be.
-    decided : mapping
-        What `decide` returned; its families are drawn together, each in a colour.
-    alpha : float
-        Level, for the lines of decision.
-
-    Returns
-    -------
-    list of Path
-        The files, in the order of `PLOTS`.
+    Families are drawn together, each in a colour, with the lines of decision at level `alpha`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     families = decided["families"]
@@ -163,17 +151,9 @@ PLOTS: Mapping[str, tuple[str, Callable[[Axes, _Families, float], None]]] = {
 
 
 def ie_runs_plot(name: str, runs: Sequence[str], p_values: Sequence[float], rejected: Sequence[bool]) -> Plot:
-    """Return the p-value of every run on a logarithmic axis; p below 1e-6 is drawn at 1e-6.
+    """Return the uncorrected p-value of every run on a logarithmic axis; p below 1e-6 is drawn at 1e-6.
 
-    Parameters
-    ----------
-    name : str
-        Of the plot.
-    runs : sequence of str, shape (n_runs,)
-    p_values : sequence of float, shape (n_runs,)
-        Uncorrected, in [0, 1].
-    rejected : sequence of bool, shape (n_runs,)
-        The decisions, after the correction over runs.
+    `rejected` are the decisions after the correction over runs.
     """
     described = "; ".join(
         f"{short(run)}: p {p:.2g}, {'rejected' if no else 'not rejected'}"

@@ -13,24 +13,11 @@ __all__ = ["launch"]
 
 
 def launch(name: str, *, say: Callable[[str], None] = lambda line: None, **options: Any) -> None:
-    """Start the page of a metric and serve it until the process ends.
+    """Start the page of a metric and serve it until the process ends; `say` is told where it is, once it is served.
 
     Host and port are gradio's own: ``GRADIO_SERVER_NAME`` and ``GRADIO_SERVER_PORT``. Nothing is sent to other hosts,
-    and uploads lie in a temporary folder only as long as they are read.
-
-    Parameters
-    ----------
-    name : str
-        As `evaluate.load` knows the metric.
-    say : callable
-        Told where the page is, once it is served.
-    **options
-        Of gradio's `launch`, such as `server_port`, in place of what is set here.
-
-    Raises
-    ------
-    InputError
-        If there is no metric of this name.
+    and uploads lie in a temporary folder only as long as they are read. `options` of gradio's `launch`, such as
+    `server_port`, take the place of what is set here.
     """
     from paraconsist.reporting.space.catalogue import module
     from paraconsist.reporting.space.upload import MAX_BYTES, scratch_folder

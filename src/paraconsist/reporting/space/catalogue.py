@@ -238,13 +238,7 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
 
 
 def module(name: str) -> Module:
-    """Return a measure's page; one that is scored on bucket sets needs no entry here.
-
-    Raises
-    ------
-    InputError
-        If there is none of this name.
-    """
+    """Return a measure's page; one that is scored on bucket sets needs no entry here."""
     check_choice("launch", "name", name, CATALOGUE)
     spec = CATALOGUE[name]
     page = dict(_PAGES.get(spec.function, {}))

@@ -12,40 +12,22 @@ from paraconsist.measures.catalogue import MeasureSpec
 
 @dataclass(frozen=True)
 class Field:
-    """A question to the visitor: which column is this?
+    """A question to the visitor: which column is this?"""
 
-    Attributes
-    ----------
-    key : str
-        What the code calls it.
-    label, info : str
-        What the visitor reads.
-    guesses : sequence of str
-        Names that such columns have, best first.
-    required : bool
-    many : bool
-        Several columns may be chosen, such as one for each class.
-    """
-
-    key: str
-    label: str
-    guesses: Sequence[str]
+    key: str  # what the code calls it
+    label: str  # what the visitor reads, as the info
+    guesses: Sequence[str]  # names that such columns have, best first
     info: str = ""
     required: bool = True
-    many: bool = False
+    many: bool = False  # several columns may be chosen, such as one for each class
 
 
 @dataclass(frozen=True)
 class Layout:
     """One way in which a file can be laid out.
 
-    Attributes
-    ----------
-    key, label : str
-    fields : sequence of Field
-    sides : mapping of str to mapping of str to str
-        For files with all texts of a bucket in one row: role -> what its column is called in the long format ->
-        the field that names it. Empty where every row is one text.
+    `sides` is for files with all texts of a bucket in one row: role -> what its column is called in the long format ->
+    the field that names it. Empty where every row is one text.
     """
 
     key: str
@@ -65,48 +47,25 @@ class Option:
 
 @dataclass(frozen=True)
 class Headline:
-    """A number in large type.
-
-    Attributes
-    ----------
-    label : str
-    path : tuple of str
-        Where it stands among the keys; its interval stands at the same path under ``confidence_interval``.
-    style : {"percent", "number", "p"}
-    """
+    """A number in large type."""
 
     label: str
-    path: tuple[str, ...]
-    style: str = "percent"
+    path: tuple[str, ...]  # among the keys; its interval stands at the same path under ``confidence_interval``
+    style: str = "percent"  # percent, number or p
 
 
 @dataclass(frozen=True)
 class Query:
-    """What the visitor gave.
-
-    Attributes
-    ----------
-    predictions : Predictions
-        The file.
-    layout : Layout
-    columns : mapping
-        Field key -> column name (a list where the field takes several), None where nothing was chosen.
-    label_names : sequence of str
-        Names of the labels 0, 1, ... if they were given.
-    confidence_level, n_resamples, seed
-        Of the interval.
-    options : mapping
-        The module's own.
-    """
+    """What the visitor gave."""
 
     predictions: Predictions
     layout: Layout
-    columns: Mapping[str, Any]
-    label_names: Sequence[str] = ()
-    confidence_level: float = 0.95
+    columns: Mapping[str, Any]  # field key -> column name (a list where the field takes several), None if not chosen
+    label_names: Sequence[str] = ()  # of the labels 0, 1, ... if they were given
+    confidence_level: float = 0.95  # of the interval, as the two that follow
     n_resamples: int = 10_000
     seed: int = 0
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)  # the module's own
 
     @property
     def intervals(self) -> dict[str, Any]:
@@ -116,71 +75,35 @@ class Query:
 
 @dataclass(frozen=True)
 class Flips:
-    """Where the predictions differ, worst first.
-
-    Attributes
-    ----------
-    title : str
-    header : sequence of str
-    rows : list of lists
-        Cells, not yet escaped; a cell that is a list has several lines. At most `MOST` rows.
-    n : int
-        How many there are in all.
-    """
+    """Where the predictions differ, worst first."""
 
     title: str
     header: Sequence[str]
-    rows: Sequence[Sequence[Any]]
-    n: int
+    rows: Sequence[Sequence[Any]]  # cells, not yet escaped; a list has several lines; at most `MOST` rows
+    n: int  # how many there are in all
 
 
 @dataclass(frozen=True)
 class PageResult:
-    """What a module shows of a visitor's file.
+    """What a module shows of a visitor's file."""
 
-    Attributes
-    ----------
-    keys : dict
-        What the measure's function returns.
-    figure, caption : str
-        An SVG, empty where there is nothing to draw, and what it shows.
-    flips : Flips, optional
-    warnings : sequence of str
-        Beside those among the keys.
-    command : sequence of str
-        The same on the command line, FILE standing for the file; empty where it has no such command.
-    """
-
-    keys: Mapping[str, Any]
-    figure: str = ""
-    caption: str = ""
+    keys: Mapping[str, Any]  # what the measure's function returns
+    figure: str = ""  # an SVG, empty where there is nothing to draw
+    caption: str = ""  # what the figure shows
     flips: Flips | None = None
-    warnings: Sequence[str] = ()
-    command: Sequence[str] = ()
+    warnings: Sequence[str] = ()  # beside those among the keys
+    command: Sequence[str] = ()  # the same on the command line, FILE standing for the file; empty where it has none
 
 
 @dataclass(frozen=True)
 class Module:
-    """A metric's page.
+    """A metric's page."""
 
-    Attributes
-    ----------
-    spec : MeasureSpec
-        What the catalogue says of the measure.
-    layouts : sequence of Layout
-    headlines : sequence of Headline
-    measure : callable
-        What the visitor gave -> what the page shows.
-    example : callable
-        Returns a small CSV with a header, in a layout of the module.
-    options : sequence of Option
-    """
-
-    spec: MeasureSpec
+    spec: MeasureSpec  # what the catalogue says of the measure
     layouts: Sequence[Layout]
     headlines: Sequence[Headline]
-    measure: Callable[[Query], PageResult]
-    example: Callable[[], str]
+    measure: Callable[[Query], PageResult]  # what the visitor gave -> what the page shows
+    example: Callable[[], str]  # returns a small CSV with a header, in a layout of the module
     options: Sequence[Option] = ()
 
     def layout(self, key: str) -> Layout:

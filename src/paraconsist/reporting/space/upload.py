@@ -40,18 +40,7 @@ def scratch_folder() -> str:
 
 
 def read_upload(path: str | os.PathLike[str]) -> Predictions:
-    """Read an uploaded file and delete it.
-
-    Parameters
-    ----------
-    path : path
-        Where the server put it; its name says the format.
-
-    Raises
-    ------
-    InputError
-        If it is too large, cut short, empty, or of an unknown format.
-    """
+    """Read an uploaded file, whose name says the format, and delete it."""
     upload = Path(path)
     try:
         with tempfile.TemporaryDirectory(prefix="paraconsist-", dir=scratch_folder()) as folder:
@@ -63,13 +52,7 @@ def read_upload(path: str | os.PathLike[str]) -> Predictions:
 
 
 def read_text(text: str) -> Predictions:
-    """Read pasted rows: JSON Lines, a JSON array, or CSV with commas or tabs.
-
-    Raises
-    ------
-    InputError
-        If there is nothing, too much, or what cannot be read.
-    """
+    """Read pasted rows: JSON Lines, a JSON array, or CSV with commas or tabs."""
     pasted = text.strip("\ufeff\r\n \t")
     if not pasted:
         raise input_error("paste", "text", "not be empty", remedy="Paste rows with a line of column names above them.")
@@ -151,13 +134,7 @@ def guess_layout(layouts: Sequence[Layout], names: Sequence[str]) -> Layout:
 
 
 def check_query(query: Query) -> None:
-    """Refuse what is not chosen, chosen twice, or no longer in the file.
-
-    Raises
-    ------
-    InputError
-        The message names the question as the visitor reads it.
-    """
+    """Refuse what is not chosen, chosen twice, or no longer in the file, by the question as the visitor reads it."""
     seen: dict[str, str] = {}
     names = query.predictions.table.column_names
     for one in query.layout.fields:
@@ -175,30 +152,14 @@ def check_query(query: Query) -> None:
 
 @dataclass(frozen=True)
 class Long:
-    """A file in the long format.
+    """A file in the long format."""
 
-    Attributes
-    ----------
-    predictions : Predictions
-        Its columns have the names of a bucket set's.
-    source : int array, shape (n,)
-        The row of the visitor's file that each row comes from.
-    texts : list of str
-        The columns with texts to show.
-    has_buckets : bool
-        False where every row is a bucket of its own.
-    has_labels : bool
-        False where the labels are stand-ins.
-    flagged : bool
-        True where a true/false column said which rows are originals.
-    """
-
-    predictions: Predictions
-    source: NDArray[np.intp]
-    texts: list[str]
-    has_buckets: bool
-    has_labels: bool
-    flagged: bool
+    predictions: Predictions  # columns are called as a bucket set's
+    source: NDArray[np.intp]  # shape (n,): the row of the visitor's file that each row comes from
+    texts: list[str]  # the columns with texts to show
+    has_buckets: bool  # False where every row is a bucket of its own
+    has_labels: bool  # False where the labels are stand-ins
+    flagged: bool  # True where a true/false column said which rows are originals
 
     def rows(self, strata: Sequence[str] = ()) -> Rows:
         """Return the columns as arrays, as the command reads them."""
@@ -220,19 +181,9 @@ class Long:
 
 
 def long_rows(query: Query, target: str) -> Long:
-    """Rename and spread out a visitor's columns, to one row for each text.
+    """Rename and spread out a visitor's columns, to one row for each text, and check as `check_query` does.
 
-    Parameters
-    ----------
-    query : Query
-        The file and its columns.
-    target : str
-        The role of the texts that are measured: rows are that or ``original`` where a true/false column says.
-
-    Raises
-    ------
-    InputError
-        As `check_query`, and if the label names do not fit.
+    `target` is the role of the texts that are measured: rows are that or ``original`` where a true/false column says.
     """
     check_query(query)
     file = query.predictions
@@ -385,13 +336,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def probability_matrix(table: pa.Table, names: Sequence[str], label: str) -> list[Any]:
-    """Return class probabilities as rows: from one column of lists, or from one column for each class.
-
-    Raises
-    ------
-    InputError
-        If one column alone holds no lists.
-    """
+    """Return class probabilities as rows: from one column of lists, or from one column for each class."""
     if len(names) > 1:
         return [list(row) for row in zip(*(table[name].to_pylist() for name in names), strict=True)]
     values: list[Any] = table[names[0]].to_pylist()
