@@ -1,11 +1,12 @@
 # make demo: install and see the main job run.   make test: install and run the tests.
-# make check: lint and types as well.            A second call does not reinstall.
+# make test-quick: those that start no process and train nothing.   make check: lint and types as well.
+# A second call does not reinstall.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint types check clean
+.PHONY: demo test test-quick lint types check clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -18,6 +19,9 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-quick: $(INSTALLED)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -128,6 +128,7 @@ def test_own_dataset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "rows 9" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_many_gpus_in_two_processes(predictions: Path, model: Path, tmp_path: Path) -> None:
     """Two processes without a GPU give what one process gave."""
     output = tmp_path / "run"

@@ -29,6 +29,7 @@ ROWS = {
 COLUMNS = {"bucket": "question_id", "prediction": "answer", "label": "gold"}
 
 
+@pytest.mark.slow
 def test_importing_is_light_and_every_name_is_there() -> None:
     heavy = "torch datasets evaluate matplotlib numpy pandas pyarrow transformers"
     code = f"""
@@ -170,6 +171,7 @@ bad: str = pc.paraphrastic_consistency([1], [1], [1]).accuracy
 """
 
 
+@pytest.mark.slow
 def test_a_users_file_is_typed(tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text(USER)
     (tmp_path / "mypy.ini").write_text(
@@ -218,6 +220,7 @@ def test_a_notebook_of_twelve_lines(tmp_path: Path) -> None:
     assert (tmp_path / "page.html").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_the_readme_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     readme = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)

@@ -81,7 +81,7 @@ def test_what_is_trained_runs_as_a_trial(
         from paraconsist.transforms.wordnet import find_wordnet
 
         if find_wordnet() is None:
-            pytest.skip("WordNet is not there: apt-get install wordnet-base, or python -m nltk.downloader wordnet")
+            pytest.skip("WordNet not found: apt-get install wordnet-base, or python -m nltk.downloader wordnet")
     run_all(file, data_folder, tmp_path, monkeypatch, most=None)
 
 

@@ -159,11 +159,13 @@ def test_no_circle_of_imports():
     assert not waiting
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", LIGHT)
 def test_what_is_light_stays_light(module):
     assert not loaded_by(f"import {module}") & LIGHT[module]
 
 
+@pytest.mark.slow
 def test_the_measures_pull_in_numpy_and_scipy_only():
     names = sorted(path.stem for path in (SOURCE / "measures").glob("*.py") if path.stem != "__init__")
     loaded = loaded_by("; ".join(f"import paraconsist.measures.{name}" for name in names))

@@ -141,6 +141,7 @@ def assert_whole(wheel: Path) -> None:
     assert [name for name, path in tree.items() if found[name] != (ROOT / path).read_bytes()] == []
 
 
+@pytest.mark.slow
 def test_the_wheel_is_whole_and_works_alone(tmp_path):
     wheel = build("wheel", copy_of_the_tree(tmp_path), tmp_path)
     assert_whole(wheel)
@@ -153,6 +154,7 @@ def test_the_wheel_is_whole_and_works_alone(tmp_path):
     assert re.search(r"P_C, paraphrastic consistency \(published\) +\d\d\.\d %", printed)
 
 
+@pytest.mark.slow
 def test_the_sdist_gives_the_same_wheel(tmp_path):
     with tarfile.open(build("sdist", copy_of_the_tree(tmp_path), tmp_path)) as archive:
         archive.extractall(tmp_path / "sdist", filter="data")

@@ -9,6 +9,8 @@ from helpers.processes import launch
 
 from paraconsist.data.predictions import read_predictions
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def rows(tmp_path):

@@ -11,6 +11,8 @@ import pytest
 
 from paraconsist.data.predictions import read_predictions
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):

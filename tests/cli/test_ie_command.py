@@ -64,6 +64,7 @@ def undisturbed(folder, tmp_path_factory):
     return output, launch(arguments(folder, output)).stdout
 
 
+@pytest.mark.slow
 def test_one_command_from_rows_to_a_decision(undisturbed):
     output, said = undisturbed
     assert "120 training, 30 validation and 60 test rows; dictionary changes" in said
@@ -80,6 +81,7 @@ def test_one_command_from_rows_to_a_decision(undisturbed):
     assert record["transformation"]["changes"]["test"]["n_changed"] > 30
 
 
+@pytest.mark.slow
 def test_plots_of_all_kinds_are_drawn(undisturbed):
     pytest.importorskip("matplotlib")
     names = sorted(file.name for file in (undisturbed[0] / "plots").iterdir())
@@ -91,6 +93,7 @@ def test_plots_of_all_kinds_are_drawn(undisturbed):
     assert (undisturbed[0] / "plots" / "smallest_p.svg").read_text().lstrip().startswith("<?xml")
 
 
+@pytest.mark.slow
 def test_without_matplotlib_the_command_says_so(undisturbed, tmp_path, monkeypatch, here):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "matplotlib" else find(name, *a))
@@ -105,11 +108,13 @@ def same_results(a, b):
     assert (a / "matched.parquet").read_bytes() == (b / "matched.parquet").read_bytes()
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_table_of_one(folder, undisturbed, tmp_path):
     launch(arguments(folder, tmp_path / "two", "--jobs=2"))
     same_results(tmp_path / "two", undisturbed[0])
 
 
+@pytest.mark.slow
 def test_processes_of_a_launcher_give_the_table_of_one(folder, undisturbed, tmp_path):
     """As torchrun starts them: RANK and WORLD_SIZE in the environment; the first one speaks."""
     command = [sys.executable, "-m", "paraconsist", *arguments(folder, tmp_path / "ranks", "--no-plots")]
@@ -130,6 +135,7 @@ def test_processes_of_a_launcher_give_the_table_of_one(folder, undisturbed, tmp_
     same_results(tmp_path / "ranks", undisturbed[0])
 
 
+@pytest.mark.slow
 def test_killed_at_random_and_resumed_the_table_is_the_same(folder, undisturbed, tmp_path):
     """SIGKILL to the whole process group at random moments, one process or two, until it comes through."""
     rng = random.Random(0)
@@ -167,6 +173,7 @@ def test_a_plan_trains_nothing(folder, tmp_path, here):
     assert not (tmp_path / "ie").exists()
 
 
+@pytest.mark.slow
 def test_an_experiment_in_a_file(folder, undisturbed, tmp_path, here):
     config = tmp_path / "ie.yaml"
     config.write_text(
@@ -182,6 +189,7 @@ def test_an_experiment_in_a_file(folder, undisturbed, tmp_path, here):
 # ------------------------------------------------------------------------------------------ --from
 
 
+@pytest.mark.slow
 def test_deciding_again_without_training(undisturbed, tmp_path, here):
     said = here(["ie-test", "--from", str(undisturbed[0]), "--json"])
     assert json.loads(said) == json.loads((undisturbed[0] / "results.json").read_text())
@@ -189,6 +197,7 @@ def test_deciding_again_without_training(undisturbed, tmp_path, here):
     assert "holm over 2 run(s) at each of 1 rho(s), overall over 2" in said
 
 
+@pytest.mark.slow
 def test_several_experiments_side_by_side(undisturbed, tmp_path, here):
     copy = tmp_path / "other" / "matched.parquet"
     copy.parent.mkdir()
@@ -201,6 +210,7 @@ def test_several_experiments_side_by_side(undisturbed, tmp_path, here):
     assert both["hard_cases"]["n_families"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("original_correct", "transformed_correct"), ("A", "B")])
 def test_matched_vectors_made_elsewhere(undisturbed, tmp_path, names, here):
     rows = [
@@ -353,6 +363,7 @@ def test_vectors_that_cannot_be(tmp_path, text, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_files_that_are_no_vectors(undisturbed, tmp_path, refused):
     whole = (undisturbed[0] / "matched.parquet").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(whole[:-100])

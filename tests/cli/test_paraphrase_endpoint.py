@@ -100,6 +100,7 @@ def test_asked_again_it_goes_on_to_further_seeds(tmp_path):
     assert made.usage().n_requests == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_killed_at_random_and_resumed(tmp_path, rows, seed):
     with FaultyServer(write=reworded, script=at_random(seed, 0.2)) as server:

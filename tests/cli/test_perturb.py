@@ -206,6 +206,7 @@ def test_a_builders_set_gives_its_originals(tmp_path):
     assert skipped["a paraphrase, not an original"] > 0
 
 
+@pytest.mark.slow
 def test_the_command_line(nli_file, tmp_path):
     code = (
         "import typer; from paraconsist.cli.perturb import perturb; app = typer.Typer(); app.command()(perturb); app()"

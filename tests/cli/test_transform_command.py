@@ -79,6 +79,7 @@ def rows(tmp_path):
     return write_csv(tmp_path / "rows.csv", ("premise", "hypothesis", "label"), texts)
 
 
+@pytest.mark.slow
 def test_the_command_transforms_a_file(tmp_path, rows, command):
     dictionary = write_csv(tmp_path / "d.csv", ("key", "value"), [("dog", "hound"), ("kids", "children")])
     for ending in ("csv", "tsv", "jsonl", "parquet"):

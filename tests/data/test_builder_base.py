@@ -174,6 +174,7 @@ t.ToyBuilder(cache_dir=cache, data_dir=mirror).download_and_prepare()
 """
 
 
+@pytest.mark.slow
 def test_a_killed_build_leaves_nothing_that_is_served(mirror, tmp_path):
     cache = tmp_path / "cache"
     code = KILLED.format(tests=str(Path(__file__).resolve().parents[1]))
@@ -310,6 +311,7 @@ def test_a_builder_passes_on_what_is_wrong(mirror, tmp_path, monkeypatch):
     assert not (tmp_path / "cache" / "toy").exists()
 
 
+@pytest.mark.slow
 def test_the_room_imports_what_it_may():
     code = """
         import sys

@@ -79,6 +79,7 @@ def test_sample_originals_stand_in_its_test_set_and_no_training_context_does(cac
     assert all(row["rewording"] == "original" for row in buckets if row["role"] == "original")
 
 
+@pytest.mark.slow
 def test_bare_name_folder_and_stream_agree_in_fresh_processes(cache, tmp_path):
     home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -94,6 +95,7 @@ def test_bare_name_folder_and_stream_agree_in_fresh_processes(cache, tmp_path):
     assert load_fresh("out", "defeasible_nli", home=home, cwd=tmp_path, streaming=True) == by_name
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize("config", ["delta_atomic", "alpha_nli_automatic"])
 def test_paranlu_by_bare_name_and_from_a_folder(data_folder, cache, tmp_path, config):
@@ -284,6 +286,7 @@ def test_list_shows_what_there_is(monkeypatch):
     assert "s24-roberta" in done.output
 
 
+@pytest.mark.slow
 def test_list_and_build_do_not_import_torch(cache):
     code = (
         "import sys; from paraconsist.cli.build import build; from paraconsist.cli.build import list_; "

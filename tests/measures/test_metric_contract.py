@@ -220,6 +220,7 @@ def test_examples_run_and_every_key_is_described(name: str, monkeypatch: pytest.
         assert f"`{key}`" in card, key
 
 
+@pytest.mark.slow
 def test_every_module_loads_by_its_bare_name_in_a_fresh_process(tmp_path: Any) -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
     environment |= {"HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1"}

@@ -149,6 +149,7 @@ def test_unknown_metric() -> None:
         metric_script("bleu")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_offline", [True, False])
 def test_loads_by_bare_name_in_a_fresh_process_from_anywhere(tmp_path: Path, is_offline: bool) -> None:
     """Online the Hub is asked first; here it is a port where nobody listens: the test needs no network."""

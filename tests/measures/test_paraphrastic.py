@@ -324,6 +324,7 @@ def test_the_error_about_gold_labels_names_the_bucket_and_both_rows() -> None:
         paraphrastic_consistency([1, 1, 1], [0, 1, 1], ["x", "y", "x"])
 
 
+@pytest.mark.slow
 def test_the_measure_imports_numpy_and_scipy_only() -> None:
     script = (
         "import sys, paraconsist.measures, paraconsist.measures.alarms\n"

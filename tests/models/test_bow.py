@@ -63,6 +63,7 @@ def test_hashing_equals_a_plain_loop_over_ngrams(texts, max_n):
     assert features.tolist() == [feature for row in expected for feature in row]
 
 
+@pytest.mark.slow
 def test_hashing_is_the_same_in_every_process_and_version():
     # written down once: a change makes every saved model wrong, and must raise BowConfig.hashing
     features, lengths = hash_ngrams(["The dog barks.", ""], max_n=2, n_buckets=2**18, salt="text")

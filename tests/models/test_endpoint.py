@@ -231,6 +231,7 @@ def test_a_key_hides():
     assert key.hide("a plain message, no key in it") == "a plain message, no key in it"
 
 
+@pytest.mark.slow
 def test_asking_an_endpoint_needs_neither_torch_nor_transformers():
     code = "import paraconsist.running.endpoint, sys; print(' '.join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -27,6 +27,8 @@ from paraconsist.models.training.options import TrainingOptions
 from paraconsist.models.training.presets import options_from_preset
 from paraconsist.models.training.trainer import train
 
+pytestmark = pytest.mark.slow
+
 DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")
 
 

@@ -22,6 +22,7 @@ def _record(folder: Path) -> dict:
     return json.loads((folder / "training.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_labels_by_name_ready_made_columns_and_other_formats(tmp_path):
     rows = [
         {
@@ -54,6 +55,7 @@ def test_labels_by_name_ready_made_columns_and_other_formats(tmp_path):
 BASE = {"premise": "p", "hypothesis": "h", "update": "u"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "match"),
     [
@@ -75,6 +77,7 @@ def test_rows_that_cannot_be_trained_on(tmp_path, rows, match):
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.slow
 def test_rows_without_gold_label_are_dropped_when_asked_and_counted(tmp_path):
     rows = [BASE | {"update": f"u{i}", "label": ["weakener", "strengthener", "-"][i % 3]} for i in range(30)]
     file = write_csv(tmp_path / "rows.csv", rows)
@@ -89,6 +92,7 @@ def test_rows_without_gold_label_are_dropped_when_asked_and_counted(tmp_path):
     assert _record(tmp_path / "m")["data"]["train"]["n_dropped"] == 10
 
 
+@pytest.mark.slow
 def test_the_sample_set_trains_on_its_training_split_and_is_measured_on_its_validation_split(tmp_path):
     options = options_from_preset(
         None, output=tmp_path / "m", model="bow", dataset="sample:defeasible_nli_train", n_buckets=4096,
@@ -103,6 +107,7 @@ def test_the_sample_set_trains_on_its_training_split_and_is_measured_on_its_vali
         train(replace(options, dataset="nobody:nothing"))
 
 
+@pytest.mark.slow
 def test_texts_must_be_text(tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_text(
@@ -141,6 +146,7 @@ def test_options_that_cannot_be(tmp_path, overrides, match):
         TrainingOptions(**settings)
 
 
+@pytest.mark.slow
 def test_presets(tmp_path):
     assert list(PRESETS) == [
         "bow", "s24-roberta", "minilm-quick", "v23-glove-bow", "v23-bilstm", "v23-encoder", "s24-bilstm", "j22-becel",

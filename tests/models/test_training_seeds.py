@@ -19,6 +19,8 @@ from paraconsist.models.training.options import TrainingOptions
 from paraconsist.models.training.presets import options_from_preset
 from paraconsist.models.training.trainer import train, train_seeds
 
+pytestmark = pytest.mark.slow
+
 DEFEASIBLE = get_task("defeasible_nli")
 
 

@@ -259,6 +259,7 @@ def _record(folder: Path) -> dict:
     return json.loads((folder / "training.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", WORD_MODELS)
 def test_it_learns_repeats_itself_and_the_folder_runs(files, tmp_path, model, capsys):
     said: list[str] = []
@@ -284,6 +285,7 @@ def test_it_learns_repeats_itself_and_the_folder_runs(files, tmp_path, model, ca
     assert sum(hits) / 60 == pytest.approx(record["metrics"]["eval_accuracy"])
 
 
+@pytest.mark.slow
 def test_vectors_start_the_embeddings_and_may_be_frozen(files, tmp_path):
     words = ["likes", "hates", "she", "wolf", "owl", "unicorn"]
     file = _vectors(tmp_path / "v.txt", [f"{w} {i} {i + 1} {i + 2}" for i, w in enumerate(words)])
@@ -302,6 +304,7 @@ def test_vectors_start_the_embeddings_and_may_be_frozen(files, tmp_path):
     assert free.module.embedding.weight[free.vocabulary.number("owl")].tolist() == [4, 5, 6]
 
 
+@pytest.mark.slow
 def test_rare_words_become_unknown_unless_they_have_a_vector(tmp_path):
     rows = [row | {"premise": f"once{i}"} for i, row in enumerate(easy_rows(8))]
     file = write_csv(tmp_path / "rows.csv", rows)
@@ -313,6 +316,7 @@ def test_rare_words_become_unknown_unless_they_have_a_vector(tmp_path):
     assert sum(w.startswith("once") for w in load_model(train(every), task=DEFEASIBLE).vocabulary.words) == 8
 
 
+@pytest.mark.slow
 def test_single_texts_and_going_on_from_a_folder(tmp_path):
     rows = [{"text": row["update"], "label": row["label"]} for row in easy_rows(100)]
     file = write_csv(tmp_path / "rows.csv", rows)

@@ -19,6 +19,8 @@ from paraconsist.data.building import prepare
 from paraconsist.dataset_builders import builder_class
 from paraconsist.registry import metric_names, metric_script
 
+pytestmark = pytest.mark.slow
+
 #: Comes first in a stranger's process: there is no paraconsist.
 WITHOUT_US = "import sys; sys.modules['paraconsist'] = None\n"
 

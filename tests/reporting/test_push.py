@@ -172,6 +172,7 @@ def test_a_dry_run_needs_no_token_and_no_network(hub, monkeypatch):
     assert len(hub.requests) == n_requests
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_a_config_file_and_answers_with_one_line(tmp_path):
     (tmp_path / "c.yaml").write_text("all: true\nnamespace: org\ndry-run: true\n")
     code = "import sys; from paraconsist.cli import main; main()"

@@ -308,6 +308,7 @@ def test_bad_options_are_said(run, tmp_path):
         report(tmp_path, broken)
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_page_and_the_plots(run, tmp_path):
     page, folder = tmp_path / "out" / "page.html", tmp_path / "plots"
     done = subprocess.run(

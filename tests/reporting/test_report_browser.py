@@ -17,7 +17,10 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the path (Debian: apt-get install chromium)")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium not found (Debian: apt-get install chromium)"),
+]
 
 MANY = ANSWERS | {f"more{i}": "11" for i in range(30)}
 QUICK = ScoreOptions(n_resamples=200)

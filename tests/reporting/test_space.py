@@ -41,6 +41,7 @@ def test_every_metric_has_a_page_and_every_page_a_metric():
     assert set(CATALOGUE) == set(metric_names())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_an_app_starts_its_own_page_and_finds_what_it_needs(name):
     files = {file.path: file.content.decode() for file in metric_space(name, "org").files}
@@ -55,6 +56,7 @@ def test_an_app_starts_its_own_page_and_finds_what_it_needs(name):
     assert {"gradio", "matplotlib"} <= set(re.findall(r'"(\w+)', listed))
 
 
+@pytest.mark.slow
 def test_every_page_builds():
     pytest.importorskip("gradio")
     code = """
@@ -236,6 +238,7 @@ def test_the_headline_is_exact_and_readable():
 # ---------------------------------------------------------------------------- the command
 
 
+@pytest.mark.slow
 def test_the_command_opens_a_page_on_this_machine():
     pytest.importorskip("gradio")
     port = free_port()
@@ -249,6 +252,7 @@ def test_the_command_opens_a_page_on_this_machine():
             server.terminate()
 
 
+@pytest.mark.slow
 def test_the_command_knows_its_metrics():
     call = [sys.executable, "-m", "paraconsist", "space", "bleu"]
     done = subprocess.run(call, capture_output=True, text=True)

@@ -20,7 +20,10 @@ from paraconsist.reporting.space.catalogue import module
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytest.importorskip("gradio", reason="gradio is not installed: pip install paraconsist[space]")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: the pages are not driven")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium not found (Debian: apt-get install chromium)"),
+]
 
 TOAST, VALUE = "[data-testid=toast-body]", ".pc-value"
 WAIT = 60_000

@@ -72,6 +72,7 @@ def assert_same(found, expected) -> None:
     assert found.metadata["model"]["prompt_hash"] == expected.metadata["model"]["prompt_hash"]
 
 
+@pytest.mark.slow
 def test_probabilities_are_those_of_the_label_words_after_each_prompt(place, undisturbed):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -103,6 +104,7 @@ def test_probabilities_are_those_of_the_label_words_after_each_prompt(place, und
         assert prediction == int(np.argmax(expected))
 
 
+@pytest.mark.slow
 def test_the_file_says_how_the_model_was_asked(undisturbed):
     said = undisturbed.metadata["model"]
     assert said["kind"] == "causal"
@@ -112,6 +114,7 @@ def test_the_file_says_how_the_model_was_asked(undisturbed):
     assert undisturbed.table["raw_output"].null_count == 60
 
 
+@pytest.mark.slow
 def test_killed_in_two_processes_and_resumed_in_one(place, undisturbed, tmp_path):
     faulty = (str(HERE / "faulty_run.py"),)
     done = launch(["mid_line", "2", "1", *few_shot(place, tmp_path)], script=faulty, processes=2, check=False)
@@ -126,6 +129,7 @@ def test_killed_in_two_processes_and_resumed_in_one(place, undisturbed, tmp_path
     assert len({line["input_id"] for line in lines}) == len(lines)
 
 
+@pytest.mark.slow
 def test_another_prompt_is_another_run(place, undisturbed):
     status, said = within(few_shot(place, place / "one", example_seed=1))
     assert status == 2
@@ -187,6 +191,7 @@ def test_a_classifier_takes_no_prompt(place, tmp_path):
     assert "run: `--shots` must be given only with causal and sequence-to-sequence models; got 4" in said
 
 
+@pytest.mark.slow
 def test_a_pack_that_does_not_fit_in_memory_is_halved(place, undisturbed, tmp_path, monkeypatch):
     from paraconsist.models.causal_engine import CausalEngine
 

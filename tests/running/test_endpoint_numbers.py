@@ -197,6 +197,7 @@ def transformers_serve(folder: Path) -> Iterator[str]:
         process.communicate()
 
 
+@pytest.mark.slow
 def test_transformers_serve_answers_as_the_model_does(place, tmp_path, language_model):
     from paraconsist.data.bucket_sets import load_bucket_set
     from paraconsist.models.endpoint.settings import EndpointSettings

@@ -34,6 +34,7 @@ def place(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_killed_three_times_loses_nothing_and_sends_nothing_again(place, tmp_path):
     # a request for each label of each input; a quarter of them meet a fault
     options = {"concurrency": CONCURRENCY, "template": place / "several.yaml"}
@@ -52,6 +53,7 @@ def _hear_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+@pytest.mark.slow
 def test_stopped_by_the_user_it_ends_at_once_and_keeps_what_was_answered(place, tmp_path):
     with FaultyServer(script=lambda number, tag: "hang" if number > 20 else None) as server:
         given = arguments(server.url, place / "set.jsonl", tmp_path, concurrency=CONCURRENCY)

@@ -26,6 +26,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks processes up in /proc")
 @pytest.mark.parametrize("moment", ["early", "late"])
 def test_a_worker_ends_with_its_launcher(moment):

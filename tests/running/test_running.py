@@ -21,6 +21,8 @@ from helpers.processes import HERE, N_ROWS, launch, shards, write_set
 
 from paraconsist.data.predictions import KEY_COLUMNS, read_predictions
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):

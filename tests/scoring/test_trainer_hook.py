@@ -56,6 +56,7 @@ def trainer(rows: Dataset, evaluation: BucketEvaluation, folder, **settings) -> 
     )
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_function(rows, tmp_path):
     loop = trainer(rows, BucketEvaluation(rows, label="labels"), tmp_path, max_steps=3)
     loop.train()

@@ -86,6 +86,7 @@ def test_rhos_as_people_write_them():
 # ------------------------------------------------------------------------------------------ training
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "max_words"), [("gradient_boosting", None), ("gradient_boosting", 9), ("gradient_boosting_tfidf", None)]
 )
@@ -134,6 +135,7 @@ def test_a_vote_is_the_commonest_answer_and_the_first_of_equal_ones():
         assert vote == next(a for a in answers[:, column] if counts[a] == most)
 
 
+@pytest.mark.slow
 def test_repeats_are_trainings_of_the_same_sample_and_vote(options):
     """Alternative 2. Random subsets of rows make the repeats differ."""
     options = replace(options, repeats=3, parameters={"n_estimators": 3, "subsample": 0.3})
@@ -232,6 +234,7 @@ def test_neural_models_train_on_samples_and_are_repeatable(options, model, tmp_p
     assert set(np.unique(a.original)) <= {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_an_encoder_with_its_labels_in_another_order_is_read_in_ours(options, tmp_path):
     """A model that has learnt the labels well is well above chance only if class numbers are translated."""
     encoder = tiny_encoder(tmp_path / "encoder", OTHER_ORDER, words=words_of_rows())

@@ -151,6 +151,7 @@ def test_an_interrupted_cell_goes_on_and_ends_the_same(files: Path, monkeypatch)
         assert {**one, "seconds": 0} == {**two, "seconds": 0}
 
 
+@pytest.mark.slow
 def test_two_processes_find_what_one_does_even_when_killed(files: Path) -> None:
     arguments = ["sweep", "--model", "bow", "--train-file", files / "train.csv", "--dataset", files / "toy.csv",
                  "--shares", "0.2,1", "--seeds", "0,1", "--set", "epochs=1", "--device", "cpu", "--n-resamples", 20,

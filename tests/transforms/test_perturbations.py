@@ -192,6 +192,7 @@ def test_additive_draws_are_uniform_over_pairs():
     assert min(seen.values()) > 110  # of 150 expected
 
 
+@pytest.mark.slow
 def test_transforms_pull_in_the_standard_library_only():
     names = ["antonyms", "negation", "pairings", "sheets", "wordnet"]
     code = "; ".join(f"import paraconsist.transforms.{name}" for name in names)
