@@ -166,8 +166,8 @@ def test_a_refused_input_ends_the_run_and_loses_nothing(place, tmp_path, fault, 
             "`--endpoint` must be the address of an OpenAI-compatible API with /compl",
         ),
         ({"script": lambda n, tag: "too_long"}, {}, "`--shots` must make prompts that fit in the model's window"),
-        ({}, {"device": "cpu"}, "`--device` must be given only without --endpoint; got 'cpu'"),
-        ({}, {"kind": "causal"}, "`--kind` must be given only without --endpoint"),
+        ({}, {"device": "cpu"}, "`--device` must be given only without `--endpoint`; got 'cpu'"),
+        ({}, {"kind": "causal"}, "`--kind` must be given only without `--endpoint`"),
         ({}, {"scoring": "guess"}, "`--scoring` must be one of label, generate; got 'guess'"),
         ({}, {"normalize": "bytes"}, "`--normalize` must be one of none, tokens, characters; got 'bytes'"),
         ({}, {"request_field": "model=x"}, "`--request-field` must be none of model"),
@@ -196,9 +196,9 @@ def test_an_unreachable_host_is_one_line(place, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"concurrency": 3}, "`--concurrency` must be given only with --endpoint"),
-        ({"api_key_variable": KEY}, "`--api-key-variable` must be given only with --endpoint"),
-        ({"model": "http://h:8000/v1"}, "`--model` must be a model, not an address. Give the address as --endpoint"),
+        ({"concurrency": 3}, "`--concurrency` must be given only with `--endpoint`"),
+        ({"api_key_variable": KEY}, "`--api-key-variable` must be given only with `--endpoint`"),
+        ({"model": "http://h:8000/v1"}, "`--model` must be a model, not an address. Give the address as `--endpoint`"),
     ],
 )
 def test_options_of_endpoints_without_one(place, tmp_path, options, message):

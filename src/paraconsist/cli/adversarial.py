@@ -8,15 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from paraconsist.errors import input_error
+from paraconsist.cli.options import StudyChoices, quiet_libraries, read_names, read_values
 
 
 def adversarial(
     model: Annotated[str, typer.Option(help="bow, a Hub id, or a folder: what is trained.")],
     train_file: Annotated[Path, typer.Option(help="Training rows: CSV, TSV, JSON Lines or Parquet.")],
-    dataset: Annotated[list[str], typer.Option(help="Set to run, as in `run`; repeat for several.")],
     columns: Annotated[str, typer.Option(help="Columns of the training rows to change, with commas.")],
-    output: Annotated[Path, typer.Option(help="Folder. The same command goes on with an interrupted one.")],
+    study: StudyChoices,
     transformation: Annotated[
         str,
         typer.Option(
@@ -25,77 +24,52 @@ def adversarial(
     ] = "wordnet_nouns",
     option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE, of the transformation; repeat.")] = None,
     dictionary: Annotated[Path | None, typer.Option(help="dictionary: the file of substitutions.")] = None,
-    seeds: Annotated[str, typer.Option(help="Seeds of training, with commas.")] = "0",
     control: Annotated[
         bool, typer.Option(help="Also train on as many rows without a new text: those with a variant, twice.")
     ] = False,
-    task: Annotated[str | None, typer.Option(help="Task of the rows, where their columns do not say.")] = None,
-    preset: Annotated[str | None, typer.Option(help="Named settings of training.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="OPTION=VALUE: an option of `train`; repeat.")] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="A trial: so many training rows, and rows of each set, at most.")
-    ] = None,
-    device: Annotated[str | None, typer.Option(help="'cpu', or leave it out for the best there is.")] = None,
-    data_dir: Annotated[str | None, typer.Option(help="Mirror in place of downloads.")] = None,
-    n_resamples: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 1000,
     n_permutations: Annotated[int, typer.Option(min=1, help="Of the paired permutation test.")] = 10_000,
 ) -> None:
     """Train with and without variants of the training rows, run both, and compare them on the same rows."""
-    from paraconsist.cli.options import quiet_libraries
-
     quiet_libraries()
-    from paraconsist.data.selection import expand_specs
     from paraconsist.studies.adversarial import AdversarialOptions
-    from paraconsist.studies.adversarial import adversarial as study
+    from paraconsist.studies.adversarial import adversarial as run_study
 
-    given = _read(option, "option") | ({} if dictionary is None else {"dictionary": str(dictionary)})
-    try:
-        numbers = [int(seed) for seed in seeds.split(",")]
-    except ValueError:
-        raise input_error("adversarial", "seeds", "be whole numbers with commas between", got=seeds) from None
+    own = {} if dictionary is None else {"dictionary": str(dictionary)}
     options = AdversarialOptions(
-        output=output,
         model=model,
         train_file=train_file,
-        sets=expand_specs(dataset),
-        columns=[column.strip() for column in columns.split(",") if column.strip()],
+        columns=read_names(columns) or (),
         transformation=transformation,
-        transformation_options=given,
-        seeds=numbers,
+        transformation_options=read_values("adversarial", "option", option) | own,
         control=control,
-        training=_read(set_, "set") | ({} if task is None else {"task": task}),
-        preset=preset,
-        limit=limit,
-        device=device,
-        data_dir=data_dir,
-        n_resamples=n_resamples,
         n_permutations=n_permutations,
+        **study.settings("adversarial"),
     )
-    _show(study(options, say=typer.echo), output)
+    _show(run_study(options, say=typer.echo), options.output)
 
 
-def _show(said: Mapping[str, Any], output: Path) -> None:
+def _show(results: Mapping[str, Any], output: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    for name in dict.fromkeys(entry["set"] for entry in said["comparisons"]):
+    for name in dict.fromkeys(entry["set"] for entry in results["comparisons"]):
         table = Table(title=f"{name}, per cent", title_justify="left", box=None, padding=(0, 2, 0, 0))
         for label in ("measure", "against", "seed"):
             table.add_column(label, no_wrap=True)
         for label in ("other", "after", "difference", "interval", "p"):
             table.add_column(label, justify="right", no_wrap=True)
-        for entry in said["comparisons"]:
+        for entry in results["comparisons"]:
             if entry["set"] == name:
                 table.add_row(*_line(entry))
         Console().print(table)
-        for entry in said["over_seeds"]:
+        for entry in results["over_seeds"]:
             if entry["set"] == name and entry["n_seeds"] > 1:
                 typer.echo(
                     f"{_symbol(entry['measure'])} against {entry['against']}: {100 * entry['difference']:+.1f} over "
                     f"{entry['n_seeds']} seeds, paired t p {entry['p_value']:.2g}"
                 )
     typer.echo("p of each seed is of a paired permutation test on the same buckets. tau: lower is better.")
-    if not any(entry["against"] == "repeated" for entry in said["comparisons"]):
+    if not any(entry["against"] == "repeated" for entry in results["comparisons"]):
         typer.echo("More rows are also more steps: --control trains as long without a new text.")
     typer.echo(f"Everything in {output / 'adversarial.json'}.")
 
@@ -127,18 +101,3 @@ def _sides(entry: Mapping[str, Any]) -> tuple[float, float]:
         return float(entry["value1"]), float(entry["value2"])
     key = "paraphrastic_consistency_unbiased"
     return float(entry["values1"][key]), float(entry["values2"][key])
-
-
-def _read(given: list[str] | None, option: str) -> dict[str, Any]:
-    import yaml
-
-    out: dict[str, Any] = {}
-    for item in given or ():
-        name, equals, value = item.partition("=")
-        if not equals or not name or not value:
-            raise input_error("adversarial", option, "be items of the form NAME=VALUE", got=item)
-        try:
-            out[name.strip().replace("-", "_")] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            out[name.strip().replace("-", "_")] = value
-    return out

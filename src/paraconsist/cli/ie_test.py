@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,14 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paraconsist.cli.options import Fields, print_json, quiet_libraries, read_values
 from paraconsist.errors import input_error
+from paraconsist.studies.ie.options import ExperimentOptions, parse_rhos
 
 if TYPE_CHECKING:
     from paraconsist.studies.ie.decision import DecisionOptions
-    from paraconsist.studies.ie.options import ExperimentOptions
 
 
 _NAME = "ie-test"
+#: Fields of the experiment that have options of another form.
+_APART = ("output", "rhos", "transformation_options", "parameters")
 
 
 def ie_test(
@@ -30,36 +32,11 @@ def ie_test(
         typer.Option("--from", help="Decide again, without training: an experiment's folder, or a file; repeat."),
     ] = None,
     plan: Annotated[bool, typer.Option(help="Only say how many trainings there are, and how long they take.")] = False,
-    dataset: Annotated[
-        str | None, typer.Option(help="builder:config or a Hub name, with splits train, validation and test.")
-    ] = None,
-    train: Annotated[Path | None, typer.Option(help="Training rows: CSV, TSV, JSON Lines or Parquet.")] = None,
-    validation: Annotated[Path | None, typer.Option(help="Validation rows; else a share of the training rows.")] = None,
-    test: Annotated[Path | None, typer.Option(help="Test rows.")] = None,
-    task: Annotated[str | None, typer.Option(help="Task of the rows, where their columns do not say.")] = None,
-    text_columns: Annotated[
-        str | None, typer.Option(help="One or two columns of text, with a comma, in place of the task's own.")
-    ] = None,
-    label_column: Annotated[str, typer.Option(help="Column of gold labels, by name or number.")] = "label",
-    label_names: Annotated[str | None, typer.Option(help="Labels in order, with commas.")] = None,
-    drop_unlabelled: Annotated[bool, typer.Option(help="Leave out rows without a gold label.")] = False,
-    train_rows: Annotated[int | None, typer.Option(help="A random sample of so many training rows.")] = None,
-    validation_rows: Annotated[int | None, typer.Option(help="The same, of validation rows.")] = None,
-    test_rows: Annotated[int | None, typer.Option(help="The same, of test rows.")] = None,
-    validation_share: Annotated[float, typer.Option(help="Of the training rows, without --validation.")] = 0.1,
-    transformation: Annotated[
-        str, typer.Option(help="wordnet_nouns, dictionary, suffix, or module:function.")
-    ] = "wordnet_nouns",
+    *,
+    experiment: Annotated[dict[str, Any], Fields(ExperimentOptions, without=_APART)],
     transformation_option: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUE of the transformation; repeat.")
     ] = None,
-    transform_columns: Annotated[
-        str | None, typer.Option(help="Columns to transform, with commas; by default all text columns.")
-    ] = None,
-    model: Annotated[
-        str,
-        typer.Option(help="gradient_boosting, gradient_boosting_tfidf, bow, glove_bow, bilstm, a Hub id or a folder."),
-    ] = "gradient_boosting",
     parameter: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUE of the model, such as learning_rate=3e-5; repeat.")
     ] = None,
@@ -69,16 +46,6 @@ def ie_test(
             help="Shares of transformed rows: 0,0.5,1, or 0:1:21 for 21 from 0 to 1; with --from, only these."
         ),
     ] = None,
-    runs: Annotated[int, typer.Option(help="M: samples and trainings at each rho.")] = 5,
-    repeats: Annotated[int, typer.Option(help="K: trainings on each sample, with a majority vote.")] = 1,
-    budget: Annotated[int, typer.Option(help="B: trials of the random search; 0 takes the defaults.")] = 0,
-    search: Annotated[str, typer.Option(help="Search 'once', or on every 'sample'.")] = "once",
-    search_rho: Annotated[float, typer.Option(help="Where to search once.")] = 0.0,
-    exact_count: Annotated[bool, typer.Option(help="Transform exactly round(rho n) rows of each sample.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of samples, searches, trainings and resampling.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Trainings at a time; the results do not depend on it.")] = 1,
-    threads: Annotated[int, typer.Option(help="Threads of each training.")] = 1,
-    device: Annotated[str | None, typer.Option(help="'cpu', or leave it out for the best there is.")] = None,
     method: Annotated[
         str, typer.Option(help="exact, paper, replay, mcnemar, mcnemar_mid_p, mcnemar_resampled or mcnemar_replay.")
     ] = "exact",
@@ -89,66 +56,34 @@ def ie_test(
     confidence_level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     plots: Annotated[bool, typer.Option(help="Draw figures (needs matplotlib).")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results in full precision.")] = False,
-    overwrite: Annotated[bool, typer.Option(help="Delete another experiment in the folder.")] = False,
 ) -> None:
     """Test whether a model is invariant under a change that keeps meaning: transform, train, test, decide."""
-    from paraconsist.cli.options import quiet_libraries
-
     quiet_libraries()
     from paraconsist.studies.ie.decision import DecisionOptions
-    from paraconsist.studies.ie.options import ExperimentOptions, parse_rhos
 
     decision = DecisionOptions(
         method=method,  # type: ignore[arg-type]
         ties=ties,  # type: ignore[arg-type]
         n_resamples=n_resamples,
-        seed=seed,
+        seed=experiment["seed"],
         alpha=alpha,
         correction=correction,  # type: ignore[arg-type]
         confidence_level=confidence_level,
     )
     wanted = None if rhos is None else parse_rhos(rhos)
     if from_:
-        if dataset or train or test or plan:
-            raise input_error(_NAME, "from", "be given without data and without --plan: nothing is trained", got=from_)
+        if plan or not experiment.keys().isdisjoint(("dataset", "train", "test")):
+            must = "be given without data and without `plan`: nothing is trained"
+            raise input_error(_NAME, "from", must, got=from_)
         _decide(from_, decision, wanted, output, plots=plots, as_json=as_json)
         return
     if output is None:
         raise input_error(_NAME, "output", "be given", got=None, remedy="Name a folder for the experiment.")
-    given = {} if wanted is None else {"rhos": wanted}
-    options = ExperimentOptions(
-        output=output,
-        model=model,
-        transformation=transformation,
-        transformation_options=_values("transformation_option", transformation_option),
-        dataset=dataset,
-        train=train,
-        validation=validation,
-        test=test,
-        task=task,
-        text_columns=_names(text_columns),
-        label_column=label_column,
-        label_names=_names(label_names),
-        transform_columns=_names(transform_columns),
-        drop_unlabelled=drop_unlabelled,
-        train_rows=train_rows,
-        validation_rows=validation_rows,
-        test_rows=test_rows,
-        validation_share=validation_share,
-        runs=runs,
-        repeats=repeats,
-        budget=budget,
-        search=search,
-        search_rho=search_rho,
-        exact_count=exact_count,
-        parameters=_values("parameter", parameter),
-        seed=seed,
-        jobs=jobs,
-        threads=threads,
-        device=device,
-        overwrite=overwrite,
-        **given,
-    )
+    experiment["transformation_options"] = read_values(_NAME, "transformation_option", transformation_option)
+    experiment["parameters"] = read_values(_NAME, "parameter", parameter)
+    if wanted is not None:
+        experiment["rhos"] = wanted
+    options = ExperimentOptions(output, **experiment)
     matched = _train(options, only_plan=plan, quiet=as_json)
     if matched is not None:
         _decide([matched], decision, options.rhos, output, plots=plots, as_json=as_json)
@@ -220,7 +155,7 @@ def _decide(
     from rich.console import Console
     from rich.text import Text
 
-    from paraconsist.files import to_strict_json, write_json
+    from paraconsist.files import write_json
     from paraconsist.studies.ie.decision import decide
     from paraconsist.studies.ie.reading import read_families
     from paraconsist.studies.ie.runs import distinct
@@ -231,7 +166,7 @@ def _decide(
         families = [family.at(rhos) for family in families]
     decided = decide(families, options)
     if as_json:
-        typer.echo(json.dumps(to_strict_json(decided), indent=1, allow_nan=False))
+        print_json(decided)
     else:
         console = Console(width=None if sys.stdout.isatty() else 120)
         for table in decision_tables(decided, alpha=options.alpha):
@@ -259,39 +194,6 @@ def _plots(folder: Path, decided: Mapping[str, Any], alpha: float) -> str:
         return " (no figures: matplotlib is not installed; pip install matplotlib, then ie-test --from this folder)"
     write_plots(folder, decided, alpha=alpha)
     return f", figures in {folder}"
-
-
-def _names(given: str | None) -> tuple[str, ...] | None:
-    return None if given is None else tuple(name.strip() for name in given.split(","))
-
-
-def _values(option: str, items: Sequence[str] | None) -> dict[str, Any]:
-    """Read ``NAME=VALUE`` items; values are read as YAML, so that 3 is a number and null is nothing."""
-    import yaml
-
-    found: dict[str, Any] = {}
-    for item in items or ():
-        name, equals, value = item.partition("=")
-        if not equals or not name or name in found:
-            raise input_error(_NAME, option, "be items of the form NAME=VALUE, each once", got=item)
-        try:
-            read = yaml.safe_load(value)
-        except yaml.YAMLError:
-            read = value
-        found[name.replace("-", "_")] = _number(read)
-    return found
-
-
-def _number(value: Any) -> Any:
-    """YAML takes 3e-5 for text; it is a number here. None in Python's spelling is None."""
-    if not isinstance(value, str):
-        return value
-    if value == "None":
-        return None
-    try:
-        return float(value)
-    except ValueError:
-        return value
 
 
 def _duration(seconds: float) -> str:

@@ -3,6 +3,8 @@
 Also the texts that options are written as (NAME=VALUE, a,b), and what commands print and write alike.
 """
 
+# ruff: noqa: RUF009 (`option` makes a field)
+
 from __future__ import annotations
 
 import collections.abc
@@ -105,6 +107,39 @@ class Fields:
         hints = get_type_hints(self.group)
         taken = {one.name: _read(hints[one.name], values.pop(self.names.get(one.name, one.name))) for one in self}
         return {name: value for name, value in taken.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class StudyChoices:
+    """What every study takes that trains models and runs them (`paraconsist.studies.sweep_grid.StudyOptions`)."""
+
+    dataset: list[str] = field(metadata={"help": "Set to run, as in `run`; repeat for several."})
+    output: Path = field(metadata={"help": "Folder. The same command goes on with an interrupted study."})
+    seeds: str = option("0", "Seeds of training, with commas; where a share of the rows is drawn, of that too.")
+    task: str | None = option(None, "Task of the rows, where their columns do not say.")
+    preset: str | None = option(None, "Named settings of training.")
+    set: list[str] | None = option(None, "OPTION=VALUE: an option of `train`, for all trainings; repeat.")
+    limit: int | None = option(None, "A trial: so many training rows, and rows of each set, at most.", min=1)
+    device: str | None = option(None, "'cpu', or leave it out for the best there is.")
+    data_dir: str | None = option(None, "Mirror in place of downloads.")
+    n_resamples: int = option(1000, "Bootstrap replicates of each run.", min=1)
+
+    def settings(self, command: str, **training: Any) -> dict[str, Any]:
+        """Return the fields of `StudyOptions`; `training` are options of training that have an option of their own."""
+        from paraconsist.data.selection import expand_specs
+
+        own = {name: value for name, value in {"task": self.task, **training}.items() if value is not None}
+        return {
+            "output": self.output,
+            "sets": expand_specs(self.dataset),
+            "seeds": read_numbers(command, "seeds", self.seeds),
+            "training": read_values(command, "set", self.set) | own,
+            "preset": self.preset,
+            "limit": self.limit,
+            "device": self.device,
+            "data_dir": self.data_dir,
+            "n_resamples": self.n_resamples,
+        }
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paraconsist.cli.options import quiet_libraries, read_pairs
 from paraconsist.errors import check_choice, input_error
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ def push(
         build = {"configs": config_name or None, "data_dir": data_dir, "cache_dir": cache_dir}
         _push_dataset(str(name), str(repo), build, i_have_the_rights, public, dry_run)
     else:
-        _push_run(Path(str(name)), str(repo), _pairs(benchmark), public, dry_run)
+        benchmarks = read_pairs("push", "benchmark", benchmark, "SET=NAMESPACE/NAME")
+        _push_run(Path(str(name)), str(repo), benchmarks, public, dry_run)
 
 
 def _check_metric(name: str | None, everything: bool) -> None:
@@ -149,8 +151,6 @@ def _push_dataset(
     from paraconsist.dataset_builders import BUILDERS
 
     check_choice("push", "name", name, BUILDERS)
-    from paraconsist.cli.options import quiet_libraries
-
     quiet_libraries()
     from paraconsist.reporting.hub.bucket_sets import bucket_set_dataset, check_rights
     from paraconsist.reporting.hub.client import look
@@ -168,16 +168,6 @@ def _push_run(folder: Path, repo: str, benchmarks: dict[str, str], public: bool,
 
     remote = look(repo, "dataset", dry_run=dry_run)
     _carry_out(run_dataset(folder, repo, benchmarks=benchmarks, remote=remote), remote, public, dry_run)
-
-
-def _pairs(items: list[str] | None) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for item in items or []:
-        left, equals, right = item.partition("=")
-        if not equals or not left or not right or left in pairs:
-            raise input_error("push", "benchmark", "be items of the form SET=NAMESPACE/NAME, each set once", got=item)
-        pairs[left] = right
-    return pairs
 
 
 def _carry_out(one: Push, remote: Remote, public: bool, dry_run: bool) -> None:

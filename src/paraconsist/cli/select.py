@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paraconsist.cli.options import Device, Fields, option, quiet_libraries, read_names
 from paraconsist.errors import check_choice, input_error
 
 if TYPE_CHECKING:
     from paraconsist.studies.selection import Selection
 
 
+@dataclass(frozen=True)
+class FilterChanges:
+    """What the preset of the filter says otherwise, as in `paraconsist.studies.aflite.AfliteOptions`."""
+
+    n_classifiers: int | None = option(None, "Random partitions an iteration (s24: 64).")
+    train_size: int | None = option(None, "Rows that a classifier is trained on (s24: 5000).")
+    cutoff: int | None = option(None, "Rows that go in an iteration at most (s24: 500).")
+    threshold: float | None = option(None, "Share of right predictions from which a row may go (s24: 0.75).")
+    inverse_penalty: float | None = option(None, "C of the logistic regressions (1).")
+
+
 def select(
     rows: Annotated[
         Path | None, typer.Argument(help="Labelled rows: CSV, TSV, JSON Lines or Parquet.", show_default=False)
     ] = None,
+    *,
     output: Annotated[
         Path | None, typer.Option(help="Folder to write; with --written the bucket set, a .parquet file.")
     ] = None,
@@ -36,13 +50,7 @@ def select(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=2, help="A random sample of this many rows.")] = None,
     preset: Annotated[str, typer.Option(help="Named settings of the filter: s24.")] = "s24",
-    n_classifiers: Annotated[int | None, typer.Option(help="Random partitions an iteration (s24: 64).")] = None,
-    train_size: Annotated[int | None, typer.Option(help="Rows that a classifier is trained on (s24: 5000).")] = None,
-    cutoff: Annotated[int | None, typer.Option(help="Rows that go in an iteration at most (s24: 500).")] = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="Share of right predictions from which a row may go (s24: 0.75).")
-    ] = None,
-    inverse_penalty: Annotated[float | None, typer.Option(help="C of the logistic regressions (1).")] = None,
+    changes: Annotated[dict[str, Any], Fields(FilterChanges)],
     pooling: Annotated[str, typer.Option(help="auto, first, mean or head.")] = "auto",
     max_length: Annotated[int | None, typer.Option(help="Cut the encoder's inputs at this many tokens.")] = None,
     pool: Annotated[
@@ -54,7 +62,7 @@ def select(
         str | None, typer.Option(help="Columns to paraphrase, with commas; by default what is not the context.")
     ] = None,
     places: Annotated[int, typer.Option(min=1, help="Empty places for paraphrases of each item.")] = 10,
-    device: Annotated[str | None, typer.Option(help="'cpu', or leave it out for the best there is.")] = None,
+    device: Device = None,
     seed: Annotated[int, typer.Option(min=0, help="Of partitions, pool and draw.")] = 0,
     written: Annotated[Path | None, typer.Option(help="Read this filled-in sheet into a bucket set.")] = None,
     originals: Annotated[
@@ -66,15 +74,11 @@ def select(
         raise input_error("select", "output", "be given")
     if written is not None:
         if rows is not None or encoder is not None:
-            raise input_error("select", "written", "be given without rows and --encoder", got=str(written))
+            raise input_error("select", "written", "be given without rows and `encoder`", got=str(written))
         _read_back(written, originals or written.parent / "originals.parquet", output)
         return
     if rows is None or encoder is None:
-        raise input_error(
-            "select", "rows", "be given with --encoder", remedy="Or give --written SHEET to read a sheet back."
-        )
-    from paraconsist.cli.options import quiet_libraries
-
+        raise input_error("select", "rows", "be given with `encoder`", remedy="Or give `written` to read a sheet back.")
     quiet_libraries()
     from paraconsist.studies.aflite import PRESETS, AfliteOptions
     from paraconsist.studies.items import read_items
@@ -82,16 +86,7 @@ def select(
     from paraconsist.studies.selection import select as select_items
 
     check_choice("select", "preset", preset, PRESETS)
-    given: dict[str, Any] = {
-        "n_classifiers": n_classifiers,
-        "train_size": train_size,
-        "cutoff": cutoff,
-        "threshold": threshold,
-        "inverse_penalty": inverse_penalty,
-    }
-    filtering = AfliteOptions(
-        **{**PRESETS[preset].to_dict(), **{k: v for k, v in given.items() if v is not None}, "seed": seed}
-    )
+    filtering = AfliteOptions(**{**PRESETS[preset].to_dict(), **changes, "seed": seed})
     options = SelectOptions(
         encoder=encoder,
         filtering=filtering,
@@ -100,19 +95,19 @@ def select(
         confidence_model=confidence_model,
         n_easy=n_easy,
         n_difficult=n_difficult,
-        rewrite=_names(rewrite),
+        rewrite=read_names(rewrite),
         places=places,
         max_length=max_length,
         device=device,
         seed=seed,
-        group_columns=_names(group_columns),
+        group_columns=read_names(group_columns),
     )
     items = read_items(
         rows,
         task=task,
         label_column=label_column,
-        label_names=_names(label_names),
-        group_columns=_names(group_columns),
+        label_names=read_names(label_names),
+        group_columns=read_names(group_columns),
         drop_unlabelled=drop_unlabelled,
         limit=limit,
         seed=seed,
@@ -120,10 +115,6 @@ def select(
     )
     typer.echo(f"{len(items):,} rows in {len(set(items.contexts)):,} contexts.")
     _say(select_items(items, output, options, say=typer.echo))
-
-
-def _names(given: str | None) -> tuple[str, ...] | None:
-    return None if given is None else tuple(name.strip() for name in given.split(","))
 
 
 def _say(made: Selection) -> None:
@@ -158,7 +149,7 @@ def _read_back(sheet: Path, originals: Path, output: Path) -> None:
     from paraconsist.transforms.paraphrase.judgements import read_written
 
     if output.suffix != ".parquet" or output.exists():
-        raise input_error("select", "output", "be a new .parquet file, with --written", got=str(output))
+        raise input_error("select", "output", "be a new .parquet file, with `written`", got=str(output))
     found = read_written(sheet, originals)
     write_table(pa.Table.from_pylist(found.rows), output)
     buckets = len({row["bucket_id"] for row in found.rows})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paraconsist.cli.options import print_json, read_values
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def transform(
         return
     if file is None or output is None:
         raise input_error(
-            "transform", "file", "be given with --output", remedy="Or give --sheet-read SHEET to read a marked sheet."
+            "transform", "file", "be given with `output`", remedy="Or give `sheet_read` to read a marked sheet."
         )
     outputs = [file for file in (output, sheet, save_dictionary) if file is not None]
     check_new_files("transform", outputs, overwrite=overwrite)
@@ -87,7 +87,7 @@ def transform(
         seed=seed,
     )
     if as_json:
-        typer.echo(json.dumps(_without_nan(report), indent=2, ensure_ascii=False))
+        print_json(report)
         return
     for line in _lines(report):
         typer.echo(line)
@@ -140,18 +140,8 @@ def _transform(
     return report
 
 
-def _options(given: Sequence[str], dictionary: Path | None, block_list: str | None) -> dict[str, Any]:
-    import yaml
-
-    options: dict[str, Any] = {}
-    for item in given:
-        name, equals, value = item.partition("=")
-        if not equals or not name:
-            raise input_error("transform", "option", "be NAME=VALUE", got=item)
-        try:
-            options[name.replace("-", "_")] = yaml.safe_load(value)  # true, 5, [a, b], words
-        except yaml.YAMLError:
-            options[name.replace("-", "_")] = value
+def _options(items: Sequence[str], dictionary: Path | None, block_list: str | None) -> dict[str, Any]:
+    options = read_values("transform", "option", items)
     if dictionary is not None:
         options["dictionary"] = str(dictionary)
     if block_list is not None:
@@ -192,7 +182,7 @@ def _say_soundness(path: Path, as_json: bool) -> None:
 
     found: Soundness = read_soundness(path)
     if as_json:
-        typer.echo(json.dumps(_without_nan(found.to_dict()), indent=2))
+        print_json(found.to_dict())
         return
     if not found.n_marked:
         raise input_error(
@@ -208,11 +198,3 @@ def _say_soundness(path: Path, as_json: bool) -> None:
     )
     if found.n_open:
         typer.echo(f"  {found.n_open:,} rows are not marked yet and not counted")
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(entry) for entry in value]
-    return None if isinstance(value, float) and value != value else value

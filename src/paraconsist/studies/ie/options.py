@@ -1,5 +1,7 @@
 """What an IE experiment needs to know, as one frozen record, checked (standard library only)."""
 
+# ruff: noqa: RUF009 (`_option` makes a field)
+
 from __future__ import annotations
 
 import math
@@ -23,94 +25,61 @@ class Unit:
     run: int
 
 
+def _option(default: Any, help: str, **more: Any) -> Any:
+    """A field: its default, what it means, and what the command line needs to know of it."""
+    return field(default=default, metadata={"help": help, **more})
+
+
 @dataclass(frozen=True)
 class ExperimentOptions:
-    """How to run an IE experiment.
+    """How to run an IE experiment; what a field means stands with it, and in its ``metadata["help"]``."""
 
-    Attributes
-    ----------
-    output : Path
-        The folder of the experiment; the same options go on with what is there.
-    model : str
-        ``gradient_boosting`` (on word counts), ``gradient_boosting_tfidf``, ``bow``, ``glove_bow``, ``bilstm``, or a
-        Hub id or folder of a Hugging Face encoder or classifier.
-    transformation : str
-        A name of `paraconsist.transforms.registry`, or ``module:function``.
-    transformation_options : mapping
-        Its options.
-    dataset : str, optional
-        ``builder:config`` or a Hub name (``name:config``) with splits train, validation and test.
-    train, validation, test : Path, optional
-        Files in place of splits: CSV, TSV, JSON Lines or Parquet. Without validation rows `validation_share` of the
-        training rows are split off.
-    task, text_columns, label_column, label_names
-        As in `paraconsist train`; `text_columns` are one or two columns in place of the task's own.
-    transform_columns : tuple of str, optional
-        Columns that are transformed; by default all text columns.
-    drop_unlabelled : bool
-        Leave out rows without a gold label, saying how many; otherwise they are an error.
-    train_rows, validation_rows, test_rows : int, optional
-        Random samples of so many rows, drawn with `seed` once for the whole experiment.
-    validation_share : float
-        In (0, 1).
-    rhos : tuple of float
-        Probabilities of a transformed row in the training and validation samples, in [0, 1].
-    runs : int
-        M, samples for each rho.
-    repeats : int
-        K, trainings on each sample, decided by majority vote (the paper's alternative 2).
-    budget : int
-        B, trials of the random search for hyperparameters; 0 takes the defaults.
-    search : {"once", "sample"}
-        Search once, on a sample at `search_rho`, or on every sample (alternative 3).
-    search_rho : float
-    exact_count : bool
-        Transform round(rho n) rows in place of an independent draw for each row.
-    parameters : mapping
-        Hyperparameters that are set, and not searched.
-    seed : int
-        Of splits, samples, searches and trainings; a unit's seeds depend on it, rho and the run only.
-    jobs : int
-        Processes; the results do not depend on it.
-    threads : int
-        Threads of each training; pinned, because sums of floats depend on it.
-    device : str, optional
-        ``"cpu"``, or the accelerator there is.
-    overwrite : bool
-        Delete another experiment in the folder.
-    """
-
+    #: The experiment's folder; the same options go on with what is there.
     output: Path
-    model: str = "gradient_boosting"
-    transformation: str = "wordnet_nouns"
+    model: str = _option(
+        "gradient_boosting",
+        "gradient_boosting (on word counts), gradient_boosting_tfidf, bow, glove_bow, bilstm, or a Hub id or folder of "
+        "an encoder or classifier.",
+    )
+    transformation: str = _option("wordnet_nouns", "wordnet_nouns, dictionary, suffix, or module:function.")
     transformation_options: Mapping[str, Any] = field(default_factory=dict)
-    dataset: str | None = None
-    train: Path | None = None
-    validation: Path | None = None
-    test: Path | None = None
-    task: str | None = None
-    text_columns: tuple[str, ...] | None = None
-    label_column: str = "label"
-    label_names: tuple[str, ...] | None = None
-    transform_columns: tuple[str, ...] | None = None
-    drop_unlabelled: bool = False
-    train_rows: int | None = None
-    validation_rows: int | None = None
-    test_rows: int | None = None
-    validation_share: float = 0.1
+    dataset: str | None = _option(
+        None, "builder:config or a Hub name (name:config), with splits train, validation and test."
+    )
+    train: Path | None = _option(None, "Training rows in place of a split: CSV, TSV, JSON Lines or Parquet.")
+    validation: Path | None = _option(None, "Validation rows; else a share of the training rows.")
+    test: Path | None = _option(None, "Test rows.")
+    task: str | None = _option(None, "Task of the rows, where their columns do not say.")
+    text_columns: tuple[str, ...] | None = _option(
+        None, "One or two columns of text, with a comma, in place of the task's own."
+    )
+    label_column: str = _option("label", "Column of gold labels, by name or number.")
+    label_names: tuple[str, ...] | None = _option(None, "Labels in order, with commas.")
+    transform_columns: tuple[str, ...] | None = _option(
+        None, "Columns to transform, with commas; by default all text columns."
+    )
+    drop_unlabelled: bool = _option(False, "Leave out rows without a gold label, saying how many.")
+    train_rows: int | None = _option(None, "A random sample of so many training rows, drawn once with `seed`.")
+    validation_rows: int | None = _option(None, "The same, of validation rows.")
+    test_rows: int | None = _option(None, "The same, of test rows.")
+    validation_share: float = _option(0.1, "Of the training rows, without `validation`.")
+    #: Probabilities of a transformed row in the training and validation samples, in [0, 1].
     rhos: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
-    runs: int = 5
-    repeats: int = 1
-    budget: int = 0
-    search: str = "once"
-    search_rho: float = 0.0
-    exact_count: bool = False
+    runs: int = _option(5, "M: samples and trainings at each rho.")
+    repeats: int = _option(1, "K: trainings on each sample, with a majority vote (the paper's alternative 2).")
+    budget: int = _option(0, "B: trials of the random search for hyperparameters; 0 takes the defaults.")
+    search: str = _option("once", "Search 'once', at `search_rho`, or on every 'sample' (alternative 3).")
+    search_rho: float = _option(0.0, "Where to search once.")
+    exact_count: bool = _option(
+        False, "Transform exactly round(rho n) rows of each sample, in place of a draw for each row."
+    )
+    #: Hyperparameters that are set, and not searched.
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    jobs: int = 1
-    threads: int = 1
-    device: str | None = None
-    overwrite: bool = False
+    seed: int = _option(0, "Of splits, samples, searches, trainings and resampling.", min=0)
+    jobs: int = _option(1, "Trainings at a time; the results do not depend on it.")
+    threads: int = _option(1, "Threads of each training.")
+    device: str | None = _option(None, "'cpu', or leave it out for the best there is.")
+    overwrite: bool = _option(False, "Delete another experiment in the folder.")
 
     def __post_init__(self) -> None:
         if (self.dataset is None) == (self.train is None):
