@@ -96,18 +96,18 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit: 0 done, 2 bad input (one line on standard error), 130 interrupted."""
     command: Any = typer.main.get_command(app)
     warnings.showwarning = _show_warning
-    given: list[str] = []
+    line: list[str] = []
     try:
-        given, defaults = _take_config(_with_dashes(sys.argv[1:] if arguments is None else list(arguments)))
-        _check_config(command, given, defaults)
+        line, defaults = _take_config(_with_dashes(sys.argv[1:] if arguments is None else list(arguments)))
+        _check_config(command, line, defaults)
         code = command.main(
-            args=given,
+            args=line,
             prog_name="paraconsist",
             standalone_mode=False,
             default_map=dict.fromkeys(command.commands, defaults),
         )
     except InputError as problem:
-        _say(f"error: {_as_typed(problem, command, given)}")
+        _say(f"error: {_as_typed(problem, command, line)}")
         sys.exit(BAD_INPUT)
     except _usage_errors() as problem:
         usage: Any = problem
@@ -212,18 +212,14 @@ def _check_config(command: Any, arguments: list[str], defaults: dict[str, Any]) 
         return
     parameters = {p.name: p for p in command.commands[name].params}
     for parameter in parameters.values():  # an option may be called otherwise on the command line: --json
-        for said in (option.lstrip("-").replace("-", "_") for option in parameter.opts):
-            if said in defaults and said not in parameters:
-                defaults[parameter.name] = defaults.pop(said)
+        for called in (option.lstrip("-").replace("-", "_") for option in parameter.opts):
+            if called in defaults and called not in parameters:
+                defaults[parameter.name] = defaults.pop(called)
     unknown = sorted(set(defaults) - set(parameters))
     if unknown:
-        raise input_error(
-            f"paraconsist {name}",
-            "config",
-            "name options of the command",
-            got=unknown,
-            remedy=f"Its options are {', '.join(sorted(parameters))}.",
-        )
+        options = sorted(max(parameter.opts, key=len).lstrip("-") for parameter in parameters.values())
+        remedy = f"Its options are {', '.join(options)}."
+        raise input_error(f"paraconsist {name}", "config", "name options of the command", got=unknown, remedy=remedy)
     for key, value in defaults.items():
         if isinstance(value, dict):  # a mapping is written as A=B items
             defaults[key] = [f"{k}={v}" for k, v in value.items()]

@@ -110,11 +110,11 @@ def _train(options: ExperimentOptions, *, only_plan: bool, quiet: bool) -> Path 
     )
     say(_count(options))
     if only_plan:
-        found = plan(prepared)
-        done = f" {found.n_done:,} are done already." if found.n_done else ""
+        expected = plan(prepared)
+        done = f" {expected.n_done:,} are done already." if expected.n_done else ""
         say(
-            f"About {_duration(found.seconds)}{done} (one training on {found.timed_rows:,} rows was timed: "
-            f"{_duration(found.seconds_a_training)} for a whole sample; {options.jobs} at a time)."
+            f"About {_duration(expected.seconds)}{done} (one training on {expected.timed_rows:,} rows was timed: "
+            f"{_duration(expected.seconds_a_training)} for a whole sample; {options.jobs} at a time)."
         )
         return None
     with _progress(len(options.units), visible=talks) as advance:

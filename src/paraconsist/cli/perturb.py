@@ -63,21 +63,15 @@ def perturb(
 
     if checked is not None:
         if property_name is not None:
-            raise input_error(
-                "perturb",
-                "checked",
-                "be given without a property",
-                got=property_name,
-                remedy="DATA is then the set that was written before; nothing is made anew.",
-            )
+            remedy = "DATA is then the set that was written before; nothing is made anew."
+            raise input_error("perturb", "checked", "be given without `property`", got=property_name, remedy=remedy)
         check_new_files("perturb", [output], endings=SET_ENDINGS, overwrite=overwrite)
         for line in keep_checked(Path(data), checked, output):
             typer.echo(line)
         return
     if property_name is None:
-        raise input_error(
-            "perturb", "property", "be given", remedy="One of symmetric, transitive, additive, negation, antonym."
-        )
+        remedy = "One of symmetric, transitive, additive, negation, antonym."
+        raise input_error("perturb", "property", "be given", remedy=remedy)
     to_check = sheet if sheet is not None else output.with_name(f"{output.stem}.check.csv")
     check_new_files("perturb", [output, to_check], endings=SET_ENDINGS, overwrite=overwrite)
     skipped: Counter[str] = Counter()
@@ -128,17 +122,17 @@ def _items(
     if property_name == "additive":
         pairs = AdditivePairs(rows, token_limit, skipped)
         return pairs.pairs(limit, seed), len(pairs)
-    found = _found(property_name, rows, skipped, antonyms, wordnet)
+    items = _perturbations(property_name, rows, skipped, antonyms, wordnet)
     if limit is None:
-        return found, None
-    everything = list(found)
+        return items, None
+    everything = list(items)
     if limit >= len(everything):
         return iter(everything), len(everything)
     wanted = sorted(random.Random(seed).sample(range(len(everything)), limit))
     return (everything[i] for i in wanted), len(everything)
 
 
-def _found(
+def _perturbations(
     property_name: str, rows: LabelledSet, skipped: Counter[str], antonyms: Path | None, wordnet: Path | None
 ) -> Iterator[Perturbation]:
     from paraconsist.transforms.antonyms import antonym, antonyms_from_list, antonyms_from_wordnet

@@ -74,6 +74,6 @@ def _check_export(export: str | None, output_dir: Path | None, *, n_formats: int
         raise input_error("score", "export", "be lm-eval", got=export)
     if (export is None) != (output_dir is None):
         missing = "export" if export is None else "output_dir"
-        raise input_error("score", missing, "be given too", got=None, remedy="--export lm-eval --output-dir FOLDER.")
+        raise input_error("score", missing, "be given too", got=None, remedy="`export` lm-eval, `output_dir` FOLDER.")
     if n_formats > 1:
-        raise input_error("score", "markdown", "not be given with --json", got=True, remedy="Choose one of them.")
+        raise input_error("score", "markdown", "not be given with `json`", got=True, remedy="Choose one of them.")

@@ -150,14 +150,14 @@ def _read_back(sheet: Path, originals: Path, output: Path) -> None:
 
     if output.suffix != ".parquet" or output.exists():
         raise input_error("select", "output", "be a new .parquet file, with `written`", got=str(output))
-    found = read_written(sheet, originals)
-    write_table(pa.Table.from_pylist(found.rows), output)
-    buckets = len({row["bucket_id"] for row in found.rows})
-    typer.echo(f"{found.n_paraphrases:,} paraphrases of {buckets:,} items; {found.n_empty:,} places are empty.")
-    if found.unwritten:
+    answers = read_written(sheet, originals)
+    write_table(pa.Table.from_pylist(answers.rows), output)
+    buckets = len({row["bucket_id"] for row in answers.rows})
+    typer.echo(f"{answers.n_paraphrases:,} paraphrases of {buckets:,} items; {answers.n_empty:,} places are empty.")
+    if answers.unwritten:
         typer.echo(
-            f"warning: {len(found.unwritten):,} items have no paraphrase and are left out, "
-            f"such as {found.unwritten[0]}.",
+            f"warning: {len(answers.unwritten):,} items have no paraphrase and are left out, "
+            f"such as {answers.unwritten[0]}.",
             err=True,
         )
     typer.echo(f"Next: paraconsist run --model MODEL --dataset {output} --output FOLDER")

@@ -12,7 +12,7 @@ from paraconsist.cli.options import print_json, read_values
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
-    from paraconsist.transforms.sheets import Soundness
+    pass
 
 
 def transform(
@@ -66,9 +66,8 @@ def transform(
         _say_soundness(sheet_read, as_json)
         return
     if file is None or output is None:
-        raise input_error(
-            "transform", "file", "be given with `output`", remedy="Or give `sheet_read` to read a marked sheet."
-        )
+        remedy = "Or give `sheet_read` to read a marked sheet."
+        raise input_error("transform", "file", "be given with `output`", remedy=remedy)
     outputs = [file for file in (output, sheet, save_dictionary) if file is not None]
     check_new_files("transform", outputs, overwrite=overwrite)
     name = transformation_name or ("wordnet_nouns" if dictionary is None else "dictionary")
@@ -180,21 +179,17 @@ def _lines(report: dict[str, Any]) -> list[str]:
 def _say_soundness(path: Path, as_json: bool) -> None:
     from paraconsist.transforms.sheets import read_soundness
 
-    found: Soundness = read_soundness(path)
+    soundness = read_soundness(path)
     if as_json:
-        print_json(found.to_dict())
+        print_json(soundness.to_dict())
         return
-    if not found.n_marked:
-        raise input_error(
-            "transform",
-            "sheet_read",
-            "have marked rows",
-            got=str(path),
-            remedy="Fill in its column `valid`: yes or no.",
-        )
+    if not soundness.n_marked:
+        remedy = "Fill in its column `valid`: yes or no."
+        raise input_error("transform", "sheet_read", "have marked rows", got=str(path), remedy=remedy)
     typer.echo(
-        f"{found.n_sound:,} of {found.n_marked:,} marked rows are sound: {100 * found.share:.1f} % "
-        f"[{100 * found.low:.1f}, {100 * found.high:.1f}] ({100 * found.confidence_level:g} % Clopper-Pearson)"
+        f"{soundness.n_sound:,} of {soundness.n_marked:,} marked rows are sound: {100 * soundness.share:.1f} % "
+        f"[{100 * soundness.low:.1f}, {100 * soundness.high:.1f}] "
+        f"({100 * soundness.confidence_level:g} % Clopper-Pearson)"
     )
-    if found.n_open:
-        typer.echo(f"  {found.n_open:,} rows are not marked yet and not counted")
+    if soundness.n_open:
+        typer.echo(f"  {soundness.n_open:,} rows are not marked yet and not counted")
