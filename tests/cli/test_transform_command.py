@@ -121,11 +121,11 @@ def test_the_command_fits_to_a_corpus_and_saves_what_it_found(tmp_path, rows, co
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([], "`file` must be given with --output"),
+        ([], "`file` must be given with `--output`"),
         (["ROWS", "--output", "out.txt"], "`--output` must end in one of .csv, .tsv, .jsonl, .parquet"),
         (["ROWS", "--output", "OUT", "--columns", "premise,text"], "be columns of rows.csv; got 'text'. There are"),
         (["ROWS", "--output", "OUT", "--columns", ","], "name columns, each once"),
-        (["ROWS", "--output", "OUT", "--option", "surface"], "`--option` must be NAME=VALUE; got 'surface'"),
+        (["ROWS", "--output", "OUT", "--option", "surface"], "`--option` must be items of the form NAME=VALUE"),
         (["ROWS", "--output", "OUT", "--transformation", "builtins:str"], "change at least one text"),
         (["ROWS", "--output", "OUT", "--sheet", "OUT"], "be another file than"),
         (["ROWS", "--output", "OUT", "--columns", "premise,label"], "`label` must hold texts only; got 0 at row 0"),
