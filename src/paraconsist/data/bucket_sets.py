@@ -187,15 +187,11 @@ def bucket_set_from_table(
 ) -> BucketSet:
     """Check rows against the long format and fill in what can be filled in.
 
-    `example_id`, `group_id`, `role` and `allowed_labels` may be absent: they become the row's number, the
-    bucket, ``paraphrase``, and ``[label]``. `bucket_id`, `label` and the task's columns may not. Labels
-    given by name become integers; names that are not the task's own make a label set of their own, in
-    alphabetical order. `input_id` is always computed here, so that it can be trusted.
-
-    Raises
-    ------
-    InputError
-        If a column is missing or holds None, an example id occurs twice, or a label or role is unknown.
+    `example_id`, `group_id`, `role` and `allowed_labels` may be absent: they become the row's number, the bucket,
+    ``paraphrase``, and ``[label]``. `bucket_id`, `label` and the task's columns may not. Labels given by name become
+    integers; names that are not the task's own make a label set of their own, in alphabetical order. `input_id` is
+    always computed here, so that it can be trusted. InputError if a column is missing or holds None, an example id
+    occurs twice, or a label or role is unknown.
     """
     resolved = get_task(task) if task is not None else infer_task(table.column_names)
     columns: dict[str, Any] = {c: table[c] for c in table.column_names}

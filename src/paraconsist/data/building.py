@@ -21,10 +21,7 @@ _TAG = "paraconsist"  # a tag that every card has: only folders with such a card
 def config_named(name: str, config: str | None = None) -> BucketSetConfig:
     """Return a builder's config; its default one if `config` is None.
 
-    Raises
-    ------
-    InputError
-        If there is no such builder or config.
+    InputError if there is no such builder or config.
     """
     cls = builder_class(name)
     wanted = cls.DEFAULT_CONFIG_NAME if config is None else config

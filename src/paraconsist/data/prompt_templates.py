@@ -96,13 +96,7 @@ TEMPLATES: Mapping[str, PromptTemplate] = MappingProxyType({template.name: templ
 
 
 def get_template(name: str, task: Task) -> PromptTemplate:
-    """Return the template called `name`, for `task`.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is another task's.
-    """
+    """Return the template called `name`, for `task`. InputError if there is none, or it is another task's."""
     template = TEMPLATES.get(name)
     if template is None or template.task != task.name:
         fitting = ", ".join(t.name for t in TEMPLATES.values() if t.task == task.name)
@@ -112,18 +106,11 @@ def get_template(name: str, task: Task) -> PromptTemplate:
 
 
 def default_template(task: Task, label_names: Sequence[str]) -> PromptTemplate:
-    """Return the template for a task and the label names of a set: the first with as many labels.
+    """Return the template for a task and the label names of a set: the first with as many labels; else InputError.
 
-    Examples
-    --------
     >>> from paraconsist.data.tasks import get_task
     >>> default_template(get_task("nli"), ["entailed", "not_entailed"]).name
     'v23-nli'
-
-    Raises
-    ------
-    InputError
-        If none has as many labels.
     """
     fitting = [template for template in TEMPLATES.values() if template.task == task.name]
     for template in fitting:

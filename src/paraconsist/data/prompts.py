@@ -114,14 +114,7 @@ class PromptTemplate:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A template with the examples of a run: what every row is asked.
-
-    Parameters
-    ----------
-    template : PromptTemplate
-    examples : sequence of Example
-        In the order in which they stand in the prompt; none for zero-shot.
-    """
+    """A template with the examples of a run (in their order; none for zero-shot): what every row is asked."""
 
     template: PromptTemplate
     examples: tuple[Example, ...] = ()
@@ -145,13 +138,7 @@ class Prompt:
         return self.prefix + self.template.ask(task.values(row))
 
     def messages(self, task: Task, row: Mapping[str, Any]) -> list[dict[str, str]]:
-        """The prompt as a chat: instruction as the system's, then questions and answers in turns.
-
-        Returns
-        -------
-        list of dict
-            ``role`` (``system``, ``user`` or ``assistant``) and ``content``; the last is the row's question.
-        """
+        """The prompt as a chat: the instruction as system, questions and answers in turns, last the row's question."""
         template = self.template
         chat = [{"role": "system", "content": template.instruction}] if template.instruction else []
         for example in self.examples:
@@ -171,22 +158,11 @@ class Prompt:
 
 
 def template_from_mapping(mapping: Any, *, name: str, task: Task | None = None) -> PromptTemplate:
-    """Read a template of a user's, as it stands in a YAML or JSON file.
+    """Read a template of a user's, as it stands in a YAML or JSON file; `name` is for those without one.
 
-    Parameters
-    ----------
-    mapping : mapping
-        ``question`` and ``labels``; optionally ``name``, ``task``, ``instruction``, ``separator``,
-        ``answer_prefix``, ``source``.
-    name : str
-        How to call it where it has no ``name``.
-    task : Task, optional
-        The task of the run: what ``task`` must say, or what it means where it is left out.
-
-    Raises
-    ------
-    InputError
-        For absent or unknown fields, fields of another kind, and columns that the task does not have.
+    It has ``question`` and ``labels``; optionally ``name``, ``task`` (which must then be `task`, where that is given),
+    ``instruction``, ``separator``, ``answer_prefix``, ``source``. InputError for absent or unknown fields, fields of
+    another kind, and columns that the task does not have.
     """
     function = f"template {name}"
     known = [f.name for f in fields(PromptTemplate)]
@@ -220,29 +196,11 @@ def draw_examples(
 ) -> tuple[Example, ...]:
     """Draw `shots` examples, evenly from the pools and evenly over the labels of each, in random order.
 
-    Where the numbers do not divide, the first pools, and labels drawn by lot, get one more. The result depends
-    on nothing but the arguments: not on the process, and not on the rows' order in a pool.
+    Where the numbers do not divide, the first pools, and labels drawn by lot, get one more. The result depends on
+    nothing but the arguments: not on the process, and not on the rows' order in a pool. (S24 has three pools for its
+    delta sets, 12 examples from each.) Input ids in `exclude`, those the model will be asked, are not drawn. InputError
+    if a pool has too few rows of a label.
 
-    Parameters
-    ----------
-    task : Task
-        The task, which says what two rows that ask the same have in common.
-    pools : sequence of sequences of Example
-        Where to draw from; S24 has three pools for its delta sets, 12 examples from each.
-    shots : int
-        How many, over all pools.
-    seed : int
-        Of the draw.
-    exclude : collection of str
-        Input ids that may not be drawn: those the model will be asked.
-
-    Raises
-    ------
-    InputError
-        If a pool has too few rows of a label.
-
-    Examples
-    --------
     >>> from paraconsist.data.tasks import get_task
     >>> pool = [Example({"text": f"text {i}"}, ("negative", "positive")[i % 2]) for i in range(9)]
     >>> sorted(e.label for e in draw_examples(get_task("sentiment"), [pool], 4, seed=0))
@@ -300,19 +258,10 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
 def parse_answer(text: str, words: Sequence[str]) -> int | None:
     """Return the position in `words` of the label word that an answer gives; None where it gives none or several.
 
-    Only the first line that is not blank counts, letters' case does not. An answer that begins with a label word
-    means that word, unless another one is offered right behind it ("yes or no"); else the line must hold exactly
-    one of the words, as a word of its own.
+    Only the first line that is not blank counts, letters' case does not. An answer that begins with a label word means
+    that word, unless another one is offered right behind it ("yes or no"); else the line must hold exactly one of the
+    words, as a word of its own. Where one contains another ("not entailed", "entailed") the longer one is meant.
 
-    Parameters
-    ----------
-    text : str
-        What the model wrote after the prompt.
-    words : sequence of str
-        The label words; where one contains another ("not entailed", "entailed") the longer one is meant.
-
-    Examples
-    --------
     >>> words = ("no", "yes")
     >>> parse_answer(" Yes.\\n\\nPremise: ...", words), parse_answer("The answer is no", words)
     (1, 0)

@@ -22,23 +22,10 @@ _MOST_NAMES = 3
 def long_format(
     predictions: Predictions, names: ColumnNames, original_prediction: str, role: str = "paraphrase"
 ) -> Predictions:
-    """Write each row out as a bucket of two: the original, and what `role` says.
+    """Write each row out as a bucket of two: the original, and the perturbed text, whose role is `role`.
 
-    Parameters
-    ----------
-    predictions : Predictions
-        One row a pair. Probabilities are left out, since a row has them for one of its two texts at most.
-    names : ColumnNames
-        What its columns are called; `prediction` is that of the perturbed text. The bucket is the row.
-    original_prediction : str
-        The column of the originals' predictions.
-    role : str
-        The role of the perturbed texts.
-
-    Raises
-    ------
-    InputError
-        If a column is missing.
+    `names.prediction` is the perturbed texts' column, `original_prediction` the originals'. Probabilities are left out,
+    since a row has them for one of its two texts at most. InputError if a column is missing.
     """
     table = predictions.table
     column_of(table, original_prediction, parameter="original_prediction")
@@ -62,10 +49,7 @@ def long_format(
 def named_labels(predictions: Predictions, column: str, label_names: list[str]) -> Predictions:
     """Turn labels given by name into their numbers in `label_names`, for files whose predictions are numbers.
 
-    Raises
-    ------
-    InputError
-        If a label is none of the names.
+    InputError if a label is none of the names.
     """
     table = predictions.table
     values = column_of(table, column, parameter="label").to_pylist()
@@ -79,19 +63,10 @@ def named_labels(predictions: Predictions, column: str, label_names: list[str]) 
 
 
 def with_groups(predictions: Predictions, table: Path, *, bucket: str, group: str) -> Predictions:
-    """Add the column `group` to predictions, by their bucket.
+    """Add the column `group` to predictions by their `bucket`, from a file with both; it replaces one of theirs.
 
-    Parameters
-    ----------
-    predictions : Predictions
-        With a column `bucket`; a column `group` of its own is replaced.
-    table : Path
-        A file with the columns `bucket` and `group`: the items of the set, say. Rows may repeat a bucket.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, a bucket has two groups, or one of the predictions' buckets has none.
+    Its rows (the items of the set, say) may repeat a bucket. InputError if a column is missing, a bucket has two
+    groups, or one of the predictions' buckets has none.
     """
     items = read_table(table, function="compare", parameter="groups_from")
     for rows, name in ((items, bucket), (items, group), (predictions.table, bucket)):

@@ -63,43 +63,21 @@ class ColumnNames:
 
 @dataclass(frozen=True)
 class Rows:
-    """Predictions as arrays of equal length n.
+    """Predictions as arrays of equal length n."""
 
-    Attributes
-    ----------
-    buckets : array, shape (n,), or None
-        Bucket ids.
-    groups : array, shape (n,), or None
-        What intervals resample; None where that is the bucket.
-    roles : str array, shape (n,)
-        Each row's place in its bucket (`ROLES`).
-    labels, predictions : array, shape (n,)
-        Both integers, or both strings. Unparsed predictions hold a value that equals no label.
-    unparsed : bool array, shape (n,)
-        Where no answer could be read.
-    confidences : float array, shape (n,), or None
-        The model's probability of the gold label.
-    predicted_confidences : float array, shape (n,), or None
-        The model's probability of the label that it predicts; nan where that is unparsed.
-    allowed : list of n lists, or None
-        The labels that a rule allows each row.
-    strata : dict of str to array, shape (n,)
-        What results can be broken down by.
-    never_agree : bool
-        Whether an unparsed answer equals no other (each then holds a value of its own).
-    """
-
-    buckets: NDArray[Any] | None
-    groups: NDArray[Any] | None
-    roles: NDArray[Any]
+    buckets: NDArray[Any] | None  # shape (n,): Bucket ids
+    groups: NDArray[Any] | None  # shape (n,): What intervals resample; None where that is the bucket
+    roles: NDArray[Any]  # shape (n,): Each row's place in its bucket (`ROLES`)
+    # shape (n,): Both integers, or both strings. Unparsed predictions hold a value that equals no label.
     labels: NDArray[Any]
     predictions: NDArray[Any]
-    unparsed: NDArray[np.bool_]
-    confidences: NDArray[np.float64] | None
+    unparsed: NDArray[np.bool_]  # shape (n,): Where no answer could be read
+    confidences: NDArray[np.float64] | None  # shape (n,): The model's probability of the gold label
+    # shape (n,): The model's probability of the label that it predicts; nan where that is unparsed.
     predicted_confidences: NDArray[np.float64] | None = None
-    allowed: list[list[Any]] | None = None
-    strata: dict[str, NDArray[Any]] = field(default_factory=dict)
-    never_agree: bool = False
+    allowed: list[list[Any]] | None = None  # The labels that a rule allows each row
+    strata: dict[str, NDArray[Any]] = field(default_factory=dict)  # shape (n,): What results can be broken down by
+    never_agree: bool = False  # Whether an unparsed answer equals no other (each then holds a value of its own)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -123,22 +101,10 @@ class Rows:
 
 
 def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: bool = True) -> Rows:
-    """Take the measures' columns out of a predictions table.
+    """Take the measures' columns out of a predictions table; the rows of a full test set belong to no bucket.
 
-    Parameters
-    ----------
-    predictions : Predictions
-        The file.
-    names : ColumnNames
-        What its columns are called.
-    need_buckets : bool
-        False for the rows of a full test set, which belong to no bucket.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or holds missing values or values of two kinds. The error's parameter is the field
-        of `ColumnNames` that names the column.
+    InputError if a column is missing, or holds missing values or values of two kinds; its parameter is the field of
+    `ColumnNames` that names the column.
     """
     table = predictions.table
     labels = _filled(table, names.label, "label")

@@ -52,19 +52,10 @@ class RunFolder:
         return sorted((self.path / "predictions").glob("*.parquet"))
 
     def open(self, models: Mapping[str, Mapping[str, Any]], *, overwrite: bool = False) -> None:
-        """Make the folder ready for a run, or for going on with the run that is in it.
+        """Make the folder ready for a run of `models` (task name -> identity), or for going on with the run in it.
 
-        Parameters
-        ----------
-        models : mapping
-            Task name -> identity of the model that answers it.
-        overwrite : bool
-            Delete what an earlier run left instead of going on with it. Other files in the folder stay.
-
-        Raises
-        ------
-        InputError
-            If the folder cannot be written, holds something else, or holds the run of another model.
+        With `overwrite` what an earlier run left is deleted; other files stay. InputError if the folder cannot be
+        written, holds something else, or holds the run of another model.
         """
         try:
             if overwrite and self.run_file.is_file():

@@ -13,13 +13,9 @@ from paraconsist.errors import input_error
 def expand_specs(specs: Sequence[str]) -> list[str]:
     """Write ``becel:all`` and ``becel:snli`` out as the configs they stand for; other names stay.
 
-    ``builder:all`` stands for every set with a measure (for BECEL, the paper's 19 test cases), and
-    ``builder:NAME``, where no config has this name, for all of them that begin with it.
-
-    Raises
-    ------
-    InputError
-        If a name of a builder's stands for nothing.
+    ``builder:all`` stands for every set with a measure (for BECEL, the paper's 19 test cases), and ``builder:NAME``,
+    where no config has this name, for all of them that begin with it. InputError if a name of a builder's stands for
+    nothing.
     """
     from paraconsist.dataset_builders import BUILDERS, builder_class
 
@@ -61,20 +57,11 @@ def matches(pattern: str, spec: str) -> bool:
 
 
 def assign_models(models: Sequence[str], specs: Sequence[str]) -> dict[str, list[str]]:
-    """Return model -> the sets it answers.
+    """Return model -> the sets it answers; sets that no model answers are left out, with a warning.
 
-    Parameters
-    ----------
-    models : sequence of str
-        ``MODEL`` for all sets, or ``PATTERN=MODEL`` for those that the pattern means (see `matches`). The
-        first pattern that fits wins; a model without a pattern answers what is left.
-    specs : sequence of str
-        The sets. Those that no model answers are left out, with a warning.
-
-    Raises
-    ------
-    InputError
-        If two models have no pattern, or no set is left.
+    Models are ``MODEL`` for all sets, or ``PATTERN=MODEL`` for those that the pattern means (see `matches`). The first
+    pattern that fits wins; a model without a pattern answers what is left. InputError if two models have no pattern, or
+    no set is left.
     """
     pairs = []
     for text in models:
@@ -113,13 +100,7 @@ def parse_limits(limits: Sequence[str] | None, spec: str) -> int | None:
 
 
 def with_test_sets(specs: Sequence[str]) -> list[str]:
-    """Add to each set the full test set of its original items.
-
-    Raises
-    ------
-    InputError
-        If a set has none.
-    """
+    """Add to each set the full test set of its original items. InputError if a set has none."""
     from paraconsist.dataset_builders import BUILDERS, builder_class
 
     wanted: dict[str, None] = dict.fromkeys(specs)

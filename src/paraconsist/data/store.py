@@ -43,12 +43,8 @@ def store_key(identity: Mapping[str, Any]) -> str:
 class Store:
     """The finished predictions of one model on one task.
 
-    Parameters
-    ----------
-    folder : Path
-        The run's store folder; one sub-folder a key.
-    identity : mapping
-        What decides a prediction besides the input (see `store_key`).
+    `folder` is the run's store folder, with one sub-folder a key; `identity` what decides a prediction besides the
+    input (see `store_key`).
     """
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
@@ -65,13 +61,9 @@ class Store:
     def finished(self) -> dict[str, Result]:
         """Read every shard: input id -> probabilities over the model's labels, or what the model wrote.
 
-        A last line without its newline is a write that a kill cut short: it is passed over here, and cut
-        off when the shard is next opened for writing.
-
-        Raises
-        ------
-        InputError
-            If a whole line is damaged, or two shards hold different values for one input.
+        A last line without its newline is a write that a kill cut short: it is passed over here, and cut off when the
+        shard is next opened for writing. InputError if a whole line is damaged, or two shards hold different values for
+        one input.
         """
         results: dict[str, Result] = {}
         for shard in sorted(self.folder.glob("rank-*.jsonl")):

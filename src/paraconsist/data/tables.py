@@ -23,10 +23,7 @@ ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl", ".json")
 def read_table(path: str | os.PathLike[str], *, function: str, parameter: str = "path") -> pa.Table:
     """Read a table of rows from Parquet, JSON Lines, CSV or TSV, by the file's ending.
 
-    Raises
-    ------
-    InputError
-        If the file is absent, cut short, empty or of an unknown format; the message names the file.
+    InputError if the file is absent, cut short, empty or of an unknown format; the message names the file.
     """
     file = Path(path)
     if not file.is_file():

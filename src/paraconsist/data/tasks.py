@@ -53,10 +53,7 @@ class Task:
     def values(self, row: Mapping[str, Any]) -> dict[str, str]:
         """Return the task's input columns of `row`, checked to be text.
 
-        Raises
-        ------
-        InputError
-            If a column is missing or holds anything but a string; the message names column and example.
+        InputError if a column is missing or holds anything but a string; the message names column and example.
         """
         values: dict[str, str] = {}
         for column in self.columns:
@@ -82,10 +79,7 @@ class Task:
     def encode_choices(self, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
         """Return one text pair per label for a multiple-choice model, in the order of `label_names`.
 
-        Raises
-        ------
-        InputError
-            If the task cannot be put as multiple choice, or an input column is missing or is not text.
+        InputError if the task cannot be put as multiple choice, or an input column is missing or is not text.
         """
         if not self.choices:
             must = "be one that can be put as multiple choice"
@@ -142,15 +136,8 @@ def _render(pattern: str, values: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Template:
-    """How the text columns of a task are put together.
+    """How the text columns of a task are put together: `str.format` patterns with plain ``{column}`` fields.
 
-    Parameters
-    ----------
-    text, text_pair
-        `str.format` patterns with plain ``{column}`` fields. `text_pair` is None for a single text.
-
-    Examples
-    --------
     >>> Template("{premise} {hypothesis}", "{update}").render(
     ...     {"premise": "", "hypothesis": "It is rude to whisper.", "update": "A baby sleeps nearby."}
     ... )
@@ -244,15 +231,8 @@ TASKS: Mapping[str, Task] = MappingProxyType({task.name: task for task in _TASKS
 
 
 def get_task(name: str) -> Task:
-    """Return the task called `name`.
+    """Return the task called `name`; InputError if there is none.
 
-    Raises
-    ------
-    InputError
-        If there is no such task.
-
-    Examples
-    --------
     >>> get_task("defeasible_nli").label_names
     ('weakener', 'strengthener')
     """
@@ -263,14 +243,9 @@ def get_task(name: str) -> Task:
 def infer_task(columns: Iterable[str]) -> Task:
     """Return the task whose input columns are all there; the one with the most columns wins.
 
-    Raises
-    ------
-    InputError
-        If the columns of no task are all there, or those of several tasks that have as many columns
-        (`sentiment` and `topic` read the same one).
+    InputError if the columns of no task are all there, or those of several tasks that have as many columns (`sentiment`
+    and `topic` read the same one).
 
-    Examples
-    --------
     >>> infer_task(["example_id", "premise", "hypothesis", "update", "label"]).name
     'defeasible_nli'
     """
@@ -291,29 +266,14 @@ def infer_task(columns: Iterable[str]) -> Task:
 def input_id(task: Task | str, row: Mapping[str, Any]) -> str:
     """Return 32 hex digits that name the task and the input texts of `row`, and nothing else.
 
-    Two rows have the same id exactly when task, column names and texts are the same (up to chance collisions
-    of a 128-bit hash), so that a model's answer is computed once for all rows, buckets and configs that share
-    it. Each part enters with its length, so that moving text from one column to the next changes the id.
+    Two rows have the same id exactly when task, column names and texts are the same (up to chance collisions of a
+    128-bit hash), so that a model's answer is computed once for all rows, buckets and configs that share it. Each part
+    enters with its length, so that moving text from one column to the next changes the id. InputError if the task is
+    unknown, or an input column is missing or is not text.
 
-    Parameters
-    ----------
-    task
-        A task or its name.
-    row
-        Column -> value; columns that are no input of the task are ignored.
-
-    Raises
-    ------
-    InputError
-        If the task is unknown, or an input column is missing or is not text.
-
-    Examples
-    --------
     >>> a = input_id("nli", {"premise": "It rains.", "hypothesis": "It is wet.", "label": 0})
-    >>> a == input_id("nli", {"premise": "It rains.", "hypothesis": "It is wet.", "label": 1})
-    True
-    >>> len(a)
-    32
+    >>> a == input_id("nli", {"premise": "It rains.", "hypothesis": "It is wet.", "label": 1}), len(a)
+    (True, 32)
     """
     task = get_task(task) if isinstance(task, str) else task
     digest = hashlib.blake2b(digest_size=16)
@@ -331,26 +291,12 @@ def _update(digest: hashlib.blake2b, part: str) -> None:
 
 
 def partial_task(task: Task, input_columns: Sequence[str] | None, *, function: str = "partial_task") -> Task:
-    """Return the task as seen by a model that reads only `input_columns`.
+    """Return the task as seen by a model that reads only `input_columns`; None, or all of them, leaves it as it is.
 
-    Columns, labels and input ids stay what they are; the templates, and with them `template_hash`, change. A side
-    of a text pair of which nothing is left falls away, as in the partial-input models of Srikanth et al. 2024.
+    Columns, labels and input ids stay what they are; the templates, and with them `template_hash`, change. A side of a
+    text pair of which nothing is left falls away, as in the partial-input models of Srikanth et al. 2024. InputError if
+    there are no columns, one comes twice or is not the task's, or a choice would be empty.
 
-    Parameters
-    ----------
-    task : Task
-    input_columns : sequence of str or None
-        Some of the task's columns; None, or all of them, leaves the task as it is.
-    function : str
-        For messages.
-
-    Raises
-    ------
-    InputError
-        If there are none, a name comes twice or is no column of the task, or a choice would be empty.
-
-    Examples
-    --------
     >>> partial_task(get_task("defeasible_nli"), ["update"]).single
     Template(text='{update}', text_pair=None)
     """

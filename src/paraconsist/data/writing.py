@@ -45,16 +45,9 @@ def check_new_files(function: str, files: Sequence[Path], *, endings: Iterable[s
 def bucket_set_schema(
     columns: Iterable[str], label_names: Sequence[str], metadata: Mapping[bytes, bytes] | None = None
 ) -> pa.Schema:
-    """Return the schema of a bucket set's rows; all columns but the labels are text.
+    """Return the schema of a bucket set's rows with all their `columns` in order; all but the labels are text.
 
-    Parameters
-    ----------
-    columns : iterable of str
-        All columns in their order, `label` and `allowed_labels` among them.
-    label_names : sequence of str
-        In class order. They stand in the metadata as the features of the `datasets` library.
-    metadata : mapping of bytes to bytes, optional
-        More metadata of the file.
+    The label names, in class order, stand in the metadata as the features of the `datasets` library, beside `metadata`.
     """
     kinds = {"label": pa.int64(), "allowed_labels": pa.list_(pa.int64())}
     fields = [(name, kinds.get(name, pa.string())) for name in columns]
@@ -124,16 +117,8 @@ def file_in_folder(folder: Path) -> Path | None:
 def write_set_folder(table: pa.Table, folder: Path, *, text: str, tags: Sequence[str] = ()) -> None:
     """Write a bucket set as a folder with one Parquet file and a card, in place of the folder that may be there.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Rows with a `bucket_set_schema`, which gives ``load_dataset`` the label names.
-    folder : Path
-        Its name is the set's.
-    text : str
-        The card under its metadata.
-    tags : sequence of str
-        More tags of the card.
+    The rows have a `bucket_set_schema`, which gives ``load_dataset`` the label names; `text` is the card under its
+    metadata.
     """
     from huggingface_hub import DatasetCardData
 

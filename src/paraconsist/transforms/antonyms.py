@@ -33,12 +33,8 @@ Antonyms = Callable[[str], tuple[str, ...]]
 def antonyms_from_list(path: str | os.PathLike[str]) -> Antonyms:
     """Return the look-up of a CSV file with the columns ``word`` and ``antonym``, one pair a row, as they stand.
 
-    A word may have several rows. A pair counts in the direction in which it is written.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or lacks a column or a word.
+    A word may have several rows. A pair counts in the direction in which it is written. InputError if the file cannot
+    be read, or lacks a column or a word.
     """
     pairs: dict[str, dict[str, None]] = {}
     for place, row in read_sheet(path, ("word", "antonym"), function="perturb", parameter="antonyms"):
@@ -52,13 +48,8 @@ def antonyms_from_list(path: str | os.PathLike[str]) -> Antonyms:
 def antonyms_from_wordnet(folder: str | Path | None = None) -> Antonyms:
     """Return the look-up of direct antonyms of adjectives and adverbs, over all senses, sorted.
 
-    There is no tagger: a word counts as one where WordNet's tagged texts have it as adjective or adverb at
-    least as often as as a noun or verb.
-
-    Raises
-    ------
-    InputError
-        As for `load_wordnet`.
+    There is no tagger: a word counts as one where WordNet's tagged texts have it as adjective or adverb at least as
+    often as as a noun or verb. InputError as for `load_wordnet`.
     """
     reader, lexicon = load_wordnet(folder), load_lexicon(folder)
 
@@ -79,17 +70,7 @@ def antonyms_from_wordnet(folder: str | Path | None = None) -> Antonyms:
 def antonym(data: LabelledSet, antonyms: Antonyms, skipped: Counter[str]) -> Iterator[Perturbation]:
     """Yield each positive row with one word of one text replaced by an antonym, once for each antonym.
 
-    Parameters
-    ----------
-    data, skipped
-        As for `negation`.
-    antonyms : callable
-        Lower-case word -> antonyms, from `antonyms_from_wordnet` or `antonyms_from_list`.
-
-    Yields
-    ------
-    Perturbation
-        Roles ``original`` and ``negation``; stratum `method`: ``antonym``. Intervals resample the original.
+    As `negation`; roles ``original`` and ``negation``, stratum `method`: ``antonym``. Intervals resample the original.
     """
     target = NegationTarget.of(data, "antonym")
     for row, text in target.rows(skipped, "the opposite does not turn it"):

@@ -19,13 +19,7 @@ from paraconsist.transforms.sheets import read_sheet
 
 
 class FittedDictionary:
-    """Replaces the words of a dictionary.
-
-    Attributes
-    ----------
-    dictionary : mapping of str to str
-        Word -> what stands in its place, lower case.
-    """
+    """Replaces the words of a dictionary: word -> what stands in its place, lower case."""
 
     def __init__(
         self,
@@ -110,10 +104,7 @@ class DictionaryTransformation:
 def read_dictionary(path: str | os.PathLike[str]) -> dict[str, str]:
     """Read a dictionary: CSV or TSV with the columns `key` and `value`, or a JSON object.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, or `check_dictionary` refuses it.
+    InputError if it cannot be read, or `check_dictionary` refuses it.
     """
     file = Path(path)
     if file.suffix not in (".csv", ".tsv", ".json"):
@@ -134,13 +125,9 @@ def read_dictionary(path: str | os.PathLike[str]) -> dict[str, str]:
 def check_dictionary(entries: Iterable[tuple[Any, Any]], *, source: str = "") -> dict[str, str]:
     """Return entries as a dictionary in lower case, white space evened out.
 
-    Words that become one another (a -> b, b -> a, or in longer rounds) are kept and warned of: S23's own dictionary
-    has them, but a text that holds them all only trades them.
-
-    Raises
-    ------
-    InputError
-        If there is no entry, an entry is empty, no text or its own key, a key is more than one word, or there twice.
+    Words that become one another (a -> b, b -> a, or in longer rounds) are kept and warned of: S23's own dictionary has
+    them, but a text that holds them all only trades them. InputError if there is no entry, an entry is empty, no text
+    or its own key, a key is more than one word, or there twice.
     """
     where = f" of {source}" if source else ""
     dictionary: dict[str, str] = {}
@@ -185,10 +172,7 @@ def _in_rounds(dictionary: Mapping[str, str]) -> list[str]:
 def read_words(source: str | os.PathLike[str] | Iterable[str], *, parameter: str = "block_list") -> frozenset[str]:
     """Return words in lower case: from a text file with one a line (``#`` begins a comment), or as given.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or a word is no text.
+    InputError if the file cannot be read, or a word is no text.
     """
     if isinstance(source, str | os.PathLike):
         try:

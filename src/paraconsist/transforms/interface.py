@@ -57,18 +57,12 @@ class Transformation(Protocol):
 
 @dataclass(frozen=True)
 class Substitution:
-    """One word of a text that was replaced.
+    """One word of a text that was replaced."""
 
-    Attributes
-    ----------
-    before, after : str
-        The word as it stood, in lower case, and what stands there now.
-    word : int or None
-        Which word of the text it is (`replacing.bare_words`), where that is known.
-    """
-
+    # The word as it stood, in lower case, and what stands there now.
     before: str
     after: str
+    # Which word of the text it is (`replacing.bare_words`), where that is known.
     word: int | None = field(default=None, compare=False)
 
 
@@ -85,10 +79,7 @@ def checked_texts(texts: Sequence[str], function: str) -> Sequence[str]:
 def each_text(apply: Callable[[str], object], texts: Sequence[str], function: str) -> list[str]:
     """Apply a function to each text, each distinct text once.
 
-    Raises
-    ------
-    InputError
-        If it returns something else than a text, or an empty one for one that is not; the message names the row.
+    InputError if it returns something else than a text, or an empty one for one that is not; the message names the row.
     """
     done: dict[str, str] = {}
     for row, text in enumerate(checked_texts(texts, function)):
@@ -106,22 +97,9 @@ def each_text(apply: Callable[[str], object], texts: Sequence[str], function: st
 def apply_to_columns(
     fitted: Fitted, columns: Mapping[str, Sequence[str]], name: str, *, function: str = "transform"
 ) -> dict[str, list[str]]:
-    """Transform columns of texts; refuse a transformation that leaves every one of them as it was.
+    """Transform columns of texts (column -> its texts); `name`, the transformation's, and `function` are for messages.
 
-    Parameters
-    ----------
-    fitted : Fitted
-    columns : mapping of str to sequence of str
-        Column -> its texts.
-    name : str
-        The transformation's, for messages.
-    function : str
-        Who asks, for messages.
-
-    Raises
-    ------
-    InputError
-        If a column holds something else than texts, or nothing at all changes.
+    InputError if a column holds something else than texts, or nothing at all changes.
     """
     changed = {column: fitted.apply(checked_texts(texts, function)) for column, texts in columns.items()}
     for column, texts in columns.items():

@@ -43,25 +43,11 @@ def load_labelled(
 ) -> LabelledSet:
     """Read rows with gold labels; of bucket sets only the originals.
 
-    Parameters
-    ----------
-    spec : str
-        A file, or what `paraconsist run --dataset` takes.
-    skipped : Counter
-        Rows without a gold label (``-``, empty, -1) and rows that are no originals are counted into it.
-    task, split, data_dir
-        As for `paraconsist.data.bucket_sets.load_bucket_set`.
-    columns : sequence of str
-        ``TASK_COLUMN=FILE_COLUMN``.
-    label_names : str, optional
-        Names in class order, with commas between.
-    limit, seed
-        Draw so many rows at random.
-
-    Raises
-    ------
-    InputError
-        If the rows cannot be had, lack a column, or hold labels that do not fit.
+    `spec` is a file, or what `paraconsist run --dataset` takes. Rows without a gold label (``-``, empty, -1) and rows
+    that are no originals are counted into `skipped`. `columns` are ``TASK_COLUMN=FILE_COLUMN``, `label_names` stand in
+    class order with commas between, `limit` rows are drawn at random; the rest as for
+    `paraconsist.data.bucket_sets.load_bucket_set`. InputError if the rows cannot be had, lack a column, or hold labels
+    that do not fit.
     """
     names = None if label_names is None else tuple(name.strip() for name in label_names.split(","))
     if spec.endswith(ENDINGS):
@@ -132,13 +118,8 @@ def _labelled(rows: BucketSet, skipped: Counter[str]) -> LabelledSet:
 def write_set(items: Iterable[Perturbation], data: LabelledSet, output: Path, sheet: Path) -> int:
     """Write items as a bucket set and as a sheet, item by item, and return how many there were.
 
-    Parquet carries the label names (as the `datasets` library writes them), JSON Lines cannot: there the
-    set's labels must be the task's own.
-
-    Raises
-    ------
-    InputError
-        If there is no item, or JSON Lines cannot say what the labels are called.
+    Parquet carries the label names (as the `datasets` library writes them), JSON Lines cannot: there the set's labels
+    must be the task's own. InputError if there is no item, or JSON Lines cannot say what the labels are called.
     """
     if output.suffix == ".jsonl" and data.label_names != data.task.label_names:
         own, names = ", ".join(data.task.label_names), ", ".join(data.label_names)
@@ -187,11 +168,8 @@ def rows_of(item: Perturbation, data: LabelledSet) -> Iterator[dict[str, Any]]:
 def keep_checked(written: Path, sheet: Path, output: Path) -> Iterator[str]:
     """Write the buckets of a set that its sheet marks valid, and yield lines that say how many.
 
-    Raises
-    ------
-    InputError
-        If the sheet is not that set's: a bucket is unknown, or its texts differ. Also if none is valid, or
-        the output is of another format than the set.
+    InputError if the sheet is not that set's: a bucket is unknown, or its texts differ. Also if none is valid, or the
+    output is of another format than the set.
     """
     if written.suffix != output.suffix:
         raise input_error("perturb", "output", f"end in {written.suffix}, as the set does", got=str(output))
@@ -218,10 +196,7 @@ def keep_checked(written: Path, sheet: Path, output: Path) -> Iterator[str]:
 def read_texts(path: Path, columns: Sequence[str]) -> tuple[pa.Table, dict[str, list[str]]]:
     """Return a file's rows, and those of its columns that hold texts.
 
-    Raises
-    ------
-    InputError
-        If no column is named, one is not there, or holds something else than texts; rows count from 0.
+    InputError if no column is named, one is not there, or holds something else than texts; rows count from 0.
     """
     rows = read_table(path, function="transform", parameter="file")
     if not columns or len(set(columns)) < len(columns):

@@ -49,24 +49,13 @@ _PART_OF_CODE = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}
 
 @dataclass(frozen=True)
 class Lexicon:
-    """WordNet's single words.
+    """WordNet's single words."""
 
-    Attributes
-    ----------
-    entries : mapping
-        Lemma, lower case -> part of speech -> (times seen in WordNet's tagged texts, words of its first synset).
-    exceptions : mapping
-        Part of speech -> irregular form -> its lemmas.
-    endings : mapping
-        Part of speech -> (ending, ending of the lemma) pairs.
-    source : str
-        Where WordNet was found.
-    """
-
+    # Lemma, lower case -> part of speech -> (times seen in WordNet's tagged texts, words of its first synset).
     entries: Mapping[str, Mapping[str, Sequence[Any]]]
-    exceptions: Mapping[str, Mapping[str, Sequence[str]]]
-    endings: Mapping[str, Sequence[Sequence[str]]]
-    source: str
+    exceptions: Mapping[str, Mapping[str, Sequence[str]]]  # Part of speech -> irregular form -> its lemmas
+    endings: Mapping[str, Sequence[Sequence[str]]]  # Part of speech -> (ending, ending of the lemma) pairs
+    source: str  # Where WordNet was found
 
     def base_forms(self, word: str, part: str) -> list[str]:
         """Return a word's lemmas as a part of speech, the word itself first if it is one; as nltk finds them."""
@@ -126,15 +115,7 @@ class Lexicon:
 def load_lexicon(folder: str | os.PathLike[str] | None = None) -> Lexicon:
     """Return the table: from the cache if it is there, else made and kept; once a process.
 
-    Parameters
-    ----------
-    folder : path, optional
-        With WordNet's dict files; by default nltk's own data, else the system's folder.
-
-    Raises
-    ------
-    InputError
-        If nltk or WordNet is not there; the message says how to get them.
+    `folder` and InputError as for `load_wordnet`.
     """
     return _load(None if folder is None else os.fspath(folder))
 
@@ -148,12 +129,7 @@ def known_lexicon(folder: str | os.PathLike[str] | None = None) -> Lexicon | Non
 def read_or_make(folder: str | None = None) -> Lexicon:
     """Return the table of this WordNet; read if it is kept and whole, else made through nltk and kept.
 
-    Where the cache cannot be written it is made each time, with a warning.
-
-    Raises
-    ------
-    InputError
-        If nltk or WordNet is not there.
+    Where the cache cannot be written it is made each time, with a warning. InputError if nltk or WordNet is not there.
     """
     source = find_wordnet(folder)
     if source is None:
@@ -173,10 +149,7 @@ _load = cache(read_or_make)
 def scan(reader: Any, source: str) -> Lexicon:
     """Make the table from nltk's reader: its index, and the files themselves (nltk's synsets take ten times as long).
 
-    Raises
-    ------
-    InputError
-        If WordNet's folder lacks one of its files.
+    InputError if WordNet's folder lacks one of its files.
     """
     counts = _counts(source)
     data = {part: wordnet_file(source, f"data.{_FILE_OF_PART[part]}").decode("ascii") for part in PARTS}

@@ -85,24 +85,14 @@ _EDGES = "\"'`.,;:!?()[]"
 
 
 class Token(NamedTuple):
-    """A stretch of text without white space.
+    """A stretch of text without white space."""
 
-    Attributes
-    ----------
-    start, end : int
-        Where the word stands in the text, punctuation at its edges left out.
-    word : str
-        Lower case.
-    is_capitalised : bool
-    closed : bool
-        Whether punctuation follows at once.
-    """
-
+    # Where the word stands in the text, punctuation at its edges left out.
     start: int
     end: int
-    word: str
+    word: str  # Lower case
     is_capitalised: bool
-    closed: bool
+    closed: bool  # Whether punctuation follows at once
 
 
 def tokens_of(text: str) -> list[Token]:
@@ -134,21 +124,13 @@ def is_negated(text: str) -> bool:
 def negate(text: str, lexicon: Lexicon | None = None, *, question: bool = False) -> Negated:
     """Return a text with its one finite verb negated.
 
-    Forms: ``not`` after the copula, a modal or an auxiliary; ``no`` in "there is a ..."; ``do not``, ``does
-    not``, ``did not`` before lexical verbs, "have" among them. Participles and infinitives do not count as
-    further verbs (BECEL's own sentences have them). Left alone: several clauses or possible verbs, "and" or
-    "or" (in questions everywhere, else after the subject too), commas, words of quantity and frequency,
-    negatives, contractions, noun phrases without a verb.
+    It is one sentence, or a yes-no `question` that opens with its auxiliary. Forms: ``not`` after the copula, a modal
+    or an auxiliary; ``no`` in "there is a ..."; ``do not``, ``does not``, ``did not`` before lexical verbs, "have"
+    among them (others only with a lexicon). Participles and infinitives do not count as further verbs (BECEL's own
+    sentences have them). Left alone: several clauses or possible verbs, "and" or "or" (in questions everywhere, else
+    after the subject too), commas, words of quantity and frequency, negatives, contractions, noun phrases without a
+    verb.
 
-    Parameters
-    ----------
-    text : str
-        One sentence, or with `question` one yes-no question that opens with its auxiliary.
-    lexicon : Lexicon, optional
-        For lexical verbs other than "have"; without it they are left alone.
-
-    Examples
-    --------
     >>> negate("Two dogs are running.")
     Negated(text='Two dogs are not running.', note='not')
     >>> negate("There is a girl on the sand.")
@@ -342,27 +324,11 @@ def _replace(text: str, token: Token, words: str) -> str:
 
 
 def negation(data: LabelledSet, lexicon: Lexicon | None, skipped: Counter[str]) -> Iterator[Perturbation]:
-    """Yield each positive row with one of its texts negated.
+    """Yield each positive row with one of its texts negated; reasons for leaving rows out are counted into `skipped`.
 
-    Parameters
-    ----------
-    data : LabelledSet
-        Inference (entailment, on the hypothesis), paraphrase identification (paraphrase, on the second
-        sentence), or yes-no questions (yes, on the question).
-    lexicon : Lexicon, optional
-        WordNet, for lexical verbs.
-    skipped : Counter
-        Reasons for leaving rows out are counted into it.
-
-    Yields
-    ------
-    Perturbation
-        Roles ``original`` and ``negation``; stratum `method`: ``not``, ``no`` or ``do not``.
-
-    Raises
-    ------
-    InputError
-        If the property does not hold for the task, or the labels have other names.
+    Inference (entailment, on the hypothesis), paraphrase identification (paraphrase, on the second sentence), or yes-no
+    questions (yes, on the question). Roles ``original`` and ``negation``; stratum `method`: ``not``, ``no`` or ``do
+    not``. InputError if the property does not hold for the task, or the labels have other names.
     """
     target = NegationTarget.of(data, "negation")
     is_question = data.task.columns[target.place] == "question"

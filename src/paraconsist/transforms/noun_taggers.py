@@ -185,10 +185,7 @@ class ListTagger:
 def tagger_name(tagger: str) -> str:
     """Return which tagger ``auto`` is here: ``spacy`` if it and its model are installed, else ``wordnet``.
 
-    Raises
-    ------
-    InputError
-        If there is no such tagger, or spaCy or its model is not installed.
+    InputError if there is no such tagger, or spaCy or its model is not installed.
     """
     if tagger == "auto":
         return "spacy" if _has_spacy(SPACY_MODEL) else "wordnet"

@@ -23,25 +23,11 @@ from paraconsist.transforms.perturbation import (
 
 
 def symmetric(data: LabelledSet, skipped: Counter[str]) -> Iterator[Perturbation]:
-    """Yield each row whose label survives it with its first two texts swapped (BECEL, section 3.2).
+    """Yield each row whose label survives it with its first two texts swapped (BECEL, section 3.2), in the rows' order.
 
-    Parameters
-    ----------
-    data : LabelledSet
-        Paraphrase identification, word in context (all rows), inference (contradiction; two-way:
-        not entailment).
-    skipped : Counter
-        Reasons for leaving rows out are counted into it.
-
-    Yields
-    ------
-    Perturbation
-        Roles ``original`` and ``swap``, in the order of the rows.
-
-    Raises
-    ------
-    InputError
-        If the property does not hold for the task, or the labels have other names.
+    Paraphrase identification, word in context (all rows), inference (contradiction; two-way: not entailment). Roles
+    ``original`` and ``swap``; reasons for leaving rows out are counted into `skipped`. InputError if the property does
+    not hold for the task, or the labels have other names.
     """
     labels = symmetric_labels(data)
     for row in data.rows:
@@ -58,31 +44,17 @@ def symmetric(data: LabelledSet, skipped: Counter[str]) -> Iterator[Perturbation
 def transitive(data: LabelledSet, skipped: Counter[str]) -> Iterator[Perturbation]:
     """Yield triples by the rules of BECEL's two published sets.
 
-    Inference, on rows i and j with the same premise P: (P, Z) contradiction and (P, H) entailment give
-    (Z, H) contradiction; (P, H) neutral and (P, Z) contradiction give (H, Z) not entailment, so neutral or
-    contradiction, label -1. Word in context, on rows with the same word and one sentence in common: two
-    equal senses give an equal one, an equal and a different one a different one; each pair once.
+    Inference, on rows i and j with the same premise P: (P, Z) contradiction and (P, H) entailment give (Z, H)
+    contradiction; (P, H) neutral and (P, Z) contradiction give (H, Z) not entailment, so neutral or contradiction,
+    label -1. Word in context, on rows with the same word and one sentence in common: two equal senses give an equal
+    one, an equal and a different one a different one; each pair once.
 
-    The published sets were chosen by people from what these rules give: 38 % of it for SNLI's test set (717 of
-    3,247 and 1,643 of 2,951), 45 % for WiC's training set.
+    The published sets were chosen by people from what these rules give: 38 % of it for SNLI's test set (717 of 3,247
+    and 1,643 of 2,951), 45 % for WiC's training set.
 
-    Parameters
-    ----------
-    data : LabelledSet
-        Three-way inference, or word in context.
-    skipped : Counter
-        As for `symmetric`.
-
-    Yields
-    ------
-    Perturbation
-        Roles ``antecedent_1``, ``antecedent_2``, ``consequent``; stratum `rule`. What intervals resample
-        is the premise, or the word: triples that share a row share it.
-
-    Raises
-    ------
-    InputError
-        As for `symmetric`; the property does not hold for two-way inference.
+    Roles ``antecedent_1``, ``antecedent_2``, ``consequent``; stratum `rule`. What intervals resample is the premise, or
+    the word: triples that share a row share it. `skipped` and InputError as for `symmetric`; the property does not hold
+    for two-way inference.
     """
     check_task(data, "transitive")
     items = _inference(data) if data.task.name == "nli" else _word_in_context(data)
@@ -163,23 +135,10 @@ def _triple(first: LabelledRow, second: LabelledRow, consequent: Place, group: s
 class AdditivePairs:
     """All ordered pairs of two rows with one label whose texts, joined by a space, stay within a limit.
 
-    Pairs are counted and drawn without being listed, so that a million of them cost no memory. With 25
-    whitespace tokens SST-2's validation set gives 53,214 pairs, with 36 AG-News' test set 55,598 (BECEL says
-    53K for both, and publishes neither).
-
-    Parameters
-    ----------
-    data : LabelledSet
-        Sentiment or topic.
-    token_limit : int
-        Most whitespace tokens that the joined text may have.
-    skipped : Counter
-        As for `symmetric`.
-
-    Raises
-    ------
-    InputError
-        If the property does not hold for the task, or the limit is under 2.
+    The task is sentiment or topic; the limit counts whitespace tokens. Pairs are counted and drawn without being
+    listed, so that a million of them cost no memory. With 25 tokens SST-2's validation set gives 53,214 pairs, with 36
+    AG-News' test set 55,598 (BECEL says 53K for both, and publishes neither). `skipped` as for `symmetric`; InputError
+    if the property does not hold for the task, or the limit is under 2.
     """
 
     def __init__(self, data: LabelledSet, token_limit: int, skipped: Counter[str]) -> None:

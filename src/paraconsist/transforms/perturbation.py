@@ -40,41 +40,22 @@ from paraconsist.errors import InputError, check_choice, input_error
 
 
 class LabelledRow(NamedTuple):
-    """One row of a labelled set.
+    """One row of a labelled set."""
 
-    Attributes
-    ----------
-    example_id, group_id : str
-        The row, and what intervals resample (the row itself unless rows share a context).
-    texts : tuple of str
-        The task's input columns, in the task's order.
-    label : int
-        Index into the set's label names.
-    """
-
+    # The row, and what intervals resample (the row itself unless rows share a context).
     example_id: str
     group_id: str
-    texts: tuple[str, ...]
-    label: int
+    texts: tuple[str, ...]  # The task's input columns, in the task's order
+    label: int  # Index into the set's label names
 
 
 @dataclass(frozen=True)
 class LabelledSet:
-    """Rows with gold labels, under one task.
+    """Rows with gold labels, under one task."""
 
-    Attributes
-    ----------
-    name : str
-        For messages.
-    task : Task
-    label_names : tuple of str
-        The set's own, in class order; they need not be the task's (two-way inference, say).
-    rows : sequence of LabelledRow
-    """
-
-    name: str
+    name: str  # For messages
     task: Task
-    label_names: tuple[str, ...]
+    label_names: tuple[str, ...]  # The set's own, in class order; they need not be the task's (two-way inference, say)
     rows: Sequence[LabelledRow]
 
     def column(self, name: str) -> int:
@@ -98,25 +79,14 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Perturbation:
-    """One bucket: the rows of the data it is made from, and last the perturbed row.
+    """One bucket: the rows of the data it is made from, and last the perturbed row."""
 
-    Attributes
-    ----------
-    property : str
-        ``symmetric``, ``transitive``, ``additive``, ``negation`` or ``antonym``.
-    bucket_id, group_id : str
-        The bucket's name, made of its rows' ids; and what intervals resample.
-    places : tuple of Place
-        The perturbed row is the last.
-    strata : mapping of str to str
-        What results can be broken down by.
-    """
-
-    property: str
+    property: str  # ``symmetric``, ``transitive``, ``additive``, ``negation`` or ``antonym``
+    # The bucket's name, made of its rows' ids; and what intervals resample.
     bucket_id: str
     group_id: str
-    places: tuple[Place, ...]
-    strata: Mapping[str, str] = field(default_factory=dict)
+    places: tuple[Place, ...]  # The perturbed row is the last
+    strata: Mapping[str, str] = field(default_factory=dict)  # What results can be broken down by
 
 
 #: Property -> the tasks it is published for.
@@ -157,10 +127,7 @@ def _normal(name: str) -> str:
 def class_index(data: LabelledSet, name: str) -> int:
     """Return the class that is called `name`, whatever its case and dashes.
 
-    Raises
-    ------
-    InputError
-        If the set has no label of that name.
+    InputError if the set has no label of that name.
     """
     names = [_normal(label) for label in data.label_names]
     if name not in names:
@@ -174,10 +141,7 @@ def class_index(data: LabelledSet, name: str) -> int:
 def is_two_way(data: LabelledSet) -> bool:
     """Return whether an inference set says only whether a premise entails.
 
-    Raises
-    ------
-    InputError
-        If its labels are neither entailment, neutral, contradiction nor entailment, not_entailment.
+    InputError if its labels are neither entailment, neutral, contradiction nor entailment, not_entailment.
     """
     names = {_normal(label) for label in data.label_names}
     if names == {"entailment", "not_entailment"}:
@@ -213,22 +177,12 @@ def symmetric_labels(data: LabelledSet) -> frozenset[int]:
 
 @dataclass(frozen=True)
 class NegationTarget:
-    """What negation, or an antonym, changes in a set.
-
-    Attributes
-    ----------
-    data : LabelledSet
-    property : str
-        ``negation`` or ``antonym``.
-    place : int
-        Where the text that is changed stands in `LabelledRow.texts`.
-    label, becomes : int
-        The class that the change applies to, and the class that it leads to.
-    """
+    """What negation, or an antonym, changes in a set."""
 
     data: LabelledSet
-    property: str
-    place: int
+    property: str  # ``negation`` or ``antonym``
+    place: int  # Where the text that is changed stands in `LabelledRow.texts`
+    # The class that the change applies to, and the class that it leads to.
     label: int
     becomes: int
 
@@ -236,10 +190,7 @@ class NegationTarget:
     def of(cls, data: LabelledSet, property_name: str) -> NegationTarget:
         """Return the target for a set.
 
-        Raises
-        ------
-        InputError
-            If the property is not published for the task, or the set's labels have other names.
+        InputError if the property is not published for the task, or the set's labels have other names.
         """
         check_task(data, property_name)
         column, label, becomes = _NEGATION[data.task.name]

@@ -82,10 +82,7 @@ class FixedTransformation:
     def apply(self, texts: Sequence[str]) -> list[str]:
         """Return each text transformed.
 
-        Raises
-        ------
-        InputError
-            If the function fails, or returns an empty text or none; the message names the row.
+        InputError if the function fails, or returns an empty text or none; the message names the row.
         """
         return each_text(self.function, texts, self.source)
 

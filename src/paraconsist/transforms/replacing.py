@@ -75,18 +75,11 @@ def replace_span(text: str, start: int, end: int, new: str) -> str:
 
 
 class Replacer:
-    """Replaces each word that is a key by its value.
+    """Replaces each word that is a key of the dictionary (lower case) by its value.
 
-    Parameters
-    ----------
-    dictionary : mapping of str to str
-        Lower-case word -> its replacement.
-    surface : str
-        ``kept`` or ``plain``, see `SURFACES`. A capitalised word keeps its capital, a possessive its ending.
-    repair_articles : bool
-        Set a/an right before a word that was replaced.
-    chosen : callable, optional
-        Text -> for each of its words in order, whether it may be replaced; by default all may.
+    With `repair_articles` a/an before it is set right. `surface` is one of `SURFACES`; with ``kept`` a capitalised word
+    keeps its capital, a possessive its ending. `chosen` says for each word of a text, in order, whether it may be
+    replaced; by default all may.
     """
 
     def __init__(

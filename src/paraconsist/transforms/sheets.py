@@ -85,10 +85,7 @@ def read_sheet(
 ) -> Sheet:
     """Read a sheet: comma, semicolon or tab, whichever the spreadsheet program wrote.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or lacks one of `columns`.
+    InputError if the file cannot be read, or lacks one of `columns`.
     """
     file = Path(path)
     try:
@@ -130,14 +127,7 @@ def even_space(text: str) -> str:
 def check_same_texts(
     function: str, sheet_texts: Mapping[str, tuple[str, str]], set_texts: Mapping[str, tuple[str, str]]
 ) -> None:
-    """Refuse a sheet whose rows are not those of its set, or show other texts; white space does not count.
-
-    Parameters
-    ----------
-    function : str
-    sheet_texts, set_texts : mapping of str to (str, str)
-        Row -> its two texts, in the sheet and in the set.
-    """
+    """Refuse a sheet whose rows (row -> two texts) are not its set's, or show other texts, white space apart."""
     for name, texts in sheet_texts.items():
         if name not in set_texts:
             raise input_error(function, "checked", "be the sheet of this set; it has no such row", got=name)
@@ -153,27 +143,17 @@ def check_same_texts(
 
 @dataclass(frozen=True)
 class Marks:
-    """What people marked in a sheet of perturbed items.
+    """What people marked in a sheet of perturbed items."""
 
-    Attributes
-    ----------
-    valid : mapping of str to bool or None
-        Bucket -> their mark; None where the cell is empty.
-    texts : mapping of str to (str, str)
-        Bucket -> original and perturbed text as the sheet has them.
-    """
-
-    valid: Mapping[str, bool | None]
-    texts: Mapping[str, tuple[str, str]]
+    valid: Mapping[str, bool | None]  # Bucket -> their mark; None where the cell is empty
+    texts: Mapping[str, tuple[str, str]]  # Bucket -> original and perturbed text as the sheet has them
 
 
 def read_marks(path: str | os.PathLike[str], *, function: str = "read_marks", parameter: str = "checked") -> Marks:
     """Read a marked sheet of perturbed items.
 
-    Raises
-    ------
-    InputError
-        As for `read_sheet`; also if a bucket is there twice, or `valid` says something else than yes, no or nothing.
+    InputError as for `read_sheet`; also if a bucket is there twice, or `valid` says something else than yes, no or
+    nothing.
     """
     columns = ("bucket_id", "original", "perturbed", "valid")
     sheet = read_sheet(path, columns, function=function, parameter=parameter)
@@ -186,22 +166,13 @@ def read_marks(path: str | os.PathLike[str], *, function: str = "read_marks", pa
 
 @dataclass(frozen=True)
 class Soundness:
-    """How many marked items are sound.
+    """How many marked items are sound."""
 
-    Attributes
-    ----------
-    share : float
-        Sound items among those marked, 0 to 1, more is better; nan where none is marked.
-    low, high : float
-        Clopper-Pearson interval of the share in all changed items (the sample is random).
-    n_sound, n_marked, n_open : int
-        Items marked sound; marked; not marked yet.
-    confidence_level : float
-    """
-
-    share: float
+    share: float  # Sound items among those marked, 0 to 1, more is better; nan where none is marked
+    # Clopper-Pearson interval of the share in all changed items (the sample is random).
     low: float
     high: float
+    # Items marked sound; marked; not marked yet.
     n_sound: int
     n_marked: int
     n_open: int
@@ -225,27 +196,10 @@ def write_soundness_sheet(
 ) -> int:
     """Write a random sample of the changed items with an empty column `valid`; return its size.
 
-    Items that were not changed are sound by themselves and are not sampled.
-
-    Parameters
-    ----------
-    path : path
-    texts, changed : sequences of the texts of each item
-        Before and after.
-    columns : sequence of str
-        What an item's texts are called.
-    name : str
-        The transformation's.
-    labels : sequence of str, optional
-        Shown, since a change may be sound for one label only.
-    size : int
-        Of the sample; all changed items where there are fewer.
-    seed : int
-
-    Raises
-    ------
-    InputError
-        If no item was changed, or the size is below 1.
+    Items that were not changed are sound by themselves and are not sampled. `texts` and `changed` are the texts of each
+    item before and after, `columns` what these are called, `name` is the transformation's. `labels` are shown, since a
+    change may be sound for one label only. The sample has `size` items, or all that changed. InputError if no item was
+    changed, or the size is below 1.
     """
     check_whole("transform", "sheet_size", size)
     rows = [row for row, (old, new) in enumerate(zip(texts, changed, strict=True)) if tuple(old) != tuple(new)]
@@ -261,13 +215,7 @@ def write_soundness_sheet(
 
 
 def read_soundness(path: str | os.PathLike[str], *, confidence_level: float = 0.95) -> Soundness:
-    """Read a marked sheet back as the share of sound items.
-
-    Raises
-    ------
-    InputError
-        As for `read_marks`.
-    """
+    """Read a marked sheet back as the share of sound items. InputError as for `read_marks`."""
     from paraconsist.measures.intervals import proportion_interval
 
     marks = list(read_marks(path, function="transform", parameter="sheet_read").valid.values())

@@ -42,10 +42,7 @@ _REMEDY = (
 def find_wordnet(folder: str | os.PathLike[str] | None = None) -> str | None:
     """Return where WordNet is: the named folder, ``nltk`` for nltk's own data, a system folder, or None.
 
-    Raises
-    ------
-    InputError
-        If a folder is named and is not WordNet's.
+    InputError if a folder is named and is not WordNet's.
     """
     if folder is not None:
         if not (Path(folder) / "index.noun").is_file():
@@ -60,13 +57,7 @@ def find_wordnet(folder: str | os.PathLike[str] | None = None) -> str | None:
 
 
 def wordnet_file(source: str, name: str) -> bytes:
-    """Return the content of one of WordNet's files.
-
-    Raises
-    ------
-    InputError
-        If it is not there.
-    """
+    """Return the content of one of WordNet's files. InputError if it is not there."""
     try:
         if source != "nltk":
             return (Path(source) / name).read_bytes()
@@ -82,15 +73,8 @@ def wordnet_file(source: str, name: str) -> bytes:
 def load_wordnet(folder: str | os.PathLike[str] | None = None) -> Any:
     """Return nltk's ``WordNetCorpusReader``, made once a process (about two seconds).
 
-    Parameters
-    ----------
-    folder : path, optional
-        With WordNet's dict files; by default nltk's own data, else the system's folder.
-
-    Raises
-    ------
-    InputError
-        If nltk or WordNet is not there; the message says how to get them.
+    `folder` holds WordNet's dict files; by default nltk's own data, else the system's folder. InputError if nltk or
+    WordNet is not there; the message says how to get them.
     """
     source = find_wordnet(folder)
     if source is None or importlib.util.find_spec("nltk") is None:

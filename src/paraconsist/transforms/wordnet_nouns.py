@@ -144,10 +144,7 @@ class WordNetNouns:
     def fit(self, texts: Sequence[str]) -> FittedDictionary:
         """Find the corpus's nouns and a synonym for each.
 
-        Raises
-        ------
-        InputError
-            If the corpus holds something else than texts, or no noun with a synonym.
+        InputError if the corpus holds something else than texts, or no noun with a synonym.
         """
         options = self._options
         checked_texts(texts, "wordnet_nouns")
@@ -188,26 +185,9 @@ def synonyms(
     drop_same_stem: bool = True,
     reinflect: bool = False,
 ) -> dict[str, str]:
-    """Return a substitute for each noun that has one, sorted.
+    """Return a substitute for each noun that has one, sorted, in lower case; options as for `WordNetNouns`.
 
-    Parameters
-    ----------
-    counts : mapping of str to int
-        Nouns of the corpus, lower case -> how often each was seen.
-    lexicon : Lexicon
-    blocked : frozenset of str
-        Words that are left alone.
-    synset : str
-        One of `SYNSETS`.
-    drop_ing, drop_same_stem : bool
-        Leave out words in -ing, and pairs with one Porter stem.
-    reinflect : bool
-        Put the substitute of a plural into the plural.
-
-    Returns
-    -------
-    dict of str to str
-        Lower case.
+    `counts` are the nouns of the corpus in lower case -> how often each was seen; `blocked` words are left alone.
     """
     stem, distance = _stemmer(), _distance()
     parts = PARTS if synset == "first" else ("n",)

@@ -96,29 +96,11 @@ def is_expression(text: str) -> bool:
 
 
 def value_of(fields: Fields, text: str, *, parameter: str, roots: Sequence[str] = ()) -> pa.ChunkedArray:
-    """Return what `text` stands for in every row.
+    """Return what `text`, a path or an expression (see the module), stands for in each row; null where one lacks it.
 
-    Parameters
-    ----------
-    fields : Fields
-        n rows.
-    text : str
-        A path or an expression (see the module).
-    parameter : str
-        Which parameter of the caller's it is, for messages.
-    roots : sequence of str
-        Where else a path may begin: with ``doc``, ``question_id`` is also ``doc.question_id``.
-
-    Returns
-    -------
-    pyarrow.ChunkedArray of length n
-        null where a row lacks the field.
-
-    Raises
-    ------
-    InputError
-        If no row has the field (the message names those there are), the pattern is none, or it matches
-        nothing in some row.
+    A path may also begin under one of `roots`: with ``doc``, ``question_id`` is also ``doc.question_id``. InputError,
+    for the caller's `parameter`, if no row has the field (the message names those there are), the pattern is none, or
+    it matches nothing in some row.
     """
     parts = _WITH_TEXT.fullmatch(text)
     if parts is not None:

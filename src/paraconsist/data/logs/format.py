@@ -88,31 +88,16 @@ class Head:
 
 @dataclass(frozen=True)
 class LogFormat:
-    """One format.
+    """One format."""
 
-    Attributes
-    ----------
-    name : str
-        As it is called in messages and metadata.
-    what : str
-        What files of it are called, for messages.
-    recognises : callable
-        Path and `Head` -> whether the file is one.
-    read : callable
-        Path and `LogQuery` -> its predictions in the long format. The metadata hold ``set``, ``model`` and
-        ``source`` (format, tool, version, task, file and what was chosen), and ``notes`` for the reader.
-    pattern : str, optional
-        What its files are called in a folder.
-    options : tuple of str
-        Which of metric, filter and epoch mean something for it.
-    """
-
-    name: str
-    what: str
-    recognises: Callable[[Path, Head], bool]
+    name: str  # As it is called in messages and metadata
+    what: str  # What files of it are called, for messages
+    recognises: Callable[[Path, Head], bool]  # Path and `Head` -> whether the file is one
+    # Path and `LogQuery` -> its predictions in the long format. The metadata hold ``set``, ``model`` and ``source``
+    # (format, tool, version, task, file and what was chosen), and ``notes`` for the reader.
     read: Callable[[Path, LogQuery], Predictions]
-    pattern: str | None = None
-    options: tuple[str, ...] = ()
+    pattern: str | None = None  # What its files are called in a folder
+    options: tuple[str, ...] = ()  # Which of metric, filter and epoch mean something for it
 
 
 def linked_columns(fields: Fields, query: LogQuery, *, roots: Sequence[str]) -> dict[str, pa.ChunkedArray]:

@@ -41,11 +41,8 @@ def recognises(path: Path, head: Head) -> bool:
 def read(path: Path, query: LogQuery) -> Predictions:
     """Read one log.
 
-    Raises
-    ------
-    InputError
-        If the run did not succeed, samples were invalidated or are there twice, a field is missing, or no
-        scorer says right or wrong.
+    InputError if the run did not succeed, samples were invalidated or are there twice, a field is missing, or no scorer
+    says right or wrong.
     """
     header, samples = _from_json(path) if path.suffix.lower() == ".json" else _from_zip(path)
     _check_finished(header, path)

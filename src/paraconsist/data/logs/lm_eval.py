@@ -43,11 +43,8 @@ def recognises(path: Path, head: Head) -> bool:
 def read(path: Path, query: LogQuery) -> Predictions:
     """Read one file of samples.
 
-    Raises
-    ------
-    InputError
-        If the file is cut short, a field is missing, several filters are in it and none was named, a question
-        occurs twice, or no metric says right or wrong.
+    InputError if the file is cut short, a field is missing, several filters are in it and none was named, a question
+    occurs twice, or no metric says right or wrong.
     """
     name = _NAME.fullmatch(path.stem)
     task = name["task"] if name else path.stem

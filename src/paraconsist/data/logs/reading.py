@@ -23,10 +23,7 @@ _LONGEST_LINE = 1 << 24
 def detect(path: Path) -> LogFormat:
     """Say which format a file is of, by what is in it.
 
-    Raises
-    ------
-    InputError
-        If it is absent or of no known format; the message says what it looks like.
+    InputError if it is absent or of no known format; the message says what it looks like.
     """
     if not path.is_file():
         raise bad_log("name a file that exists", path)
@@ -41,25 +38,10 @@ def detect(path: Path) -> LogFormat:
 
 
 def read_logs(paths: Sequence[Path], query: LogQuery = DEFAULT_QUERY) -> dict[str, Predictions]:
-    """Read the files of one run of one model; each is a set of its own.
+    """Read the files of one run of one model, and those at any depth of folders: set name -> predictions.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        Files, or folders, whose logs are found at any depth.
-    query : LogQuery
-        Which of their fields to read.
-
-    Returns
-    -------
-    dict
-        Set name (the task, or the file's name) -> predictions in the long format.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read (see each format), or the files are of several formats, tool versions, models,
-        or runs of one set.
+    A set's name is the task's, or the file's. InputError if a file cannot be read (see each format), or the files are
+    of several formats, tool versions, models, or runs of one set.
     """
     files = [file for path in paths for file in (_logs_in(path) if path.is_dir() else [path])]
     formats = {file: detect(file) for file in files}

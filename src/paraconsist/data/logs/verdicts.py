@@ -23,30 +23,15 @@ _LONGEST = 80
 
 @dataclass(frozen=True)
 class LogAnswers:
-    """What a log says of n answers.
+    """What a log says of n answers."""
 
-    Attributes
-    ----------
-    gold : sequence of n str, or int array
-        The right answers, or their places in the row's choices.
-    answers : sequence of n (str or None), or int array
-        The model's; None or -1 where none could be read.
-    right : bool array, shape (n,), or None
-        The log's verdicts; without them answers are right that equal the gold answer.
-    choices : sequence of str, or of n sequences of str, optional
-        The choices' texts, one list for all rows or one for each.
-    probabilities : float array, shape (n, c), optional
-        Of each choice; nan beyond a row's last.
-    raw : sequence of n (str or None), optional
-        What the model wrote, before the answer was read from it.
-    """
-
-    gold: Any
-    answers: Any
+    gold: Any  # The right answers, or their places in the row's choices
+    answers: Any  # The model's; None or -1 where none could be read
+    # shape (n,): The log's verdicts; without them answers are right that equal the gold answer.
     right: NDArray[np.bool_] | None
-    choices: Any = None
-    probabilities: NDArray[np.float64] | None = None
-    raw: Sequence[str | None] | None = None
+    choices: Any = None  # The choices' texts, one list for all rows or one for each
+    probabilities: NDArray[np.float64] | None = None  # shape (n, c): Of each choice; nan beyond a row's last
+    raw: Sequence[str | None] | None = None  # What the model wrote, before the answer was read from it
 
     def columns(self, fields: Fields, query: LogQuery, roots: Sequence[str]) -> tuple[dict[str, Any], list[str] | None]:
         """Return the long format's labels, predictions and probabilities, and the labels' names.

@@ -85,29 +85,12 @@ def load_generator(
     endpoint: EndpointSettings | None = None,
     answers: Path | None = None,
 ) -> Generator:
-    """Return the generator that `name` stands for.
+    """Return the generator that `name` stands for: ``rules``, the user's ``module:function``, or a language model.
 
-    Parameters
-    ----------
-    name : str
-        ``rules``; ``module:function``, the user's own; or a folder or Hub id of a language model.
-    settings : GeneratorSettings
-        Prompt and decoding of a language model; rules take `n` only.
-    kind : {"causal", "seq2seq"}, optional
-        Of the language model; by default what its configuration says.
-    revision : str, optional
-        Of a Hub model.
-    seed : int
-        Of the sampling.
-    examples : sequence of (str, str)
-        Original and paraphrase, for prompts with examples.
-    endpoint, answers : EndpointSettings and Path, optional
-        Where the model is, if not on this machine, and the folder in which what it writes is kept.
-
-    Raises
-    ------
-    InputError
-        If there is no such model or function, or the model writes no text.
+    A language model is a folder or Hub id, of the `kind` ``causal`` or ``seq2seq`` (by default what its configuration
+    says), or it is behind the `endpoint`, and what it writes is kept in the folder `answers`. Of the settings rules
+    take `n` only. `examples` are (original, paraphrase), for prompts with examples. InputError if there is no such
+    model or function, or the model writes no text.
     """
     if endpoint is not None:
         if kind is not None:
@@ -197,18 +180,9 @@ class DiverseGroups:
     """Makes greedy search choose, in each row of a group of `n_groups` rows, what diverse beam search would.
 
     Vijayakumar et al. (2018), with one beam a group; a logits processor, since transformers 5 has no group beam search
-    of its own. With one beam a group it is greedy search in groups side by side.
-
-    Parameters
-    ----------
-    n_groups : int
-        Rows one after another that continue the same prompt.
-    penalty : float
-        Taken off a token's log-probability for each earlier row that chose it at this step.
-    temperature : float
-        Divides the scores before the log-probabilities are taken.
-    stop : sequence of int
-        Tokens that end a text: rows that are over choose nothing.
+    of its own. With one beam a group it is greedy search in groups side by side: the rows, one after another, continue
+    the same prompt, and `penalty` is taken off a token's log-probability for each earlier row that chose it at this
+    step. `temperature` divides the scores before. Rows that are over, by one of the `stop` tokens, choose nothing.
     """
 
     def __init__(self, n_groups: int, penalty: float, temperature: float, stop: tuple[int, ...]) -> None:
@@ -282,20 +256,8 @@ def endpoint_facts(generator: Generator) -> dict[str, Any]:
 class EndpointGenerator:
     """A model behind an OpenAI-compatible endpoint; every candidate is a request with a seed of its own.
 
-    Parameters
-    ----------
-    endpoint : EndpointSettings
-    model : str
-        As the endpoint calls it.
-    answers : Path
-        A folder for what was written: a killed command goes on from it.
-    settings, seed, examples
-        As for `load_generator`; the seed is the first candidate's.
-
-    Raises
-    ------
-    InputError
-        For settings with beams, and too few examples; when called, for what the endpoint refuses.
+    The first has `seed`. `answers` is a folder for what was written: a killed command goes on from it. InputError for
+    settings with beams, and too few examples; when called, for what the endpoint refuses.
     """
 
     endpoint: EndpointSettings

@@ -32,17 +32,10 @@ _NEW = "new_"
 def write_judgement_sheet(
     path: Path, rows: Sequence[Mapping[str, str]], *, annotators: int = 1, scores: bool = False
 ) -> None:
-    """Write paraphrases with empty columns to fill in.
+    """Write paraphrases (``example_id, context, original, paraphrase, label``) with empty columns to fill in.
 
-    Parameters
-    ----------
-    path : Path
-    rows : sequence of mapping
-        ``example_id, context, original, paraphrase, label``.
-    annotators : int
-        How many people fill it in: ``valid``, or ``valid_1``, ``valid_2`` and so on. Each may also get a copy.
-    scores : bool
-        ``similarity`` (0 to 100) and ``grammatical`` in place of ``valid``.
+    The column is ``valid``, or for several annotators ``valid_1``, ``valid_2`` and so on (each may also get a copy);
+    with `scores` it is ``similarity`` (0 to 100) and ``grammatical`` in its place.
     """
     check_whole("paraphrase", "annotators", annotators)
     kinds = ("similarity", "grammatical") if scores else ("valid",)
@@ -53,25 +46,14 @@ def write_judgement_sheet(
 
 @dataclass(frozen=True)
 class Judgements:
-    """What people judged.
+    """What people judged."""
 
-    Attributes
-    ----------
-    valid : mapping of str to bool or None
-        Row's id -> the judgement of most of them (a tie is no); None where nobody judged it.
-    similarity : mapping of str to float
-        Row's id -> mean similarity, where there are scores.
-    texts : mapping of str to (str, str)
-        Original and paraphrase as the sheet has them, white space evened out.
-    annotators : tuple of str
-    agreement : mapping of str to float
-        ``fleiss_kappa`` over the rows that all judged, ``cohen_kappa`` of every pair (``"1, 2"``), and ``n_common``.
-    """
-
+    # Row's id -> the judgement of most of them (a tie is no); None where nobody judged it.
     valid: Mapping[str, bool | None]
-    similarity: Mapping[str, float]
-    texts: Mapping[str, tuple[str, str]]
+    similarity: Mapping[str, float]  # Row's id -> mean similarity, where there are scores
+    texts: Mapping[str, tuple[str, str]]  # Original and paraphrase as the sheet has them, white space evened out
     annotators: tuple[str, ...]
+    # ``fleiss_kappa`` over the rows that all judged, ``cohen_kappa`` of every pair (``"1, 2"``), and ``n_common``.
     agreement: Mapping[str, Any]
 
 
@@ -80,18 +62,8 @@ def read_judgements(
 ) -> Judgements:
     """Read one sheet, or the copies that several annotators filled in.
 
-    Parameters
-    ----------
-    paths : sequence of path
-        Comma, semicolon or tab, whichever the spreadsheet program wrote.
-    least_similarity : float
-        With scores a row is valid if it is more similar than this, and grammatical.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read, lacks a column, repeats a row, or holds anything else than yes, no, a score of 0 to
-        100, or nothing.
+    With scores a row is valid if it is more similar than `least_similarity`, and grammatical. InputError if a file
+    cannot be read, lacks a column, repeats a row, or holds anything else than yes, no, a score of 0 to 100, or nothing.
     """
     answers: dict[str, dict[str, bool]] = {}
     scores: dict[str, list[float]] = {}
@@ -166,10 +138,7 @@ def _agreement(answers: Mapping[str, Mapping[str, bool]], annotators: Sequence[s
 def rewritten_columns(task: Task, columns: Sequence[str] | None = None) -> tuple[str, ...]:
     """Return the columns that people paraphrase: `columns`, by default those that are not the context.
 
-    Raises
-    ------
-    InputError
-        For columns that the task does not have.
+    InputError for columns that the task does not have.
     """
     if columns is None:
         context = CONTEXT_COLUMNS.get(task.name, ())
@@ -183,15 +152,10 @@ def rewritten_columns(task: Task, columns: Sequence[str] | None = None) -> tuple
 def write_writing_sheet(
     path: Path, originals: Sequence[Mapping[str, Any]], *, task: Task, rewrite: Sequence[str], n: int
 ) -> int:
-    """Write `n` empty places for each original.
+    """Write `n` empty places for each original, and return how many places there are.
 
-    The columns are ``bucket_id``, ``writer`` (to be filled in where several people write), ``context``, ``label``,
-    and for each column to rewrite the original text and ``new_<column>``.
-
-    Returns
-    -------
-    int
-        How many places there are.
+    The columns are ``bucket_id``, ``writer`` (to be filled in where several people write), ``context``, ``label``, and
+    for each column to rewrite the original text and ``new_<column>``.
     """
     context = [column for column in task.columns if column not in rewrite]
     new = [f"{_NEW}{column}" for column in rewrite]
@@ -210,34 +174,20 @@ def write_writing_sheet(
 
 @dataclass(frozen=True)
 class Written:
-    """What people wrote.
+    """What people wrote."""
 
-    Attributes
-    ----------
-    rows : list of dict
-        Originals, and after each its paraphrases, in the long format.
-    n_paraphrases : int
-    n_empty : int
-        Places that nobody filled in.
-    unwritten : list of str
-        Buckets without a paraphrase; their originals are left out.
-    """
-
-    rows: list[dict[str, Any]]
+    rows: list[dict[str, Any]]  # Originals, and after each its paraphrases, in the long format
     n_paraphrases: int
-    n_empty: int
-    unwritten: list[str]
+    n_empty: int  # Places that nobody filled in
+    unwritten: list[str]  # Buckets without a paraphrase; their originals are left out
 
 
 def read_written(sheet: Path, originals: Path) -> Written:
     """Read a filled-in sheet together with the originals it was made for.
 
-    Raises
-    ------
-    InputError
-        If the sheet cannot be read or lacks a column, names an unknown bucket, has another original text, only some of
-        the new texts of a place, or a paraphrase that is the original or stands in its bucket already (case and
-        white space apart); the message names the row, from 0.
+    InputError if the sheet cannot be read or lacks a column, names an unknown bucket, has another original text, only
+    some of the new texts of a place, or a paraphrase that is the original or stands in its bucket already (case and
+    white space apart); the message names the row, from 0.
     """
     table = read_table(originals, function="select", parameter="originals")
     known = {row["bucket_id"]: row for row in table.to_pylist()}

@@ -81,26 +81,10 @@ class Refined:
 def refine(
     originals: Sequence[str], generator: Generator, settings: GeneratorSettings, judge: Judge | None = None
 ) -> Refined:
-    """Generate paraphrases until every original has `settings.keep`, or the tries are spent.
+    """Generate paraphrases until every original has `settings.keep`, or the tries are spent; equal originals are one.
 
-    Parameters
-    ----------
-    originals : sequence of str
-        Equal ones are one.
-    generator : Generator
-    settings : GeneratorSettings
-        `keep`, `tries` and the filters.
-    judge : callable, optional
-        Asked last, for as many candidates of an original as are still wanted at a time.
-
-    Returns
-    -------
-    Refined
-
-    Raises
-    ------
-    InputError
-        If an original is empty, or the generator returns no lists of texts, or nothing but empty texts.
+    The judge is asked last, for as many candidates of an original as are still wanted at a time. InputError if an
+    original is empty, or the generator returns no lists of texts, or nothing but empty texts.
     """
     for row, text in enumerate(originals):
         if not text.strip():
@@ -175,19 +159,10 @@ _FEW_WORDS = 2  # more or less than the original are always allowed
 def reason_against(candidate: str, original: str, accepted: Collection[str], settings: GeneratorSettings) -> str | None:
     """Return why a candidate is left out, one of `REASONS`; None if nothing in its text is against it.
 
-    Parameters
-    ----------
-    candidate, original : str
-    accepted : collection of str
-        What was kept or is waiting to be judged for this original.
-    settings : GeneratorSettings
-        Lengths and overlap.
-
-    Notes
-    -----
-    Copies and duplicates are those with the same words in the same order, whatever case and punctuation. The
-    language check is a simple one of our own: letters of the original's scripts only, and, where the original has an
-    English function word, one of those or one of the original's words in a candidate of four words or more.
+    `accepted` is what was kept or is waiting to be judged for this original. Copies and duplicates are those with the
+    same words in the same order, whatever case and punctuation. The language check is a simple one of our own: letters
+    of the original's scripts only, and, where the original has an English function word, one of those or one of the
+    original's words in a candidate of four words or more.
     """
     words, own = bare_words(candidate), bare_words(original)
     if not words:
@@ -220,19 +195,9 @@ def scripts(text: str) -> frozenset[str]:
 
 
 def entailment_label(label_names: Sequence[str], label_map: dict[str, str] | None = None) -> int:
-    """Return which of a model's labels is entailment.
+    """Return which of a model's labels is entailment; InputError if none or several are called so.
 
-    Parameters
-    ----------
-    label_names : sequence of str
-        The model's.
-    label_map : dict of str to str, optional
-        Model label -> its real name, for models with names that say nothing.
-
-    Raises
-    ------
-    InputError
-        If none or several are called entailment.
+    `label_map` gives the real names (model label -> name) of models with names that say nothing.
     """
     real_names = {normalise_label(key): value for key, value in (label_map or {}).items()}
     names = [normalise_label(real_names.get(normalise_label(name), name)) for name in label_names]
@@ -244,15 +209,7 @@ def entailment_label(label_names: Sequence[str], label_map: dict[str, str] | Non
 
 
 class MutualEntailment:
-    """Judges pairs: is entailment the most probable label in both directions (Arakelyan et al. 2024)?
-
-    Parameters
-    ----------
-    predictor : Predictor
-        An NLI model.
-    label_map : dict, optional
-        As for `entailment_label`.
-    """
+    """Judges pairs by an NLI model: is entailment the likeliest label in both directions (Arakelyan et al. 2024)?"""
 
     def __init__(self, predictor: Predictor, label_map: dict[str, str] | None = None) -> None:
         if predictor.task != get_task("nli"):

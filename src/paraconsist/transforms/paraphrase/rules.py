@@ -224,17 +224,9 @@ _MOST = 60  # of one text: what two rules at once can give grows with the square
 
 
 class RuleGenerator:
-    """A generator by rules; every further call for a text gives the next ones, then none.
+    """A generator by rules, `n` candidates a call; every further call for a text gives the next ones, then none.
 
-    Parameters
-    ----------
-    n : int
-        Candidates a call for each text.
-
-    Attributes
-    ----------
-    rules : dict of (str, str) to str
-        (original, candidate) -> the rules that made it.
+    `rules` holds what made each: (original, candidate) -> rules.
     """
 
     def __init__(self, n: int = 10) -> None:

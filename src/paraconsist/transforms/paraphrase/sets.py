@@ -36,29 +36,14 @@ _METADATA = b"paraconsist_paraphrase"
 
 @dataclass(frozen=True)
 class GeneratedSet:
-    """Originals with their accepted paraphrases.
+    """Originals with their accepted paraphrases."""
 
-    Attributes
-    ----------
-    data : LabelledSet
-        The originals, task and label names.
-    column : str
-        Which text is paraphrased.
-    accepted : mapping of str to sequence of str
-        Original text -> paraphrases.
-    generator : str
-        For the stratum of that name.
-    least : int
-        Originals with fewer paraphrases are left out.
-    rules : mapping of (str, str) to str
-        (original, paraphrase) -> what made it, where the generator says so.
-    """
-
-    data: LabelledSet
-    column: str
-    accepted: Mapping[str, Sequence[str]]
-    generator: str
-    least: int = 1
+    data: LabelledSet  # The originals, task and label names
+    column: str  # Which text is paraphrased
+    accepted: Mapping[str, Sequence[str]]  # Original text -> paraphrases
+    generator: str  # For the stratum of that name
+    least: int = 1  # Originals with fewer paraphrases are left out
+    # (original, paraphrase) -> what made it, where the generator says so.
     rules: Mapping[tuple[str, str], str] | None = None
 
     def kept(self) -> list[tuple[LabelledRow, Sequence[str]]]:
@@ -117,22 +102,12 @@ def _group(task: Task, context: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Paraphrased:
-    """Labelled rows with paraphrases, not written yet.
-
-    Attributes
-    ----------
-    generated : GeneratedSet
-    refined : Refined
-        Candidates and what became of them.
-    generator : Generator
-    facts : dict
-        How the set was made: for its metadata.
-    """
+    """Labelled rows with paraphrases, not written yet."""
 
     generated: GeneratedSet
-    refined: Refined
+    refined: Refined  # Candidates and what became of them
     generator: Generator
-    facts: dict[str, Any]
+    facts: dict[str, Any]  # How the set was made: for its metadata
 
     def write(
         self, output: Path, sheet: Path, *, annotators: int = 1, scores: bool = False
@@ -160,27 +135,10 @@ def paraphrase_rows(
 ) -> Paraphrased:
     """Generate paraphrases of labelled rows, and keep those that pass.
 
-    Parameters
-    ----------
-    data : LabelledSet
-    generator : str
-        Of `paraconsist.transforms.paraphrase.generators.load_generator`, as are `examples` (a CSV) and `loading`.
-    settings : GeneratorSettings
-    preset : str
-        Where the settings come from, for the set's metadata.
-    column : str, optional
-        The text to paraphrase; by default what the task's papers paraphrase.
-    nli_model, label_map
-        The judge of mutual entailment, where the settings ask for it.
-    least : int
-        Originals with fewer paraphrases are left out.
-    seed : int
-        Of the sampling.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, generator or judge.
+    `generator`, `examples` (a CSV) and `loading` as for `paraconsist.transforms.paraphrase.generators.load_generator`;
+    `preset` says where the settings come from, for the set's metadata. `column` is by default what the task's papers
+    paraphrase; `nli_model` and `label_map` are the judge of mutual entailment, where the settings ask for it; originals
+    with fewer than `least` paraphrases are left out. InputError if there is no such column, generator or judge.
     """
     usual = COLUMNS.get(data.task.name, ())
     chosen = column or (usual[0] if len(usual) == 1 else "")
@@ -233,21 +191,8 @@ def write_generated(
 ) -> None:
     """Write a Parquet file, or a folder with Parquet and card that ``load_dataset`` reads, whole or not at all.
 
-    Parameters
-    ----------
-    rows : sequence of mapping
-        Of `GeneratedSet.rows`.
-    data : LabelledSet
-        Task and label names.
-    output : Path
-        ``NAME.parquet``, or a folder.
-    facts : mapping
-        How it was made: kept in the file's metadata, and told in the card.
-
-    Raises
-    ------
-    InputError
-        If there is no row.
+    The rows are those of `GeneratedSet.rows`; `output` is ``NAME.parquet`` or a folder; `facts` say how the set was
+    made, kept in the file's metadata and told in the card. InputError if there is no row.
     """
     if not rows:
         must = "have paraphrases enough, one of them at least"
@@ -267,13 +212,7 @@ def _write(table: pa.Table, output: Path, facts: Mapping[str, Any]) -> None:
 
 
 def read_generated(place: Path) -> tuple[pa.Table, dict[str, Any]]:
-    """Read a set that `write_generated` wrote, and how it was made.
-
-    Raises
-    ------
-    InputError
-        If it is no such set.
-    """
+    """Read a set that `write_generated` wrote, and how it was made. InputError if it is no such set."""
     file = (file_in_folder(place) or place / "data") if place.is_dir() else place
     table = read_table(file, function="paraphrase", parameter="data")
     facts = (table.schema.metadata or {}).get(_METADATA)
@@ -285,17 +224,8 @@ def read_generated(place: Path) -> tuple[pa.Table, dict[str, Any]]:
 def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, int]:
     """Write the paraphrases of a set that people found valid, with their originals; the most similar first.
 
-    Originals without a valid paraphrase are left out.
-
-    Returns
-    -------
-    dict of str to int
-        ``n_valid``, ``n_invalid``, ``n_open`` paraphrases, ``n_buckets``, ``n_rows``.
-
-    Raises
-    ------
-    InputError
-        If the sheet is not that set's, or nothing is valid.
+    Originals without a valid paraphrase are left out. Returns ``n_valid``, ``n_invalid``, ``n_open`` paraphrases,
+    ``n_buckets``, ``n_rows``. InputError if the sheet is not that set's, or nothing is valid.
     """
     if output.suffix != place.suffix:
         raise input_error("paraphrase", "output", "be of the set's own kind, file or folder", got=str(output))

@@ -32,16 +32,7 @@ Pair = tuple[str, str, str]
 def pairs_of(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> list[Pair]:
     """Return (paraphrase, original, bucket) of every paraphrase, once for each column that is paraphrased.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        Of a bucket set.
-    columns : sequence of str
-
-    Raises
-    ------
-    InputError
-        If a bucket has paraphrases and no original, or the set has no paraphrases.
+    InputError if a bucket has paraphrases and no original, or the set has no paraphrases.
     """
     originals = {row["bucket_id"]: row for row in rows if row["role"] == "original"}
     pairs: list[Pair] = []
@@ -67,16 +58,10 @@ def measure_pairs(
     judge: Judge | None = None,
     **options: Any,
 ) -> ParaphraseDiversityResult:
-    """Measure pairs with whatever there is of encoder, BLEURT, parser and NLI model.
+    """Measure the pairs of `pairs_of` with whatever there is of encoder, BLEURT, parser and NLI model.
 
-    Parameters
-    ----------
-    pairs : sequence of (str, str, str)
-        Of `pairs_of`; intervals resample the buckets.
-    encoder, bleurt, parser, judge
-        For similarity (either), syntactic distance, and mutual entailment.
-    options
-        Of `paraconsist.measures.diversity.paraphrase_diversity`.
+    Encoder or BLEURT give similarity, the parser syntactic distance, the judge mutual entailment; intervals resample
+    the buckets. `options` as for `paraconsist.measures.diversity.paraphrase_diversity`.
     """
     new, old = [p for p, _, _ in pairs], [o for _, o, _ in pairs]
     if encoder is not None:
@@ -102,22 +87,11 @@ def measure_set(
     bleurt: str | None = None,
     parser: str | None = None,
 ) -> ParaphraseDiversityResult:
-    """Measure a bucket set with the models that are named.
+    """Measure a bucket set with the models that are named, as `measure_pairs`.
 
-    Parameters
-    ----------
-    rows : BucketSet
-    column : str, optional
-        The text that was paraphrased; by default what the task's papers paraphrase.
-    nli_model, label_map
-        For mutual entailment; the map as for `paraconsist.transforms.paraphrase.refining.entailment_label`.
-    embedding_model, bleurt, parser : str, optional
-        For similarity (one of the two) and syntactic distance.
-
-    Raises
-    ------
-    InputError
-        If there is no such column or model, or the set has no paraphrases.
+    `column` is the text that was paraphrased, by default what the task's papers paraphrase; `label_map` as for
+    `paraconsist.transforms.paraphrase.refining.entailment_label`. InputError if there is no such column or model, or
+    the set has no paraphrases.
     """
     from paraconsist.models.encoders import load_encoder
 
@@ -144,10 +118,7 @@ Parser: TypeAlias = Callable[[Sequence[str]], list[str]]
 def load_parser(name: str) -> Parser:
     """Return a constituency parser: ``stanza``, or ``module:function`` of the user's own (texts -> bracketed trees).
 
-    Raises
-    ------
-    InputError
-        If it is not installed; the message says how to get it.
+    InputError if it is not installed; the message says how to get it.
     """
     if ":" in name:
         from paraconsist.transforms.registry import load_function
@@ -171,10 +142,7 @@ def load_parser(name: str) -> Parser:
 def load_bleurt(checkpoint: str) -> Callable[[Sequence[str], Sequence[str]], list[float]]:
     """Return BLEURT: (paraphrases, originals) -> scores, with Google's package ``bleurt`` and one of its checkpoints.
 
-    Raises
-    ------
-    InputError
-        If package or checkpoint are not there; the message says how to get them.
+    InputError if package or checkpoint are not there; the message says how to get them.
     """
     try:
         score: Any = importlib.import_module("bleurt.score")
