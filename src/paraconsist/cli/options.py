@@ -286,9 +286,9 @@ def endpoint_settings(options: Mapping[str, Any]) -> EndpointSettings | None:
         For options without an endpoint, and settings that cannot be.
     """
     if "url" not in options:
-        for name, value in options.items():
+        for name in options:  # its value is not shown: it may be a key
             remedy = "This command's model is a local one."
-            raise input_error("run", name, "be given only with `endpoint`", got=value, remedy=remedy)
+            raise input_error("run", name, "be given only with `endpoint`", remedy=remedy)
         return None
     return EndpointSettings(**{**options, "request_fields": read_request_fields(options.get("request_fields"))})
 
