@@ -8,11 +8,12 @@ import re
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.commands import Command
 from hypothesis import HealthCheck, settings
 
 # Tests run on shared, slow machines: how long drawing an example takes there says nothing about the code.
@@ -66,7 +67,7 @@ def data_folder() -> Path:
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
     """A function: arguments of `paraconsist`, run in this process -> exit code, standard output and standard error."""
     from paraconsist.cli.app import main
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.commands import Command
 
-from paraconsist.cli.app import main
 from paraconsist.data.rows import Rows
 from paraconsist.errors import InputError
 from paraconsist.measures.consistency_difference import consistency_difference
@@ -26,18 +26,15 @@ def answers(seed: int, flip: float, buckets: range = range(40)) -> list[tuple[An
     return [(f"r{b}-{j}", f"b{b}", 1, int(rng.random() > flip)) for b in buckets for j in range(4)]
 
 
-def run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        main(["compare", *map(str, args), "--n-resamples", "200", "--n-permutations", "500"])
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
+def run(command: Command, *args: object) -> tuple[int, str, str]:
+    return command("compare", *args, "--n-resamples", 200, "--n-permutations", 500)
 
 
-def test_command_matches_the_function_whatever_the_order_of_rows(capsys, tmp_path: Path) -> None:
+def test_command_matches_the_function_whatever_the_order_of_rows(command, tmp_path: Path) -> None:
     one, two = answers(0, 0.05), answers(1, 0.4)
     rng = np.random.default_rng(2)
     files = [csv(tmp_path / "steady.csv", one), csv(tmp_path / "shaky.csv", [two[i] for i in rng.permutation(160)])]
-    code, out, err = run(capsys, *files, "--json", "--output", tmp_path / "found.json")
+    code, out, err = run(command, *files, "--json", "--output", tmp_path / "found.json")
     assert code == 0, err
     (found,) = json.loads(out)
     assert json.loads((tmp_path / "found.json").read_text()) == [found]
@@ -48,15 +45,15 @@ def test_command_matches_the_function_whatever_the_order_of_rows(capsys, tmp_pat
     assert pair["result"]["difference"] == pytest.approx(direct.difference)
     assert pair["result"]["differences"]["accuracy"] == pytest.approx(direct.differences["accuracy"])
     assert found["n_common_buckets"] == 40
-    code, out, err = run(capsys, *files)
+    code, out, err = run(command, *files)
     assert code == 0, err
     assert "steady (1) and shaky (2), 40 buckets, 160 paraphrases" in out
     assert "worse in both than steady" in out
 
 
-def test_three_models_are_corrected_and_only_common_buckets_count(capsys, tmp_path: Path) -> None:
+def test_three_models_are_corrected_and_only_common_buckets_count(command, tmp_path: Path) -> None:
     files = [csv(tmp_path / f"{name}.csv", answers(i, 0.1 + 0.1 * i, range(5 * i, 40))) for i, name in enumerate("abc")]
-    code, out, err = run(capsys, *files, "--json", "--correction", "bonferroni")
+    code, out, err = run(command, *files, "--json", "--correction", "bonferroni")
     assert code == 0, err
     (found,) = json.loads(out)
     assert [(pair["first"], pair["second"]) for pair in found["pairs"]] == [("a", "b"), ("a", "c"), ("b", "c")]
@@ -64,13 +61,13 @@ def test_three_models_are_corrected_and_only_common_buckets_count(capsys, tmp_pa
         assert pair["corrected_p_value"] == pytest.approx(min(1.0, 3 * pair["result"]["p_value"]))
         assert pair["result"]["n_buckets"] == 30
     assert found["warnings"][0] == "30 buckets are common and compared; a has 40, b has 35, c has 30"
-    code, out, _ = run(capsys, *files, "--against-first", "--json")
+    code, out, _ = run(command, *files, "--against-first", "--json")
     assert len(json.loads(out)[0]["pairs"]) == 2
-    code, out, _ = run(capsys, *files)
+    code, out, _ = run(command, *files)
     assert "corrected for 3 comparisons (Holm)" in " ".join(out.split())
 
 
-def test_transitive_sets_through_the_command(capsys, tmp_path: Path) -> None:
+def test_transitive_sets_through_the_command(command, tmp_path: Path) -> None:
     header = "example_id,bucket_id,role,label,prediction"
     rows: list[list[tuple[Any, ...]]] = [[], []]
     rng = np.random.default_rng(5)
@@ -80,7 +77,7 @@ def test_transitive_sets_through_the_command(capsys, tmp_path: Path) -> None:
             for role, ok in zip(("antecedent_1", "antecedent_2", "consequent"), right, strict=True):
                 rows[model].append((f"{b}.{role}", f"b{b}", role, 1, ok))
     files = [csv(tmp_path / f"m{i}.csv", rows[i], header) for i in (0, 1)]
-    code, out, err = run(capsys, *files, "--json")
+    code, out, err = run(command, *files, "--json")
     assert code == 0, err
     (pair,) = json.loads(out)[0]["pairs"]
     assert pair["measure"] == "transitive_inconsistency"
@@ -89,12 +86,12 @@ def test_transitive_sets_through_the_command(capsys, tmp_path: Path) -> None:
         answer = {row[0]: row[4] for row in rows[model]}
         satisfied.append({b for b in range(30) if answer[f"{b}.antecedent_1"] and answer[f"{b}.antecedent_2"]})
     assert pair["result"]["n_common"] == len(satisfied[0] & satisfied[1]) < 30
-    code, out, err = run(capsys, *files)
+    code, out, err = run(command, *files)
     assert code == 0, err
     assert "which are not the same rows" in " ".join(out.split())
 
 
-def test_bad_files(capsys, tmp_path: Path) -> None:
+def test_bad_files(command, tmp_path: Path) -> None:
     good = csv(tmp_path / "good.csv", answers(0, 0.2))
     relabelled = [(e, b, 0 if b == "b7" else label, p) for e, b, label, p in answers(1, 0.2)]
     other_rows = [(f"x{e}", b, label, p) for e, b, label, p in answers(1, 0.2)]
@@ -115,12 +112,12 @@ def test_bad_files(capsys, tmp_path: Path) -> None:
         ([good, tmp_path / "ok.csv", "--measure", "bleu"], "`--measure` must be one of paraphrastic_consistency"),
     ]
     for args, message in cases:
-        code, _, err = run(capsys, *args)
+        code, _, err = run(command, *args)
         assert code == 2, message
         assert message in err
 
 
-def test_run_folders_of_different_sets(capsys, tmp_path: Path) -> None:
+def test_run_folders_of_different_sets(command, tmp_path: Path) -> None:
     import pyarrow as pa
 
     from paraconsist.data.predictions import write_predictions
@@ -139,30 +136,30 @@ def test_run_folders_of_different_sets(capsys, tmp_path: Path) -> None:
                 )
             )
             write_predictions(tmp_path / model / "predictions" / f"{name}.parquet", table, {"set": name})
-    code, out, err = run(capsys, tmp_path / "a", tmp_path / "b", "--json")
+    code, out, err = run(command, tmp_path / "a", tmp_path / "b", "--json")
     assert code == 0, err
     assert [found["set"] for found in json.loads(out)] == ["two"]
     assert "left out, as not every model has them: one of a" in err
-    code, _, err = run(capsys, tmp_path / "a", tmp_path / "c")
+    code, _, err = run(command, tmp_path / "a", tmp_path / "c")
     assert code == 2
     assert "`models` must have a set in common; got 'a: one, two; c: three'" in err
 
 
-def test_groups_from_a_table(capsys, tmp_path: Path) -> None:
+def test_groups_from_a_table(command, tmp_path: Path) -> None:
     files = [csv(tmp_path / f"{name}.csv", answers(i, 0.1 + 0.2 * i)) for i, name in enumerate("ab")]
     contexts = csv(tmp_path / "items.csv", [(f"b{b}", f"c{b // 4}") for b in range(40)], "bucket_id,context_id")
     options = ["--groups-from", contexts, "--group", "context_id"]
-    code, out, err = run(capsys, *files, *options, "--json")
+    code, out, err = run(command, *files, *options, "--json")
     assert code == 0, err
     result = json.loads(out)[0]["pairs"][0]["result"]
     assert result["n_clusters"]["difference"] == 10
     assert "ci:group-bootstrap200" in result["signature"]
     csv(contexts, [(f"b{b}", f"c{b // 4}") for b in range(39)], "bucket_id,context_id")
-    code, _, err = run(capsys, *files, *options)
+    code, _, err = run(command, *files, *options)
     assert code == 2
     assert "must have a group for every bucket; got \"none for 1 buckets: 'b39'\"" in err
     csv(contexts, [("b0", "c0"), ("b0", "c1")], "bucket_id,context_id")
-    code, _, err = run(capsys, *files, *options)
+    code, _, err = run(command, *files, *options)
     assert "must be the same in all rows of a bucket; got ['c0', 'c1'] at row 1. Look at bucket 'b0'" in err
 
 
@@ -195,12 +192,12 @@ PUBLISHED = {
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_roberta_against_bag_of_words(capsys, data_folder: Path, name: str) -> None:
+def test_roberta_against_bag_of_words(command, data_folder: Path, name: str) -> None:
     folder = data_folder / "paranlu" / "predictions"
     files = [folder / f"{name}__{model}__human.parquet" for model in ("roberta-large", "bow")]
     columns = ["--label", "gold", "--prediction", "pred", "--original", "is_original", "--example", "paraphrase_id"]
     contexts = ["--groups-from", data_folder / "paranlu" / "items" / f"{name}_human.parquet", "--group", "context_id"]
-    code, out, err = run(capsys, *files, *columns, *contexts, "--json")
+    code, out, err = run(command, *files, *columns, *contexts, "--json")
     assert code == 0, err
     (pair,) = json.loads(out)[0]["pairs"]
     result = pair["result"]

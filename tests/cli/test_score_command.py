@@ -14,16 +14,16 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from helpers.commands import Command, write
 from helpers.paranlu_goldens import FIGURE_4, KEYS, PRINTED_DIGIT, TABLE_4, TABLE_7
-from helpers.score_command import run_command, write
 
 from paraconsist.data.predictions import write_predictions
 
 COLUMNS = ["--label", "gold", "--prediction", "pred", "--original", "is_original"]
 
 
-def scored(capsys: pytest.CaptureFixture[str], *args: object) -> dict[str, Any]:
-    code, out, err = run_command(capsys, "score", *args, "--json", "--n-resamples", 200)
+def scored(command: Command, *args: object) -> dict[str, Any]:
+    code, out, err = command("score", *args, "--json", "--n-resamples", 200)
     assert code == 0, err
     (result,) = json.loads(out).values()
     return result["measures"]["paraphrastic_consistency"]
@@ -48,22 +48,22 @@ def check(values: dict[str, Any], wanted: dict[str, float]) -> None:
 @pytest.mark.real_data
 @pytest.mark.parametrize(("model", "name"), TABLE_4)
 @pytest.mark.parametrize("confidence", [["--probabilities", "p0,p1"], ["--confidence", "conf_gold"]])
-def test_table_4(capsys, published, model, name, confidence):
+def test_table_4(command, published, model, name, confidence):
     folder, expected = published
     row = next(r for r in expected["table4"] if (r["model"], r["dataset"]) == (model, name))
     human, test = files(folder, name, model)
     given = (human, *COLUMNS, *confidence, "--test-predictions", test)
-    values = scored(capsys, *given)
+    values = scored(command, *given)
     check(values, row["computed"])
     for short, printed in row["paper_percent"].items():
         assert 100 * values[KEYS[short]] == pytest.approx(printed, abs=PRINTED_DIGIT), short
-    renormalized = scored(capsys, *given, "--renormalize")
+    renormalized = scored(command, *given, "--renormalize")
     check(renormalized, {"A_c": row["computed"]["A_c_rn"], "P_Cc": row["computed"]["P_Cc_rn"]})
 
 
 @pytest.mark.real_data
 @pytest.mark.parametrize(("name", "artifact"), TABLE_7)
-def test_table_7(capsys, published, tmp_path, name, artifact):
+def test_table_7(command, published, tmp_path, name, artifact):
     folder, expected = published
     row = next(r for r in expected["table7"] if (r["dataset"], r["artifact"]) == (name, artifact))
     partial = pq.read_table(files(folder, name, "roberta-large-partial")[0])
@@ -75,16 +75,16 @@ def test_table_7(capsys, published, tmp_path, name, artifact):
         table = pq.read_table(human)
         part = tmp_path / f"{model}.csv"
         pa.csv.write_csv(table.filter(pc.is_in(table["bucket_id"], chosen.combine_chunks())), part)
-        check(scored(capsys, part, *COLUMNS, "--confidence", "conf_gold", "--test-predictions", test), wanted)
+        check(scored(command, part, *COLUMNS, "--confidence", "conf_gold", "--test-predictions", test), wanted)
 
 
 @pytest.mark.real_data
 @pytest.mark.parametrize(("name", "kind"), FIGURE_4)
-def test_figure_4(capsys, published, name, kind):
+def test_figure_4(command, published, name, kind):
     folder, expected = published
     row = next(r for r in expected["fig4"] if (r["dataset"], r["set"]) == (name, kind))
     rows, test = files(folder, name, row["model"], kind)
-    values = scored(capsys, rows, *COLUMNS, "--confidence", "conf_gold", "--test-predictions", test)
+    values = scored(command, rows, *COLUMNS, "--confidence", "conf_gold", "--test-predictions", test)
     check(values, row)
 
 
@@ -109,22 +109,22 @@ def naive(rows: list[dict[str, Any]]) -> float:
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_every_format_gives_the_naive_number(capsys, tmp_path, ending):
-    values = scored(capsys, write(tmp_path / f"p.{ending}", ROWS))
+def test_every_format_gives_the_naive_number(command, tmp_path, ending):
+    values = scored(command, write(tmp_path / f"p.{ending}", ROWS))
     assert values["paraphrastic_consistency"] == pytest.approx(naive(ROWS), abs=1e-12)
 
 
-def test_label_names_work_as_well_as_numbers(capsys, tmp_path):
+def test_label_names_work_as_well_as_numbers(command, tmp_path):
     named = [row | {k: ["no", "yes"][row[k]] for k in ("label", "prediction")} for row in ROWS]
-    numbers, names = (scored(capsys, write(tmp_path / f"{n}.csv", r)) for n, r in (("a", ROWS), ("b", named)))
+    numbers, names = (scored(command, write(tmp_path / f"{n}.csv", r)) for n, r in (("a", ROWS), ("b", named)))
     assert {k: v for k, v in names.items() if k != "warnings"} == {k: v for k, v in numbers.items() if k != "warnings"}
 
 
-def test_unparsed_answers_count_as_wrong_and_are_counted(capsys, tmp_path):
+def test_unparsed_answers_count_as_wrong_and_are_counted(command, tmp_path):
     rows = [row | {"prediction": None} if i in (1, 6) else row for i, row in enumerate(ROWS)]
     wrong = [row | {"prediction": 1 - row["label"]} if i in (1, 6) else row for i, row in enumerate(ROWS)]
     path = write(tmp_path / "p.parquet", rows)
-    code, out, _ = run_command(capsys, "score", path, "--json")
+    code, out, _ = command("score", path, "--json")
     assert code == 0
     (result,) = json.loads(out).values()
     assert result["n_unparsed"] == 2
@@ -132,13 +132,13 @@ def test_unparsed_answers_count_as_wrong_and_are_counted(capsys, tmp_path):
     values = result["measures"]["paraphrastic_consistency"]
     assert values["paraphrastic_consistency"] == pytest.approx(naive(wrong), abs=1e-12)
     assert "unparsed:wrong" in values["signature"]
-    _, out, _ = run_command(capsys, "score", path)
+    _, out, _ = command("score", path)
     assert "unparsed answers" in out
 
 
-def test_strata_are_those_rows_and_the_originals_of_their_buckets(capsys, tmp_path):
+def test_strata_are_those_rows_and_the_originals_of_their_buckets(command, tmp_path):
     rows = [row | {"who": ["ann", "ben"][i % 2]} for i, row in enumerate(ROWS)]
-    code, out, _ = run_command(capsys, "score", write(tmp_path / "p.jsonl", rows), "--stratum", "who", "--json")
+    code, out, _ = command("score", write(tmp_path / "p.jsonl", rows), "--stratum", "who", "--json")
     assert code == 0
     (result,) = json.loads(out).values()
     assert set(result["strata"]) == {"label", "who"}
@@ -151,8 +151,8 @@ def test_strata_are_those_rows_and_the_originals_of_their_buckets(capsys, tmp_pa
         )
 
 
-def test_the_table_a_person_reads(capsys, tmp_path):
-    code, out, err = run_command(capsys, "score", write(tmp_path / "mine.csv", ROWS))
+def test_the_table_a_person_reads(command, tmp_path):
+    code, out, err = command("score", write(tmp_path / "mine.csv", ROWS))
     assert (code, err) == (0, "")
     assert "mine: 6 buckets, 18 paraphrases" in out
     assert "P_C, paraphrastic consistency (published)" in out
@@ -195,9 +195,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_rows_get_one_sentence(capsys, tmp_path, case):
+def test_bad_rows_get_one_sentence(command, tmp_path, case):
     rows, sentence = BAD[case]
-    code, out, err = run_command(capsys, "score", write(tmp_path / "p.parquet", rows))
+    code, out, err = command("score", write(tmp_path / "p.parquet", rows))
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
     assert len(err.strip().splitlines()) == 1
@@ -206,12 +206,12 @@ def test_bad_rows_get_one_sentence(capsys, tmp_path, case):
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_a_file_cut_short_or_empty(capsys, tmp_path, ending):
+def test_a_file_cut_short_or_empty(command, tmp_path, ending):
     path = write(tmp_path / f"p.{ending}", ROWS)
     whole = path.read_bytes()
     for size in (0, len(whole) - 9):
         path.write_bytes(whole[:size])
-        code, out, err = run_command(capsys, "score", path)
+        code, out, err = command("score", path)
         assert code == 2, (ending, size, out)
         assert len(err.strip().splitlines()) == 1
 
@@ -224,69 +224,69 @@ def test_a_file_cut_short_or_empty(capsys, tmp_path, ending):
         (["."], "must be a predictions file or a run folder with predictions"),
     ],
 )
-def test_files_that_cannot_be_scored(capsys, tmp_path, monkeypatch, args, sentence):
+def test_files_that_cannot_be_scored(command, tmp_path, monkeypatch, args, sentence):
     monkeypatch.chdir(tmp_path)
     Path("rows.txt").write_text("x")
-    code, _, err = run_command(capsys, "score", *args)
+    code, _, err = command("score", *args)
     assert code == 2
     assert sentence in err
 
 
 @pytest.mark.parametrize(("column", "value"), [("label", 2), ("prediction", 7)])
-def test_labels_outside_the_files_own_names(capsys, tmp_path, column, value):
+def test_labels_outside_the_files_own_names(command, tmp_path, column, value):
     rows = [row | {column: value} if i == 9 else row for i, row in enumerate(ROWS)]
     write_predictions(tmp_path / "p.parquet", pa.Table.from_pylist(rows), {"label_names": ["no", "yes"]})
-    code, _, err = run_command(capsys, "score", tmp_path / "p.parquet")
+    code, _, err = command("score", tmp_path / "p.parquet")
     assert code == 2
     assert f"`--{column}` must be one of the file's labels (0 no, 1 yes); got {value} at row 9" in err
 
 
-def test_true_and_false_are_labels(capsys, tmp_path):
+def test_true_and_false_are_labels(command, tmp_path):
     named = [row | {key: bool(row[key]) for key in ("label", "prediction")} for row in ROWS]
     for ending in ("csv", "parquet", "jsonl"):
-        values = scored(capsys, write(tmp_path / f"b.{ending}", named))
+        values = scored(command, write(tmp_path / f"b.{ending}", named))
         assert values["paraphrastic_consistency"] == pytest.approx(naive(ROWS), abs=1e-12)
 
 
-def test_an_empty_text_is_no_answer(capsys, tmp_path):
+def test_an_empty_text_is_no_answer(command, tmp_path):
     named = [row | {key: ["no", "yes"][row[key]] for key in ("label", "prediction")} for row in ROWS]
     path = write(tmp_path / "p.csv", [row | {"prediction": ""} if i == 5 else row for i, row in enumerate(named)])
-    _, out, _ = run_command(capsys, "score", path, "--json")
+    _, out, _ = command("score", path, "--json")
     assert next(iter(json.loads(out).values()))["n_unparsed"] == 1
     for column, option in (("bucket_id", "--bucket"), ("label", "--label")):
         path = write(tmp_path / "p.csv", [row | {column: ""} if i == 5 else row for i, row in enumerate(named)])
-        code, _, err = run_command(capsys, "score", path)
+        code, _, err = command("score", path)
         assert code == 2
         assert f"`{option}` must not be empty; got '' at row 5" in err
 
 
 @pytest.mark.parametrize("value", [0.5, {"no": 0.5, "yes": 0.5}, [0.5, None]], ids=["number", "mapping", "null"])
-def test_probabilities_that_are_no_lists(capsys, tmp_path, value):
+def test_probabilities_that_are_no_lists(command, tmp_path, value):
     path = write(tmp_path / "p.parquet", [row | {"probabilities": value} for row in ROWS])
-    code, _, err = run_command(capsys, "score", path)
+    code, _, err = command("score", path)
     assert code == 2
     assert len(err.strip().splitlines()) == 1
 
 
-def test_one_bucket_and_buckets_of_one_are_flagged(capsys, tmp_path):
-    one = scored(capsys, write(tmp_path / "one.csv", ROWS[:4]))
+def test_one_bucket_and_buckets_of_one_are_flagged(command, tmp_path):
+    one = scored(command, write(tmp_path / "one.csv", ROWS[:4]))
     assert one["confidence_interval"]["paraphrastic_consistency"] == [None, None]
     singles = [row | {"bucket_id": f"s{i}", "role": "paraphrase"} for i, row in enumerate(ROWS)]
-    values = scored(capsys, write(tmp_path / "singles.csv", singles))
+    values = scored(command, write(tmp_path / "singles.csv", singles))
     assert values["paraphrastic_consistency"] == 1.0
     assert values["paraphrastic_consistency_unbiased"] is None
     assert values["warnings"]
 
 
 class TestCommandLine:
-    def test_options_from_a_file_and_over_it(self, capsys, tmp_path):
+    def test_options_from_a_file_and_over_it(self, command, tmp_path):
         path = write(tmp_path / "p.csv", [row | {"gold": row["label"]} for row in ROWS])
         config = tmp_path / "c.yaml"
         config.write_text("label: gold\nconfidence-level: 0.5\nn_resamples: 100\n")
-        _, out, _ = run_command(capsys, "score", path, "--config", config, "--json")
+        _, out, _ = command("score", path, "--config", config, "--json")
         values = next(iter(json.loads(out).values()))["measures"]["paraphrastic_consistency"]
         assert "ci:bucket-bootstrap100|level:0.5|" in values["signature"]
-        _, out, _ = run_command(capsys, "score", path, f"--config={config}", "--json", "--confidence_level", 0.9)
+        _, out, _ = command("score", path, f"--config={config}", "--json", "--confidence_level", 0.9)
         values = next(iter(json.loads(out).values()))["measures"]["paraphrastic_consistency"]
         assert "ci:bucket-bootstrap100|level:0.9|" in values["signature"]
 
@@ -298,22 +298,22 @@ class TestCommandLine:
             ("a: [\n", "must be valid YAML"),
         ],
     )
-    def test_a_bad_config(self, capsys, tmp_path, text, sentence):
+    def test_a_bad_config(self, command, tmp_path, text, sentence):
         config = tmp_path / "c.yaml"
         config.write_text(text)
-        code, _, err = run_command(capsys, "score", "p.csv", "--config", config)
+        code, _, err = command("score", "p.csv", "--config", config)
         assert code == 2
         assert sentence in err
 
-    def test_wrong_usage(self, capsys):
-        code, _, err = run_command(capsys, "score", "--no-such-option")
+    def test_wrong_usage(self, command):
+        code, _, err = command("score", "--no-such-option")
         assert code == 2
         assert "--no-such-option" in err
         assert "Traceback" not in err
 
-    def test_version_and_help(self, capsys):
-        code, out, _ = run_command(capsys, "--version")
+    def test_version_and_help(self, command):
+        code, out, _ = command("--version")
         assert (code, out.split()[0]) == (0, "paraconsist")
-        code, out, _ = run_command(capsys, "--help")
+        code, out, _ = command("--help")
         assert code == 0
         assert all(name in out for name in ("demo", "build", "train", "run", "score", "list"))

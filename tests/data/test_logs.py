@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from helpers.logs import LM_EVAL, entries, inspect_log, lines, samples
-from helpers.score_command import run_command
 
 from paraconsist.data.logs.fields import Records, Table, value_of
 from paraconsist.data.logs.format import LogQuery
@@ -30,8 +29,8 @@ def double_loop(rows: Iterable[tuple[Any, bool]]) -> float:
     return sum(sum(a == b for a in one for b in one) / len(one) ** 2 for one in buckets.values()) / len(buckets)
 
 
-def scored(capsys, *args: object) -> dict[str, Any]:
-    code, out, err = run_command(capsys, "score", *args, "--json", "--n-resamples", 400)
+def scored(command, *args: object) -> dict[str, Any]:
+    code, out, err = command("score", *args, "--json", "--n-resamples", 400)
     assert code == 0, err
     (result,) = json.loads(out).values()
     return result
@@ -57,13 +56,13 @@ def check(result: dict[str, Any], accuracy: float, consistency: float) -> dict[s
         ),
     ],
 )
-def test_lm_eval(capsys, task, bucket, key, options, metric):
+def test_lm_eval(command, task, bucket, key, options, metric):
     reported = json.loads(next(LM_EVAL.glob("results_*.json")).read_text())
     name, which = metric.split(",")
     rows = [(key(row["doc"]), row[name] == 1.0) for row in lines(samples(task)) if row["filter"] == which]
     sizes = [sum(bucket == one for bucket, _ in rows) for one in {bucket for bucket, _ in rows}]
     assert min(sizes) < max(sizes), "lopsided buckets are the case worth testing"
-    result = scored(capsys, samples(task), "--bucket", bucket, *options)
+    result = scored(command, samples(task), "--bucket", bucket, *options)
     check(result, reported["results"][task][metric], double_loop(rows))
     assert result["source"]["version"] == "0.4.13"
     assert (result["model"], result["set"]) == ("tiny-random-llama", task)
@@ -73,7 +72,7 @@ def test_lm_eval(capsys, task, bucket, key, options, metric):
 
 
 @pytest.mark.parametrize("task", ["yes-no", "which-place", "twice"])
-def test_inspect(capsys, task):
+def test_inspect(command, task):
     found = entries(inspect_log(task))
     (score,) = found["header.json"]["results"]["scores"]
     told = [content for name, content in found.items() if name.startswith("samples/")]
@@ -81,7 +80,7 @@ def test_inspect(capsys, task):
     key = "metadata.fact" if task == "which-place" else "metadata.question_id"
     buckets = [(one["metadata"][key.split(".")[1]], one["epoch"]) for one in told]
     rows = [(bucket, one["value"] == "C") for bucket, one in zip(buckets, verdict, strict=True)]
-    result = scored(capsys, inspect_log(task), "--bucket", key)
+    result = scored(command, inspect_log(task), "--bucket", key)
     measure = check(result, score["metrics"]["accuracy"]["value"], double_loop(rows))
     assert result["n_unparsed"] == sum(not one.get("answer") for one in verdict) > 0
     assert result["source"]["version"] == "0.3.285"
@@ -90,20 +89,20 @@ def test_inspect(capsys, task):
         assert any(note.startswith("2 epochs") for note in result["warnings"])
         first = [row for row in rows if row[0][1] == 1]
         check(
-            scored(capsys, inspect_log(task), "--bucket", key, "--epoch", 1),
+            scored(command, inspect_log(task), "--bucket", key, "--epoch", 1),
             sum(right for _, right in first) / len(first),
             double_loop(first),
         )
 
 
-def test_a_json_log_of_inspect_is_the_same(capsys, tmp_path):
+def test_a_json_log_of_inspect_is_the_same(command, tmp_path):
     found = entries(inspect_log("which-place"))
     file = tmp_path / "log.json"
     told = [content for name, content in found.items() if name.startswith("samples/")]
     file.write_text(json.dumps(found["header.json"] | {"samples": told}))
     assert detect(file).name == "inspect_ai"
     given = ("--bucket", "metadata.fact")
-    same = [scored(capsys, log, *given)["measures"] for log in (file, inspect_log("which-place"))]
+    same = [scored(command, log, *given)["measures"] for log in (file, inspect_log("which-place"))]
     assert same[0] == same[1]
 
 
@@ -116,10 +115,10 @@ def test_a_json_log_of_inspect_is_the_same(capsys, tmp_path):
         ("--original", 'kind != "Paraphrase"'),
     ],
 )
-def test_originals_leave_the_buckets(capsys, given):
+def test_originals_leave_the_buckets(command, given):
     rows = [(row["doc"], row["acc"] == 1.0) for row in lines(samples("yes_no"))]
     wordings = [(doc["question_id"], right) for doc, right in rows if doc["kind"] == "Paraphrase"]
-    result = scored(capsys, samples("yes_no"), "--bucket", "question_id", *given, "--stratum", "doc.indoors")
+    result = scored(command, samples("yes_no"), "--bucket", "question_id", *given, "--stratum", "doc.indoors")
     measure = check(result, sum(right for _, right in wordings) / len(wordings), double_loop(wordings))
     originals = [right for doc, right in rows if doc["kind"] == "Original"]
     assert measure["original_accuracy"] == pytest.approx(sum(originals) / len(originals))
@@ -256,28 +255,28 @@ def test_every_format_says_what_it_is():
     assert [detect(path).name for path in (samples("yes_no"), inspect_log("yes-no"))] == ["lm_eval", "inspect_ai"]
 
 
-def test_several_files_of_one_run_and_a_full_test_set(capsys):
+def test_several_files_of_one_run_and_a_full_test_set(command):
     given = ("--bucket", r'id ~ "^(\d+)-"', "--n-resamples", 400, "--json")
-    code, out, err = run_command(capsys, "score", samples("yes_no"), samples("which_place"), *given)
+    code, out, err = command("score", samples("yes_no"), samples("which_place"), *given)
     assert code == 0, err
     assert set(json.loads(out)) == {"yes_no", "which_place"}
     both = ("--bucket", "question_id", "--role", "kind", "--test-predictions", samples("yes_no"))
-    measure = scored(capsys, samples("yes_no"), *both)["measures"]["paraphrastic_consistency"]
+    measure = scored(command, samples("yes_no"), *both)["measures"]["paraphrastic_consistency"]
     reported = json.loads(next(LM_EVAL.glob("results_*.json")).read_text())["results"]["yes_no"]["acc,none"]
     assert measure["test_accuracy"] == pytest.approx(reported)
     assert 0 < measure["covered_mass"] <= 1
 
 
-def test_fields_named_by_the_user_take_the_place_of_the_verdict(capsys):
+def test_fields_named_by_the_user_take_the_place_of_the_verdict(command):
     given = ("--bucket", "question_id", "--label", "doc.answer", "--prediction", "doc.answer")
-    check(scored(capsys, samples("yes_no"), *given), 1.0, 1.0)
+    check(scored(command, samples("yes_no"), *given), 1.0, 1.0)
     same = [
-        scored(capsys, samples("yes_no"), "--bucket", "question_id", *more)["measures"]["paraphrastic_consistency"]
+        scored(command, samples("yes_no"), "--bucket", "question_id", *more)["measures"]["paraphrastic_consistency"]
         for more in ((), ("--label", "doc.answer"))
     ]
     assert same[0]["accuracy"] == same[1]["accuracy"]
     assert same[0]["agreement"] == same[1]["agreement"]
     log = inspect_log("yes-no")
     values = [one["output"]["completion"] == one["target"] for one in entries(log).values() if "target" in one]
-    result = scored(capsys, log, "--bucket", "question_id", "--prediction", "completion")
+    result = scored(command, log, "--bucket", "question_id", "--prediction", "completion")
     assert result["measures"]["paraphrastic_consistency"]["accuracy"] == pytest.approx(sum(values) / len(values))

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from helpers.logs import LM_EVAL, LOGS, entries, inspect_log, lines, samples
-from helpers.score_command import run_command
 
 from paraconsist.data.logs.format import LogQuery
 from paraconsist.data.logs.reading import read_logs
@@ -175,8 +174,8 @@ def test_options_that_the_log_does_not_know(tmp_path):
         (["--unparsed", "ignore"], "`--unparsed` must be one of wrong, own_class, drop_bucket"),
     ],
 )
-def test_options_that_do_not_fit(capsys, options, sentence):
-    code, _, err = run_command(capsys, "score", samples("yes_no"), "--bucket", "question_id", *options)
+def test_options_that_do_not_fit(command, options, sentence):
+    code, _, err = command("score", samples("yes_no"), "--bucket", "question_id", *options)
     assert code == 2
     assert sentence in err
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from helpers.score_command import run_command
 
-
-def scored(capsys, *args: object) -> dict[str, Any]:
-    code, out, err = run_command(capsys, "score", *args, "--json")
+def scored(command, *args: object) -> dict[str, Any]:
+    code, out, err = command("score", *args, "--json")
     assert code == 0, err
     return next(iter(json.loads(out).values()))
 

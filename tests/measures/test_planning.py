@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.commands import Command
 
-from paraconsist.cli.app import main
 from paraconsist.errors import InputError
 from paraconsist.measures._paraphrastic_counts import MEASURES, bucket_sums, measures_of_sums
 from paraconsist.measures.buckets import BucketCounts
@@ -133,26 +133,19 @@ def write(path: Path, seed: int, n: int = 80) -> Path:
     return path
 
 
-def run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        main(["plan", *map(str, args)])
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
-
-
-def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_command(command: Command, tmp_path: Path) -> None:
     pilot, other = write(tmp_path / "a.csv", 0), write(tmp_path / "b.csv", 1)
-    code, out, err = run(capsys, pilot, "--half-width", 0.02, "--difference", 0.03)
+    code, out, err = command("plan", pilot, "--half-width", 0.02, "--difference", 0.03)
     assert code == 0, err
     assert "pilot of 80 buckets" in out
     assert "+-0.02 at 95 %" in out
-    code, out, err = run(capsys, pilot, "--half-width", 0.02, "--difference", 0.03, "--against", other, "--json")
+    code, out, err = command("plan", pilot, "--half-width", 0.02, "--difference", 0.03, "--against", other, "--json")
     assert code == 0, err
     said = json.loads(out)
     assert [row["paraphrases"] for row in said["plan"]] == [2, 3, 4, 5, 6, 8, 10, 15, 20]
     assert -1 < said["correlation"] < 1
     for measure in ("accuracy", "inconsistency", "vap_unbiased"):
-        code, out, err = run(capsys, pilot, "--measure", measure, "--half-width", 0.05, "--json")
+        code, out, err = command("plan", pilot, "--measure", measure, "--half-width", 0.05, "--json")
         assert code == 0, err
         assert json.loads(out)["pilot"]["measure"] == measure
 
@@ -166,7 +159,7 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (["--half-width", 0.02, "--set", "snli"], "`pilot` must be one set"),
     ],
 )
-def test_bad_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path, args: list[Any], message: str) -> None:
-    code, _, err = run(capsys, write(tmp_path / "a.csv", 0), *args)
+def test_bad_commands(command: Command, tmp_path: Path, args: list[Any], message: str) -> None:
+    code, _, err = command("plan", write(tmp_path / "a.csv", 0), *args)
     assert code == 2
     assert message in err

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.commands import Command
 from helpers.models import tiny_encoder
 from helpers.processes import write_set
-from helpers.score_command import run_command
 
 from paraconsist.data.predictions import read_predictions
 from paraconsist.scoring.folders import plain_accuracies
@@ -26,15 +26,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(place: Path, capsys: pytest.CaptureFixture[str], output: Path, *sets: str) -> str:
+def run(place: Path, command: Command, output: Path, *sets: str) -> str:
     given = [part for name in sets for part in ("--dataset", str(place / name))]
-    code, out, err = run_command(capsys, "run", "--model", place / "model", *given, "--output", output)
+    code, out, err = command("run", "--model", place / "model", *given, "--output", output)
     assert code == 0, err
     return out
 
 
-def test_a_plain_set_alone_gives_its_accuracy(place, capsys, tmp_path):
-    out = run(place, capsys, tmp_path / "run", "plain.jsonl")
+def test_a_plain_set_alone_gives_its_accuracy(place, command, tmp_path):
+    out = run(place, command, tmp_path / "run", "plain.jsonl")
     table = read_predictions(tmp_path / "run" / "predictions" / "plain.parquet").table
     labels, predictions = (table[name].to_numpy() for name in ("label", "prediction"))
     said = json.loads((tmp_path / "run" / "run.json").read_text())["accuracies"]["plain"]
@@ -45,16 +45,16 @@ def test_a_plain_set_alone_gives_its_accuracy(place, capsys, tmp_path):
     assert json.loads((tmp_path / "run" / "results.json").read_text()) == {}
 
 
-def test_beside_a_bucket_set_it_does_not_stand_in_the_results(place, capsys, tmp_path):
-    out = run(place, capsys, tmp_path / "run", "plain.jsonl", "buckets.jsonl")
+def test_beside_a_bucket_set_it_does_not_stand_in_the_results(place, command, tmp_path):
+    out = run(place, command, tmp_path / "run", "plain.jsonl", "buckets.jsonl")
     assert "plain: accuracy" in out
     assert list(json.loads((tmp_path / "run" / "results.json").read_text())) == ["buckets"]
 
 
-def test_a_full_test_set_is_said_once_in_the_table_of_its_set(capsys, tmp_path):
+def test_a_full_test_set_is_said_once_in_the_table_of_its_set(command, tmp_path):
     model = tiny_encoder(tmp_path / "model", labels=("weakener", "strengthener"))
     arguments = ("--dataset", "sample:defeasible_nli", "--with-test", "--limit", "20", "--output", tmp_path / "run")
-    code, out, err = run_command(capsys, "run", "--model", model, *arguments)
+    code, out, err = command("run", "--model", model, *arguments)
     assert code == 0, err
     assert "defeasible_nli_test" not in out
     found = plain_accuracies(open_source(tmp_path / "run"))["sample:defeasible_nli_test"]

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from helpers.logs import inspect_log, lines, samples
-from helpers.score_command import run_command
 from rich.table import Table
 from rich.text import Text
 
@@ -21,8 +20,8 @@ from paraconsist.scoring.export import export_lm_eval
 from paraconsist.scoring.score import ScoreOptions, score
 
 
-def results(capsys, *args: object) -> dict[str, Any]:
-    code, out, err = run_command(capsys, "score", *args, "--json", "--n-resamples", 400)
+def results(command, *args: object) -> dict[str, Any]:
+    code, out, err = command("score", *args, "--json", "--n-resamples", 400)
     assert code == 0, err
     return json.loads(out)
 
@@ -37,8 +36,8 @@ def results(capsys, *args: object) -> dict[str, Any]:
     ],
     ids=["chosen", "texts", "generated", "inspect"],
 )
-def test_what_is_exported_is_read_back(capsys, tmp_path, given):
-    ((name, first),) = results(capsys, *given, "--export", "lm-eval", "--output-dir", tmp_path).items()
+def test_what_is_exported_is_read_back(command, tmp_path, given):
+    ((name, first),) = results(command, *given, "--export", "lm-eval", "--output-dir", tmp_path).items()
     (summary,), (rows,) = tmp_path.rglob("results_*.json"), tmp_path.rglob(f"samples_{name}_*.jsonl")
     assert summary.parent == rows.parent == tmp_path / first["model"].replace("/", "__")
     assert summary.stem.removeprefix("results_") == rows.stem.removeprefix(f"samples_{name}_")
@@ -50,7 +49,7 @@ def test_what_is_exported_is_read_back(capsys, tmp_path, given):
     assert said["paraphrastic_consistency_stderr,none"] == measure["standard_error"]["paraphrastic_consistency"]
 
     stratum = ["--stratum", "doc.doc.indoors"] if "doc.indoors" in given else []
-    ((_, again),) = results(capsys, tmp_path, "--bucket", "doc.bucket_id", *stratum).items()
+    ((_, again),) = results(command, tmp_path, "--bucket", "doc.bucket_id", *stratum).items()
     assert again["n_unparsed"] == first["n_unparsed"]
     assert again["model"] == first["model"]
     skipped = ("signature",)
@@ -77,30 +76,30 @@ def test_exports_keep_the_keys_of_lm_eval(tmp_path):
     assert ours["n-samples"]["a__b__c"] == real["n-samples"]["yes_no"]
 
 
-def test_a_plain_table_is_exported_too(capsys, tmp_path):
+def test_a_plain_table_is_exported_too(command, tmp_path):
     file = tmp_path / "mine.csv"
     rows = [f"{q},{row}" for q in "ab" for row in ("Original,yes,yes", "PARAPHRASE,yes,no", "paraphrase,yes,")]
     file.write_text("\n".join(["q,kind,gold,said", *rows]))
     given = ("--bucket", "q", "--role", "kind", "--label", "gold", "--prediction", "said")
-    first = results(capsys, file, *given, "--export", "lm-eval", "--output-dir", tmp_path / "out")["mine"]
+    first = results(command, file, *given, "--export", "lm-eval", "--output-dir", tmp_path / "out")["mine"]
     assert first["n_unparsed"] == 2
-    again = results(capsys, tmp_path / "out", "--bucket", "doc.bucket_id")["mine"]
+    again = results(command, tmp_path / "out", "--bucket", "doc.bucket_id")["mine"]
     for result in (first, again):
         result["measures"]["paraphrastic_consistency"].pop("signature")
     assert again["measures"] == first["measures"]
 
 
-def test_a_folder_that_cannot_be_written(capsys, tmp_path):
+def test_a_folder_that_cannot_be_written(command, tmp_path):
     (tmp_path / "file").write_text("")
     given = ("--bucket", "question_id", "--export", "lm-eval", "--output-dir", tmp_path / "file")
-    code, _, err = run_command(capsys, "score", samples("yes_no"), *given, "--n-resamples", 400)
+    code, _, err = command("score", samples("yes_no"), *given, "--n-resamples", 400)
     assert code == 2
     assert "`--output-dir` must be a folder that can be written" in err
 
 
-def test_markdown_through_the_command(capsys):
+def test_markdown_through_the_command(command):
     given = ("--bucket", "question_id", "--role", "kind", "--markdown", "--n-resamples", 400)
-    code, out, err = run_command(capsys, "score", samples("yes_no"), *given)
+    code, out, err = command("score", samples("yes_no"), *given)
     assert code == 0, err
     found = out.splitlines()
     assert found[:4] == [
@@ -133,24 +132,24 @@ def test_markdown_shows_hostile_text_as_text():
 
 
 @pytest.mark.parametrize("word", ["Original", "ORIGINAL", "original"])
-def test_roles_in_any_case(capsys, tmp_path, word):
+def test_roles_in_any_case(command, tmp_path, word):
     file = Path(tmp_path / "rows.csv")
     file.write_text(f"bucket_id,role,label,prediction\na,{word},1,1\na,Paraphrase,1,0\nb,paraphrase,0,0\n")
-    measure = results(capsys, file)["rows"]["measures"]["paraphrastic_consistency"]
+    measure = results(command, file)["rows"]["measures"]["paraphrastic_consistency"]
     assert (measure["original_accuracy"], measure["n_examples"]) == (1.0, 2)
     file.write_text(file.read_text().replace(word, "first"))
-    code, _, err = run_command(capsys, "score", file)
+    code, _, err = command("score", file)
     assert (code, "got 'first' at row 0" in err) == (2, True)
 
 
-def test_paths_and_expressions_in_plain_tables(capsys, tmp_path):
+def test_paths_and_expressions_in_plain_tables(command, tmp_path):
     file = tmp_path / "rows.jsonl"
     rows = [
         {"id": f"{b}-{v}", "meta": {"first": v == 0}, "label": 1, "prediction": b} for b in (0, 1) for v in range(3)
     ]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     given = ("--bucket", r'id ~ "^(\d+)"', "--original", "meta.first")
-    measure = results(capsys, file, *given)["rows"]["measures"]["paraphrastic_consistency"]
+    measure = results(command, file, *given)["rows"]["measures"]["paraphrastic_consistency"]
     assert (measure["n_buckets"], measure["n_examples"], measure["accuracy"]) == (2, 4, 0.5)
-    code, _, err = run_command(capsys, "score", file, "--bucket", "meta.second")
+    code, _, err = command("score", file, "--bucket", "meta.second")
     assert (code, "Its columns are id, meta.first" in err) == (2, True)

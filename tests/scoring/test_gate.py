@@ -7,7 +7,6 @@ import os
 
 import pytest
 
-from paraconsist.cli.app import main
 from paraconsist.data.predictions import read_predictions
 from paraconsist.errors import InputError
 from paraconsist.scoring.gate import check, parse_conditions
@@ -77,13 +76,6 @@ def test_whose_key():
         check(parse_conditions("inconsistency < 1"), TWO)
 
 
-def run(capsys, *arguments) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stop:
-        main([str(a) for a in arguments])
-    out = capsys.readouterr()
-    return stop.value.code, out.out, out.err
-
-
 @pytest.fixture
 def predictions(tmp_path):
     path = tmp_path / "mine.csv"
@@ -93,26 +85,26 @@ def predictions(tmp_path):
     return path
 
 
-def test_exit_code_and_one_line(capsys, predictions, tmp_path):
-    code, out, _ = run(capsys, "gate", "pc >= 0.5", predictions)
+def test_exit_code_and_one_line(command, predictions, tmp_path):
+    code, out, _ = command("gate", "pc >= 0.5", predictions)
     assert (code, out.count("\n")) == (0, 1)
     assert out.startswith("pass: pc >= 0.5 (found 0.")
     results = tmp_path / "results.json"
-    run(capsys, "score", predictions, "--output", results)
+    command("score", predictions, "--output", results)
     measured = json.loads(results.read_text())["mine"]["measures"]["paraphrastic_consistency"]
     low = measured["confidence_interval"]["paraphrastic_consistency"][0]
-    code, out, _ = run(capsys, "gate", f"pc.low > {low!r}", results)
+    code, out, _ = command("gate", f"pc.low > {low!r}", results)
     assert (code, out.count("\n")) == (1, 1)
     assert out == f"fail: pc.low > {low:g} (found {low:.4f}: mine, pc.low)\n"
-    code, _, err = run(capsys, "gate", "pc.lo >= 0.5", results)
+    code, _, err = command("gate", "pc.lo >= 0.5", results)
     assert code == 2
     assert "name a quantity of the results" in err
-    code, _, err = run(capsys, "gate", "pc >= 0.5", results, "--set", "yours")
+    code, _, err = command("gate", "pc >= 0.5", results, "--set", "yours")
     assert code == 2
     assert "There are mine." in err
 
 
-def test_a_run_folder_with_results_older_than_its_predictions_is_scored_anew(capsys, predictions, tmp_path):
+def test_a_run_folder_with_results_older_than_its_predictions_is_scored_anew(command, predictions, tmp_path):
     import pyarrow.parquet as pq
 
     (tmp_path / "predictions").mkdir()
@@ -121,6 +113,6 @@ def test_a_run_folder_with_results_older_than_its_predictions_is_scored_anew(cap
     results = tmp_path / "results.json"
     results.write_text(json.dumps(ONE))
     os.utime(file, (1, 1))
-    assert "found 0.8000: a, pc" in run(capsys, "gate", "pc > 0", tmp_path)[1]
+    assert "found 0.8000: a, pc" in command("gate", "pc > 0", tmp_path)[1]
     os.utime(results, (0, 0))
-    assert ": mine, pc" in run(capsys, "gate", "pc > 0", tmp_path)[1]
+    assert ": mine, pc" in command("gate", "pc > 0", tmp_path)[1]

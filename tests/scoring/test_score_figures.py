@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers.score_command import run_command, write
+from helpers.commands import write
 from helpers.score_roles import GOOD, scored
 
 from paraconsist.cli.run_report import score_and_show
@@ -170,28 +170,28 @@ def test_the_figures_agree_with_their_measure(measure):
     assert broken == figures["confidence"]["inconsistent"]["n_pairs"]
 
 
-def test_measures_without_pairs_have_no_figures(capsys, tmp_path):
+def test_measures_without_pairs_have_no_figures(command, tmp_path):
     rows = [row | {"role": row["role"].replace("swap", "paraphrase")} for row in GOOD]
-    assert scored(capsys, write(tmp_path / "p.csv", rows))["figures"] == {}
+    assert scored(command, write(tmp_path / "p.csv", rows))["figures"] == {}
 
 
-def test_a_pair_in_a_row_lends_its_probabilities_to_neither_side(capsys, tmp_path):
+def test_a_pair_in_a_row_lends_its_probabilities_to_neither_side(command, tmp_path):
     rows = [{"id": "a", "first": 0, "second": 1, "label": 0, "probabilities": [0.2, 0.8]}]
     given = (write(tmp_path / "w.jsonl", rows), "--prediction", "second", "--original-prediction", "first")
-    figures = scored(capsys, *given, "--measure", "prediction_change")["figures"]["prediction_change"]
+    figures = scored(command, *given, "--measure", "prediction_change")["figures"]["prediction_change"]
     assert set(figures) == {"transitions"}
     assert listed(figures) == [(0, 0, 1, 1)]
 
 
-def test_score_shows_them_on_demand(capsys, tmp_path):
+def test_score_shows_them_on_demand(command, tmp_path):
     rows = made(PAIRS, "swap", CONFIDENCES)
     path = tmp_path / "p.parquet"
     write_predictions(path, pa.Table.from_pylist(rows), {"label_names": NAMES, "set": "becel:[b]_symmetric"})
-    code, out, err = run_command(capsys, "score", path)
+    code, out, err = command("score", path)
     assert (code, err) == (0, "")
     assert "Predictions by gold label" not in out
     assert "Confidence" not in out
-    code, out, err = run_command(capsys, "score", path, "--figures")
+    code, out, err = command("score", path, "--figures")
     assert (code, err) == (0, "")
     assert "becel:[b]_symmetric, symmetric_inconsistency: predictions by gold label" in " ".join(out.split())
     assert "unparsed" in out
@@ -199,14 +199,14 @@ def test_score_shows_them_on_demand(capsys, tmp_path):
     assert "85.0" in out
 
 
-def test_without_probabilities_only_the_first_table(capsys, tmp_path):
-    code, out, _ = run_command(capsys, "score", write(tmp_path / "p.csv", GOOD), "--figures")
+def test_without_probabilities_only_the_first_table(command, tmp_path):
+    code, out, _ = command("score", write(tmp_path / "p.csv", GOOD), "--figures")
     assert code == 0
     assert "predictions by gold label" in out
     assert "Mean probability" not in out
 
 
-def test_run_shows_them_on_demand(capsys, tmp_path):
+def test_run_shows_them_on_demand(capsys, command, tmp_path):
     (tmp_path / "predictions").mkdir()
     table_ = pa.Table.from_pylist(made(PAIRS, "swap", CONFIDENCES))
     write_predictions(tmp_path / "predictions" / "p.parquet", table_, {"label_names": NAMES})
@@ -214,12 +214,12 @@ def test_run_shows_them_on_demand(capsys, tmp_path):
     assert "predictions by gold label" not in capsys.readouterr().out
     score_and_show(tmp_path, ScoreOptions(n_resamples=20), figures=True)
     assert "predictions by gold label" in capsys.readouterr().out
-    code, out, _ = run_command(capsys, "run", "--help")
+    code, out, _ = command("run", "--help")
     assert code == 0
     assert "--figures" in out
 
 
-def test_many_transitions_are_cut_and_said(capsys, tmp_path):
+def test_many_transitions_are_cut_and_said(command, tmp_path):
     pairs = [(i % 40, i % 40, (i + 1) % 40) for i in range(40)] + [(7, 7, 8)] * 3
-    _, out, _ = run_command(capsys, "score", write(tmp_path / "p.csv", made(pairs, "swap")), "--figures")
+    _, out, _ = command("score", write(tmp_path / "p.csv", made(pairs, "swap")), "--figures")
     assert "the 30 commonest of 40" in " ".join(out.split())

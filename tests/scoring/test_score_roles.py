@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from helpers.score_command import run_command, write
+from helpers.commands import write
 from helpers.score_roles import GOOD, rows, scored
 
 from paraconsist.data.predictions import write_predictions
@@ -20,9 +20,9 @@ from paraconsist.data.predictions import write_predictions
 @pytest.mark.parametrize(
     ("model", "changed", "lost", "gained"), [("bert", 110, 55, 55), ("gpt3", 108, 62, 46)], ids=["BERT", "GPT-3"]
 )
-def test_parte_through_the_command(capsys, data_folder, model, changed, lost, gained):
+def test_parte_through_the_command(command, data_folder, model, changed, lost, gained):
     result = scored(
-        capsys,
+        command,
         data_folder / "parte" / "predictions_bert_gpt3.csv",
         *("--prediction", f"{model}_paraphrase", "--original-prediction", f"{model}_original"),
         *("--label", "gold_label", "--label-names", "not_entailed,entailed", "--measure", "prediction_change"),
@@ -35,13 +35,13 @@ def test_parte_through_the_command(capsys, data_folder, model, changed, lost, ga
         assert round(100 * found["change_rate_given_incorrect"], 2) == 17.52
 
 
-def test_swaps_and_negations(capsys, tmp_path):
+def test_swaps_and_negations(command, tmp_path):
     swaps = rows(("a", "original", 1, 1), ("a", "swap", 1, 0), ("b", "swap", 0, 0), ("b", "original", 0, 0))
-    found = scored(capsys, write(tmp_path / "s.csv", swaps))["measures"]["symmetric_inconsistency"]
+    found = scored(command, write(tmp_path / "s.csv", swaps))["measures"]["symmetric_inconsistency"]
     assert (found["inconsistency"], found["n_pairs"]) == (0.5, 2)
     assert (found["accuracy"], found["perturbed_accuracy"]) == (1.0, 0.5)
     negations = [row | {"role": row["role"].replace("swap", "negation")} for row in swaps]
-    found = scored(capsys, write(tmp_path / "n.csv", negations))["measures"]["negational_inconsistency"]
+    found = scored(command, write(tmp_path / "n.csv", negations))["measures"]["negational_inconsistency"]
     assert found["inconsistency"] == 0.5
 
 
@@ -59,8 +59,8 @@ def transitive(consequents: list[int]) -> list[dict[str, Any]]:
     return made
 
 
-def test_a_rule_that_allows_several_labels(capsys, tmp_path):
-    found = scored(capsys, write(tmp_path / "t.parquet", transitive([2, 1, 0, 0])))["measures"][
+def test_a_rule_that_allows_several_labels(command, tmp_path):
+    found = scored(command, write(tmp_path / "t.parquet", transitive([2, 1, 0, 0])))["measures"][
         "transitive_inconsistency"
     ]
     assert (found["inconsistency"], found["n_satisfied"], found["n_rows"]) == (0.5, 4, 4)
@@ -70,30 +70,30 @@ def test_a_rule_that_allows_several_labels(capsys, tmp_path):
     }
 
 
-def test_additive(capsys, tmp_path):
+def test_additive(command, tmp_path):
     merged = rows(
         *(("a", "part_1", 1, 1), ("a", "part_2", 1, 1), ("a", "merged", 1, 0)),
         *(("b", "part_1", 0, 0), ("b", "part_2", 0, 1), ("b", "merged", 0, 1)),
     )
-    found = scored(capsys, write(tmp_path / "a.csv", merged))["measures"]["additive_inconsistency"]
+    found = scored(command, write(tmp_path / "a.csv", merged))["measures"]["additive_inconsistency"]
     assert (found["inconsistency"], found["n_satisfied"], found["n_rows"]) == (1.0, 1, 2)
 
 
-def test_an_empty_population_is_undefined_and_said(capsys, tmp_path):
+def test_an_empty_population_is_undefined_and_said(command, tmp_path):
     wrong = [row | {"prediction": 0} for row in transitive([0, 0])]
-    result = scored(capsys, write(tmp_path / "t.parquet", wrong))
+    result = scored(command, write(tmp_path / "t.parquet", wrong))
     found = result["measures"]["transitive_inconsistency"]
     assert found["inconsistency"] is None
     assert found["warnings"]
-    _, out, _ = run_command(capsys, "score", tmp_path / "t.parquet")
+    _, out, _ = command("score", tmp_path / "t.parquet")
     assert "0/2" in out
 
 
-def test_the_runs_own_word_on_the_measure_wins(capsys, tmp_path):
+def test_the_runs_own_word_on_the_measure_wins(command, tmp_path):
     pairs = rows(("a", "original", 1, 1), ("a", "paraphrase", 1, 0), ("b", "original", 0, 0), ("b", "paraphrase", 0, 0))
     write_predictions(tmp_path / "p.parquet", pa.Table.from_pylist(pairs), {"measures": ["semantic_inconsistency"]})
-    assert set(scored(capsys, tmp_path / "p.parquet")["measures"]) == {"semantic_inconsistency"}
-    found = scored(capsys, tmp_path / "p.parquet", "--measure", "prediction_change")["measures"]
+    assert set(scored(command, tmp_path / "p.parquet")["measures"]) == {"semantic_inconsistency"}
+    found = scored(command, tmp_path / "p.parquet", "--measure", "prediction_change")["measures"]
     assert found["prediction_change"]["n_changed"] == 1
 
 
@@ -112,22 +112,20 @@ def test_the_runs_own_word_on_the_measure_wins(capsys, tmp_path):
     ],
     ids=["no original", "two originals", "foreign role"],
 )
-def test_buckets_that_lack_a_place_are_named(capsys, tmp_path, broken, sentence):
-    code, _, err = run_command(
-        capsys, "score", write(tmp_path / "p.csv", broken), "--measure", "symmetric_inconsistency"
-    )
+def test_buckets_that_lack_a_place_are_named(command, tmp_path, broken, sentence):
+    code, _, err = command("score", write(tmp_path / "p.csv", broken), "--measure", "symmetric_inconsistency")
     assert code == 2
     assert sentence in err
 
 
-def test_an_unknown_measure(capsys, tmp_path):
-    code, _, err = run_command(capsys, "score", write(tmp_path / "p.csv", GOOD), "--measure", "bleu")
+def test_an_unknown_measure(command, tmp_path):
+    code, _, err = command("score", write(tmp_path / "p.csv", GOOD), "--measure", "bleu")
     assert code == 2
     assert "`--measure` must be one of paraphrastic_consistency" in err
 
 
-def test_the_table_of_inconsistencies(capsys, tmp_path):
-    code, out, _ = run_command(capsys, "score", write(tmp_path / "mine.csv", GOOD))
+def test_the_table_of_inconsistencies(command, tmp_path):
+    code, out, _ = command("score", write(tmp_path / "mine.csv", GOOD))
     assert code == 0
     assert "Inconsistency (per cent, lower is better" in out
     assert "mine (symmetric)" in out

@@ -1,24 +1,18 @@
-"""The score command in this process, and the tables it is given."""
+"""Running `paraconsist` in this process: the type of the fixture `command`, and tables to give it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-import pytest
 
-from paraconsist.cli.app import main
-
-
-def run_command(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        main([str(a) for a in args])
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
+#: Arguments of `paraconsist` -> its exit code, standard output and standard error.
+Command = Callable[..., tuple[int, str, str]]
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
