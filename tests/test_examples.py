@@ -89,6 +89,7 @@ def test_score_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
     assert found["signature"] in said
 
 
+@pytest.mark.slow
 def test_run_model(predictions: Path, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example("run_model").main(str(model), SAMPLE, predictions.parent.parent)  # goes on: nothing is left to do
     said = capsys.readouterr().out
@@ -99,6 +100,7 @@ def test_run_model(predictions: Path, model: Path, capsys: pytest.CaptureFixture
     assert 0 < found.accuracy < 1
 
 
+@pytest.mark.slow
 def test_own_measure(predictions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example("own_measure").main(predictions)
     said = capsys.readouterr().out
@@ -113,6 +115,7 @@ def test_own_measure(predictions: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert high == pytest.approx(right.mean() + normal, abs=0.03)
 
 
+@pytest.mark.slow
 def test_own_dataset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from paraconsist.data.bucket_sets import load_bucket_set
 

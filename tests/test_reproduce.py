@@ -62,6 +62,7 @@ def run_all(file: Path, data_folder: Path, folder: Path, monkeypatch: pytest.Mon
         assert ended.value.code == 0, arguments
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize(
     "file",
@@ -72,6 +73,7 @@ def test_what_is_exact_runs(file: Path, data_folder: Path, tmp_path: Path, monke
     run_all(file, data_folder, tmp_path, monkeypatch, most=1 if "report" in commands(file)[0] else 2)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize("file", [f for f in FILES if not said(f, "Needs") and said(f, "Small")], ids=lambda f: f.stem)
 def test_what_is_trained_runs_as_a_trial(

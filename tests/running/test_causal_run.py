@@ -136,6 +136,7 @@ def test_another_prompt_is_another_run(place, undisturbed):
     assert "holds another model's run of task defeasible_nli (prompt_hash: " in said
 
 
+@pytest.mark.slow
 def test_written_answers_are_kept_and_unread_ones_are_null(place, tmp_path):
     template = tmp_path / "t.yaml"
     # the random model writes anything: single letters are found in some answers, and in others not
@@ -153,6 +154,7 @@ def test_written_answers_are_kept_and_unread_ones_are_null(place, tmp_path):
     assert predictions(tmp_path / "run").table.equals(table)
 
 
+@pytest.mark.slow
 def test_a_sequence_to_sequence_model_and_a_template_of_ones_own(place, tmp_path):
     template = tmp_path / "t.yaml"
     template.write_text('question: "{premise} {hypothesis} {update}?"\nlabels: {weakener: no, strengthener: yes}\n')
@@ -210,6 +212,7 @@ def test_a_pack_that_does_not_fit_in_memory_is_halved(place, undisturbed, tmp_pa
     assert_same(predictions(tmp_path), undisturbed)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize(("name", "stem"), [("paranlu:delta_snli", "paranlu-delta_snli"), ("parte:rte", "parte-rte")])
 def test_results_for_the_papers_sets(place, tmp_path, data_folder, name, stem):

@@ -87,6 +87,7 @@ def test_a_finished_run_needs_no_server(place, tmp_path):
     assert predictions(tmp_path).table.equals(first_table)
 
 
+@pytest.mark.slow
 def test_faults_of_every_kind_change_nothing(place, tmp_path):
     with FaultyServer() as server:
         done(arguments(server.url, place / "set.jsonl", tmp_path / "whole"))

@@ -84,6 +84,7 @@ def test_a_recipe_of_textattack_is_called_through_its_public_interface(files: Pa
         augment(files / "train.csv", files / "rows", "textattack:Nothing", ["update"])
 
 
+@pytest.mark.slow
 def test_a_paraphraser_of_the_package_gives_its_first_candidate(tmp_path: Path) -> None:
     rows = [{"text": text, "label": i} for i, text in enumerate(("The kids are outside.", "Xyzzy.", ""))]
     write_csv(tmp_path / "train.csv", rows)
@@ -94,6 +95,7 @@ def test_a_paraphraser_of_the_package_gives_its_first_candidate(tmp_path: Path) 
     assert variant["text"] != "The kids are outside."
 
 
+@pytest.mark.slow
 def test_before_and_after_are_compared_on_the_same_rows(files: Path, capsys) -> None:
     command = ["adversarial", "--model", "bow", "--train-file", files / "train.csv", "--dataset", files / "toy.csv",
                "--columns", "update", "--transformation", "dictionary", "--dictionary", files / "words.csv",

@@ -65,6 +65,7 @@ def test_all_columns_are_the_task_itself() -> None:
             partial_task(task, wrong)
 
 
+@pytest.mark.slow
 def test_a_partial_model_never_sees_the_other_columns(tmp_path: Path, capsys) -> None:
     write_csv(tmp_path / "train.csv", easy_rows(120))
     rows = bucket_rows(12)

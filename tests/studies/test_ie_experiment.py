@@ -215,6 +215,7 @@ def test_a_plan_counts_what_is_left_and_writes_nothing(options):
     assert plan(prepare(replace(options, runs=3))).n_done == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["bow", "bilstm", "encoder"])
 def test_neural_models_train_on_samples_and_are_repeatable(options, model, tmp_path):
     parameters = {"epochs": 1, "learning_rate": 5e-3}

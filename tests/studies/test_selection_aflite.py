@@ -195,6 +195,7 @@ def select(folder: Path, *more: object, rows: str = "rows.csv") -> list[object]:
     return ["select", folder / rows, "--encoder", folder / "model", *small, *more]
 
 
+@pytest.mark.slow
 def test_select_writes_originals_and_a_sheet_that_becomes_a_bucket_set(trained: Path, tmp_path: Path) -> None:
     out = tmp_path / "selection"
     call(
@@ -229,6 +230,7 @@ def test_select_writes_originals_and_a_sheet_that_becomes_a_bucket_set(trained: 
          "--device", "cpu", "--n-resamples", 20)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_vectors_are_used_again_for_the_same_encoder_only(trained: Path, tmp_path: Path, capsys) -> None:
     call(*select(trained, "--output", tmp_path / "s"))
     call(*select(trained, "--output", tmp_path / "s", "--cutoff", 10))
@@ -245,6 +247,7 @@ def refused(capsys, *arguments: object) -> str:
     return capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_model_that_has_seen_the_rows_is_refused(trained: Path, tmp_path: Path, capsys) -> None:
     said = refused(capsys, *select(trained, "--output", tmp_path / "s", rows="encoder_rows.csv"))
     assert "not be trained on contexts" in said
@@ -255,6 +258,7 @@ def test_a_model_that_has_seen_the_rows_is_refused(trained: Path, tmp_path: Path
     assert "would leak" in said
 
 
+@pytest.mark.slow
 def test_an_encoder_that_does_not_match_its_checkpoint_is_refused(trained: Path, tmp_path: Path, capsys) -> None:
     from transformers import AutoModel
 

@@ -114,6 +114,7 @@ def stamps(folder: Path) -> dict[str, int]:
     return {file.parent.name: file.stat().st_mtime_ns for file in folder.glob("sweep/cells/*/cell.json")}
 
 
+@pytest.mark.slow
 def test_a_sweep_goes_on_grows_and_never_meets_old_results(files: Path) -> None:
     said = sweep(options(files, shares=(1.0,)))
     assert [cell["n_rows"] for cell in said["cells"]] == [160, 160]
@@ -130,6 +131,7 @@ def test_a_sweep_goes_on_grows_and_never_meets_old_results(files: Path) -> None:
     assert len(stamps(files)) == 6  # a changed set has cells of its own
 
 
+@pytest.mark.slow
 def test_an_interrupted_cell_goes_on_and_ends_the_same(files: Path, monkeypatch) -> None:
     import paraconsist.studies.sweep as module
 
@@ -173,6 +175,7 @@ def test_two_processes_find_what_one_does_even_when_killed(files: Path) -> None:
     assert (files / "sweep" / "table.md").read_text().count("| bow, ") == 2
 
 
+@pytest.mark.slow
 def test_launched_processes_share_the_cells(files: Path, monkeypatch) -> None:
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
@@ -204,6 +207,7 @@ def test_a_missing_label_is_said_before_anything_is_trained(tmp_path: Path, caps
     assert not (tmp_path / "s").exists()
 
 
+@pytest.mark.slow
 def test_the_command_writes_table_and_figures(files: Path, capsys) -> None:
     pytest.importorskip("matplotlib")
     call("sweep", "--model", "bow", "--train-file", files / "train.csv", "--dataset", files / "toy.csv",
