@@ -169,7 +169,7 @@ def test_nothing_is_overwritten_unasked(nli_file, tmp_path):
         ({"property_name": "symmetric", "column": ["a=b"]}, "be TASK_COLUMN=FILE_COLUMN; got 'a=b'"),
         ({"property_name": "symmetric", "task": "sentiment"}, "`text` must be a column of nli"),
         ({"property_name": "additive"}, "hold for the task: nli is not among those of the paper"),
-        ({"property_name": "symmetric", "checked": Path("sheet.csv")}, "be given without a property"),
+        ({"property_name": "symmetric", "checked": Path("sheet.csv")}, "be given without `property`"),
     ],
 )
 def test_bad_options(nli_file, tmp_path, options, match):
