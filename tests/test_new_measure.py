@@ -55,7 +55,6 @@ def toy() -> Iterator[MeasureSpec]:
         question="How often does a paraphrase turn 0 into 1?",
         direction="Down is good: 0 % never does.",
         headline="toy_rate",
-        short="toy",
         symbol="toy",
         sentence="{toy_rate} of paraphrases turn 0 into 1.",
         target=PARAPHRASE,
@@ -77,8 +76,8 @@ def naive() -> float:
 def test_it_is_scored_gated_and_shown_in_a_table(toy: MeasureSpec) -> None:
     scores = pc.score(ROWS, measures=["toy_rate"], n_resamples=50)
     assert scores.sets["predictions"].measures["toy_rate"]["toy_rate"] == naive() > 0
-    assert scores.gate(f"toy <= {naive()}")
-    assert not scores.gate("toy.low > 0.9")
+    assert scores.gate(f"toy_rate <= {naive()}")
+    assert not scores.gate("toy_rate.low > 0.9")
     assert "toy" in repr(scores)
     assert f"{100 * naive():.1f}" in repr(scores)
     assert set(scores.to_frame()["measure"]) == {"toy_rate"}

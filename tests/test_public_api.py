@@ -33,17 +33,13 @@ COLUMNS = {"bucket": "question_id", "prediction": "answer", "label": "gold"}
 def test_importing_is_light_and_every_name_is_there() -> None:
     heavy = "torch datasets evaluate matplotlib numpy pandas pyarrow transformers"
     code = f"""
-import sys, time
-began = time.perf_counter()
+import sys
 import paraconsist as pc
-seconds = time.perf_counter() - began
 assert not set(sys.modules) & set({heavy.split()!r}), set(sys.modules) & set({heavy.split()!r})
 for name in dir(pc):
     assert getattr(pc, name) is not None
-print(seconds)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert float(done.stdout) < 3.0  # a tenth of that on a quiet machine: no timed test, but not seconds either
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_every_measure_has_its_name() -> None:

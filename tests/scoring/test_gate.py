@@ -116,3 +116,10 @@ def test_a_run_folder_with_results_older_than_its_predictions_is_scored_anew(com
     assert "found 0.8000: a, pc" in command("gate", "pc > 0", tmp_path)[1]
     os.utime(results, (0, 0))
     assert ": mine, pc" in command("gate", "pc > 0", tmp_path)[1]
+
+
+def test_results_of_a_measure_that_is_not_known_here() -> None:
+    results = {"s": {"measures": {"odd": {"odd": 0.5, "n": 3}}}}
+    assert [one.passed for one in check(parse_conditions("odd >= 0.4"), results)] == [True]
+    with pytest.raises(InputError, match="odd"):
+        check(parse_conditions("zzz >= 0.1"), results)

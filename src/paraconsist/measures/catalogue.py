@@ -25,6 +25,7 @@ from paraconsist.measures.pairs import negational_inconsistency, semantic_incons
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.measures.prediction_change import prediction_change
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, Answers, Rule, changed, does_not_follow, mixed, unchanged
+from paraconsist.measures.signatures import SHORT_NAMES
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,6 @@ class MeasureSpec:
         What answers that are drawn independently get, in a sentence.
     sentence : str
         The headline in words: a template over the results' keys, shares as per cent.
-    short : str
-        In signatures and conditions.
     symbol : str
         Over columns of summaries.
     higher_is_better : bool or None
@@ -97,7 +96,6 @@ class MeasureSpec:
     question: str
     direction: str
     headline: str
-    short: str
     symbol: str
     quantities: Sequence[Quantity] = ()
     chance: str = ""
@@ -118,6 +116,11 @@ class MeasureSpec:
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.question} {self.direction}>"
+
+    @property
+    def short(self) -> str:
+        """As signatures and the conditions of `gate` call it."""
+        return SHORT_NAMES.get(self.name, self.name)
 
     @property
     def is_conditional(self) -> bool:
@@ -168,7 +171,6 @@ _SPECS = (
         question="When a problem is reworded, does the model stay right, or stay wrong?",
         direction="Up is good: 100 % means that every problem is right in all its wordings, or wrong in all of them.",
         headline="paraphrastic_consistency",
-        short="pc",
         symbol="P_C",
         quantities=(
             Quantity("accuracy", "A, accuracy on paraphrases", "A", "accuracy on paraphrases"),
@@ -235,7 +237,6 @@ _SPECS = (
         question="How often does a paraphrase change the model's answer?",
         direction=_DOWN,
         headline="inconsistency",
-        short="semantic",
         symbol="tau sem.",
         quantities=_share_of_pairs("semantic"),
         chance="Two independent uniform answers among L labels get 1 - 1/L.",
@@ -251,7 +252,6 @@ _SPECS = (
         question="How often does the answer depend on which of two texts comes first?",
         direction=_DOWN,
         headline="inconsistency",
-        short="symmetric",
         symbol="tau sym.",
         quantities=_share_of_pairs("symmetric"),
         chance="Two independent uniform answers among L labels get 1 - 1/L.",
@@ -268,7 +268,6 @@ _SPECS = (
         question="How often does the model give a text and its negation the same answer?",
         direction=_DOWN,
         headline="inconsistency",
-        short="negational",
         symbol="tau neg.",
         quantities=_share_of_pairs("negational"),
         chance="Two independent uniform answers among L labels get 1/L; a constant answer gets 100 %.",
@@ -285,7 +284,6 @@ _SPECS = (
         question="Does the model draw the conclusion of two premises that it answers right?",
         direction=_DOWN,
         headline="inconsistency",
-        short="transitive",
         symbol="tau tra.",
         quantities=_share_of_conclusions("transitive"),
         chance="A uniform answer among L labels gets 1 - a/L where the rule allows a of them.",
@@ -309,7 +307,6 @@ _SPECS = (
         question="Does a text keep the label that the model gives, correctly, to both of its parts?",
         direction=_DOWN,
         headline="inconsistency",
-        short="additive",
         symbol="tau add.",
         quantities=_share_of_conclusions("additive"),
         chance="A uniform answer among L labels gets 1 - 1/L.",
@@ -331,7 +328,6 @@ _SPECS = (
         question="How often does a paraphrase change the answer, and which way?",
         direction="Down is good: 0 % is a model that never changes its mind.",
         headline="change_rate",
-        short="change",
         symbol="change",
         quantities=(Quantity("change_rate", "changed predictions", "change", "share of answers that a change turns"),),
         chance="Two independent uniform answers among L labels get 1 - 1/L.",
@@ -353,7 +349,6 @@ _SPECS = (
         question="How many right answers does at least one harmless variant turn?",
         direction="Down is good. It grows with the number of variants, so compare only at one number.",
         headline="relaxed",
-        short="fooling",
         symbol="fooled",
         quantities=(
             Quantity("relaxed", "relaxed, to any other answer", "relaxed", "right items that a variant turns"),
@@ -367,7 +362,6 @@ _SPECS = (
         question="How far do the class probabilities move when a text is reworded?",
         direction="Down is good: 0 is no move at all, 1 a move from one certain answer to another.",
         headline="jensen_shannon_distance",
-        short="shift",
         symbol="shift",
         quantities=(
             Quantity("jensen_shannon_distance", "Jensen-Shannon distance", "JSD", "of the class probabilities", False),
@@ -379,7 +373,6 @@ _SPECS = (
         question="Does a change that keeps the meaning cost accuracy?",
         direction="A small p says that it does: the model is not invariant under the change.",
         headline="p_value",
-        short="ie",
         symbol="p",
         quantities=(Quantity("p_value", "p-value", "p", "of no difference in accuracy", False),),
         higher_is_better=None,
@@ -390,7 +383,6 @@ _SPECS = (
         question="Is one model more consistent than another on the same problems?",
         direction="Above 0 the first model is more consistent. A small p says that chance does not explain it.",
         headline="difference",
-        short="difference",
         symbol="difference",
         quantities=(Quantity("difference", "difference of P_C", "difference", "of the two models' P_C"),),
         chance="0.",
@@ -402,7 +394,6 @@ _SPECS = (
         question="How far are paraphrases from their originals in words, structure and meaning?",
         direction="Neither end is good: 0 is a copy, 1 shares nothing with its original.",
         headline="lexical_distance",
-        short="diversity",
         symbol="distance",
         quantities=(
             Quantity("lexical_distance", "lexical distance", "lexical", "of the words, in [0, 1]", False),

@@ -32,7 +32,7 @@ MEASURE_NAMES: Mapping[str, str] = {
     "diversity": "paraphrase_diversity",
     "noise": "noise_floor",
 }
-_SHORT = {name: short for short, name in MEASURE_NAMES.items()}
+SHORT_NAMES = {name: short for short, name in MEASURE_NAMES.items()}
 
 #: Keys with one meaning in all measures, in the order in which they stand. A measure's own come before ``unparsed``.
 KEYS: Mapping[str, str] = {
@@ -68,7 +68,7 @@ class Signature:
         own = [key for key in self.parts if key not in KEYS]
         order = [*_LEADING, *own, *_TRAILING]
         written = [f"{key}:{_encode(self.parts[key])}" for key in order if key in self.parts]
-        return "|".join([_SHORT.get(self.measure, self.measure), *written])
+        return "|".join([SHORT_NAMES.get(self.measure, self.measure), *written])
 
     def replace(self, **parts: str) -> Signature:
         """Return the signature with other or further parts."""

@@ -171,7 +171,7 @@ def _find(condition: Condition, result: Mapping[str, Any]) -> float | None:
     first, _, rest = condition.quantity.partition(".")
     name = {spec.short: name for name, spec in CATALOGUE.items()}.get(first, first)
     if name in measures:
-        return _value(condition, measures[name], rest or CATALOGUE[name].headline)
+        return _value(condition, measures[name], rest or (CATALOGUE[name].headline if name in CATALOGUE else name))
     if first in _OF_THE_SET and not rest:
         return _value(condition, result, first)
     holders = [measure for measure, keys in measures.items() if first in keys] if not rest else []
@@ -206,7 +206,8 @@ def _known(result: Mapping[str, Any]) -> list[str]:
         for key, value in keys.items()
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     ]
-    return [*(CATALOGUE[name].short for name in result["measures"]), *numbers, *_OF_THE_SET]
+    names = [CATALOGUE[name].short if name in CATALOGUE else name for name in result["measures"]]
+    return [*names, *numbers, *_OF_THE_SET]
 
 
 def _listed(known: list[str]) -> str:
