@@ -11,6 +11,7 @@ from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
+from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.scoring.folders import score_sources
 from paraconsist.scoring.options import SourceOptions
 from paraconsist.scoring.score import ScoreOptions
@@ -103,7 +104,11 @@ def _scored(opened: Opened, options: ScoreOptions) -> dict[str, ScoredSet]:
 def _of_run(path: Path, opened: Opened, options: ScoreOptions, *, rescore: bool) -> Entry:
     """Return a run folder with its saved results, where they fit the predictions beside them, else scored anew."""
     kept = {name: part for name, part in opened.saved.items() if isinstance(part, Mapping) and "measures" in part}
-    notes = []
+    unknown = sorted({measure for part in kept.values() for measure in part["measures"]} - CATALOGUE.keys())
+    notes = (
+        [f"{path.name}: results.json has measures that are not known here: {', '.join(unknown)}."] if unknown else []
+    )
+    rescore = rescore or bool(unknown)
     if not rescore and _fits(kept, opened):
         sets = {
             name: ScoredSet(opened.sets[name].predictions, result, texts=opened.sets[name].texts)
@@ -116,7 +121,8 @@ def _of_run(path: Path, opened: Opened, options: ScoreOptions, *, rescore: bool)
         for name, scored in sets.items():
             measures: Any = scored.results["measures"]
             for measure, values in kept.get(name, {}).get("measures", {}).items():
-                measures.setdefault(measure, values)
+                if measure in CATALOGUE:
+                    measures.setdefault(measure, values)
     return Entry(
         name=_common_name([scored.predictions for scored in sets.values()]) or path.resolve().name,
         source=path,
