@@ -134,6 +134,19 @@ def test_the_entries_are_what_the_hub_reads(hub, tmp_path):
         assert ("lower is better" in entry.notes) == (name != "toy:all")
 
 
+def test_a_measure_that_is_not_known_here_is_named_and_left_off_the_card(hub, tmp_path):
+    folder = write_run(tmp_path / "run")
+    results = json.loads((folder / "results.json").read_text())
+    results["toy:all"]["measures"]["odd"] = {"odd": 0.5}
+    (folder / "results.json").write_text(json.dumps(results))
+    printed = push("run", folder, "--repo", "org/run", "--benchmark", "toy=org/toy")
+    assert "not known here, which the card leaves out: odd." in printed
+    files = hub.repos["dataset", "org/run"].files
+    assert "odd" not in files["README.md"].data.decode()
+    assert "odd" not in files[".eval_results/toy-all.yaml"].data.decode()
+    assert files["results.json"].data == (folder / "results.json").read_bytes()
+
+
 def test_undefined_values_have_no_entry_and_every_measure_has_a_headline():
     values = {"signature": "s", "confidence_interval": {}, "inconsistency": None, "change_rate": float("nan")}
     results = {f"org/x:{name}": {"measures": {name: values}} for name in scored_measures()}

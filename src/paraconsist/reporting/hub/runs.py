@@ -37,7 +37,8 @@ def run_dataset(
     from huggingface_hub import constants, eval_result_entries_to_yaml
     from huggingface_hub.utils import yaml_dump
 
-    results, run = _read(folder, "results.json"), _read(folder, "run.json")
+    saved, run = _read(folder, "results.json"), _read(folder, "run.json")
+    results, unknown = _known(saved)
     predictions = sorted(path.relative_to(folder).as_posix() for path in (folder / "predictions").glob("*.parquet"))
     if not predictions:
         raise input_error("push", "folder", "hold predictions/*.parquet", got=str(folder), remedy=_HOW)
@@ -68,7 +69,7 @@ def run_dataset(
         files=(card, *(HubFile(name, folder / name) for name in kept), *yaml_files),
         message=f"Push a run of {_models(results)} with paraconsist",
         may_delete=lambda path: path.startswith(("predictions/", f"{_ENTRIES}/")),
-        notes=tuple(_notes(results, entries, run)),
+        notes=(*unknown, *_notes(results, entries, run)),
         how_to_use=f'load_dataset("{repo_id}", "{Path(predictions[0]).stem}")',
     )
 
@@ -79,6 +80,17 @@ def _read(folder: Path, name: str) -> dict[str, Any]:
     except (OSError, ValueError):
         must = f"be a run folder with a readable {name}"
         raise input_error("push", "folder", must, got=str(folder), remedy=_HOW) from None
+
+
+def _known(saved: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return results without the measures that only another version or a plug-in knows, and a note that names these."""
+    unknown = sorted({measure for result in saved.values() for measure in result["measures"]} - CATALOGUE.keys())
+    results = {
+        name: {**result, "measures": {m: values for m, values in result["measures"].items() if m in CATALOGUE}}
+        for name, result in saved.items()
+    }
+    left = f"results.json has measures that are not known here, which the card leaves out: {', '.join(unknown)}."
+    return results, [left] if unknown else []
 
 
 def _check_benchmarks(benchmarks: Mapping[str, str], results: Mapping[str, Any]) -> None:
