@@ -103,6 +103,37 @@ def test_excess_is_what_paraphrasing_adds() -> None:
     assert "no numeric repeats: that part of the variance is in decoding" in found.warnings
 
 
+def test_the_largest_flip_rate_is_taken_off_whatever_its_kind() -> None:
+    """Ten buckets of two paraphrases that differ in five; four inputs flip in other batches, one by its seed."""
+    main = [1, 0] * 5 + [1, 1] * 5
+    numeric, decoding = main.copy(), main.copy()
+    for row in (0, 4, 10, 14):
+        numeric[row] = 1 - numeric[row]
+    decoding[18] = 1 - decoding[18]
+    found = noise_floor(
+        predictions=main + numeric + decoding,
+        references=[1] * 60,
+        buckets=[f"b{i // 2}" for i in range(20)] * 3,
+        examples=[f"x{i}" for i in range(20)] * 3,
+        repeats=["m"] * 20 + ["n"] * 20 + ["d"] * 20,
+        kinds=["main"] * 20 + ["numeric"] * 20 + ["decoding"] * 20,
+        interval_method="closed_form",
+    )
+    # numeric: (main, n); decoding: (main, d) and (n, d), of which the second flips where either did
+    assert found.correctness_flip_rate == pytest.approx({"numeric": 4 / 20, "decoding": (1 / 20 + 5 / 20) / 2})
+    assert found.inconsistency == pytest.approx((5 + 5 + 6) / 30)
+    assert found.excess_inconsistency == pytest.approx((5 + 5 + 6) / 30 - 4 / 20)
+    low, high = found.confidence_interval["excess_inconsistency"]
+    assert low < found.excess_inconsistency < high
+    # its error is that of the difference of two means over buckets
+    by_bucket = []
+    for b in range(10):
+        differ = [run[2 * b] != run[2 * b + 1] for run in (main, numeric, decoding)]
+        flips = [main[i] != numeric[i] for i in (2 * b, 2 * b + 1)]
+        by_bucket.append(np.mean(differ) - np.mean(flips))
+    assert found.standard_error["excess_inconsistency"] == pytest.approx(np.std(by_bucket, ddof=1) / np.sqrt(10))
+
+
 def test_a_model_that_repeats_itself_has_a_floor_of_0_with_a_bound() -> None:
     rows = simulated(np.random.default_rng(5), 40, 3, {"numeric": 0.0})
     found = noise_floor(**rows, **QUICK)

@@ -37,7 +37,9 @@ class NoiseFloorResult(Result):
     inconsistency : float
         Chance that two different paraphrases, in one run, are one right and one wrong: 1 - P_C (unbiased).
     excess_inconsistency : float
-        `inconsistency` less the largest of `correctness_flip_rate`: what paraphrasing adds to the noise.
+        `inconsistency` less the largest of `correctness_flip_rate`: what paraphrasing adds to the noise. Two
+        paraphrases in one run differ by all of its noise, so that the largest rate measured is the least to be
+        taken off.
     consistency_in_excess : float
         1 - `excess_inconsistency`: P_C with the noise taken off.
     variance : dict of str to float
@@ -232,13 +234,21 @@ def _measures(present: Sequence[str]) -> tuple[list[str], Estimate, list[tuple[f
         deltas = [between, *finest]
         split = [accuracy - square - between / 2.0]
         split += [(a - b) / 2.0 for a, b in pairwise(deltas)] + [deltas[-1] / 2.0]
-        values = [*flips, *right_flips.values(), between, between - finest[0], *split]
+        values = [*flips, *right_flips.values(), between, between - _largest(finest), *split]
         stacked: npt.NDArray[Any] = np.stack(np.broadcast_arrays(*values), axis=-1)
         return stacked
 
     ranges = [(0.0, 1.0)] * (2 * len(present) + 1) + [(-1.0, 1.0)] + [(-0.5, 0.5)] * len(parts)
     means = [True] * (2 * len(present) + 2) + [False] + [True] * (len(parts) - 1)
     return names, estimate, ranges, means
+
+
+def _largest(values: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Return the largest of complex arrays by their real parts: with its derivative, unlike `numpy.maximum`."""
+    largest = values[0]
+    for value in values[1:]:
+        largest = np.where(value.real > largest.real, value, largest)
+    return largest
 
 
 def _kinds_of_runs(kinds: list[Any], runs: Integers) -> npt.NDArray[np.object_]:
