@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -14,11 +13,21 @@ import pyarrow.parquet as pq
 import pytest
 from helpers.perturb import NLI_ROWS, write_csv
 
-from paraconsist.cli.perturb import perturb
+from paraconsist.cli.options import spread
+from paraconsist.cli.perturb import perturb as grouped
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.transforms.labelled_sets import load_labelled
+
+COMMAND = spread(grouped)
+
+
+def perturb(*arguments: object, **options: object) -> None:
+    """The command as a function of its options."""
+    bound = inspect.signature(COMMAND).bind(*arguments, **options)
+    bound.apply_defaults()
+    COMMAND(**bound.arguments)
 
 
 @pytest.fixture
@@ -166,7 +175,7 @@ def test_nothing_is_overwritten_unasked(nli_file, tmp_path):
     [
         ({}, "`property` must be given"),
         ({"property_name": "magic"}, "be one of symmetric, transitive, additive, negation, antonym; got 'magic'"),
-        ({"property_name": "symmetric", "column": ["a=b"]}, "be TASK_COLUMN=FILE_COLUMN; got 'a=b'"),
+        ({"property_name": "symmetric", "column": ["a=b"]}, "`column` must be TASK_COLUMN=FILE_COLUMN; got 'a=b'"),
         ({"property_name": "symmetric", "task": "sentiment"}, "`text` must be a column of nli"),
         ({"property_name": "additive"}, "hold for the task: nli is not among those of the paper"),
         ({"property_name": "symmetric", "checked": Path("sheet.csv")}, "be given without `property`"),
@@ -206,17 +215,12 @@ def test_a_builders_set_gives_its_originals(tmp_path):
     assert skipped["a paraphrase, not an original"] > 0
 
 
-@pytest.mark.slow
-def test_the_command_line(nli_file, tmp_path):
-    code = (
-        "import typer; from paraconsist.cli.perturb import perturb; app = typer.Typer(); app.command()(perturb); app()"
-    )
+def test_the_command_line(nli_file, tmp_path, command):
     output = tmp_path / "set.parquet"
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(nli_file), "--property", "symmetric", "--output", str(output)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "1 symmetric items from 4 rows" in done.stdout
+    code, out, _ = command("perturb", nli_file, "--property", "symmetric", "--output", output)
+    assert code == 0
+    assert "1 symmetric items from 4 rows" in out
     assert pq.read_table(output)["role"].to_pylist() == ["original", "swap"]
+    code, _, error = command("perturb", nli_file, "--property", "symmetric", "--output", "a.jsonl", "--column", "a=b")
+    assert code == 2
+    assert "perturb: `--column` must be TASK_COLUMN=FILE_COLUMN" in error

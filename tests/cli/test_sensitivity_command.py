@@ -108,7 +108,7 @@ def test_predictor_asks_each_distinct_input_once(tmp_path, place):
         (["--candidates", "0"], "sensitivity: `--candidates` must be a whole number of at least 1"),
         (["--generator", "nowhere:function"], "`--generator` must be in a module that can be imported"),
         (["--model", "NOWHERE"], "There is no such folder"),
-        (["--columns", "premise=other"], "`column` must be TASK_COLUMN=FILE_COLUMN"),
+        (["--columns", "premise=other"], "`--columns` must be TASK_COLUMN=FILE_COLUMN"),
     ],
 )
 def test_the_command_refuses(tmp_path, place, command, given, message):

@@ -1,20 +1,35 @@
 """``paraconsist perturb``: bucket sets from any labelled set, and the sheet to check them by hand."""
 
+# ruff: noqa: RUF009 (`option` makes a field)
+
 from __future__ import annotations
 
 import random
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paraconsist.errors import input_error
+from paraconsist.cli.options import Fields, RowOptions, option
+from paraconsist.errors import input_error, renamed
 
 if TYPE_CHECKING:
     from paraconsist.transforms.lexicon import Lexicon
     from paraconsist.transforms.perturbation import LabelledSet, Perturbation
+
+
+@dataclass(frozen=True)
+class ItemOptions:
+    """How many items are made, and what each property needs."""
+
+    limit: int | None = option(None, "Draw this many items at random.", min=1)
+    seed: int = option(0, "Of the draw.")
+    token_limit: int = option(25, "additive: most white-space tokens of the joined text (SST-2: 25, AG-News: 36).")
+    antonyms: Path | None = option(None, "antonym: a CSV with columns word, antonym, in place of WordNet.")
+    wordnet: Path | None = option(None, "Folder with WordNet's dict files, where it is in none of the usual places.")
 
 
 def perturb(
@@ -27,26 +42,9 @@ def perturb(
         str | None,
         typer.Option("--property", help="symmetric, transitive, additive, negation or antonym."),
     ] = None,
-    task: Annotated[str | None, typer.Option(help="Task of the rows, where their columns do not say.")] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(help="TASK_COLUMN=FILE_COLUMN, where the names differ; repeat for several."),
-    ] = None,
-    label_names: Annotated[
-        str | None, typer.Option(help="Names of numbered labels in order, such as entailment,not_entailment.")
-    ] = None,
-    split: Annotated[str, typer.Option(help="Split of a builder's, folder's or Hub set.")] = "test",
-    limit: Annotated[int | None, typer.Option(min=1, help="Draw this many items at random.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
-    token_limit: Annotated[
-        int, typer.Option(help="additive: most white-space tokens of the joined text (SST-2: 25, AG-News: 36).")
-    ] = 25,
-    antonyms: Annotated[
-        Path | None, typer.Option(help="antonym: a CSV with columns word, antonym, in place of WordNet.")
-    ] = None,
-    wordnet: Annotated[
-        Path | None, typer.Option(help="Folder with WordNet's dict files, where it is in none of the usual places.")
-    ] = None,
+    *,
+    reading: Annotated[dict[str, Any], Fields(RowOptions, names={"columns": "column"})],
+    making: ItemOptions,
     sheet: Annotated[
         Path | None, typer.Option(help="The CSV to check by hand; by default beside the output, NAME.check.csv.")
     ] = None,
@@ -54,7 +52,6 @@ def perturb(
         Path | None,
         typer.Option(help="A filled-in sheet: DATA is then the set written before; keep what is marked valid."),
     ] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Mirror in place of downloads, for builder:config.")] = None,
     overwrite: Annotated[bool, typer.Option(help="Replace the output and the sheet.")] = False,
 ) -> None:
     """Make a symmetric, transitive, additive or negational bucket set from labelled rows (BECEL, section 3.2)."""
@@ -75,27 +72,11 @@ def perturb(
     to_check = sheet if sheet is not None else output.with_name(f"{output.stem}.check.csv")
     check_new_files("perturb", [output, to_check], endings=SET_ENDINGS, overwrite=overwrite)
     skipped: Counter[str] = Counter()
-    rows = load_labelled(
-        data,
-        skipped,
-        task=task,
-        columns=column or (),
-        label_names=label_names,
-        split=split,
-        data_dir=None if data_dir is None else str(data_dir),
-    )
-    items, total = _items(
-        property_name,
-        rows,
-        skipped,
-        limit=limit,
-        seed=seed,
-        token_limit=token_limit,
-        antonyms=antonyms,
-        wordnet=wordnet,
-    )
+    with renamed(columns="column"):
+        rows = load_labelled(data, skipped, **reading)
+    items, total = _items(property_name, rows, skipped, making)
     n_written = write_set(items, rows, output, to_check)
-    drawn = f" (drawn from {total:,} with seed {seed})" if total is not None and total > n_written else ""
+    drawn = f" (drawn from {total:,} with seed {making.seed})" if total is not None and total > n_written else ""
     typer.echo(f"{n_written:,} {property_name} items{drawn} from {len(rows.rows):,} rows: {output}")
     for reason, n in skipped.most_common():
         typer.echo(f"  left out {n:,}: {reason}")
@@ -104,15 +85,7 @@ def perturb(
 
 
 def _items(
-    property_name: str,
-    rows: LabelledSet,
-    skipped: Counter[str],
-    *,
-    limit: int | None,
-    seed: int,
-    token_limit: int,
-    antonyms: Path | None,
-    wordnet: Path | None,
+    property_name: str, rows: LabelledSet, skipped: Counter[str], options: ItemOptions
 ) -> tuple[Iterator[Perturbation], int | None]:
     """Return the items in their order, and how many there were before the limit (None: as many as come)."""
     from paraconsist.transforms.pairings import AdditivePairs
@@ -120,20 +93,20 @@ def _items(
 
     check_task(rows, property_name)
     if property_name == "additive":
-        pairs = AdditivePairs(rows, token_limit, skipped)
-        return pairs.pairs(limit, seed), len(pairs)
-    items = _perturbations(property_name, rows, skipped, antonyms, wordnet)
-    if limit is None:
+        pairs = AdditivePairs(rows, options.token_limit, skipped)
+        return pairs.pairs(options.limit, options.seed), len(pairs)
+    items = _perturbations(property_name, rows, skipped, options)
+    if options.limit is None:
         return items, None
     everything = list(items)
-    if limit >= len(everything):
+    if options.limit >= len(everything):
         return iter(everything), len(everything)
-    wanted = sorted(random.Random(seed).sample(range(len(everything)), limit))
+    wanted = sorted(random.Random(options.seed).sample(range(len(everything)), options.limit))
     return (everything[i] for i in wanted), len(everything)
 
 
 def _perturbations(
-    property_name: str, rows: LabelledSet, skipped: Counter[str], antonyms: Path | None, wordnet: Path | None
+    property_name: str, rows: LabelledSet, skipped: Counter[str], options: ItemOptions
 ) -> Iterator[Perturbation]:
     from paraconsist.transforms.antonyms import antonym, antonyms_from_list, antonyms_from_wordnet
     from paraconsist.transforms.negation import negation
@@ -144,10 +117,10 @@ def _perturbations(
     if property_name == "transitive":
         return transitive(rows, skipped)
     if property_name == "negation":
-        return negation(rows, _lexicon(wordnet), skipped)
-    if antonyms is not None:
-        return antonym(rows, antonyms_from_list(antonyms), skipped)
-    return antonym(rows, antonyms_from_wordnet(wordnet), skipped)
+        return negation(rows, _lexicon(options.wordnet), skipped)
+    if options.antonyms is not None:
+        return antonym(rows, antonyms_from_list(options.antonyms), skipped)
+    return antonym(rows, antonyms_from_wordnet(options.wordnet), skipped)
 
 
 def _lexicon(wordnet: Path | None) -> Lexicon | None:

@@ -53,7 +53,7 @@ def load_labelled(
     if spec.endswith(ENDINGS):
         rows = _labelled(_from_file(Path(spec), skipped, task, columns, names), skipped)
     elif columns or names:
-        raise input_error("perturb", "column", "be given with a file only", got=[*columns, *(names or ())])
+        raise input_error("perturb", "columns", "be given with a file only", got=[*columns, *(names or ())])
     else:
         rows = _labelled(load_bucket_set(spec, task=task, data_dir=data_dir, split=split), skipped)
     if limit is None or limit >= len(rows.rows):
@@ -90,7 +90,7 @@ def _renamed(table: pa.Table, columns: Sequence[str]) -> pa.Table:
         task_column, equals, file_column = item.partition("=")
         if not equals or file_column not in table.column_names:
             must, remedy = "be TASK_COLUMN=FILE_COLUMN", f"There are {table.column_names}."
-            raise input_error("perturb", "column", must, got=item, remedy=remedy)
+            raise input_error("perturb", "columns", must, got=item, remedy=remedy)
         names[file_column] = task_column
     kept = [c for c in table.column_names if c in names or c not in names.values()]
     return table.select(kept).rename_columns([names.get(c, c) for c in kept])
