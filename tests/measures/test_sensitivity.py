@@ -132,6 +132,13 @@ def test_labels_without_an_item_and_two_labels_without_opposites_are_warned_of()
     assert result.warnings == (
         "no label 2 occurs, and 0 and 2 are taken for opposites: for a task of two labels give `opposites`",
     )
+    by_name = fooling_rate([E, "not_entailment"], [E, "not_entailment"], [E, E], [1, 2])
+    assert (by_name.relaxed, by_name.strict) == (result.relaxed, result.strict)
+    assert by_name.warnings == (
+        "no label 'contradiction' occurs, and 'entailment' and 'contradiction' are taken for opposites: "
+        "for a task of two labels give `opposites`",
+    )
+    assert "no label 0 occurs" in fooling_rate([1, 2], [1, 2], [1, 2], [1, 2]).warnings[0]
     result = fooling_rate([0, 2], [0, 2], [0, 1], [1, 2])
     assert result.warnings == ("undefined, so nan, for gold labels without an item: 1",)
     result = fooling_rate([0, 2], [0, 2], [0, 2], [1, 2], opposites={0: 2, 5: 0})

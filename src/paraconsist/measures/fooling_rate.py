@@ -95,7 +95,8 @@ def fooling_rate(
         be among them. Without it, originals that have no variant are unknown and left out.
     opposites : mapping of label to label, optional
         By default entailment and contradiction are each other's opposite: the labels of these names, or 0 and
-        2 among the numbers 0, 1, 2. Labels that are not in the mapping have no opposite.
+        2 among the numbers 0, 1, 2, with a warning where one of them never occurs (`strict` is then 0 for the
+        other). Labels that are not in the mapping have no opposite.
     variants : int, optional
         How many variants of each item are used, k: the first ones. None for all.
     minimum : int, optional
@@ -332,17 +333,20 @@ def _opposites(
 
 def _default_opposites(function: str, labels: list[Any], kind: str) -> tuple[dict[Any, Any], list[str]]:
     remedy = "Map each label to its opposite, e.g. {'entailment': 'contradiction', 'contradiction': 'entailment'}."
+    opposites: dict[Any, Any] = _NUMBERED
     if kind == "string":
         named = {str(label).lower(): label for label in labels}
         if not any(name in named for name in _NAMED):
             must = "be given where no label is called entailment or contradiction"
             raise input_error(function, "opposites", must, got=None, remedy=remedy)
         one, two = (named.get(name, name) for name in _NAMED)
-        return {one: two, two: one}, []
-    if min(labels) < 0 or max(labels) > 2:
+        opposites = {one: two, two: one}
+    elif min(labels) < 0 or max(labels) > 2:
         raise input_error(function, "opposites", "be given where labels are not 0, 1, 2", got=None, remedy=remedy)
-    warning = "no label 2 occurs, and 0 and 2 are taken for opposites: for a task of two labels give `opposites`"
-    return dict(_NUMBERED), [] if 2 in labels else [warning]
+    both = " and ".join(map(repr, opposites))
+    absent = " or ".join(repr(label) for label in opposites if label not in labels)
+    warning = f"no label {absent} occurs, and {both} are taken for opposites: for a task of two labels give `opposites`"
+    return dict(opposites), [warning] if absent else []
 
 
 def _item_groups(
