@@ -5,11 +5,13 @@ Groups for predictions that have none: shared contexts, from the table of the se
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames
@@ -21,11 +23,17 @@ _MOST_NAMES = 3
 
 def long_format(
     predictions: Predictions, names: ColumnNames, original_prediction: str, role: str = "paraphrase"
-) -> Predictions:
+) -> tuple[Predictions, ColumnNames]:
     """Write each row out as a bucket of two: the original, and the perturbed text, whose role is `role`.
 
     `names.prediction` is the perturbed texts' column, `original_prediction` the originals'. Probabilities are left out,
-    since a row has them for one of its two texts at most. InputError if a column is missing.
+    since a row has them for one of its two texts at most. Without groups the file's own buckets become the groups,
+    where a bucket has several rows. InputError if a column is missing.
+
+    Returns
+    -------
+    predictions, names
+        The rows, and what their columns are called now: the buckets are the pairs.
     """
     table = predictions.table
     column_of(table, original_prediction, parameter="original_prediction")
@@ -33,6 +41,8 @@ def long_format(
     column_of(table, names.label, parameter="label")
     sided = {original_prediction, names.prediction, names.bucket, names.role, *names.probabilities}
     kept = [c for c in table.column_names if c not in sided]
+    grouped_by = shared_buckets(table, names)
+    group = ColumnNames.group if names.group == names.bucket else names.group
     buckets = pa.array([f"pair.{row}" for row in range(table.num_rows)])
 
     def side(column: str, what: str) -> pa.Table:
@@ -40,10 +50,23 @@ def long_format(
         columns[names.prediction] = table[column]
         columns[names.bucket] = buckets
         columns[names.role] = pa.array(np.full(table.num_rows, what))
+        if grouped_by is not None:
+            columns[group] = table[grouped_by]
         return pa.table(columns)
 
     sides = [side(original_prediction, "original"), side(names.prediction, role)]
-    return Predictions(pa.concat_tables(sides, promote_options="permissive"), predictions.metadata)
+    spread = pa.concat_tables(sides, promote_options="permissive")
+    return Predictions(spread, predictions.metadata), replace(names, group=group)
+
+
+def shared_buckets(table: pa.Table, names: ColumnNames) -> str | None:
+    """Return the column of the buckets of a file with a pair in each row, where it says which rows belong together.
+
+    None where it has groups beside them, no buckets, or no bucket with two rows.
+    """
+    if names.bucket not in table.column_names or (names.group in table.column_names and names.group != names.bucket):
+        return None
+    return names.bucket if pc.count_distinct(table[names.bucket], mode="all").as_py() < table.num_rows else None
 
 
 def named_labels(predictions: Predictions, column: str, label_names: list[str]) -> Predictions:

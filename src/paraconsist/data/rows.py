@@ -41,7 +41,8 @@ class ColumnNames:
     original : str, optional
         A true/false column that marks originals, in place of `role`.
     group : str
-        What intervals resample; without the column, buckets.
+        What intervals resample. Without the column, or where it holds the buckets' ids, that is the bucket: of
+        measures on pairs where a bucket has several pairs, since one pair in each is independent.
     confidence : str, optional
         Probability of the gold label, in place of `probabilities`.
     probabilities : sequence of str

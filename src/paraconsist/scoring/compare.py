@@ -19,7 +19,7 @@ from paraconsist.measures.results import Record
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.measures.signatures import parse_signature
 from paraconsist.scoring.alignment import ROW_ID, Aligned, align
-from paraconsist.scoring.roles import violations
+from paraconsist.scoring.roles import groups_of, violations
 from paraconsist.scoring.score import chosen_measures, data_of
 from paraconsist.scoring.sources import Opened, Source
 from paraconsist.scoring.unparsed import apply_policy
@@ -279,7 +279,7 @@ def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptio
         other.amount > 0,
         satisfied1=one.counts if spec.is_conditional else None,
         satisfied2=other.counts if spec.is_conditional else None,
-        groups=None if first.groups is None else first.groups[one.positions],
+        groups=groups_of(first, one.positions),
         **settings,
     )
 

@@ -46,7 +46,8 @@ class SourceOptions:
         metadata={"help": "Names of the labels 0,1,... where gold is given by name and predictions by number."},
     )
     group: str = field(
-        default="group_id", metadata={"help": "Column of what intervals resample, such as a shared context."}
+        default="group_id",
+        metadata={"help": "Column of what intervals resample, such as a shared context; else buckets."},
     )
     groups_from: Path | None = field(
         default=None,

@@ -77,15 +77,28 @@ def violations(spec: MeasureSpec, rows: Rows) -> Violations:
 def measure_rows(spec: MeasureSpec, rows: Rows, **options: Any) -> dict[str, Any]:
     """Call a measure's function with the columns that the catalogue names; `options` are passed on."""
     positions, partners = find_partners(spec, rows)
-    of_all_rows = all(source.startswith("rows.") for source in spec.arguments.values())
     answers = _answers(spec, rows, positions, partners)
     columns = {parameter: _column(source, rows, positions, answers) for parameter, source in spec.arguments.items()}
     columns = {parameter: column for parameter, column in columns.items() if column is not None}
-    groups = None if rows.groups is None else rows.groups if of_all_rows else rows.groups[positions]
+    of_all_rows = all(source.startswith("rows.") for source in spec.arguments.values())
+    groups = rows.groups if of_all_rows else groups_of(rows, positions)
     called = {parameter: source.partition(".")[2] for parameter, source in spec.arguments.items()}
     with renamed(**called, groups="group"):
         result: dict[str, Any] = spec.function(**columns, groups=groups, **options).to_dict()
     return result
+
+
+def groups_of(rows: Rows, positions: Positions) -> NDArray[Any] | None:
+    """Return what intervals and tests over some rows resample, of shape (m,); None where these are independent.
+
+    That is the rows' groups. Without any it is the buckets, where one has several of the rows: paraphrases of one
+    original resemble each other.
+    """
+    if rows.groups is not None:
+        return rows.groups[positions]
+    assert rows.buckets is not None
+    buckets = rows.buckets[positions]
+    return buckets if len(np.unique(buckets)) < len(buckets) else None
 
 
 def _answers(spec: MeasureSpec, rows: Rows, positions: Positions, partners: Mapping[str, Positions]) -> Answers:

@@ -256,10 +256,10 @@ def _as_named(name: str, path: Path | None, predictions: Predictions, options: S
         _check_named(options, predictions.table.column_names)
     if names is not None:
         predictions = named_labels(predictions, columns.label, names)
-    if options.original_prediction is not None:
-        predictions = long_format(predictions, columns, options.original_prediction)
     if options.groups_from is not None:
         predictions = with_groups(predictions, options.groups_from, bucket=columns.bucket, group=columns.group)
+    if options.original_prediction is not None:
+        predictions, columns = long_format(predictions, columns, options.original_prediction)
     return Source(name, predictions, columns, path, has_name=has_name)
 
 

@@ -25,7 +25,7 @@ from paraconsist.reporting.space.flips import broken_rows, bucket_flips, item_fl
 from paraconsist.reporting.space.forms import PageResult, Query
 from paraconsist.reporting.space.upload import Long, check_query, long_rows, probability_matrix
 from paraconsist.scoring.answer_changes import pair_figures
-from paraconsist.scoring.roles import measure_rows, partners_of, violations
+from paraconsist.scoring.roles import groups_of, measure_rows, partners_of, violations
 from paraconsist.scoring.score import ScoreOptions, score
 from paraconsist.scoring.unparsed import POLICIES, apply_policy
 
@@ -208,17 +208,16 @@ def measure_shift(query: Query) -> PageResult:
     long = long_rows(query, PARAPHRASE)
     rows, table = long.rows(), query.predictions.table
     new = probability_matrix(table, query.columns["probabilities"], "probabilities")
-    groups = rows.groups
     if query.layout.key == "texts":
         targets, others = partners_of(rows, distribution_shift.__name__, PARAPHRASE, [ORIGINAL])
         new, old = [new[i] for i in targets.tolist()], [new[i] for i in others[ORIGINAL].tolist()]
-        groups = rows.buckets if groups is None else groups
         sides = list(zip(others[ORIGINAL].tolist(), targets.tolist(), strict=True))
     else:
         targets = np.arange(len(rows))
         sides = [(row, row) for row in range(len(rows))]
         old = probability_matrix(table, query.columns["original_probabilities"], "original probabilities")
-    units = None if groups is None else groups[targets].tolist()
+    groups = groups_of(rows, targets)
+    units = None if groups is None else groups.tolist()
     keys = distribution_shift(new, old, groups=units, **query.intervals).to_dict()
     first, second = np.asarray(old, dtype=float), np.asarray(new, dtype=float)
     distances = shifts(second / second.sum(1, keepdims=True), first / first.sum(1, keepdims=True))[:, 0]

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from paraconsist.data.predictions import Predictions, read_predictions
-from paraconsist.data.reshaping import named_labels
+from paraconsist.data.reshaping import named_labels, shared_buckets
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.errors import InputError, input_error
 from paraconsist.reporting.space.forms import Field, Layout, Query
@@ -231,13 +231,16 @@ def _renamed(table: pa.Table, query: Query) -> pa.Table:
 def _spread(table: pa.Table, query: Query) -> tuple[pa.Table, NDArray[np.intp]]:
     """Write each row out as a bucket, one row for every side."""
     n = table.num_rows
+    group = query.columns.get("group") or shared_buckets(table, ColumnNames())
     parts = []
     for role, fields in query.layout.sides.items():
         columns: dict[str, Any] = {"bucket_id": pa.array(np.arange(n)), "role": pa.array(np.full(n, role))}
-        for name, key in {**fields, "group_id": "group", "run": "run"}.items():
+        for name, key in {**fields, "run": "run"}.items():
             column = query.columns.get(key)
             if column:
                 columns[name] = table[column]
+        if group:
+            columns["group_id"] = table[group]
         for name in _free_texts(table, query):
             columns.setdefault(name, table[name])
         parts.append(pa.table(columns))
