@@ -6,17 +6,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from paraconsist.cli.options import Fields, print_json, quiet_libraries, read_values
 from paraconsist.errors import input_error
-from paraconsist.studies.ie.options import ExperimentOptions, parse_rhos
-
-if TYPE_CHECKING:
-    from paraconsist.studies.ie.decision import DecisionOptions
-
+from paraconsist.studies.ie.options import DecisionOptions, ExperimentOptions, parse_rhos
 
 _NAME = "ie-test"
 #: Fields of the experiment that have options of another form.
@@ -46,30 +42,13 @@ def ie_test(
             help="Shares of transformed rows: 0,0.5,1, or 0:1:21 for 21 from 0 to 1; with --from, only these."
         ),
     ] = None,
-    method: Annotated[
-        str, typer.Option(help="exact, paper, replay, mcnemar, mcnemar_mid_p, mcnemar_resampled or mcnemar_replay.")
-    ] = "exact",
-    ties: Annotated[str | None, typer.Option(help="Of exact: mid, or lower (as in the paper).")] = None,
-    n_resamples: Annotated[int, typer.Option(min=1, help="Of the methods that resample.")] = 1000,
-    alpha: Annotated[float, typer.Option(help="Level of each decision.")] = 0.05,
-    correction: Annotated[str, typer.Option(help="bonferroni or holm.")] = "bonferroni",
-    confidence_level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    deciding: Annotated[dict[str, Any], Fields(DecisionOptions, without=("seed",))],
     plots: Annotated[bool, typer.Option(help="Draw figures (needs matplotlib).")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results in full precision.")] = False,
 ) -> None:
     """Test whether a model is invariant under a change that keeps meaning: transform, train, test, decide."""
     quiet_libraries()
-    from paraconsist.studies.ie.decision import DecisionOptions
-
-    decision = DecisionOptions(
-        method=method,  # type: ignore[arg-type]
-        ties=ties,  # type: ignore[arg-type]
-        n_resamples=n_resamples,
-        seed=experiment["seed"],
-        alpha=alpha,
-        correction=correction,  # type: ignore[arg-type]
-        confidence_level=confidence_level,
-    )
+    decision = DecisionOptions(**deciding, seed=experiment["seed"])
     wanted = None if rhos is None else parse_rhos(rhos)
     if from_:
         if plan or not experiment.keys().isdisjoint(("dataset", "train", "test")):

@@ -11,16 +11,15 @@ as *every* rho, which leaves none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
+from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import IE_TEST
-from paraconsist.measures.ie_test import METHODS, Method
-from paraconsist.measures.multiple_testing import Correction, correct_p_values, signal_to_noise, too_few_resamples
+from paraconsist.measures.multiple_testing import correct_p_values, signal_to_noise, too_few_resamples
 from paraconsist.measures.paired_resampling import (
     mcnemar_replayed_p_value,
     mcnemar_resampled_p_value,
@@ -28,7 +27,6 @@ from paraconsist.measures.paired_resampling import (
     resampled_p_value,
 )
 from paraconsist.measures.paired_tests import (
-    Ties,
     exact_p_value,
     mcnemar_p_value,
     mcnemar_statistic,
@@ -36,7 +34,7 @@ from paraconsist.measures.paired_tests import (
     paired_statistic,
 )
 from paraconsist.measures.signatures import signature
-from paraconsist.studies.ie.options import FUNCTION
+from paraconsist.studies.ie.options import FUNCTION, DecisionOptions
 from paraconsist.studies.ie.runs import Family, Run
 
 _RESAMPLED = {"paper": 2, "replay": 2, "mcnemar_resampled": 1, "mcnemar_replay": 1}
@@ -44,36 +42,6 @@ _REPLAYS = ("replay", "mcnemar_replay")
 #: Methods that stand beside the one that decides.
 _WITHOUT_ROWS = ("exact", "exact_lower", "paper", "mcnemar", "mcnemar_mid_p", "mcnemar_resampled")
 _SCOPES = ("first_run", "all_runs")
-
-
-@dataclass(frozen=True)
-class DecisionOptions:
-    """How to decide; as in `paraconsist.measures.ie_test.ie_test`, whose exact test with mid ties is the default.
-
-    Attributes
-    ----------
-    method, ties, n_resamples, seed, alpha, correction, confidence_level
-        The replays need rows, and take the seed that a published file gives for a run before `seed`.
-    """
-
-    method: Method = "exact"
-    ties: Ties | None = None
-    n_resamples: int = 1000
-    seed: int = 0
-    alpha: float = 0.05
-    correction: Correction = "bonferroni"
-    confidence_level: float = 0.95
-
-    def __post_init__(self) -> None:
-        check_choice(FUNCTION, "method", self.method, METHODS)
-        check_choice(FUNCTION, "correction", self.correction, ("bonferroni", "holm"))
-        if self.ties is not None:
-            check_choice(FUNCTION, "ties", self.ties, ("mid", "lower"))
-            if self.method != "exact":
-                raise input_error(FUNCTION, "ties", "be left out unless the method is 'exact'", got=self.ties)
-        check_whole(FUNCTION, "n_resamples", self.n_resamples)
-        check_fraction(FUNCTION, "alpha", self.alpha)
-        check_fraction(FUNCTION, "confidence_level", self.confidence_level)
 
 
 def decide(families: Sequence[Family], options: DecisionOptions | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What an IE experiment needs to know, as one frozen record, checked (standard library only)."""
+"""What an IE experiment needs to know, and how it is decided, as frozen records, checked (standard library only)."""
 
 # ruff: noqa: RUF009 (`_option` makes a field)
 
@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
 
@@ -137,6 +137,35 @@ class ExperimentOptions:
             "threads": self.threads,
             "device": self.device,
         }
+
+
+@dataclass(frozen=True)
+class DecisionOptions:
+    """How to decide; as in `paraconsist.measures.ie_test.ie_test`, whose exact test with mid ties is the default.
+
+    The replays need rows, and take the seed that a published file gives for a run before `seed`.
+    """
+
+    method: str = _option("exact", "exact, paper, replay, mcnemar, mcnemar_mid_p, mcnemar_resampled or mcnemar_replay.")
+    ties: Literal["mid", "lower"] | None = _option(None, "Of exact: mid, or lower (as in the paper).")
+    n_resamples: int = _option(1000, "Of the methods that resample.", min=1)
+    seed: int = 0
+    alpha: float = _option(0.05, "Level of each decision.")
+    correction: Literal["bonferroni", "holm"] = _option("bonferroni", "bonferroni or holm.")
+    confidence_level: float = _option(0.95, "Of the intervals.")
+
+    def __post_init__(self) -> None:
+        from paraconsist.measures.ie_test import METHODS
+
+        check_choice(FUNCTION, "method", self.method, METHODS)
+        check_choice(FUNCTION, "correction", self.correction, ("bonferroni", "holm"))
+        if self.ties is not None:
+            check_choice(FUNCTION, "ties", self.ties, ("mid", "lower"))
+            if self.method != "exact":
+                raise input_error(FUNCTION, "ties", "be left out unless the method is 'exact'", got=self.ties)
+        check_whole(FUNCTION, "n_resamples", self.n_resamples)
+        check_fraction(FUNCTION, "alpha", self.alpha)
+        check_fraction(FUNCTION, "confidence_level", self.confidence_level)
 
 
 def parse_rhos(texts: Sequence[str]) -> tuple[float, ...]:
