@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from paraconsist.measures.diversity import paraphrase_diversity
     from paraconsist.measures.fooling_rate import fooling_rate
     from paraconsist.measures.ie_test import ie_test
+    from paraconsist.measures.noise_floor import noise_floor, trial_noise
     from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
     from paraconsist.measures.paraphrastic import paraphrastic_consistency
     from paraconsist.measures.prediction_change import prediction_change
@@ -54,6 +55,7 @@ _HOMES = {
     "distribution_shift": "measures.distribution_shift",
     "fooling_rate": "measures.fooling_rate",
     "ie_test": "measures.ie_test",
+    **dict.fromkeys(("noise_floor", "trial_noise"), "measures.noise_floor"),
     "paraphrase_diversity": "measures.diversity",
     "paraphrastic_consistency": "measures.paraphrastic",
     "prediction_change": "measures.prediction_change",
@@ -76,6 +78,7 @@ __all__ = [
     "load_bucket_set",
     "load_model",
     "negational_inconsistency",
+    "noise_floor",
     "paraphrase_diversity",
     "paraphrastic_consistency",
     "prediction_change",
@@ -85,6 +88,7 @@ __all__ = [
     "semantic_inconsistency",
     "symmetric_inconsistency",
     "transitive_inconsistency",
+    "trial_noise",
 ]
 
 

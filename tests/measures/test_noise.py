@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from paraconsist.errors import InputError
-from paraconsist.measures.noise_floor import noise_floor
+from paraconsist.measures.noise_floor import noise_floor, trial_noise
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
 
 QUICK: dict[str, Any] = {"n_resamples": 50}
 
@@ -161,6 +164,141 @@ def test_originals_give_noise_but_are_no_paraphrases_and_groups_stay_together() 
     grouped = noise_floor(**rows, roles=roles, groups=["g"] * 8, **QUICK)
     assert grouped.n_clusters == 1
     assert np.isnan(grouped.confidence_interval["flip_rate/numeric"]).all()
+
+
+def test_repeats_of_some_paraphrases_leave_the_inconsistency_as_the_run_has_it() -> None:
+    """One paraphrase a bucket is asked again: 1 - P_C stays that of the run; originals' flips are not counted."""
+    rng = np.random.default_rng(6)
+    roles, buckets, examples, answers = [], [], [], []
+    for b in range(30):
+        for j in range(5):
+            roles.append("original" if j == 0 else "paraphrase")
+            buckets.append(f"b{b}")
+            examples.append(f"b{b}.{j}")
+            answers.append(int(rng.random() < 0.6))
+    again = [i for i in range(150) if i % 5 in (0, 1 + i // 5 % 4)]
+    second = [1 - answers[i] if i % 5 == 0 or i % 15 == 2 else answers[i] for i in again]  # every original flips
+    n_flips = sum(one != answers[i] for i, one in zip(again, second, strict=True) if i % 5)
+    found = noise_floor(
+        predictions=answers + second,
+        references=[1] * (150 + len(again)),
+        buckets=buckets + [buckets[i] for i in again],
+        examples=examples + [examples[i] for i in again],
+        repeats=[0] * 150 + [1] * len(again),
+        kinds=["main"] * 150 + ["numeric"] * len(again),
+        roles=roles + [roles[i] for i in again],
+        **QUICK,
+    )
+    rows = [i for i in range(150) if i % 5]
+    alone = paraphrastic_consistency([answers[i] for i in rows], [1] * 120, [buckets[i] for i in rows], n_resamples=50)
+    assert n_flips > 0
+    assert found.inconsistency == pytest.approx(1 - alone.paraphrastic_consistency_unbiased, abs=1e-12)
+    assert found.flip_rate["numeric"] == pytest.approx(n_flips / 30)
+    assert found.n_pairs == {"numeric": 30}
+    assert not any("originals" in warning for warning in found.warnings)
+
+
+def nested_anova(y: np.ndarray) -> dict[str, float]:
+    """Variance components of answers of shape (problems, wordings, trials), from the textbook's mean squares."""
+    b, w, n = y.shape
+    of_cell, of_problem = y.mean(axis=2), y.mean(axis=(1, 2))
+    trials = ((y - of_cell[:, :, None]) ** 2).sum() / (b * w * (n - 1))
+    if w == 1:
+        problems = n * ((of_problem - y.mean()) ** 2).sum() / (b - 1)
+        return {"problem": (problems - trials) / n, "decoding": trials}
+    wordings = n * ((of_cell - of_problem[:, None]) ** 2).sum() / (b * (w - 1))
+    problems = n * w * ((of_problem - y.mean()) ** 2).sum() / (b - 1)
+    return {"problem": (problems - wordings) / (n * w), "paraphrase": (wordings - trials) / n, "decoding": trials}
+
+
+def long_rows(y: np.ndarray) -> tuple[list[int], list[int], list[int], list[int]]:
+    b, w, t = (axis.ravel().tolist() for axis in np.indices(y.shape))
+    return y.ravel().tolist(), b, w, t
+
+
+@pytest.mark.parametrize("shape", [(40, 3, 6), (40, 1, 5)])
+def test_trials_give_the_components_of_a_nested_analysis_of_variance(shape: tuple[int, int, int]) -> None:
+    rng = np.random.default_rng(7)
+    theta = rng.beta(1, 1, shape[:2])[:, :, None] * rng.beta(3, 1, shape[0])[:, None, None]
+    y = (rng.random(shape) < theta).astype(int)
+    found = trial_noise(*long_rows(y), **QUICK)
+    assert found.variance == pytest.approx(nested_anova(y), abs=1e-12)
+    if shape[1] == 1:
+        assert np.isnan(found.inconsistency)
+        assert any("two paraphrases" in warning for warning in found.warnings)
+
+
+def test_bad_trials() -> None:
+    good: dict[str, Any] = {"correct": [1, 0], "buckets": [1, 1], "wordings": [1, 1], "trials": [1, 2]}
+    with pytest.raises(InputError, match="trial_noise: `correct` must be true or false; got 2 at row 1"):
+        trial_noise(**{**good, "correct": [1, 2]})
+    with pytest.raises(InputError, match="trial_noise: `trials` must occur once with a wording; got 1 at row 0"):
+        trial_noise(**{**good, "trials": [1, 1]})
+    with pytest.raises(InputError, match="trial_noise: `trials` must be several of at least one wording"):
+        trial_noise(**{**good, "wordings": [1, 2]})
+
+
+@pytest.mark.real_data
+def test_wording_against_trials_of_twenty_three_models(data_folder: Path) -> None:
+    """AIW, parameterised: three variations (problems), three wordings, twenty trials of each."""
+    rows = pd.read_parquet(data_folder / "recorded/aiw.parquet").query("source == 'param'")
+    for _, of_model in rows.groupby("model"):
+        names = [of_model[name].tolist() for name in ("correct", "variation", "prompt_type", "trial")]
+        found = trial_noise(*names, **QUICK)
+        naive = naive_flip_rate_of_trials(*names)
+        assert found.flip_rate["decoding"] == pytest.approx(naive, abs=1e-12)
+        even = of_model.query("trial < 18").sort_values(["variation", "prompt_type", "trial"])  # every cell has these
+        y = even["correct"].to_numpy().reshape(3, 3, 18)
+        names = [even[name].tolist() for name in ("correct", "variation", "prompt_type", "trial")]
+        assert trial_noise(*names, **QUICK).variance == pytest.approx(nested_anova(y), abs=1e-12)
+    problems = (rows["model"] + rows["variation"]).tolist()
+    whole = trial_noise(
+        rows["correct"], problems, rows["prompt_type"], rows["trial"], groups=rows["model"], n_resamples=1000
+    )
+    assert (whole.n_buckets, whole.n_examples, whole.n_clusters) == (69, 207, 23)
+    assert whole.flip_rate["decoding"] == pytest.approx(
+        naive_flip_rate_of_trials(
+            rows["correct"].tolist(), problems, rows["prompt_type"].tolist(), rows["trial"].tolist()
+        )
+    )
+    low, high = whole.confidence_interval["variance/paraphrase"]
+    assert 0 < low < whole.variance["paraphrase"] < high  # the wording matters beyond the draw
+
+
+def naive_flip_rate_of_trials(correct: list[int], problems: list[Any], wordings: list[Any], trials: list[Any]) -> float:
+    """Mean over problems of the share of pairs of trials of one wording that differ."""
+    cells: dict[tuple[Any, Any], list[int]] = {}
+    for right, problem, wording, _ in zip(correct, problems, wordings, trials, strict=True):
+        cells.setdefault((problem, wording), []).append(right)
+    differ: dict[Any, list[bool]] = {}
+    for (problem, _), answers in cells.items():
+        differ.setdefault(problem, []).extend(one != two for one, two in combinations(answers, 2))
+    return float(np.mean([np.mean(pairs) for pairs in differ.values()]))
+
+
+@pytest.mark.real_data
+def test_five_epochs_of_two_models_on_gpqa(data_folder: Path) -> None:
+    rows = pd.read_csv(data_folder / "recorded/gpqa_epochs.csv")
+    published = {"openai/gpt-5-nano-2025-08-07": (0.675758, 0.027596)}  # accuracy and its clustered standard error
+    for model, of_model in rows.groupby("model"):
+        y = of_model.pivot_table("correct", "item", "epoch").to_numpy()[:, None, :]
+        found = trial_noise(
+            of_model["correct"],
+            of_model["item"],
+            ["as it stands"] * len(of_model),
+            of_model["epoch"],
+            interval_method="closed_form",
+        )
+        assert found.variance == pytest.approx(nested_anova(y), abs=1e-12)
+        by_item = [np.mean([one != two for one, two in combinations(item[0], 2)]) for item in y]
+        assert found.flip_rate["decoding"] == pytest.approx(np.mean(by_item), abs=1e-12)
+        error = np.std(by_item, ddof=1) / np.sqrt(198)
+        assert found.standard_error["flip_rate/decoding"] == pytest.approx(error, abs=1e-12)
+        for accuracy, clustered in [published[model]] if model in published else []:
+            # the squared error of the mean over items is the variance between items and a fifth of that of trials
+            squared = (found.variance["problem"] + found.variance["decoding"] / 5) / 198
+            assert y.mean() == pytest.approx(accuracy, abs=5e-7)
+            assert np.sqrt(squared) == pytest.approx(clustered, abs=5e-7)
 
 
 GOOD: dict[str, Any] = {

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from paraconsist.errors import input_error
 from paraconsist.measures._estimates import Estimates, interval_options
-from paraconsist.measures._validation import Integers, check_rows, code_columns
-from paraconsist.measures.buckets import bucket_groups, one_per_bucket, partition
+from paraconsist.measures._validation import Column, Integers, as_mask, check_rows, code_columns
+from paraconsist.measures.buckets import bucket_groups, one_per_bucket, partition, partition_integers
 from paraconsist.measures.resampling import Estimate, Floats, Units, group_units
 from paraconsist.measures.results import Result
 
@@ -30,12 +30,13 @@ class NoiseFloorResult(Result):
     Attributes
     ----------
     flip_rate : dict of str to float
-        For ``numeric`` and ``decoding`` repeats: share of pairs of answers to the very same input that are
+        For ``numeric`` and ``decoding`` repeats: share of pairs of answers to the very same paraphrase that are
         different labels, each bucket counting once; in [0, 1], down is good.
     correctness_flip_rate : dict of str to float
         The same, counting only pairs of which one is right and one is wrong.
     inconsistency : float
-        Chance that two different paraphrases, in one run, are one right and one wrong: 1 - P_C (unbiased).
+        Chance that two different paraphrases are one right and one wrong: 1 - P_C (unbiased), of the runs that
+        asked all of a bucket's paraphrases.
     excess_inconsistency : float
         `inconsistency` less the largest of `correctness_flip_rate`: what paraphrasing adds to the noise. Two
         paraphrases in one run differ by all of its noise, so that the largest rate measured is the least to be
@@ -44,8 +45,9 @@ class NoiseFloorResult(Result):
         1 - `excess_inconsistency`: P_C with the noise taken off.
     variance : dict of str to float
         Parts of the variance of correctness: ``problem``, ``paraphrase``, ``decoding``, ``numeric``. Kinds that
-        were not repeated have no part of their own; it is in the next coarser one. Unbiased, so a part that is
-        next to nothing may come out a little below 0.
+        were not repeated have no part of their own; it is in the next coarser one, and that of paraphrases in
+        ``problem`` where every bucket has one. Unbiased, so a part that is next to nothing may come out a little
+        below 0; where all was asked equally often, the estimates of a nested analysis of variance.
     share : dict of str to float
         The parts over their sum, which is A (1 - A).
     n_buckets, n_examples, n_repeats : int
@@ -76,7 +78,7 @@ def noise_floor(
     buckets: Any,
     examples: Any,
     repeats: Any,
-    kinds: Sequence[str],
+    kinds: Sequence[str] | None = None,
     *,
     roles: Sequence[str] | None = None,
     groups: Any = None,
@@ -108,10 +110,11 @@ def noise_floor(
         The input of each row: the same in all its repeats.
     repeats : sequence of int or str, shape (n,)
         The run of each row; an input occurs at most once in a run.
-    kinds : sequence of {"main", "numeric", "decoding"}, shape (n,)
-        What the row's run differs in from the main run; one kind a run, ``main`` for exactly one.
+    kinds : sequence of {"main", "numeric", "decoding"}, shape (n,), optional
+        What the row's run differs in from the main run; one kind a run, ``main`` for exactly one. By default the
+        first run is the main one, and the others are decoding repeats.
     roles : sequence of {"original", "paraphrase"}, shape (n,), optional
-        Originals are no paraphrases; their repeats count for the noise.
+        Originals are no paraphrases; their repeats stand for those of paraphrases only where none was repeated.
     groups : sequence of int or str, shape (n,), optional
         What intervals resample where buckets are not independent.
     interval_method, confidence_level, n_resamples, seed
@@ -140,7 +143,8 @@ def noise_floor(
     """
     options = interval_options(_FUNCTION, interval_method, confidence_level, n_resamples, seed)
     labels = {"predictions": predictions, "references": references}
-    others = {"buckets": buckets, "examples": examples, "repeats": repeats, "kinds": kinds}
+    others = {"buckets": buckets, "examples": examples, "repeats": repeats}
+    others |= {} if kinds is None else {"kinds": kinds}
     coded = code_columns(_FUNCTION, labels, others, roles=roles, groups=groups)
     columns, (predicted, gold) = coded.columns, coded.codes.values()
     divided = partition(columns["buckets"])
@@ -148,8 +152,11 @@ def noise_floor(
     one_per_bucket(_FUNCTION, divided, gold, "references", "gold label", columns["references"])
     inputs, runs = partition(columns["examples"]), partition(columns["repeats"])
     one_per_bucket(_FUNCTION, inputs, bucket, "buckets", "bucket", columns["buckets"])
-    kind = _kinds_of_runs(columns["kinds"].tolist(), runs.codes)
-    _check_once(inputs.codes, runs.codes, columns["examples"].tolist())
+    if kinds is None:
+        kind = np.where(np.arange(len(runs)) == runs.codes[0], "main", "decoding").astype(object)
+    else:
+        kind = _kinds_of_runs(columns["kinds"].tolist(), runs.codes)
+    _check_once(_FUNCTION, "examples", "occur once in a run", inputs.codes, runs.codes, columns["examples"])
     counted = np.ones(len(gold), dtype=np.bool_)
     if "roles" in columns:
         counted = np.array([role != "original" for role in columns["roles"].tolist()])
@@ -161,11 +168,17 @@ def noise_floor(
     if not present:
         must, remedy = "have a numeric or decoding repeat", "Run the inputs again."
         raise input_error(_FUNCTION, "kinds", must, got="main only", remedy=remedy)
-    blocks = [np.ones(n), *_accuracy_sums(bucket, right & counted, counted, n)]
-    blocks += _within_runs(bucket[counted], runs.codes[counted], right[counted], n)
+    estimates = Estimates(options, "bucket" if columns.get("groups") is None else "group")
+    blocks = [np.ones(n), *_paraphrase_sums(bucket, inputs.codes, runs.codes, right, counted, n)]
+    several = bool(blocks[4].any())
     n_pairs = {}
     for name in present:
         pairs = _same_input_pairs(inputs.codes, runs.codes, kind, name)
+        of_paraphrases = counted[pairs[0]] & counted[pairs[1]]
+        if of_paraphrases.any():
+            pairs = pairs[0][of_paraphrases], pairs[1][of_paraphrases]
+        else:
+            estimates.warnings.append(f"no paraphrase has {name} repeats: the originals' flips stand for theirs")
         n_pairs[name] = len(pairs[0])
         blocks += _pair_means(bucket, pairs, predicted, n) + _pair_means(bucket, pairs, right, n)[1:]
     grouping = bucket_groups(_FUNCTION, divided, columns.get("groups"))
@@ -174,12 +187,18 @@ def noise_floor(
     if grouping is not None:
         units = group_units(rows, pattern.ravel(), grouping)
 
-    estimates = Estimates(options, "bucket" if grouping is None else "group")
+    parts = [
+        "problem",
+        *(["paraphrase"] if several else []),
+        *(name for name in ("decoding", "numeric") if name in present),
+    ]
+    if not several:
+        estimates.warnings.append("no bucket has two paraphrases: their part of the variance is in problem")
     for name in KINDS[1:]:
         if name not in present:
-            coarser = "paraphrase" if name == "decoding" else present[-1]
+            coarser = parts[-1] if name == "numeric" else parts[-2]
             estimates.warnings.append(f"no {name} repeats: that part of the variance is in {coarser}")
-    names, estimate, ranges, are_means = _measures(present)
+    names, estimate, ranges, are_means = _measures(present, parts)
     bounds = estimates.intervals(units, estimate, ranges, are_means)
     estimates.add(names, bounds, units.n)
     excess = "excess_inconsistency"
@@ -212,9 +231,63 @@ def noise_floor(
     )
 
 
-def _measures(present: Sequence[str]) -> tuple[list[str], Estimate, list[tuple[float, float]], list[bool]]:
+def trial_noise(
+    correct: Any, buckets: Any, wordings: Any, trials: Any, *, groups: Any = None, **intervals: Any
+) -> NoiseFloorResult:
+    """Wording against trials: flip rates and variance split of answers that were sampled several times.
+
+    The reader learns whether a model that is right now and then depends on the wording, or on the draw.
+
+    Parameters
+    ----------
+    correct : sequence of 0 and 1, shape (n,)
+        Whether the answer is right; a row for each trial of each wording.
+    buckets : sequence of int or str, shape (n,)
+        The problem.
+    wordings : sequence of int or str, shape (n,)
+        Which wording of the problem was asked. Buckets may use the same names.
+    trials : sequence of int or str, shape (n,)
+        Which trial it is; a wording has each at most once.
+    groups : sequence of int or str, shape (n,), optional
+        What intervals resample where buckets are not independent.
+    **intervals
+        interval_method, confidence_level, n_resamples, seed.
+
+    Returns
+    -------
+    NoiseFloorResult
+        Of `noise_floor`, with trials as decoding repeats: ``variance`` has ``problem``, ``paraphrase`` (only where a
+        bucket has two wordings) and ``decoding``.
+
+    Raises
+    ------
+    InputError
+        For bad columns, values that are not 0 or 1, no wording with two trials, or a trial twice.
+
+    Examples
+    --------
+    A problem that one wording solves, one that is solved half of the time:
+
+    >>> result = trial_noise([1, 1, 0, 0, 1, 0, 0, 1], ["a"] * 4 + ["b"] * 4, [1, 1, 2, 2] * 2, [1, 2] * 4)
+    >>> result.flip_rate, result.inconsistency
+    ({'decoding': 0.5}, 0.75)
+    """
+    function = "trial_noise"
+    names = {"buckets": buckets, "wordings": wordings, "trials": trials}
+    columns = code_columns(function, {"correct": correct}, names).columns
+    right = as_mask(function, "correct", columns["correct"])
+    bucket, wording, trial = (partition(columns[name]) for name in names)
+    inputs = bucket.codes.astype(np.int64) * len(wording) + wording.codes
+    _check_once(function, "trials", "occur once with a wording", inputs, trial.codes, columns["trials"])
+    if np.bincount(partition_integers(inputs).codes).max() < 2:
+        raise input_error(function, "trials", "be several of at least one wording", got="one of each")
+    return noise_floor(right, np.ones_like(right), buckets, inputs, trials, groups=groups, **intervals)
+
+
+def _measures(
+    present: Sequence[str], parts: Sequence[str]
+) -> tuple[list[str], Estimate, list[tuple[float, float]], list[bool]]:
     """Return the names of the measures, the function of sums that gives them, their ranges, and which are means."""
-    parts = ["problem", "paraphrase", *(name for name in ("decoding", "numeric") if name in present)]
     names = [
         *(f"flip_rate/{name}" for name in present),
         *(f"correctness_flip_rate/{name}" for name in present),
@@ -231,8 +304,8 @@ def _measures(present: Sequence[str]) -> tuple[list[str], Estimate, list[tuple[f
         accuracy = theta / has
         square = (theta**2 - theta_squared) / (has**2 - has)  # without bias for the squared mean
         finest = [right_flips[name] for name in ("decoding", "numeric") if name in right_flips]
-        deltas = [between, *finest]
-        split = [accuracy - square - between / 2.0]
+        deltas = [*([between] if "paraphrase" in parts else []), *finest]
+        split = [accuracy - square - deltas[0] / 2.0]
         split += [(a - b) / 2.0 for a, b in pairwise(deltas)] + [deltas[-1] / 2.0]
         values = [*flips, *right_flips.values(), between, between - _largest(finest), *split]
         stacked: npt.NDArray[Any] = np.stack(np.broadcast_arrays(*values), axis=-1)
@@ -265,32 +338,38 @@ def _kinds_of_runs(kinds: list[Any], runs: Integers) -> npt.NDArray[np.object_]:
     return kind
 
 
-def _check_once(inputs: Integers, runs: Integers, listed: list[Any]) -> None:
+def _check_once(function: str, parameter: str, must: str, inputs: Integers, runs: Integers, column: Column) -> None:
     """Raise if an input occurs twice in a run."""
     code = inputs.astype(np.int64) * (int(runs.max()) + 1) + runs
     _, first, counts = np.unique(code, return_index=True, return_counts=True)
     if (counts > 1).any():
         row = int(first[int((counts > 1).argmax())])
-        raise input_error(_FUNCTION, "examples", "occur once in a run", got=listed[row], row=row)
+        raise input_error(function, parameter, must, got=column.tolist()[row], row=row)
 
 
-def _accuracy_sums(bucket: Integers, right: Any, counted: Any, n: int) -> list[Floats]:
-    """Return whether a bucket has an answer to a paraphrase, the share of right ones, and its square."""
-    size = np.bincount(bucket[counted], minlength=n)
-    share = np.bincount(bucket[right], minlength=n) / np.maximum(size, 1)
-    return [(size > 0).astype(np.float64), share, share**2]
+def _paraphrase_sums(
+    bucket: Integers, inputs: Integers, runs: Integers, right: Any, counted: Any, n: int
+) -> list[Floats]:
+    """Return each bucket's sums over its paraphrases, of the runs that asked all of them (all runs if none did).
 
-
-def _within_runs(bucket: Integers, runs: Integers, right: Any, n: int) -> list[Floats]:
-    """Return whether a bucket has two paraphrases in a run, and the chance that they differ in correctness."""
-    cell = bucket.astype(np.int64) * (int(runs.max()) + 1) + runs
-    cells, code = np.unique(cell, return_inverse=True)
-    k = np.bincount(code).astype(np.float64)
-    c = np.bincount(code, weights=right)
-    owner = cells // (int(runs.max()) + 1)
-    pairs = np.bincount(owner, weights=k * (k - 1.0) / 2.0, minlength=n)
-    differ = np.bincount(owner, weights=c * (k - c), minlength=n)
-    return [(pairs > 0).astype(np.float64), differ / np.maximum(pairs, 1.0)]
+    Whether there is one; their mean share right, and its square; whether there are two, and the chance that two are
+    one right and one wrong.
+    """
+    bucket, inputs, runs, right = bucket[counted], inputs[counted], runs[counted], right[counted]
+    n_runs = int(runs.max()) + 1
+    owner = np.zeros(int(inputs.max()) + 1, dtype=np.intp)
+    owner[inputs] = bucket
+    k = np.bincount(owner[np.unique(inputs)], minlength=n)
+    cells, cell, sizes = np.unique(bucket.astype(np.int64) * n_runs + runs, return_inverse=True, return_counts=True)
+    is_whole = sizes == k[cells // n_runs]
+    has_whole = np.bincount(cells[is_whole] // n_runs, minlength=n) > 0
+    used = is_whole[cell] | ~has_whole[bucket]
+    times = np.bincount(inputs[used], minlength=len(owner))
+    p = np.bincount(inputs[used], weights=right[used], minlength=len(owner)) / np.maximum(times, 1)
+    c, squares = (np.bincount(owner, weights=values, minlength=n) for values in (p, p**2))
+    share = c / np.maximum(k, 1)
+    differ = 2.0 * (k * c - c**2 - (c - squares)) / np.maximum(k * (k - 1), 1)
+    return [(k > 0).astype(np.float64), share, share**2, (k > 1).astype(np.float64), np.where(k > 1, differ, 0.0)]
 
 
 def _same_input_pairs(inputs: Integers, runs: Integers, kind: Any, name: str) -> tuple[Integers, Integers]:
