@@ -213,7 +213,7 @@ def paranlu() -> list[Cells]:
         spec = f"paranlu:delta_{name}"
         bow = [measured(f"bow-{name}-{seed}", spec) for seed in SEEDS]
         seeds = [" / ".join(percents(one[key] for one in bow)) for key in FIGURES]
-        seeds[0] += f" ({number(100 * scored(f'bow-{name}-0', spec).majority_rate)})"
+        seeds[0] += f" ({number(100 * scored(f'bow-{name}-0', spec).test_majority_rate)})"
         encoder = measured(f"minilm-{name}", spec)
         cells = percents(encoder[key] for key in FIGURES)
         for i in (2, 3):

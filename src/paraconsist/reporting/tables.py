@@ -113,9 +113,16 @@ def _headline(name: str, result: Mapping[str, Any], measure: Mapping[str, Any]) 
         f"{name}: {model}{measure['n_buckets']:,} buckets, {measure['n_examples']:,} paraphrases",
         ["measure", "value", "interval"],
         rows,
-        caption=f"A constant answer would get accuracy {quantity(result['majority_rate'], True)} and P_C 100.0 %.",
+        caption=f"A constant answer would get accuracy {_majority(result)} and P_C 100.0 %.",
         padding=_WIDE,
     )
+
+
+def _majority(result: Mapping[str, Any]) -> str:
+    """Return the accuracy of a constant answer, where there is a test set on that too."""
+    of_rows = quantity(result["majority_rate"], True)
+    of_test = result.get("test_majority_rate")
+    return of_rows if of_test is None else f"{of_rows} ({quantity(of_test, True)} on the full test set)"
 
 
 def _stratum_rows(strata: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[str] | None]:

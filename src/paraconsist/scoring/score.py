@@ -64,7 +64,9 @@ class SetScores:
         Buckets that the policy left out.
     measures : dict
         Measure -> its keys.
-    majority_rate : float
+    majority_rate, test_majority_rate : float
+        Accuracy of always giving the commonest label: on the rows whose accuracy stands beside it (the paraphrases of
+        paraphrastic consistency, else the originals), and on the full test set (None without one).
     warnings : tuple of str
     overlap : Overlap, optional
         With the rows that the model was trained on.
@@ -83,6 +85,7 @@ class SetScores:
     warnings: tuple[str, ...]
     overlap: Overlap | None = None
     noise_floor: Mapping[str, Any] | None = None
+    test_majority_rate: float | None = None
 
     @cached_property
     def strata(self) -> dict[str, dict[str, Any]]:
@@ -114,6 +117,7 @@ class SetScores:
             "n_dropped_buckets": self.n_dropped,
             "by_policy": self.by_policy,
             "majority_rate": self.majority_rate,
+            **({} if self.test_majority_rate is None else {"test_majority_rate": self.test_majority_rate}),
             "measures": dict(self.measures),
             "strata": self.strata,
             "figures": self.figures,
@@ -169,9 +173,18 @@ def score_set(
     overlap = None if training is None else training_overlap(predictions, training, role=options.columns.role)
     if overlap is not None and (note := overlap.warning()) is not None:
         warnings.append(note)
-    majority = majority_rate(_reference_labels(rows, specs) if test_rows is None else test_rows.labels)
     return SetScores(
-        predictions, options, tuple(specs), rows, kept, n_dropped, measures, majority, tuple(warnings), overlap
+        predictions=predictions,
+        options=options,
+        specs=tuple(specs),
+        rows=rows,
+        kept=kept,
+        n_dropped=n_dropped,
+        measures=measures,
+        majority_rate=majority_rate(_reference_labels(kept, specs)),
+        warnings=tuple(warnings),
+        overlap=overlap,
+        test_majority_rate=None if test_rows is None else majority_rate(test_rows.labels),
     )
 
 
@@ -193,10 +206,10 @@ def majority_rate(labels: NDArray[Any]) -> float:
 
 
 def _reference_labels(rows: Rows, specs: Sequence[MeasureSpec]) -> NDArray[Any]:
-    """Return the labels that the majority rate is of: the partners', where every measure compares with them."""
-    beside = np.isin(rows.roles, [role for spec in specs for role in spec.partners])
-    whole = PARAPHRASTIC in specs or not beside.any()
-    return rows.labels if whole else rows.labels[beside]
+    """Return the labels that the majority rate is of: those of the rows whose accuracy is shown beside it."""
+    roles = [PARAPHRASTIC.target] if PARAPHRASTIC in specs else [role for spec in specs for role in spec.partners]
+    beside = np.isin(rows.roles, roles)
+    return rows.labels[beside] if beside.any() else rows.labels
 
 
 def chosen_measures(

@@ -110,7 +110,7 @@ def headline_table(entries: Sequence[Entry]) -> Table | None:
         MODEL,
         Column("buckets", "problems, each with its paraphrases"),
         *(Column(q.symbol, q.meaning) for q in used),
-        Column("majority", "accuracy of always giving the commonest label; its P_C would be 100"),
+        Column("majority", "accuracy of always giving the paraphrases' commonest label; its P_C would be 100"),
     ]
     rows = [
         [
