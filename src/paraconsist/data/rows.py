@@ -21,7 +21,7 @@ ROLES = (
     *("antecedent_1", "antecedent_2", "consequent", "part_1", "part_2", "merged"),
 )
 
-#: Stands for "no answer could be read" among integer predictions; no label has this number.
+#: The largest number that stands for "no answer could be read" among integer predictions; see `mark_unparsed`.
 UNPARSED = -2
 _UNPARSED_TEXT = "\x00unparsed"
 _PROBABILITY_TOLERANCE = 1e-3
@@ -189,11 +189,45 @@ def _predictions(table: pa.Table, name: str, labels: NDArray[Any]) -> tuple[NDAr
     if (values.dtype.kind == "U") != named:
         must = "be of the labels' kind (both names, or both numbers)"
         raise _wrong("prediction", name, must, values[0].item(), 0, f"The first label is {labels[0].item()!r}.")
-    if unparsed.any():
-        longest = np.result_type(values.dtype, f"U{len(_UNPARSED_TEXT)}") if named else values.dtype
-        values = values.astype(longest)
-        values[unparsed] = _UNPARSED_TEXT if named else UNPARSED
-    return values, unparsed
+    return mark_unparsed(values, unparsed, labels), unparsed
+
+
+def mark_unparsed(
+    predictions: NDArray[Any], unparsed: NDArray[np.bool_], *labels: NDArray[Any], each: bool = False
+) -> NDArray[Any]:
+    """Return the predictions, those that are unparsed holding a value that is none of the labels or other predictions.
+
+    Parameters
+    ----------
+    predictions, unparsed : array, shape (n,)
+        The answers, all numbers or all names, and where none could be read.
+    *labels : arrays
+        What the value must not be, beside the other predictions.
+    each : bool
+        Whether every unparsed prediction holds a value of its own.
+
+    Raises
+    ------
+    InputError
+        If labels are numbers so low that none is left below them.
+    """
+    n = int(np.count_nonzero(unparsed))
+    if not n:
+        return predictions
+    if predictions.dtype.kind == "U":
+        names = np.char.add(_UNPARSED_TEXT, np.arange(n).astype(str) if each else "")
+        marked = predictions.astype(np.promote_types(predictions.dtype, names.dtype))
+        marked[unparsed] = names
+        return marked
+    used = [values for values in (predictions[~unparsed], *labels) if len(values)]
+    lowest = min((int(values.min()) for values in used), default=0)
+    start = min(lowest - 1, UNPARSED)
+    if start - n < np.iinfo(np.int64).min:
+        must, remedy = "leave room for unparsed answers below them", "Write labels as names."
+        raise _wrong("label", "label", must, lowest, remedy=remedy)
+    marked = predictions.copy()
+    marked[unparsed] = start - np.arange(n) if each else start
+    return marked
 
 
 def _check_known(parameter: str, name: str, values: NDArray[Any], label_names: Sequence[str]) -> None:

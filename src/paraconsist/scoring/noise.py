@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import ColumnNames, Rows, read_rows
+from paraconsist.data.rows import ColumnNames, Rows, mark_unparsed, read_rows
 from paraconsist.errors import input_error
 from paraconsist.measures.noise_floor import noise_floor
 from paraconsist.measures.signatures import parse_signature
@@ -61,9 +61,12 @@ def score_noise(
     one, two = (read_rows(p, replace(columns, strata=())) for p in (main, again))
     kept, inputs = _once(one, main.table[example].to_pylist())
     first, repeats = one.where(kept), again.table
+    answers, unparsed, labels = (
+        [getattr(rows, name) for rows in (first, two)] for name in ("predictions", "unparsed", "labels")
+    )
     result = noise_floor(
-        np.concatenate([first.predictions, two.predictions]),
-        np.concatenate([first.labels, two.labels]),
+        mark_unparsed(*(np.concatenate(pair) for pair in (answers, unparsed, labels))),
+        np.concatenate(labels),
         _joined(first, two, "buckets"),
         [*inputs, *_of_bucket(two, repeats[example].to_pylist())],
         [0] * len(first) + _column(repeats, _RUN),

@@ -12,12 +12,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from paraconsist.data.rows import UNPARSED, Rows
+from paraconsist.data.rows import Rows, mark_unparsed
 from paraconsist.errors import check_choice, input_error
 
 POLICIES = ("wrong", "own_class", "drop_bucket")
@@ -51,7 +49,8 @@ def apply_policy(rows: Rows, policy: str) -> tuple[Rows, int]:
     if policy == "own_class":
         return rows, 0
     if policy == "wrong" or rows.buckets is None:
-        return replace(rows, predictions=_each_its_own(rows.predictions, rows.unparsed), never_agree=True), 0
+        apart = mark_unparsed(rows.predictions, rows.unparsed, rows.labels, each=True)
+        return replace(rows, predictions=apart, never_agree=True), 0
     lost = np.unique(rows.buckets[rows.unparsed])
     kept = rows.where(~np.isin(rows.buckets, lost))
     if not len(kept):
@@ -60,16 +59,3 @@ def apply_policy(rows: Rows, policy: str) -> tuple[Rows, int]:
         got = f"drop_bucket, and all {len(lost)} buckets have an unparsed answer"
         raise input_error("score", "unparsed", must, got=got, remedy=remedy)
     return kept, len(lost)
-
-
-def _each_its_own(predictions: NDArray[Any], unparsed: NDArray[np.bool_]) -> NDArray[Any]:
-    """Give every unparsed prediction a value that no label and no other prediction has."""
-    n = int(unparsed.sum())
-    if predictions.dtype.kind == "U":
-        names = np.char.add("\x00unparsed ", np.arange(n).astype(str))
-        out = predictions.astype(np.promote_types(predictions.dtype, names.dtype))
-        out[unparsed] = names
-        return out
-    out = predictions.copy()
-    out[unparsed] = UNPARSED - np.arange(n)
-    return out

@@ -1,0 +1,68 @@
+"""Whatever a label is called, it is one: negative numbers stand for nothing but themselves."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from helpers.commands import write
+
+from paraconsist.data.predictions import Predictions
+from paraconsist.data.rows import ColumnNames, read_rows
+from paraconsist.errors import InputError
+from paraconsist.scoring.noise import score_noise
+from paraconsist.scoring.score import ScoreOptions, score
+from paraconsist.scoring.unparsed import POLICIES
+
+
+def answers(labels: list[Any], predictions: list[Any], per_bucket: int = 2) -> list[dict[str, Any]]:
+    rows = zip(labels, predictions, strict=True)
+    return [{"bucket_id": f"b{i // per_bucket}", "label": a, "prediction": b} for i, (a, b) in enumerate(rows)]
+
+
+@pytest.mark.parametrize("gold", [-2, -3, 0, 7, -(2**62)])
+def test_an_unparsed_answer_is_never_right(command, tmp_path, gold):
+    path = write(tmp_path / "mine.parquet", answers([gold] * 4, [None, gold, None, gold]))
+    for policy in ("wrong", "own_class"):
+        code, out, err = command("score", path, "--unparsed", policy, "--json")
+        assert code == 0, err
+        result = json.loads(out)["mine"]
+        found = result["measures"]["paraphrastic_consistency"]
+        assert found["accuracy"] == 0.5
+        assert found["paraphrastic_consistency"] == 0.5
+        assert result["by_policy"]["own_class"] == result["by_policy"]["wrong"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_numbers_far_below_zero_score_as_names_do(policy):
+    rng = np.random.default_rng(4)
+    numbers = {"a": -2, "b": -3, "c": -4}
+    gold = np.repeat(rng.choice(list(numbers), 60), 3).tolist()
+    predicted = [None if rng.random() < 0.2 else str(rng.choice(list(numbers))) for _ in gold]
+    by_name = answers(gold, predicted, 3)
+    by_number = answers([numbers[name] for name in gold], [numbers.get(name) for name in predicted], 3)
+    options = ScoreOptions(measures=["paraphrastic_consistency"], unparsed=policy, n_resamples=50)
+    results = [score(Predictions(pa.Table.from_pylist(rows)), options) for rows in (by_name, by_number)]
+    for key, value in results[0]["measures"]["paraphrastic_consistency"].items():
+        np.testing.assert_equal(results[1]["measures"]["paraphrastic_consistency"][key], value, err_msg=key)
+
+
+def test_labels_that_leave_no_number_for_unparsed_answers_are_refused():
+    lowest = -(2**63)
+    table = pa.Table.from_pylist(answers([lowest, lowest, 0, 0], [lowest, None, None, 0]))
+    with pytest.raises(InputError, match="names") as e:
+        read_rows(Predictions(table), ColumnNames())
+    assert (e.value.parameter, e.value.got) == ("label", lowest)
+
+
+def test_repeats_are_unparsed_as_the_run_is():
+    """Two answers that could not be read are the same answer of a noise floor, whatever the labels of either file."""
+    main = answers([0, 0, 1, 1], [0, None, 1, None])
+    more = [{"input_id": f"x{i}", **row} for i, row in enumerate(main)]
+    again = [row | {"repeat": 1, "kind": "numeric"} for row in more[:4]]
+    again[0]["prediction"] = -2  # this file alone has such an answer
+    found = score_noise(*(Predictions(pa.Table.from_pylist(rows)) for rows in (more, again)), ColumnNames())
+    assert found["flip_rate"]["numeric"] == 0.25
