@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
 from paraconsist.measures._validation import Integers, as_generator
 from paraconsist.measures.buckets import partition
+from paraconsist.measures.dyads import Dyads, is_pair
 from paraconsist.measures.intervals import (
     Intervals,
     boundary_interval,
@@ -104,6 +106,8 @@ def share_options(
     elif groups is not None and interval_method == "exact":
         must = "not be 'exact' with `groups`"
         remedy = "Rows of a group are not independent: take 'korn_graubard', 'bootstrap' or 'closed_form'."
+    elif interval_method == "bootstrap" and is_pair(groups):
+        must, remedy = "not be 'bootstrap' with two columns of `groups`", "Take 'korn_graubard' or 'closed_form'."
     else:
         return options
     raise input_error(function, "interval_method", must, got=interval_method, remedy=remedy)
@@ -129,7 +133,7 @@ class Estimates:
     options : IntervalOptions
     unit : str
         What is resampled where there are no groups: ``"pair"``.
-    groups : Column or ndarray of int, shape (n_rows,), or None
+    groups : Column or ndarray of int, shape (n_rows,), Dyads, or None
         Rows of one group are resampled together in shares; None where rows are independent.
     rng : numpy.random.Generator, optional
         For all intervals, one after the other; by default each has its own.
@@ -140,6 +144,7 @@ class Estimates:
     groups: InitVar[Any] = None
     rng: np.random.Generator | None = None
     codes: Integers | None = field(default=None, init=False)
+    dyads: Dyads | None = field(default=None, init=False)
     n_groups: int = field(default=0, init=False)
     confidence_interval: dict[str, list[float]] = field(default_factory=dict)
     standard_error: dict[str, float] = field(default_factory=dict)
@@ -149,7 +154,11 @@ class Estimates:
     warnings: list[str] = field(default_factory=list)
 
     def __post_init__(self, groups: Any) -> None:
-        if groups is not None:
+        if isinstance(groups, Dyads):
+            self.dyads, self.unit = groups, "dyad"
+            if groups.n_members < FEW_UNITS:
+                self.warnings.append(f"only {groups.n_members} members: the intervals are rough")
+        elif groups is not None:
             divided = partition(groups)
             self.codes, self.n_groups, self.unit = divided.codes, len(divided), "group"
             if 1 < self.n_groups < FEW_UNITS:
@@ -229,7 +238,8 @@ class Estimates:
         elif share.at_boundary:
             self._warn_of_bound("groups", [name])
         elif np.isnan(share.interval[0]):
-            self.warnings.append(f"one group: no interval for {name}")
+            reason = "one group" if self.dyads is None else "every two rows share a member"
+            self.warnings.append(f"{reason}: no interval for {name}")
         return share.value
 
     def stratum(self, hits: Mapping[str, Mask], population: Mask, **rows: Mask) -> dict[str, Any]:
@@ -248,6 +258,8 @@ class Estimates:
         nan = float("nan")
         if n == 0:
             return Share(nan, [nan, nan], nan, 0, nan)
+        if self.dyads is not None:
+            return self._dyadic_share(self.dyads.where(population), hits if population is None else hits[population])
         k = int(np.count_nonzero(inside))
         rows = _row_units(n, k)
         units = rows if self.codes is None else self._group_units(self.codes, inside, population)
@@ -269,6 +281,20 @@ class Estimates:
             return [float("nan")] * 2, False
         bounds = self.intervals(units, mean_of_sums, [(0.0, 1.0)], [True])
         return [float(bounds.low[0]), float(bounds.high[0])], bool(bounds.at_boundary[0])
+
+    def _dyadic_share(self, dyads: Dyads, hits: Mask) -> Share:
+        """Return the share of hits among rows that share members."""
+        n, k, level = len(hits), int(np.count_nonzero(hits)), self.options.confidence_level
+        share, (error, freedom) = k / n, dyads.standard_error(hits)
+        interval, at_boundary = (float("nan"), float("nan")), not np.isnan(error) and error <= NO_SPREAD
+        if at_boundary:
+            interval = boundary_interval(share, 0.0, 1.0, dyads.n_apart, level)
+        elif error > 0.0 and self.options.method == "closed_form":
+            half = float(stdtrit(freedom, 0.5 + level / 2.0)) * error
+            interval = max(share - half, 0.0), min(share + half, 1.0)
+        elif error > 0.0:
+            interval = korn_graubard_interval(share, error, n, freedom + 1.0, level)
+        return Share(share, list(interval), error, dyads.n_members, effect_of(error, row_error(k, n)), at_boundary)
 
     def _group_units(self, codes: Integers, inside: Mask, population: Mask | None) -> Units:
         """Return the groups that have a row in the population: others add nothing to either sum."""

@@ -10,6 +10,7 @@ import numpy as np
 from paraconsist.measures._estimates import Estimates, Mask, share_options
 from paraconsist.measures._validation import Integers, check_comparable, check_length, code_columns
 from paraconsist.measures.allowed_labels import as_allowed_labels
+from paraconsist.measures.dyads import group_columns, grouping
 from paraconsist.measures.results import Result
 
 
@@ -90,8 +91,10 @@ def transitive_inconsistency(
         Predicted and gold label of the first antecedents.
     antecedent_2_predictions, antecedent_2_references : sequence of int or str, shape (n,)
         The same for the second antecedents.
-    groups : sequence of int or str, shape (n,), optional
-        What intervals resample where rows are not independent (rows that share an antecedent).
+    groups : sequence of int or str, shape (n,), or two of them, optional
+        What intervals resample where rows are not independent: one group for each row; or the two members of each
+        row, such as its antecedents, where any two rows that share one are not independent (see
+        `additive_inconsistency`).
     interval_method, confidence_level, n_resamples, seed
         As for `paraconsist.measures.pairs.semantic_inconsistency`.
 
@@ -140,7 +143,7 @@ def transitive_inconsistency(
         "antecedent_2_predictions": antecedent_2_predictions,
         "antecedent_2_references": antecedent_2_references,
     }
-    columns = code_columns(function, labels, groups=groups)
+    columns = code_columns(function, labels, **group_columns(groups))
     allowed = as_allowed_labels(references, function=function, parameter="references")
     check_length(function, "references", allowed, len(columns["predictions"]))
     checked = columns.columns
@@ -150,7 +153,7 @@ def transitive_inconsistency(
         satisfied &= columns[f"{place}_predictions"] == columns[f"{place}_references"]
     violated = ~allowed.allow(columns["predictions"], columns.labels)
 
-    estimates = Estimates(options, "row", checked.get("groups"))
+    estimates = Estimates(options, "row", grouping(function, checked))
     inconsistency = estimates.add_share("inconsistency", violated, satisfied)
     if not satisfied.any():
         estimates.warnings.append("no row has both antecedents predicted correctly: nothing follows from them")
@@ -217,10 +220,15 @@ def additive_inconsistency(
         The one gold label of both parts, and so of the merged text.
     part_1_predictions, part_2_predictions : sequence of int or str, shape (n,)
         Predicted labels of the parts.
-    groups : sequence of int or str, shape (n,), optional
-        What intervals resample; all pairs of a set share texts, so an interval over rows is too narrow.
+    groups : two sequences of int or str, shape (n,), or one of them, optional
+        Two: the members of each row, which are its parts. All pairs of a set share texts, the first part of one row
+        is the second of another, and an interval over rows, or over first parts alone, is too narrow (for all pairs
+        of 40 texts it covers 75 % of the time at nominal 95). The standard error is then dyad-robust: any two rows
+        that share a part, on either side, may resemble each other (`paraconsist.measures.dyads`). One: a group
+        for each row, where no part stands in two groups.
     interval_method, confidence_level, n_resamples, seed
-        As for `paraconsist.measures.pairs.semantic_inconsistency`.
+        As for `paraconsist.measures.pairs.semantic_inconsistency`; ``"bootstrap"`` does not go with two columns of
+        `groups`, where ``"auto"`` is Korn and Graubard's interval with the dyad-robust standard error.
 
     Returns
     -------
@@ -243,6 +251,13 @@ def additive_inconsistency(
     >>> round(result.inconsistency, 4), result.n_satisfied, result.n_rows
     (0.3333, 3, 4)
 
+    Three texts of one label, merged two by two; all pairs share a text with one another, so nothing is known of
+    how the share would vary over other texts:
+
+    >>> result = additive_inconsistency([1, 0, 1], [1] * 3, [1] * 3, [1] * 3, groups=(["a", "a", "b"], ["b", "c", "c"]))
+    >>> result.n_clusters["inconsistency"], result.warnings[-1]
+    (3, 'every two rows share a member: no interval for inconsistency')
+
     On the example predictions that the authors publish for AG-News it gives their .0532.
     """
     function = "additive_inconsistency"
@@ -253,10 +268,10 @@ def additive_inconsistency(
         "part_1_predictions": part_1_predictions,
         "part_2_predictions": part_2_predictions,
     }
-    columns = code_columns(function, labels, groups=groups)
+    columns = code_columns(function, labels, **group_columns(groups))
     gold = columns["references"]
     satisfied = (columns["part_1_predictions"] == gold) & (columns["part_2_predictions"] == gold)
-    estimates = Estimates(options, "row", columns.columns.get("groups"))
+    estimates = Estimates(options, "row", grouping(function, columns.columns))
     inconsistency = estimates.add_share("inconsistency", columns["predictions"] != gold, satisfied)
     constant = columns.constant("predictions", "part_1_predictions", "part_2_predictions")
     if not satisfied.any():

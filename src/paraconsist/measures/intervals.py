@@ -169,7 +169,7 @@ def proportion_interval(count: int, n: int, confidence_level: float = 0.95) -> t
 
 
 def korn_graubard_interval(
-    share: float, standard_error: float, n_rows: int, n_groups: int, confidence_level: float = 0.95
+    share: float, standard_error: float, n_rows: int, n_groups: float, confidence_level: float = 0.95
 ) -> tuple[float, float]:
     """Return the Korn-Graubard interval of a share of rows in groups: Clopper-Pearson at the effective size.
 
@@ -187,8 +187,8 @@ def korn_graubard_interval(
         Strictly between 0 and 1; at the ends there is no standard error: take `boundary_interval`.
     standard_error : float
         Cluster-robust, above 0.
-    n_rows, n_groups : int
-        At least 2 groups.
+    n_rows, n_groups : int and float
+        The number of groups is 1 more than the degrees of freedom of the standard error, and above 1.
 
     References
     ----------

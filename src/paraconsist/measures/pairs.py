@@ -10,6 +10,7 @@ import numpy as np
 from paraconsist.errors import input_error
 from paraconsist.measures._estimates import Estimates, IntervalOptions, share_options
 from paraconsist.measures._validation import CodedColumns, as_column, as_mask, code_columns
+from paraconsist.measures.dyads import group_columns, grouping
 from paraconsist.measures.results import Result
 
 
@@ -69,9 +70,10 @@ def semantic_inconsistency(
         is a label.
     references, perturbed_references : sequence of int or str, shape (n,), optional
         Gold labels of the original and of the perturbed texts: give `accuracy` and `perturbed_accuracy`.
-    groups : sequence of int or str, shape (n,), optional
+    groups : sequence of int or str, shape (n,), or two of them, optional
         The original each pair was made from (or a shared context): what intervals resample. Without it pairs
-        are taken to be independent.
+        are taken to be independent. Two columns are the two members of each pair, such as its two texts, where pairs
+        share these crosswise; see `paraconsist.measures.antecedents.additive_inconsistency`.
     interval_method : {"auto", "exact", "korn_graubard", "bootstrap", "closed_form"}
         ``"auto"`` is the exact (Clopper-Pearson) interval of independent pairs and, with `groups`, that of
         Korn and Graubard: the exact one at the effective sample size, since percentiles of a bootstrap over
@@ -256,12 +258,12 @@ def _pair_measure(
     columns_of = {
         name: values for name, values in zip(names, labels, strict=True) if values is not None or name in names[:2]
     }
-    columns = code_columns(options.function, columns_of, groups=groups, unanswered=unanswered)
+    columns = code_columns(options.function, columns_of, **group_columns(groups), unanswered=unanswered)
     original, perturbed = columns["predictions"], columns["perturbed_predictions"]
     violated = original == perturbed if must_differ else original != perturbed
     if unanswered is not None:
         violated |= as_mask(options.function, "unanswered", columns.columns["unanswered"])
-    estimates = Estimates(options, "pair", columns.columns.get("groups"))
+    estimates = Estimates(options, "pair", grouping(options.function, columns.columns))
     values: dict[str, Any] = {"inconsistency": estimates.add_share("inconsistency", violated)}
     parts = {"condition": "none"}
     if condition is not None:
