@@ -1,0 +1,265 @@
+"""Chance: what measures would give if the model's own answers were shuffled over the texts.
+
+A shuffle keeps how often each label is given and cuts every tie between text and answer: it is what this model would
+get if the wording decided all. Every rule that answers can break (`paraconsist.measures.rules`) has an expected share
+of breaches over all shuffles, in closed form, and with it one scale for all measures,
+
+    chance-corrected consistency = 1 - (share that breaks the rule) / (that share over all shuffles)
+
+1: no wording changes anything. 0: as often as if the wording decided all. Below 0: more often still. Where texts must
+be answered alike, in pairs or in buckets of one size, it is Krippendorff's alpha of the answers. A constant answer
+breaks none of these rules, shuffled or not: 0/0, undefined. (It is 0 on negations, where it breaks every rule.) It
+looks at answers and not at whether they are right, because the correctness of a constant answer is as stable as that of
+a perfect model; what it would be of correctness is 1 - PVAP.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from paraconsist.measures._validation import Integers
+from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.intervals import boundary_interval
+from paraconsist.measures.label_agreement import LabelPool, same_answer_rate
+from paraconsist.measures.resampling import NO_SPREAD, Floats, Units, distinct, group_units, linearised_errors
+
+_FEWEST = 8  # effective units that an interval needs
+
+
+@dataclass(frozen=True)
+class ChanceLevel:
+    """How often a rule is broken, and how often it would be if the answers were shuffled.
+
+    Attributes
+    ----------
+    broken, shuffled : float
+        The two shares, in [0, 1]; nan where there is nothing to break the rule, or to shuffle.
+    sums : ndarray, shape (p, 3)
+        What each distinct row or bucket adds to the number of these, to the breaches, and to the breaches after a
+        shuffle (linearised: a row's own answer changes the label rates).
+    pattern : ndarray of int, shape (n,)
+        Which distinct one each row or bucket is.
+    """
+
+    broken: float
+    shuffled: float
+    sums: Floats
+    pattern: Integers
+
+    @property
+    def corrected(self) -> float:
+        """The chance-corrected consistency, at most 1; nan where shuffled answers break no rule."""
+        return 1.0 - self.broken / self.shuffled if self.shuffled > 0.0 else float("nan")
+
+    def units(self, groups: Integers | None = None) -> Units:
+        """Return the rows or buckets that the rule is about, or their groups, as units to resample."""
+        if groups is None:
+            units = Units.unstratified(self.sums, np.bincount(self.pattern, minlength=len(self.sums)))
+        else:
+            units = group_units(self.sums, self.pattern, groups)
+        counted = units.sums[:, 0] > 0.0
+        return Units.unstratified(units.sums[counted], units.multiplicity[counted])
+
+    def interval(
+        self, groups: Integers | None = None, confidence_level: float = 0.95
+    ) -> tuple[tuple[float, float], float]:
+        """Return an interval for `corrected`, and its cluster-robust standard error.
+
+        Above 1/2 a t interval for the logarithm of the ratio of the two shares: it ends below 1. Below, Fieller's for
+        that ratio, since the two shares vary together, at Satterthwaite's degrees of freedom. Where all rows (buckets,
+        groups) are alike it is a Clopper-Pearson type bound. nan for one unit, and where less than 8 (Kish's effective
+        number) hold the answers that are not the commonest: nearly constant answers.
+        """
+        none = float("nan"), float("nan")
+        units = self.units(groups)
+        n, weight = units.n, units.multiplicity
+        if np.isnan(self.corrected) or n < 2:
+            return none, float("nan")
+        error = float(linearised_errors(units, _corrected)[0][0])
+        ratio = self.broken / self.shuffled
+        _, broken, shuffled = units.sums.T
+        if (weight @ shuffled) ** 2 < _FEWEST * (weight @ shuffled**2):
+            return none, error
+        if error <= NO_SPREAD or ratio == 0.0:
+            ends = boundary_interval(self.broken, 0.0, 1.0, n, confidence_level)
+            return (1.0 - ends[1] / self.shuffled, 1.0 - ends[0] / self.shuffled), error
+        tail = (1.0 + confidence_level) / 2.0
+        if ratio < 0.5:
+            step = float(np.exp(stdtrit(n - 1, tail) * error / ratio))
+            return (1.0 - ratio * step, 1.0 - ratio / step), error
+        squares = (broken - ratio * shuffled) ** 2
+        excess = n * (weight @ squares**2) / (weight @ squares) ** 2 - 1.0
+        freedom = min(n - 1.0, max(1.0, 2.0 * n / (excess + 2.0 / (n - 1.0))))
+        return _fieller(broken, shuffled, weight, float(stdtrit(freedom, tail))), error
+
+
+def _fieller(broken: Floats, shuffled: Floats, weight: Integers, t: float) -> tuple[float, float]:
+    """Return Fieller's interval of 1 - (sum of `broken`) / (sum of `shuffled`); nan where it has no ends."""
+    n = int(weight.sum())
+    totals = np.array([weight @ broken, weight @ shuffled])
+    centred = np.stack([broken, shuffled]) - totals[:, np.newaxis] / n
+    terms = np.outer(totals, totals) - t**2 * n / (n - 1.0) * (centred * weight) @ centred.T
+    (constant, mixed), (_, square) = terms
+    discriminant = mixed**2 - square * constant
+    if square <= 0.0 or discriminant < 0.0:
+        return float("nan"), float("nan")
+    half = discriminant**0.5
+    return float(1.0 - (mixed + half) / square), float(1.0 - (mixed - half) / square)
+
+
+def _corrected(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return 1.0 - sums[..., 1:2] / sums[..., 2:3]
+
+
+def pair_chance(first: Integers, second: Integers, n_labels: int, *, must_differ: bool = False) -> ChanceLevel:
+    """Return the chance level of pairs of texts that must be answered alike, or differently.
+
+    Both columns are shuffled together, as one pool: that a text is the negated one is part of the text.
+
+    Parameters
+    ----------
+    first, second : ndarray of int, shape (n,)
+        The two answers of every pair, as codes from 0.
+    must_differ : bool
+        Whether equal answers break the rule.
+
+    Examples
+    --------
+    >>> level = pair_chance(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]), 2)
+    >>> level.broken, round(level.shuffled, 4), round(level.corrected, 4)
+    (0.25, 0.5357, 0.5333)
+    """
+    index, pattern, multiplicity = distinct(first, second)
+    one, two = first[index], second[index]
+    counts = np.bincount(first, minlength=n_labels) + np.bincount(second, minlength=n_labels)
+    share = counts / counts.sum()
+    influence = share[one] + share[two] - 2.0 * (share**2).sum()
+    same, equal = same_answer_rate(counts), (one == two).astype(np.float64)
+    if must_differ:
+        return _level(equal, same, same + influence, pattern, multiplicity)
+    return _level(1.0 - equal, 1.0 - same, 1.0 - same - influence, pattern, multiplicity)
+
+
+def rule_chance(answers: Integers, rules: Integers, allowed: npt.NDArray[np.bool_]) -> ChanceLevel:
+    """Return the chance level of texts whose answer must be one of those that a rule allows.
+
+    Parameters
+    ----------
+    answers, rules : ndarray of int, shape (n,)
+        Answer and rule of every row that a rule is about, as codes from 0. Answers are shuffled over these rows.
+    allowed : ndarray of bool, shape (n_rules, n_labels)
+
+    Examples
+    --------
+    A merged text must get the label of its parts, so each label is a rule that allows itself:
+
+    >>> level = rule_chance(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0]), np.eye(2, dtype=bool))
+    >>> level.broken, round(level.shuffled, 4), round(level.corrected, 4)
+    (0.25, 0.5833, 0.5714)
+    """
+    n = len(answers)
+    if n < 2:
+        return ChanceLevel(float("nan"), float("nan"), np.zeros((0, 3)), np.zeros(0, dtype=np.intp))
+    index, pattern, multiplicity = distinct(answers, rules)
+    answer, rule = answers[index], rules[index]
+    n_rules, n_labels = allowed.shape
+    of_rule = ~allowed @ np.bincount(answer, weights=multiplicity, minlength=n_labels)  # answers that each forbids
+    of_answer = np.bincount(rule, weights=multiplicity, minlength=n_rules) @ ~allowed  # rules that forbid each
+    broken = (~allowed[rule, answer]).astype(np.float64)
+    total = float(multiplicity @ of_rule[rule])
+    shuffled = (total - float(multiplicity @ broken)) / (n * (n - 1.0))
+    values = shuffled + (of_rule[rule] + of_answer[answer]) / n - 2.0 * total / n**2
+    return _level(broken, shuffled, values, pattern, multiplicity)
+
+
+def _level(
+    broken: Floats, shuffled: float, values: Floats, pattern: Integers, multiplicity: npt.NDArray[np.intp]
+) -> ChanceLevel:
+    share = float(multiplicity @ broken / multiplicity.sum())
+    return ChanceLevel(share, shuffled, np.stack([np.ones_like(broken), broken, values], axis=1), pattern)
+
+
+def agreement_chance(counts: BucketCounts, pool: LabelPool, *, pooled: bool = False) -> ChanceLevel:
+    """Return the chance level of two different answers in a bucket being the same, over buckets with two.
+
+    Parameters
+    ----------
+    counts : BucketCounts
+    pool : LabelPool
+        Of the same buckets.
+    pooled : bool
+        Whether every bucket counts by its size, so that `corrected` is Krippendorff's alpha; by default each counts
+        once, as in all means over buckets. For buckets of one size the two are the same.
+    """
+    k = counts.size.astype(np.float64)
+    paired = k >= 2.0
+    weight = np.where(paired, k if pooled else 1.0, 0.0)
+    differ = np.where(paired, (k**2 - counts.same_label) / np.where(paired, k * (k - 1.0), 1.0), 0.0)
+    total, by_chance = float(weight.sum()), 1.0 - pool.same
+    if total == 0.0:
+        nothing = np.zeros((len(k), 3))
+        return ChanceLevel(float("nan"), float("nan"), nothing, np.arange(len(k)))
+    influence = np.where(paired, pool.commonness - k * pool.sum_of_squares, 0.0) * (total / pool.size)
+    sums = np.stack([weight, weight * differ, weight * by_chance - 2.0 * influence], axis=1)
+    return ChanceLevel(float(weight @ differ) / total, by_chance, sums, np.arange(len(k)))
+
+
+def consistency_chance(label_counts: npt.NDArray[np.int64], gold_counts: npt.NDArray[np.int64]) -> float:
+    """Return the unbiased P_C over all shuffles of the answers.
+
+    Two answers that are dealt to a problem are both its gold label, or neither is. Not to be confused with the least
+    P_C at an accuracy a, 1 - 2a(1-a): that is what answers get whose *correctness* is independent of the text.
+
+    Parameters
+    ----------
+    label_counts : ndarray of int, shape (n_labels,)
+        How many answers have each label, over the buckets with two paraphrases.
+    gold_counts : ndarray of int, shape (n_labels,)
+        How many of these buckets have each gold label.
+
+    Examples
+    --------
+    With two labels it is the chance that two different answers are equal, with three it is above:
+
+    >>> round(consistency_chance(np.array([2, 2]), np.array([1, 1])), 4)
+    0.3333
+    >>> round(consistency_chance(np.array([2, 2, 2]), np.array([1, 1, 1])), 4)
+    0.4667
+    """
+    n = int(label_counts.sum())
+    if n < 2:
+        return float("nan")
+    right = label_counts.astype(np.float64)
+    same = (right * (right - 1.0) + (n - right) * (n - right - 1.0)) / (n * (n - 1.0))
+    return float(gold_counts @ same / gold_counts.sum())
+
+
+def fooled_chance(label_counts: npt.NDArray[np.int64], kept: Integers, variants: Integers) -> Floats:
+    """Return, for each item, the chance that one of its variants gets another answer than those it must keep to.
+
+    Parameters
+    ----------
+    label_counts : ndarray of int, shape (n_labels,)
+        How many variants have each label, over the items that are counted.
+    kept : ndarray of int, shape (n_items,)
+        How many of all variants' answers leave the item unfooled.
+    variants : ndarray of int, shape (n_items,)
+        How many variants each item has.
+
+    Examples
+    --------
+    Two variants, of four answers two of which keep the original's: both are kept with chance 2/4 x 1/3.
+
+    >>> fooled_chance(np.array([2, 2]), np.array([2]), np.array([2])).round(4).tolist()
+    [0.8333]
+    """
+    n = int(label_counts.sum())
+    unfooled = np.ones(len(kept))
+    for j in range(int(variants.max(initial=0))):
+        drawn = j < variants
+        unfooled[drawn] *= np.maximum(kept[drawn] - j, 0) / (n - j)
+    return 1.0 - unfooled
