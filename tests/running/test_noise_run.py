@@ -1,4 +1,4 @@
-"""The noise floor of a run: the originals asked again in other batches, and what `score` says of it."""
+"""The noise floor of a run: a share of the rows asked again in other batches, and what `score` says of it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.cli.app import main
+from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.data.rows import ColumnNames
+from paraconsist.data.tasks import ModelInput, get_task
 from paraconsist.errors import InputError
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
+from paraconsist.models.generation import CausalWriter
+from paraconsist.models.scoring import CausalScorer
+from paraconsist.running.repeats import share_of
 from paraconsist.scoring.noise import score_noise
 from paraconsist.scoring.sources import open_source
 
@@ -70,24 +75,29 @@ def run(*arguments: object) -> int:
 @pytest.fixture(scope="module")
 def finished(place):
     options = ["--model", place / "model", "--dataset", place / "set.jsonl", "--device", "cpu"]
-    assert run("run", *options, "--noise-floor", 2, "--output", place / "run") == 0
+    assert run("run", *options, "--noise-floor", 2, "--noise-share", 0.5, "--output", place / "run") == 0
     return place / "run"
 
 
-def test_the_originals_are_asked_again_and_only_they(finished):
+def test_a_share_of_all_rows_is_asked_again(finished):
     main_run = read_predictions(finished / "predictions" / "set.parquet")
     file = open_source(finished).sets["set"].noise
     assert file == finished / "noise" / "set.parquet"
     again = read_predictions(file)
-    assert again.table["repeat"].to_pylist() == [1] * 12 + [2] * 12
-    assert set(again.table["role"].to_pylist()) == {"original"}
+    runs = again.table["repeat"].to_pylist()
+    half = len(runs) // 2
+    assert runs == [1] * half + [2] * half
+    ids = again.table["example_id"].to_pylist()
+    assert ids[:half] == ids[half:]
+    roles = again.table["role"].to_pylist()
+    assert set(again.table["bucket_id"].to_pylist()[:half]) == {f"b{i}" for i in range(12)}
+    assert 12 <= roles[:half].count("paraphrase") <= 24  # of three, one or two: half of them, rounded by chance
+    assert 1 <= roles[:half].count("original") <= 11
     assert set(again.table["kind"].to_pylist()) == {"numeric"}
     by_id = dict(
         zip(main_run.table["example_id"].to_pylist(), main_run.table["probabilities"].to_pylist(), strict=True)
     )
-    for example, found in zip(
-        again.table["example_id"].to_pylist(), again.table["probabilities"].to_pylist(), strict=True
-    ):
+    for example, found in zip(ids, again.table["probabilities"].to_pylist(), strict=True):
         assert found == pytest.approx(by_id[example], abs=1e-4)  # other batches move the last bits at most
     result = json.loads((finished / "results.json").read_text())["set"]["noise_floor"]
     assert result["flip_rate"] == {"numeric": 0.0}
@@ -99,7 +109,7 @@ def test_a_finished_noise_floor_computes_nothing_again(place, finished):
     before = {path: path.stat().st_size for path in (finished / "store").rglob("*.jsonl")}
     assert len(before) >= 3
     options = ["--model", place / "model", "--dataset", place / "set.jsonl", "--device", "cpu"]
-    assert run("run", *options, "--noise-floor", 2, "--output", finished) == 0
+    assert run("run", *options, "--noise-floor", 2, "--noise-share", 0.5, "--output", finished) == 0
     assert {path: path.stat().st_size for path in (finished / "store").rglob("*.jsonl")} == before
 
 
@@ -107,14 +117,74 @@ def test_flips_are_counted_by_hand(finished):
     main_run = read_predictions(finished / "predictions" / "set.parquet")
     again = read_predictions(finished / "noise" / "set.parquet")
     answers = again.table["prediction"].to_pylist()
-    answers[0] = 1 - answers[0]  # one of twelve buckets: its three pairs of runs (0-1, 0-2, 1-2) flip twice
+    row = again.table["role"].to_pylist().index("paraphrase")
+    answers[row] = 1 - answers[row]  # in one of twelve buckets three pairs of runs (0-1, 0-2, 1-2) flip twice
+    bucket = again.table["bucket_id"].to_pylist()[row]
+    half = len(answers) // 2
+    repeated = list(
+        zip(again.table["bucket_id"].to_pylist()[:half], again.table["role"].to_pylist()[:half], strict=True)
+    )
+    n = repeated.count((bucket, "paraphrase"))
     place = again.table.column_names.index("prediction")
     flipped = Predictions(again.table.set_column(place, "prediction", pa.array(answers)), again.metadata)
     found = score_noise(main_run, flipped, ColumnNames(), n_resamples=100)
-    assert found["flip_rate"]["numeric"] == pytest.approx(2 / 3 / 12)
-    assert found["n_pairs"] == {"numeric": 36}
+    assert found["flip_rate"]["numeric"] == pytest.approx(2 / 3 / n / 12)
+    assert found["n_pairs"] == {"numeric": 3 * sum(role == "paraphrase" for _, role in repeated)}
     low, high = found["confidence_interval"]["flip_rate/numeric"]
-    assert low <= 2 / 3 / 12 <= high
+    assert low <= 2 / 3 / n / 12 <= high
+
+
+def test_the_inconsistency_is_that_of_the_run(finished):
+    result = json.loads((finished / "results.json").read_text())["set"]
+    unbiased = result["measures"]["paraphrastic_consistency"]["paraphrastic_consistency_unbiased"]
+    assert result["noise_floor"]["inconsistency"] == pytest.approx(1 - unbiased, abs=1e-12)
+
+
+def test_paraphrases_of_one_text_count_once_in_each_run(finished):
+    main_run = read_predictions(finished / "predictions" / "set.parquet")
+    again = read_predictions(finished / "noise" / "set.parquet")
+    twice = Predictions(pa.concat_tables([again.table, again.table.slice(0, 3)]), again.metadata)
+    one, two = (score_noise(main_run, repeats, ColumnNames(), n_resamples=50) for repeats in (again, twice))
+    assert one == two
+
+
+@given(st.floats(0.01, 1), st.integers(0, 3))
+def test_what_is_drawn_of_a_bucket_depends_on_nothing_else(share, seed):
+    rows = [(f"b{b}", "original" if j == 0 else "paraphrase", f"x{b}.{j}") for b in range(20) for j in range(b % 7 + 1)]
+    names = ("bucket_id", "role", "input_id")
+
+    def drawn(some):
+        table = pa.table(dict(zip(names, map(list, zip(*some, strict=True)), strict=True)))
+        whole = BucketSet("set", get_task("defeasible_nli"), ("a", "b"), table, "0")
+        return list(zip(*(share_of(whole, share, seed).table[name].to_pylist() for name in names), strict=True))
+
+    all_drawn = drawn(rows)
+    assert drawn(rows[::-1]) == all_drawn[::-1]
+    assert drawn([row for row in rows if row[0] == "b6"]) == [row for row in all_drawn if row[0] == "b6"]
+    for b in range(20):
+        k, n = b % 7, sum(bucket == f"b{b}" and role == "paraphrase" for bucket, role, _ in all_drawn)
+        assert max(min(1, k), int(share * k)) <= n <= max(min(1, k), min(k, int(share * k) + 1))
+
+
+def test_every_row_is_as_likely_to_be_drawn():
+    rows = [(f"b{b}", "original" if j == 0 else "paraphrase", f"x{b}.{j}") for b in range(600) for j in range(6)]
+    table = pa.table(dict(zip(("bucket_id", "role", "input_id"), map(list, zip(*rows, strict=True)), strict=True)))
+    drawn = share_of(BucketSet("set", get_task("defeasible_nli"), ("a", "b"), table, "0"), 0.3, 0).table
+    places = [int(one.rpartition(".")[2]) for one in drawn["input_id"].to_pylist()]
+    counts = [places.count(j) for j in range(6)]
+    error = (600 * 0.3 * 0.7) ** 0.5
+    assert all(abs(count - 180) < 3.5 * error for count in counts), counts
+
+
+@pytest.mark.parametrize("model", [CausalScorer, CausalWriter])
+def test_language_models_take_repeats_in_other_batches_too(model):
+    texts = [(ModelInput(f"question {i % 5} {'word ' * (i % 7)}", None),) for i in range(60)]
+    shapes = [Shape(3 + i % 7, 3 + i % 7, 1) for i in range(60)]
+    policy = BatchPolicy(max_packed=64, max_tokens=64)
+    plans = [model.plan(None, texts, shapes, policy.shuffled(seed)) for seed in (1, 2)]
+    plans.append(model.plan(None, texts, shapes, policy))
+    assert all(sorted(i for batch in plan for i in batch) == list(range(60)) for plan in plans)
+    assert len({frozenset(map(frozenset, plan)) for plan in plans}) == 3
 
 
 def test_repeats_of_another_model_are_refused(finished):

@@ -44,8 +44,8 @@ class BatchPolicy:
         return cls(max_tokens=max_tokens or 32768, max_padding=0.02, min_rows=16, max_packed=max_tokens or 4096)
 
     def shuffled(self, seed: int) -> BatchPolicy:
-        """Return a policy whose batches mix lengths, in an order that `seed` decides."""
-        return replace(self, max_padding=1.0, max_rows=min(self.max_rows, 32), order_seed=seed)
+        """Return a policy whose batches mix lengths, in an order and of a size (32, 16 or 8) that `seed` decides."""
+        return replace(self, max_padding=1.0, max_rows=min(self.max_rows, 32 >> (seed - 1) % 3), order_seed=seed)
 
     def describe(self) -> str:
         order = "" if self.order_seed is None else f",order=random {self.order_seed}"

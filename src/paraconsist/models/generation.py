@@ -128,7 +128,12 @@ class CausalWriter(CausalScorer):
     def plan(
         self, inputs: Sequence[tuple[ModelInput, ...]], shapes: Sequence[Shape], policy: BatchPolicy
     ) -> list[list[int]]:
-        """Batches of one length: padding between a prompt and its answer would be seen by sliding windows."""
+        """Batches of one length: padding between a prompt and its answer would be seen by sliding windows.
+
+        Where the policy shuffles, lengths are mixed; `write` takes a batch apart by length.
+        """
+        if policy.order_seed is not None:
+            return plan_batches(shapes, policy)
         return plan_batches(shapes, replace(policy, max_padding=0.0, min_rows=1))
 
     @torch.inference_mode()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,14 +12,11 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import input_error
+from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
 from paraconsist.models.causal_engine import CausalEngine, PromptTokens
 from paraconsist.models.classifier import Prepared, TokenArray
 from paraconsist.models.prefix_sharing import plan_packs
 from paraconsist.models.prompted import PreparedPrompt, PromptedModel, check_labels
-
-if TYPE_CHECKING:
-    from paraconsist.models.batching import BatchPolicy, Shape
-
 
 _CHUNK = 256
 _N_BOUNDARIES = 8
@@ -105,7 +103,9 @@ class CausalScorer(PromptedModel):
     def plan(
         self, inputs: Sequence[tuple[ModelInput, ...]], shapes: Sequence[Shape], policy: BatchPolicy
     ) -> list[list[int]]:
-        """Batches of prompts that begin alike; the batch with the longest prompt first."""
+        """Batches of prompts that begin alike, the one with the longest prompt first, unless the policy shuffles."""
+        if policy.order_seed is not None:
+            return plan_batches(shapes, replace(policy, max_tokens=policy.max_packed))
         return plan_packs(
             [choices[0].text for choices in inputs],
             [shape.n_tokens for shape in shapes],

@@ -113,4 +113,9 @@ class RunOptions:
     seed: int = _option(0, "Recorded in the metadata; a classifier's forward pass uses none.", min=0)
     overwrite: bool = _option(False, "Delete an earlier run in the folder.")
     texts: bool = _option(True, "Keep the texts in the run folder, for reports; predictions files never hold them.")
-    noise_floor: int = _option(0, "Ask the originals N times more, in other batches: what flips anyway.", min=0)
+    noise_floor: int = _option(0, "Ask a share of the rows N times more, in other batches: what flips anyway.", min=0)
+    noise_share: float = _option(0.2, "Share of each bucket's rows that `noise_floor` asks again.", min=0, max=1)
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.noise_share <= 1.0:
+            raise input_error("run", "noise_share", "lie between 0 and 1", got=self.noise_share)

@@ -76,8 +76,7 @@ def run(
         store = Store(folder.store, identity)
         statistics[name] = compute(models[name], sets, store, accelerator, policy)
         if options.noise_floor:
-            n_repeats = options.noise_floor
-            ask_again(models[name], sets, folder, identity, label_maps, accelerator, policy, n_repeats=n_repeats)
+            ask_again(models[name], sets, folder, identity, label_maps, accelerator, policy, options)
         if accelerator.is_main_process:
             files |= write_sets(folder, sets, store, label_maps, identities[name], options, **facts)
     if accelerator.is_main_process:

@@ -11,7 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import ColumnNames, Rows, mark_unparsed, read_rows
+from paraconsist.data.rows import ColumnNames, mark_unparsed, read_rows
+from paraconsist.data.run_folder import content_identity
 from paraconsist.errors import input_error
 from paraconsist.measures.noise_floor import noise_floor
 from paraconsist.measures.signatures import parse_signature
@@ -59,20 +60,24 @@ def score_noise(
         must = "be of the same model and set as the run"
         raise input_error("score", "noise", must, got=[_identity(main), _identity(again)], remedy=RUN_AGAIN)
     one, two = (read_rows(p, replace(columns, strata=())) for p in (main, again))
-    kept, inputs = _once(one, main.table[example].to_pylist())
-    first, repeats = one.where(kept), again.table
-    answers, unparsed, labels = (
-        [getattr(rows, name) for rows in (first, two)] for name in ("predictions", "unparsed", "labels")
+    runs = [0] * len(one) + _column(again.table, _RUN)
+    kinds = ["main"] * len(one) + _column(again.table, _KIND)
+    buckets, labels, answers, unparsed, roles = (
+        np.concatenate([getattr(one, name), getattr(two, name)])
+        for name in ("buckets", "labels", "predictions", "unparsed", "roles")
     )
+    groups = [rows.buckets if rows.groups is None else rows.groups for rows in (one, two)]
+    inputs = _of_bucket(buckets.tolist(), _column(main.table, example) + _column(again.table, example))
+    kept = _once(runs, inputs)
     result = noise_floor(
-        mark_unparsed(*(np.concatenate(pair) for pair in (answers, unparsed, labels))),
-        np.concatenate(labels),
-        _joined(first, two, "buckets"),
-        [*inputs, *_of_bucket(two, repeats[example].to_pylist())],
-        [0] * len(first) + _column(repeats, _RUN),
-        ["main"] * len(first) + _column(repeats, _KIND),
-        roles=np.concatenate([first.roles, two.roles]).tolist(),
-        groups=None if one.groups is None else _joined(first, two, "groups"),
+        mark_unparsed(answers, unparsed, labels)[kept],
+        labels[kept],
+        buckets[kept],
+        [inputs[row] for row in kept],
+        [runs[row] for row in kept],
+        [kinds[row] for row in kept],
+        roles=roles[kept].tolist(),
+        groups=None if one.groups is None else np.concatenate(groups)[kept],
         **intervals,
     )
     made = parse_signature(result.signature).replace(unparsed="own_class")
@@ -86,26 +91,18 @@ def same_run(main: Predictions, again: Predictions) -> bool:
 
 def _identity(predictions: Predictions) -> tuple[Any, ...]:
     metadata = predictions.metadata
-    return metadata.get("set"), metadata.get("set_fingerprint"), metadata.get("model", {}).get("weights_hash")
+    return metadata.get("set"), metadata.get("set_fingerprint"), content_identity(metadata.get("model", {}))
 
 
-def _once(rows: Rows, inputs: Sequence[str]) -> tuple[NDArray[np.bool_], list[str]]:
-    """Keep one row of those in a bucket that are the same text: they were computed once, and say nothing of noise."""
-    keys = _of_bucket(rows, inputs)
-    first = {key: row for row, key in reversed(list(enumerate(keys)))}
-    kept = np.zeros(len(keys), dtype=np.bool_)
-    kept[list(first.values())] = True
-    return kept, [key for key, keep in zip(keys, kept.tolist(), strict=True) if keep]
+def _once(runs: Sequence[Any], inputs: Sequence[str]) -> NDArray[np.intp]:
+    """Return the first row of those in a run that are the same text of a bucket: they were computed once."""
+    first = {key: row for row, key in reversed(list(enumerate(zip(runs, inputs, strict=True))))}
+    return np.array(sorted(first.values()), dtype=np.intp)
 
 
-def _of_bucket(rows: Rows, inputs: Sequence[str]) -> list[str]:
+def _of_bucket(buckets: Sequence[Any], inputs: Sequence[str]) -> list[str]:
     """Name an input by its bucket too: the same text may stand in two buckets."""
-    assert rows.buckets is not None
-    return [f"{bucket}\x00{text}" for bucket, text in zip(rows.buckets.tolist(), inputs, strict=True)]
-
-
-def _joined(one: Rows, two: Rows, name: str) -> list[Any]:
-    return [*getattr(one, name).tolist(), *getattr(two, name).tolist()]
+    return [f"{bucket}\x00{text}" for bucket, text in zip(buckets, inputs, strict=True)]
 
 
 def _column(table: pa.Table, name: str) -> list[Any]:
