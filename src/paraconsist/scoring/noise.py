@@ -66,7 +66,7 @@ def score_noise(
         np.concatenate([getattr(one, name), getattr(two, name)])
         for name in ("buckets", "labels", "predictions", "unparsed", "roles")
     )
-    groups = [rows.buckets if rows.groups is None else rows.groups for rows in (one, two)]
+    groups: list[Any] = [rows.buckets if rows.groups is None else rows.groups for rows in (one, two)]
     inputs = _of_bucket(buckets.tolist(), _column(main.table, example) + _column(again.table, example))
     kept = _once(runs, inputs)
     result = noise_floor(
