@@ -33,6 +33,17 @@ def test_string_labels_of_two_vocabularies() -> None:
     assert "'LABEL_0' -> 'no'" in message
 
 
+def test_a_name_in_another_case_is_never_taken_for_another_label() -> None:
+    gold = ["no", "yes"] * 30
+    mostly_wrong = ["Yes", "No"] * 24 + ["No", "Yes"] * 6  # as "yes" the "No" of 24 rows would be right
+    message = str(permuted_labels([*mostly_wrong, *["NO ", "yes"] * 10], [*gold, *["no", "no"] * 10]))
+    assert "accuracy is 0.0 %, but 27.5 %" in message
+    for renaming in ("'No' -> 'no'", "'Yes' -> 'yes'", "'NO ' -> 'no'"):
+        assert renaming in message
+    assert permuted_labels(["Yes", "No"] * 30, gold) is None
+    assert "'LABEL_1' -> 'no'" in str(permuted_labels(["LABEL_1", "LABEL_0"] * 30, gold))
+
+
 @pytest.mark.parametrize("n_labels", [2, 3, 5])
 def test_chance_level_models_do_not_raise_the_alarm(n_labels: int) -> None:
     rng = np.random.default_rng(n_labels)

@@ -64,3 +64,70 @@ def test_the_majority_rate_of_delta_snli(command: Command, data_folder: Path) ->
     gold = table["gold"].to_numpy()[~table["is_original"].to_numpy(zero_copy_only=False)]
     assert result["majority_rate"] == pytest.approx(max(gold.mean(), 1 - gold.mean()), abs=1e-12)
     assert (round(100 * result["majority_rate"], 1), round(100 * result["test_majority_rate"], 1)) == (52.1, 50.3)
+
+
+# ---------------------------------------------------------------------------------- labels that never meet
+
+
+def test_labels_in_another_case_are_refused(command: Command, tmp_path: Path) -> None:
+    """N15: a model of yes and no scored P_C 100 % at accuracy 0, and the alarm took 'No' for 'yes'."""
+    path = write(tmp_path / "mine.csv", long(*(("no", ["Yes", "Yes", "No"]), ("yes", ["No", "No", "Yes"])) * 4))
+    for call in (
+        ["score", path],
+        ["gate", "pc.low >= 0.5", path],
+        ["report", path, "--output", tmp_path / "page.html"],
+    ):
+        code, out, err = command(*call)
+        assert (code, out) == (2, "")
+        assert "`--prediction` must use the gold labels, 'no', 'yes'; got" in err
+        assert "got ['No', 'Yes']" in err
+        assert "case" in err
+    assert command("score", write(tmp_path / "two.csv", long(("no", ["No"]), ("yes", ["Yes"]))))[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("gold", "answers", "is_refused"),
+    [
+        (["no", "yes"], ["LABEL_0", "LABEL_1"], True),
+        (["no", "yes"], ["LABEL_0", "no"], False),  # a third label
+        (["no", "yes"], ["yes", "no"], False),  # always wrong, in the same names
+        (["no", "yes"], ["neither", "neither"], False),  # a constant model may give a label that no row has
+        (["no", "yes"], ["Yes", "Yes"], True),
+        (["a", "a"], ["b", "c"], False),  # one gold label: any other answer is wrong, and a label
+        ([0, 1], [2, 2], False),
+        ([0, 1], [2, 3], True),
+        ([2, 2], [0, 1], False),
+        ([-1, 1], [0, 2], True),
+    ],
+)
+def test_labels_that_never_meet(
+    command: Command, tmp_path: Path, gold: list[Any], answers: list[Any], is_refused: bool
+) -> None:
+    buckets = [(label, [answers[i % 2], answers[(i // 2) % 2]]) for i, label in enumerate(gold * 4)]
+    if answers == ["yes", "no"]:
+        buckets = [(label, [answers[i % 2]] * 2) for i, label in enumerate(gold * 4)]
+    path = write(tmp_path / "mine.parquet", long(*buckets))
+    code, out, err = command("score", path, "--json")
+    assert code == (2 if is_refused else 0), err
+    if is_refused:
+        assert "`--prediction` must use the gold labels" in err
+    elif answers != ["LABEL_0", "no"]:
+        assert next(iter(json.loads(out).values()))["measures"][PC]["accuracy"] == 0.0
+    if answers == [2, 3]:  # named as one task's classes they are legal
+        assert command("score", path, "--label-names", "a,b,c,d")[0] == 0
+
+
+def test_answers_of_open_questions_and_a_handful_of_rows_need_not_meet(command: Command, tmp_path: Path) -> None:
+    open_answers = long(*((f"{i}", [f"{i + 100}", f"{i + 101}"]) for i in range(12)))
+    few = long(("no", ["A", "B"]), ("yes", ["B", "A"]), ("no", ["B", "A"]), ("yes", ["A", "B"]))
+    for name, rows in (("open", open_answers), ("few", few)):
+        assert command("score", write(tmp_path / f"{name}.parquet", rows))[0] == 0
+
+
+def test_labels_that_never_meet_are_refused_in_test_sets_and_comparisons(command: Command, tmp_path: Path) -> None:
+    good = write(tmp_path / "good.csv", long(*(("no", ["no", "yes"]), ("yes", ["yes", "yes"])) * 6))
+    other = write(tmp_path / "other.csv", long(*(("no", ["A", "B"]), ("yes", ["B", "B"])) * 6))
+    for call in (["score", good, "--test-predictions", other], ["compare", good, other], ["plan", other]):
+        code, _, err = command(*call)
+        assert code == 2
+        assert "must use the gold labels" in err

@@ -26,6 +26,9 @@ UNPARSED = -2
 _UNPARSED_TEXT = "\x00unparsed"
 _PROBABILITY_TOLERANCE = 1e-3
 _EMPTY = "Fill it in, or drop the row."
+#: With fewer answers, labels may fail to meet by chance.
+_FEW_ROWS = 10
+_MOST_LISTED = 6
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,8 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
         if names.group in table.column_names:
             groups = _plain(table[names.group], names.group, "group")
             groups = None if np.array_equal(groups, buckets) else groups
+    if not predictions.label_names and len(gold) == len(labels):
+        _check_meeting(names.prediction, guesses, labels, ~unparsed, buckets)
     own = names.confidence is None  # else a column says the gold label's probability, and nothing of another's
     return Rows(
         buckets=buckets,
@@ -240,6 +245,47 @@ def _check_known(parameter: str, name: str, values: NDArray[Any], label_names: S
         row = int(np.argmax(wrong))
         numbered = ", ".join(f"{i} {label}" for i, label in enumerate(label_names))
         raise _wrong(parameter, name, f"be one of the file's labels ({numbered})", values[row].item(), row)
+
+
+def _check_meeting(
+    name: str, predictions: NDArray[Any], labels: NDArray[Any], parsed: NDArray[np.bool_], buckets: NDArray[Any] | None
+) -> None:
+    """Refuse predictions that use other names than the gold labels: no row could be right.
+
+    That no prediction is any row's gold label is no proof by itself: a constant model may give a label that no row has,
+    and where every problem has an answer of its own a weak model may never give one. It is one where a label differs in
+    case or spaces only, or where both columns hold several labels, gold ones that come back from bucket to bucket. A
+    file that names its labels is checked against these names instead.
+    """
+    if ((predictions == labels) & parsed).any():
+        return
+    answers, gold = np.unique(predictions[parsed]), np.unique(labels)
+    if not len(answers) or np.isin(answers, gold).any():
+        return
+    n_problems = len(labels) if buckets is None else len(np.unique(buckets))
+    several = min(len(answers), len(gold)) > 1 and parsed.sum() >= _FEW_ROWS and 2 * len(gold) <= n_problems
+    named = gold.dtype.kind == "U"
+    by_case = named and bool(_folded(answers) & _folded(gold))
+    if by_case or several:
+        remedy = (
+            "They differ in case or spaces only: write both columns alike."
+            if by_case
+            else "Rename the labels of one column, or mend what reads the answers."
+            if named
+            else "Renumber one column; if these are classes of one task, name every class in `label_names`."
+        )
+        must = f"use the gold labels, {_some(gold)}"
+        raise _wrong("prediction", name, must, answers[:_MOST_LISTED].tolist(), remedy=remedy)
+
+
+def _folded(labels: NDArray[Any]) -> set[str]:
+    """Return labels without their case and the spaces around them."""
+    return {str(label).strip().casefold() for label in labels.tolist()}
+
+
+def _some(labels: NDArray[Any]) -> str:
+    more = ", ..." if len(labels) > _MOST_LISTED else ""
+    return ", ".join(repr(label) for label in labels[:_MOST_LISTED].tolist()) + more
 
 
 def _roles(table: pa.Table, names: ColumnNames) -> NDArray[Any]:

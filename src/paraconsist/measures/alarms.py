@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import bdtr
 
 from paraconsist.measures._validation import as_column, code_columns
@@ -41,8 +42,8 @@ def permuted_labels(predictions: Any, references: Any) -> str | None:
     """Return a warning if some renaming of the predicted labels is clearly more accurate, else None.
 
     A model whose label names are in another order than its outputs is the commonest silent fault of
-    evaluations. The best renaming is found exactly (a linear assignment on the confusion matrix). It is
-    *clearly* better if both hold:
+    evaluations. The best renaming is found exactly (a linear assignment on the confusion matrix); a predicted name
+    that is a gold one but for case and outer spaces is renamed to that one only. It is *clearly* better if both hold:
 
     * it gains at least 10 points of accuracy: a weak model on rows that were chosen to be hard can lie a few
       points below chance, while a model that has learnt anything loses more than that to a wrong order;
@@ -77,8 +78,13 @@ model's order? (rows selected against the model look the same)
         return None
     confusion = np.bincount(predicted * n_labels + gold, minlength=n_labels**2).reshape(n_labels, n_labels)
     identity = np.arange(n_labels)
-    # the tiny bonus keeps a label's own name wherever renaming gains nothing
-    _, renamed = linear_sum_assignment(confusion + 1e-6 * np.eye(n_labels), maximize=True)
+    merged = _in_gold_case([names[code] for code in used], np.bincount(gold, minlength=n_labels) > 0)
+    together = np.zeros_like(confusion)
+    np.add.at(together, merged, confusion)
+    # the tiny bonus keeps a label's own name wherever renaming gains nothing; the large one, names in another case
+    bonus = np.where(np.bincount(merged, minlength=n_labels) > 1, 2.0 * n, 1e-6)
+    _, renamed = linear_sum_assignment(together + np.diag(bonus), maximize=True)
+    renamed = renamed[merged]
     changed = np.flatnonzero(renamed != identity)
     gained = int(confusion[changed, renamed[changed]].sum())
     lost = int(confusion[changed, changed].sum())
@@ -95,3 +101,17 @@ model's order? (rows selected against the model look the same)
         f"accuracy is {accuracy:.1%}, but {best:.1%} if predicted labels are renamed {', '.join(pairs)}{more}: "
         "are the label names in the model's order? (rows selected against the model look the same)"
     ).replace("%", " %")
+
+
+def _in_gold_case(names: list[Any], is_gold: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+    """Return each label's place, or that of the one gold label that it is but for case and outer spaces."""
+    plain = [str(name).strip().casefold() for name in names]
+    places: dict[str, list[int]] = {}
+    for place in np.flatnonzero(is_gold).tolist():
+        places.setdefault(plain[place], []).append(place)
+    return np.array(
+        [
+            place if is_gold[place] or len(places.get(text, ())) != 1 else places[text][0]
+            for place, text in enumerate(plain)
+        ]
+    )
