@@ -12,7 +12,7 @@ class AdditiveInconsistency(evaluate_module.Metric):
         predictions: predicted labels of the merged texts, all integers or all strings.
         references: the one gold label of both parts, of the same kind.
         part_1_predictions, part_2_predictions: predicted labels of the parts.
-        groups (option): what intervals resample.
+        groups (option): two columns, the parts of every row; or one, what intervals resample.
         interval_method, confidence_level, n_resamples, seed (options): see
             paraconsist.measures.antecedents.additive_inconsistency.
     Returns:

@@ -6,6 +6,7 @@ by up to half a point).
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from helpers.commands import write
 from helpers.score_roles import GOOD, rows, scored
 
 from paraconsist.data.predictions import write_predictions
+from paraconsist.measures.antecedents import additive_inconsistency
 
 
 @pytest.mark.real_data
@@ -130,3 +132,55 @@ def test_the_table_of_inconsistencies(command, tmp_path):
     assert "Inconsistency (per cent, lower is better" in out
     assert "mine (symmetric)" in out
     assert "50.0" in out
+
+
+def additive(n: int, **columns: Any) -> list[dict[str, Any]]:
+    """All pairs of n texts whose parts are right; every third text breaks the rule with those after it.
+
+    `columns` are functions of a row's role and its two texts.
+    """
+    made = []
+    for i, j in combinations(range(n), 2):
+        bucket = f"{i}-{j}"
+        three = rows((bucket, "part_1", 1, 1), (bucket, "part_2", 1, 1), (bucket, "merged", 1, i % 3))
+        made += [row | {name: value(row["role"], i, j) for name, value in columns.items()} for row in three]
+    return made
+
+
+def text(role: str, i: int, j: int) -> str:
+    return {"part_1": f"t{i}", "part_2": f"t{j}"}.get(role, f"{i}-{j}")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"group_id": lambda role, i, j: f"t{i}", "input_id": text},
+        {"input_id": text},
+        {"group_id": text},
+        {"group_id": text, "input_id": lambda role, i, j: f"{role} {i} {j}"},
+    ],
+    ids=["first part and inputs", "inputs", "a group for each part", "a group for each part, every input once"],
+)
+def test_rows_of_an_additive_set_share_both_parts(command, tmp_path, columns):
+    found = scored(command, write(tmp_path / "a.csv", additive(12, **columns)))["measures"]["additive_inconsistency"]
+    first, second = zip(*combinations(range(12), 2), strict=True)
+    ones = [1] * len(first)
+    direct = additive_inconsistency([i % 3 for i in first], ones, ones, ones, groups=(first, second)).to_dict()
+    assert found["confidence_interval"] == direct["confidence_interval"]
+    assert found["n_clusters"] == {"inconsistency": 12}
+    assert "ci:dyad-korn-graubard" in found["signature"]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"group_id": lambda role, i, j: f"t{i}"},
+        {"group_id": lambda role, i, j: f"t{i}", "input_id": lambda role, i, j: f"{role} {i} {j}"},
+        {"group_id": lambda role, i, j: f"t{i}", "input_id": lambda role, i, j: f"{role} {i} {j * (role != 'part_1')}"},
+    ],
+    ids=["no inputs", "every input once", "inputs within groups"],
+)
+def test_rows_that_share_parts_within_groups_only_go_by_groups(command, tmp_path, columns):
+    found = scored(command, write(tmp_path / "a.csv", additive(12, **columns)))["measures"]["additive_inconsistency"]
+    assert found["n_clusters"] == {"inconsistency": 11}
+    assert "ci:group-korn-graubard" in found["signature"]

@@ -21,6 +21,9 @@ ROLES = (
     *("antecedent_1", "antecedent_2", "consequent", "part_1", "part_2", "merged"),
 )
 
+#: Roles of rows that stand in several buckets, as one of two texts which are joined there.
+_JOINED = ("antecedent_1", "antecedent_2", "part_1", "part_2")
+
 #: The largest number that stands for "no answer could be read" among integer predictions; see `mark_unparsed`.
 UNPARSED = -2
 _UNPARSED_TEXT = "\x00unparsed"
@@ -82,6 +85,7 @@ class Rows:
     allowed: list[list[Any]] | None = None  # The labels that a rule allows each row
     strata: dict[str, NDArray[Any]] = field(default_factory=dict)  # shape (n,): What results can be broken down by
     never_agree: bool = False  # Whether an unparsed answer equals no other (each then holds a value of its own)
+    inputs: NDArray[np.int32] | None = None  # shape (n,): Equal numbers, equal texts; where a bucket joins two of them
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -125,11 +129,12 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
             groups = None if np.array_equal(groups, buckets) else groups
     if not predictions.label_names and len(gold) == len(labels):
         _check_meeting(names.prediction, guesses, labels, ~unparsed, buckets)
+    roles = _roles(table, names) if need_buckets else np.full(len(labels), "original")
     own = names.confidence is None  # else a column says the gold label's probability, and nothing of another's
     return Rows(
         buckets=buckets,
         groups=groups,
-        roles=_roles(table, names) if need_buckets else np.full(len(labels), "original"),
+        roles=roles,
         labels=labels,
         predictions=guesses,
         unparsed=unparsed,
@@ -137,6 +142,7 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
         predicted_confidences=_label_probabilities(predictions, names.probabilities, guesses) if own else None,
         allowed=_allowed(table, labels) if need_buckets else None,
         strata=_strata(predictions, names),
+        inputs=_inputs(table) if np.isin(roles, _JOINED).any() else None,
     )
 
 
@@ -317,6 +323,14 @@ def _allowed(table: pa.Table, labels: NDArray[Any]) -> list[list[Any]] | None:
         return None
     allowed: list[list[Any]] = table["allowed_labels"].to_pylist()
     return allowed
+
+
+def _inputs(table: pa.Table) -> NDArray[np.int32] | None:
+    """Return which rows have the same input, as codes; None where the file does not say."""
+    if "input_id" not in table.column_names or table["input_id"].null_count:
+        return None
+    codes = table["input_id"].combine_chunks().dictionary_encode()
+    return np.asarray(codes.indices.to_numpy(), dtype=np.int32)
 
 
 def _strata(predictions: Predictions, names: ColumnNames) -> dict[str, NDArray[Any]]:

@@ -236,7 +236,7 @@ class Estimates:
         if np.isnan(share.value):
             self.undefined.append(name)
         elif share.at_boundary:
-            self._warn_of_bound("groups", [name])
+            self._warn_of_bound("groups" if self.dyads is None else "rows", [name])
         elif np.isnan(share.interval[0]):
             reason = "one group" if self.dyads is None else "every two rows share a member"
             self.warnings.append(f"{reason}: no interval for {name}")

@@ -81,7 +81,7 @@ def measure_rows(spec: MeasureSpec, rows: Rows, **options: Any) -> dict[str, Any
     columns = {parameter: _column(source, rows, positions, answers) for parameter, source in spec.arguments.items()}
     columns = {parameter: column for parameter, column in columns.items() if column is not None}
     of_all_rows = all(source.startswith("rows.") for source in spec.arguments.values())
-    groups = rows.groups if of_all_rows else groups_of(rows, positions)
+    groups = rows.groups if of_all_rows else members_of(rows, positions, partners) or groups_of(rows, positions)
     called = {parameter: source.partition(".")[2] for parameter, source in spec.arguments.items()}
     with renamed(**called, groups="group"):
         result: dict[str, Any] = spec.function(**columns, groups=groups, **options).to_dict()
@@ -99,6 +99,34 @@ def groups_of(rows: Rows, positions: Positions) -> NDArray[Any] | None:
     assert rows.buckets is not None
     buckets = rows.buckets[positions]
     return buckets if len(np.unique(buckets)) < len(buckets) else None
+
+
+def members_of(
+    rows: Rows, positions: Positions, partners: Mapping[str, Positions]
+) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Return the two texts that each row joins, of shape (m,), where rows share them otherwise than within groups.
+
+    They are known by their groups where the two have different ones, else by their inputs. None where rows do not have
+    two partners, or none of these stands in two rows, or only in rows of one group.
+    """
+    if len(partners) != 2:
+        return None
+    groups, (first, second) = rows.groups, partners.values()
+    if groups is not None and (groups[first] != groups[second]).any():
+        return groups[first], groups[second]
+    if rows.inputs is None:
+        return None
+    pair = rows.inputs[first], rows.inputs[second]
+    joint = np.concatenate(pair)
+    n_inputs = len(np.unique(joint))
+    if n_inputs == len(joint):
+        return None
+    if groups is not None:
+        codes = np.unique(groups[positions], return_inverse=True)[1]
+        within = joint.astype(np.int64) * (int(codes.max()) + 1) + np.tile(codes, 2)
+        if len(np.unique(within)) == n_inputs:
+            return None
+    return pair
 
 
 def _answers(spec: MeasureSpec, rows: Rows, positions: Positions, partners: Mapping[str, Positions]) -> Answers:
