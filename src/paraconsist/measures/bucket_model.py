@@ -1,0 +1,289 @@
+"""A model of the buckets: how the shares of right answers are spread, when each is seen in a few paraphrases only.
+
+The share theta of right answers differs from bucket to bucket as a beta distribution with mean mu and intraclass
+correlation rho (the share of the variance of correctness that lies between buckets); of k paraphrases a binomial
+number c is right. Maximum likelihood finds the two from counts of any sizes. What comes of it does not depend on how
+many paraphrases a bucket happens to have: `BucketModel.consistency`, and the values of single buckets shrunk towards
+what buckets are like (`BucketModel.shrink`), by which a bucket that fails in one of two paraphrases does not rank
+above one that fails in five of ten.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaincinv, chdtrc, gammaln
+
+from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.resampling import Floats, distinct
+
+_Counts = npt.NDArray[np.int64]
+_STARTS = (0.1, 0.6)
+_LEAST_EXPECTED = 5.0  # buckets in a cell of the fit check
+
+
+@dataclass(frozen=True)
+class ShrunkenBuckets:
+    """What the model holds each bucket to be, given its counts; arrays of shape (n_buckets,).
+
+    Attributes
+    ----------
+    share : ndarray
+        Posterior mean of theta.
+    low, high : ndarray
+        Equal-tailed posterior interval of theta, for the fitted mu and rho.
+    differing : ndarray
+        Posterior mean of 2 theta (1 - theta), the chance that of two further paraphrases one is right.
+    """
+
+    share: Floats
+    low: Floats
+    high: Floats
+    differing: Floats
+
+
+@dataclass(frozen=True)
+class BucketModel:
+    """A beta-binomial model; see `fit_bucket_model`.
+
+    Attributes
+    ----------
+    mean : float
+        mu, the mean of theta over buckets.
+    correlation : float
+        rho in [0, 1]: 0 where all buckets have one theta, 1 where each is right or wrong in all its wordings. nan
+        where no bucket has two paraphrases, or all answers are right, or all are wrong.
+    log_likelihood : float
+        Of the counts, at the maximum.
+    n_buckets : int
+    fit_statistic, fit_p_value : float
+        Pearson's chi-square of the numbers of buckets with c of k right, cells with less than 5 expected joined;
+        nan where too few cells are left. A small p says that thetas are spread otherwise than a beta distribution:
+        do not read `shrink` and `consistency` without the moments beside it.
+    fit_degrees_of_freedom : int
+    """
+
+    mean: float
+    correlation: float
+    log_likelihood: float
+    n_buckets: int
+    fit_statistic: float
+    fit_degrees_of_freedom: int
+    fit_p_value: float
+
+    @property
+    def consistency(self) -> float:
+        """P_C of two different paraphrases of a new bucket, 1 - 2 mu (1 - mu) (1 - rho); nan where rho is."""
+        return 1.0 - 2.0 * self.mean * (1.0 - self.mean) * (1.0 - self.correlation)
+
+    def shrink(self, size: Any, correct: Any, confidence_level: float = 0.95) -> ShrunkenBuckets:
+        """Return what buckets with these counts are, having seen all others.
+
+        Parameters
+        ----------
+        size, correct : array_like of int, shape (n_buckets,)
+        confidence_level : float, default 0.95
+
+        Returns
+        -------
+        ShrunkenBuckets
+            All nan where rho is. The intervals take mu and rho as known; with rho = 0 or 1 they have no width.
+        """
+        k, c = (np.asarray(column, dtype=np.int64) for column in (size, correct))
+        if len(k) == 0:
+            nothing = np.zeros(0)
+            return ShrunkenBuckets(nothing, nothing, nothing, nothing)
+        index, pattern, _ = distinct(k, c)
+        # a beta distribution with parameters alpha and beta, times 1 - rho and rho so that neither end divides by 0
+        rho = self.correlation
+        alpha = self.mean * (1.0 - rho) + c[index] * rho
+        beta = (1.0 - self.mean) * (1.0 - rho) + (k - c)[index] * rho
+        total = alpha + beta
+        share = alpha / total
+        differing = 2.0 * alpha * beta / (total * (total + rho))
+        tail = (1.0 - confidence_level) / 2.0
+        low = high = share
+        if 0.0 < rho < 1.0:
+            low, high = (np.asarray(betaincinv(alpha / rho, beta / rho, p), np.float64) for p in (tail, 1.0 - tail))
+        return ShrunkenBuckets(*(column[pattern] for column in (share, low, high, differing)))
+
+
+def fit_bucket_model(counts: BucketCounts) -> BucketModel:
+    r"""Fit a beta-binomial model to the numbers of right answers by maximum likelihood.
+
+    .. math:: P(c \mid k) = \binom{k}{c} \frac{\prod_{j<c} (\mu (1-\rho) + j \rho)
+              \prod_{j<k-c} ((1-\mu)(1-\rho) + j \rho)}{\prod_{j<k} (1 - \rho + j \rho)}
+
+    Parameters
+    ----------
+    counts : BucketCounts
+        Only `size` and `correct` are read; distinct pairs of them are taken once, so that 100,000 buckets cost no more
+        than their number of different counts.
+
+    Returns
+    -------
+    BucketModel
+        Counts that vary less than binomial ones have a maximum at rho = 0, buckets that are each all right or all wrong
+        at rho = 1.
+
+    References
+    ----------
+    Griffiths (1973), "Maximum likelihood estimation for the beta-binomial distribution and an application to the
+    household distribution of the total number of cases of a disease", Biometrics 29, 637-648.
+
+    Examples
+    --------
+    >>> counts = BucketCounts.from_counts(size=[4, 4, 4, 4, 2, 2], correct=[4, 4, 3, 0, 2, 1])
+    >>> model = fit_bucket_model(counts)
+    >>> round(model.mean, 3), round(model.correlation, 3), round(model.consistency, 3)
+    (0.689, 0.525, 0.797)
+
+    One right answer in two says less than none in four:
+
+    >>> model.shrink([2, 4, 4], [1, 0, 4]).share.round(2).tolist()
+    [0.56, 0.13, 0.94]
+    """
+    index, _, multiplicity = distinct(counts.size, counts.correct)
+    k, c = counts.size[index], counts.correct[index]
+    likelihood = _Likelihood.of(k, c, multiplicity)
+    mean, correlation = likelihood.maximum()
+    choices = gammaln(k + 1.0) - gammaln(c + 1.0) - gammaln(k - c + 1.0)
+    nan = float("nan")
+    height = float(multiplicity @ choices) + likelihood.height(mean, 0.0 if np.isnan(correlation) else correlation)
+    fit = (nan, 0, nan) if np.isnan(correlation) else _check_fit(k, c, multiplicity, mean, correlation)
+    return BucketModel(mean, correlation, height, len(counts), *fit)
+
+
+def consistency_at(consistency: float, k: float) -> float:
+    """Return what the published P_C would be if every bucket had k paraphrases, from the unbiased one.
+
+    The published (plug-in) estimator pairs each paraphrase with itself too, 1/k of all pairs, and these agree: sets of
+    different bucket sizes compare only at one k. The unbiased one is the same for all k, and the limit of this.
+
+    >>> consistency_at(0.5, 2), consistency_at(0.5, 8)
+    (0.75, 0.5625)
+    """
+    return 1.0 - (1.0 - consistency) * (k - 1.0) / k
+
+
+@dataclass(frozen=True)
+class _Likelihood:
+    """The log likelihood of mu and rho, but for the binomial coefficients, from three counts for each j = 0, 1, ...
+
+    `right`, `wrong` and `size`: the numbers of buckets with more than j right answers, wrong answers, answers.
+    """
+
+    right: _Counts
+    wrong: _Counts
+    size: _Counts
+
+    @classmethod
+    def of(cls, k: _Counts, c: _Counts, multiplicity: npt.NDArray[np.intp]) -> _Likelihood:
+        def above(column: _Counts) -> _Counts:
+            numbers = np.bincount(column, weights=multiplicity, minlength=int(k.max()) + 1).astype(np.int64)
+            tails: _Counts = numbers[::-1].cumsum()[::-1][1:]
+            return tails
+
+        return cls(above(c), above(k - c), above(k))
+
+    def _terms(self, mean: float, rho: float) -> tuple[tuple[_Counts, Floats], ...]:
+        j: Floats = np.arange(len(self.size), dtype=np.float64) * rho
+        rest = 1.0 - rho
+        return (self.right, mean * rest + j), (self.wrong, (1.0 - mean) * rest + j), (-self.size, rest + j)
+
+    def height(self, mean: float, rho: float) -> float:
+        """Return the log likelihood; terms of no bucket are left out, so that both ends of rho are allowed."""
+        if rho == 1.0:  # each bucket is right or wrong as a whole: the terms of j = 0 are mu and 1 - mu
+            mean_terms = [(self.right[0], mean), (self.wrong[0], 1.0 - mean)]
+            return float(sum(n * np.log(p) for n, p in mean_terms if n))
+        return float(sum((n[n != 0] * np.log(value[n != 0])).sum() for n, value in self._terms(mean, rho)))
+
+    def _slopes(self, mean: float, rho: float) -> Floats:
+        j = np.arange(len(self.size))
+        (right, a), (wrong, b), (size, t) = ((n[n != 0], value[n != 0]) for n, value in self._terms(mean, rho))
+        of_right, of_wrong, of_size = (j[n != 0] for n in (self.right, self.wrong, self.size))
+        by_mean = (1.0 - rho) * ((right / a).sum() - (wrong / b).sum())
+        by_rho = (right / a) @ (of_right - mean) + (wrong / b) @ (of_wrong - 1.0 + mean) + (size / t) @ (of_size - 1.0)
+        return np.array([by_mean, by_rho])
+
+    def maximum(self) -> tuple[float, float]:
+        """Return the mu and rho of the highest likelihood; rho is nan where it does not matter."""
+        from scipy.optimize import minimize  # takes longer to import than all measures together
+
+        n = int(self.size[0])
+        overall = float(self.right.sum() / self.size.sum())
+        has_pair = len(self.size) > 1
+        if overall in (0.0, 1.0) or not has_pair:
+            return overall, float("nan")
+        if self.right[0] + self.wrong[0] == n:
+            return float(self.right[0]) / n, 1.0
+        best = overall, 0.0
+        edge = 1e-9
+
+        def fall(point: Floats) -> float:
+            return -self.height(*point.tolist()) / n
+
+        def slopes(point: Floats) -> Floats:
+            return -self._slopes(*point.tolist()) / n
+
+        for start in _STARTS:
+            result = minimize(
+                fall,
+                np.array([overall, start]),
+                jac=slopes,
+                bounds=[(edge, 1.0 - edge), (0.0, 1.0 - edge)],
+                method="L-BFGS-B",
+                options={"ftol": 1e-15, "gtol": 1e-10},
+            )
+            point = float(result.x[0]), float(result.x[1])
+            if self.height(*point) > self.height(*best) + 1e-9:
+                best = point
+        return best
+
+
+def _check_fit(
+    k: _Counts, c: _Counts, multiplicity: npt.NDArray[np.intp], mean: float, rho: float
+) -> tuple[float, int, float]:
+    """Return Pearson's chi-square over cells (k, c), joined where few are expected, its degrees of freedom and p."""
+    statistic, freedom = 0.0, -2
+    for size in np.unique(k):
+        of_size = k == size
+        observed = np.bincount(c[of_size], weights=multiplicity[of_size], minlength=int(size) + 1)
+        expected = observed.sum() * _probabilities(int(size), mean, rho)
+        cells = _join(expected)
+        observed, expected = (np.bincount(cells, weights=column) for column in (observed, expected))
+        statistic += float(((observed - expected) ** 2 / expected).sum())
+        freedom += len(expected) - 1
+    if freedom < 1:
+        return float("nan"), 0, float("nan")
+    return statistic, freedom, float(chdtrc(freedom, statistic))
+
+
+def _probabilities(k: int, mean: float, rho: float) -> Floats:
+    """Return the chance of each number of right answers in k, shape (k + 1,)."""
+    j = np.arange(k)
+    first, second, whole = mean * (1.0 - rho) + j * rho, (1.0 - mean) * (1.0 - rho) + j * rho, 1.0 - rho + j * rho
+    if rho == 1.0:
+        ends = np.zeros(k + 1)
+        ends[0], ends[k] = 1.0 - mean, mean
+        return ends
+    right, wrong = (np.concatenate([[0.0], np.log(part).cumsum()]) for part in (first, second))
+    c = np.arange(k + 1)
+    choices = gammaln(k + 1.0) - gammaln(c + 1.0) - gammaln(k - c + 1.0)
+    chances: Floats = np.exp(choices + right + wrong[::-1] - np.log(whole).sum())
+    return chances
+
+
+def _join(expected: Floats) -> npt.NDArray[np.intp]:
+    """Return the cell of each value: neighbours are joined until each cell expects enough."""
+    cells, cell, weight = np.zeros(len(expected), dtype=np.intp), 0, 0.0
+    for i, value in enumerate(expected.tolist()):
+        cells[i] = cell
+        weight += value
+        if weight >= _LEAST_EXPECTED:
+            cell, weight = cell + 1, 0.0
+    cells[cells == cell] = max(cell - 1, 0)
+    return cells
