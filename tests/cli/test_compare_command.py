@@ -170,6 +170,7 @@ def test_an_id_twice_in_a_bucket() -> None:
         roles=np.array(["paraphrase"] * 2),
         labels=np.array([1, 1]),
         predictions=np.array([1, 0]),
+        has_gold=np.ones(2, dtype=bool),
         unparsed=np.zeros(2, dtype=bool),
         confidences=None,
         strata={"\x00row": np.array(["x", "x"])},

@@ -35,8 +35,10 @@ def test_a_row_that_could_not_be_scored_is_refused_before_the_run(tmp_path, chan
 
 
 def test_allowed_labels_as_text_and_bucket_ids_as_lists(tmp_path):
-    with pytest.raises(InputError, match=r"`allowed_labels` must be a list of numbers from 0 to 1; got '\[0\]'"):
-        load_bucket_set(write(tmp_path / "text.jsonl", {"allowed_labels": "[0]"}))
+    table = load_bucket_set(write(tmp_path / "text.jsonl", {"allowed_labels": "[0]"})).table
+    assert table["allowed_labels"].to_pylist() == [[0]]
+    with pytest.raises(InputError, match=r"`allowed_labels` must hold numbers as `label` does.*got '\[0'"):
+        load_bucket_set(write(tmp_path / "text.jsonl", {"allowed_labels": "[0"}))
     with pytest.raises(InputError, match="`bucket_id` must hold text or whole numbers; got 'list"):
         load_bucket_set(write(tmp_path / "list.jsonl", {"bucket_id": ["b"]}))
 

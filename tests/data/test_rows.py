@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from paraconsist.data.answers import UNPARSED
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import UNPARSED, ColumnNames, read_rows
+from paraconsist.data.rows import ColumnNames, read_rows
 from paraconsist.errors import InputError
 
 COLUMNS = {

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from paraconsist.data.answers import allowed_labels, labels_in
 from paraconsist.data.predictions import KEY_COLUMNS
 from paraconsist.data.rows import ROLES
 from paraconsist.data.tables import ENDINGS, read_table
@@ -211,11 +212,12 @@ def bucket_set_from_table(
     columns.setdefault("group_id", columns["bucket_id"])
     columns.setdefault("role", pa.array(["paraphrase"] * table.num_rows))
     _check_roles(columns["role"].to_pylist(), name)
-    names = label_names or _label_names(columns["label"].to_pylist(), resolved)
-    labels = _integer_labels(columns["label"].to_pylist(), names, name)
+    gold = columns["label"].to_pylist()
+    rules = columns["allowed_labels"].to_pylist() if "allowed_labels" in columns else [[label] for label in gold]
+    names = label_names or _label_names(gold, rules, resolved)
+    labels = _integer_labels(gold, names, name)
     columns["label"] = pa.array(labels, pa.int64())
-    columns.setdefault("allowed_labels", pa.array([[label] for label in labels]))
-    _check_allowed(columns["allowed_labels"].to_pylist(), names, name)
+    columns["allowed_labels"] = pa.array(_checked_rules(rules, names, name))
     texts = table.select(resolved.columns).to_pylist()
     columns["input_id"] = pa.array([input_id(resolved, row) for row in texts])
     strata = [c for c in table.column_names if c not in KEY_COLUMNS and c not in resolved.columns]
@@ -257,12 +259,13 @@ def _check_roles(roles: list[str], name: str) -> None:
             raise _wrong(name, "role", f"be one of {', '.join(ROLES)}", role, row)
 
 
-def _check_allowed(allowed: list[Any], label_names: tuple[str, ...], name: str) -> None:
-    numbers = range(-1, len(label_names))
+def _checked_rules(rules: list[Any], label_names: tuple[str, ...], name: str) -> list[list[int]]:
+    allowed, numbers = allowed_labels(rules, label_names, "run"), range(-1, len(label_names))
     for row, labels in enumerate(allowed):
-        if not isinstance(labels, list) or not all(type(label) is int and label in numbers for label in labels):
+        if not all(label in numbers for label in labels):
             must, remedy = f"be a list of numbers from 0 to {numbers[-1]}", f"Mend {name}, or leave the column out."
-            raise _wrong(name, "allowed_labels", must, labels, row, remedy)
+            raise _wrong(name, "allowed_labels", must, rules[row], row, remedy)
+    return allowed
 
 
 def _check_unique(example_ids: list[str], name: str) -> None:
@@ -274,9 +277,12 @@ def _check_unique(example_ids: list[str], name: str) -> None:
         seen.add(example_id)
 
 
-def _label_names(labels: list[Any], task: Task) -> tuple[str, ...]:
+def _label_names(labels: list[Any], rules: list[Any], task: Task) -> tuple[str, ...]:
     """Return the task's own label names, or the file's where it names others (two-way NLI, say)."""
     names = {label for label in labels if isinstance(label, str)}
+    if names:
+        in_rules = (label for rule in rules for label in labels_in(rule))
+        names |= {label for label in in_rules if isinstance(label, str) and not label.isdecimal()}
     return task.label_names if names <= set(task.label_names) else tuple(sorted(names))
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.answers import mark_unparsed
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import ColumnNames, mark_unparsed, read_rows
+from paraconsist.data.rows import ColumnNames, read_rows
 from paraconsist.data.run_folder import content_identity
 from paraconsist.errors import input_error
 from paraconsist.measures.noise_floor import noise_floor

@@ -15,7 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from paraconsist.data.rows import Rows, mark_unparsed
+from paraconsist.data.answers import mark_unparsed
+from paraconsist.data.rows import Rows
 from paraconsist.errors import check_choice, input_error
 
 POLICIES = ("wrong", "own_class", "drop_bucket")

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -202,9 +202,8 @@ def long_rows(query: Query, target: str) -> Long:
     for missing in _STAND_INS:
         if missing not in table.column_names:
             table = table.append_column(missing, _stand_in(table))
-    table, metadata = _allowed(table, file.metadata)
     return Long(
-        Predictions(table, metadata),
+        Predictions(table, file.metadata),
         source,
         _texts(file.table, query, table),
         has_buckets=bool(query.columns.get("bucket")),
@@ -268,55 +267,6 @@ def _stand_in(table: pa.Table) -> pa.Array:
     """Return a column of one label, of the kind of the labels or predictions that are there."""
     named = any(_is_text(table[name].type) for name in _STAND_INS if name in table.column_names)
     return pa.array(["-" if named else 0] * table.num_rows)
-
-
-def _allowed(table: pa.Table, metadata: Mapping[str, Any]) -> tuple[pa.Table, dict[str, Any]]:
-    """Read the sets of labels that a rule allows, and number the labels where they are names: rules need numbers."""
-    if "allowed_labels" not in table.column_names:
-        return table, dict(metadata)
-    place = table.column_names.index("allowed_labels")
-    labels, guesses = table["label"].to_pylist(), table["prediction"].to_pylist()
-    numbered = not any(isinstance(value, str) for value in guesses)
-    sets = [_as_set(value, numbered) for value in table["allowed_labels"].to_pylist()]
-    # what a rule leaves open has no gold label of its own
-    known = [values[0] if gold is None and values else gold for gold, values in zip(labels, sets, strict=True)]
-    sets = [values or [gold] for gold, values in zip(known, sets, strict=True)]
-    if not any(isinstance(value, str) for value in known):
-        table = table.set_column(place, "allowed_labels", pa.array(sets))
-        return table.set_column(table.column_names.index("label"), "label", pa.array(known)), dict(metadata)
-    names = list(metadata.get("label_names", ())) or sorted(
-        {str(v) for v in [*known, *guesses, *(value for values in sets for value in values)] if v not in (None, "")}
-    )
-    number = {name: i for i, name in enumerate(names)}
-
-    def code(value: Any, row: int) -> int | None:
-        if value in (None, ""):
-            return None
-        if str(value) not in number:
-            raise input_error("score", "label", f"be one of {', '.join(names)}", got=value, row=row)
-        return number[str(value)]
-
-    for name, values in (("label", known), ("prediction", guesses)):
-        column = pa.array([code(value, row) for row, value in enumerate(values)], pa.int64())
-        table = table.set_column(table.column_names.index(name), name, column)
-    coded = pa.array([[code(value, row) for value in values] for row, values in enumerate(sets)])
-    return table.set_column(place, "allowed_labels", coded), {**metadata, "label_names": names}
-
-
-def _as_set(value: Any, numbered: bool) -> list[Any]:
-    """Return the labels of a cell: a list, a list written as JSON, or names between bars."""
-    if value in (None, ""):
-        return []
-    if isinstance(value, str):
-        if value.startswith("["):
-            try:
-                value = json.loads(value)
-            except ValueError:
-                raise input_error("score", "allowed labels", "be a list of labels", got=value) from None
-        else:
-            value = [part.strip() for part in value.split("|")]
-            value = [int(part) if numbered and part.lstrip("-").isdigit() else part for part in value]
-    return list(value) if isinstance(value, list) else [value]
 
 
 def _free_texts(table: pa.Table, query: Query) -> list[str]:

@@ -1,0 +1,220 @@
+"""Gold labels, the labels that rules allow, and predictions: what a file holds of them, as arrays."""
+
+from __future__ import annotations
+
+from ast import literal_eval
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from paraconsist.data.columns import EMPTY, column_error, fillable_column, filled_column
+from paraconsist.data.predictions import Predictions
+from paraconsist.data.tables import column_of
+from paraconsist.errors import input_error
+
+#: The largest number that stands for "no answer could be read" among integer predictions; see `mark_unparsed`.
+UNPARSED = -2
+_UNPARSED_TEXT = "\x00unparsed"
+_ALLOWED = "allowed_labels"
+#: With fewer answers, labels may fail to meet by chance.
+_FEW_ROWS = 10
+_MOST_LISTED = 6
+
+
+def gold_labels(
+    predictions: Predictions, label: str, prediction: str
+) -> tuple[NDArray[Any], NDArray[np.bool_], list[list[Any]] | None]:
+    """Return the gold labels, which rows have one, and the labels that a rule allows each row.
+
+    Where a rule allows several the label may be empty; it is -1 then, or ``(none)``. A label -1 says the same if the
+    file names its labels, or the rule of the row does not allow -1; elsewhere it is a label like any other.
+    """
+    table = predictions.table
+    if _ALLOWED not in table.column_names:
+        labels = filled_column(table, label, "label")
+        return labels, np.ones(len(labels), dtype=np.bool_), None
+    column = column_of(table, label, parameter="label")
+    if pa.types.is_null(column.type):
+        column = column.cast(column_of(table, prediction, parameter="prediction").type)
+    labels, empty = fillable_column(column, label, "label")
+    named = labels.dtype.kind == "U"
+    allowed = allowed_labels(table[_ALLOWED].to_pylist(), None if named else predictions.label_names)
+    for row in np.flatnonzero(empty).tolist():
+        if not allowed[row]:
+            raise column_error("label", label, "not be empty", None, row, EMPTY)
+    if empty.any():
+        none: Any = "(none)" if named else -1
+        labels = np.where(empty, np.array([rule[0] if len(rule) == 1 else none for rule in allowed]), labels)
+    if not all(allowed):
+        allowed = [rule or [label] for rule, label in zip(allowed, labels.tolist(), strict=True)]
+    has_gold = np.ones(len(labels), dtype=np.bool_)
+    for row in np.flatnonzero(empty if named else labels == -1).tolist():
+        has_gold[row] = labels[row] in allowed[row] and (named or not predictions.label_names)
+    return labels, has_gold, allowed
+
+
+def allowed_labels(cells: Sequence[Any], label_names: Sequence[str] | None, function: str = "score") -> list[list[Any]]:
+    """Return the labels that a rule allows each row, empty where a cell is.
+
+    Parameters
+    ----------
+    cells : sequence of length n
+        Lists of labels, single labels, or text of either: ``neutral|contradiction``, ``[1, 2]``, ``['a', 'b']``.
+    label_names : sequence of str, or None
+        None where gold labels are names. Else they are numbers, and these the names of 0, 1, ... as far as there are
+        any: names are turned into numbers.
+
+    Raises
+    ------
+    InputError
+        If a cell holds no labels of the gold labels' kind.
+    """
+    number = {name: i for i, name in enumerate(label_names or ())}
+
+    def read(label: Any) -> Any:
+        if label_names is None:
+            return label if isinstance(label, str) and label else None
+        if isinstance(label, float) and label.is_integer():
+            return int(label)
+        if isinstance(label, str):
+            return number.get(label, int(label) if label.lstrip("-").isdecimal() else None)
+        return int(label) if isinstance(label, int) else None
+
+    def read_rule(cell: Any, row: int) -> list[Any]:
+        labels = [read(label) for label in labels_in(cell)]
+        if None in labels:
+            must = f"hold {'names' if label_names is None else 'numbers'} as `label` does, or lists of them"
+            raise input_error(function, _ALLOWED, must, got=cell, row=row)
+        return labels
+
+    rules: dict[str, list[Any]] = {}  # most rows share theirs
+    allowed = []
+    for row, cell in enumerate(cells):
+        key = repr(cell)
+        if key not in rules:
+            rules[key] = read_rule(cell, row)
+        allowed.append(rules[key])
+    return allowed
+
+
+def labels_in(cell: Any) -> Sequence[Any]:
+    """Return the labels of a cell of ``allowed_labels``, one None where it cannot be read."""
+    if cell is None or cell == "":
+        return []
+    if isinstance(cell, str) and cell.startswith("["):
+        try:
+            cell = literal_eval(cell)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return [None]
+    elif isinstance(cell, str):
+        return [label.strip() for label in cell.split("|")]
+    return cell if isinstance(cell, list) else [cell]
+
+
+def predicted_labels(
+    table: pa.Table, name: str, labels: NDArray[Any], allowed: list[list[Any]] | None
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the predictions, and where no answer could be read: a missing value, or an empty text."""
+    column = column_of(table, name, parameter="prediction")
+    named = labels.dtype.kind == "U"
+    values, unparsed = fillable_column(column, name, "prediction")
+    if unparsed.all():
+        values = np.zeros(len(values), dtype=labels.dtype)
+    if (values.dtype.kind == "U") != named:
+        must = "be of the labels' kind (both names, or both numbers)"
+        raise column_error("prediction", name, must, values[0].item(), 0, f"The first label is {labels[0].item()!r}.")
+    of_rules = np.array([label for rule in allowed or () for label in rule], dtype=values.dtype)
+    return mark_unparsed(values, unparsed, labels, of_rules), unparsed
+
+
+def mark_unparsed(
+    predictions: NDArray[Any], unparsed: NDArray[np.bool_], *labels: NDArray[Any], each: bool = False
+) -> NDArray[Any]:
+    """Return the predictions, those that are unparsed holding a value that is none of the labels or other predictions.
+
+    Parameters
+    ----------
+    predictions, unparsed : array, shape (n,)
+        The answers, all numbers or all names, and where none could be read.
+    *labels : arrays
+        What the value must not be, beside the other predictions.
+    each : bool
+        Whether every unparsed prediction holds a value of its own.
+
+    Raises
+    ------
+    InputError
+        If labels are numbers so low that none is left below them.
+    """
+    n = int(np.count_nonzero(unparsed))
+    if not n:
+        return predictions
+    if predictions.dtype.kind == "U":
+        names = np.char.add(_UNPARSED_TEXT, np.arange(n).astype(str) if each else "")
+        marked = predictions.astype(np.promote_types(predictions.dtype, names.dtype))
+        marked[unparsed] = names
+        return marked
+    lowest = min(int(values.min()) for values in (predictions, *labels) if len(values))
+    start = min(lowest - 1, UNPARSED)
+    if start - n < np.iinfo(np.int64).min:
+        must, remedy = "leave room for unparsed answers below them", "Write labels as names."
+        raise column_error("label", "label", must, lowest, remedy=remedy)
+    marked = predictions.copy()
+    marked[unparsed] = start - np.arange(n) if each else start
+    return marked
+
+
+def check_known(parameter: str, name: str, values: NDArray[Any], label_names: Sequence[str]) -> None:
+    """Refuse labels that the file itself does not know; files made elsewhere name none."""
+    if not label_names:
+        return
+    known = np.array(label_names) if values.dtype.kind == "U" else np.arange(len(label_names))
+    wrong = ~np.isin(values, known)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        numbered = ", ".join(f"{i} {label}" for i, label in enumerate(label_names))
+        raise column_error(parameter, name, f"be one of the file's labels ({numbered})", values[row].item(), row)
+
+
+def check_meeting(
+    name: str, predictions: NDArray[Any], labels: NDArray[Any], parsed: NDArray[np.bool_], buckets: NDArray[Any] | None
+) -> None:
+    """Refuse predictions that use other names than the gold labels: no row could be right.
+
+    That no prediction is any row's gold label is no proof by itself: a constant model may give a label that no row has,
+    and where every problem has an answer of its own a weak model may never give one. It is one where a label differs in
+    case or spaces only, or where both columns hold several labels, gold ones that come back from bucket to bucket. A
+    file that names its labels is checked against these names instead.
+    """
+    if ((predictions == labels) & parsed).any():
+        return
+    answers, gold = np.unique(predictions[parsed]), np.unique(labels)
+    if not len(answers) or np.isin(answers, gold).any():
+        return
+    n_problems = len(labels) if buckets is None else len(np.unique(buckets))
+    several = min(len(answers), len(gold)) > 1 and parsed.sum() >= _FEW_ROWS and 2 * len(gold) <= n_problems
+    named = gold.dtype.kind == "U"
+    by_case = named and bool(_folded(answers) & _folded(gold))
+    if by_case or several:
+        remedy = (
+            "They differ in case or spaces only: write both columns alike."
+            if by_case
+            else "Rename the labels of one column, or mend what reads the answers."
+            if named
+            else "Renumber one column; if these are classes of one task, name every class in `label_names`."
+        )
+        must = f"use the gold labels, {_some(gold)}"
+        raise column_error("prediction", name, must, answers[:_MOST_LISTED].tolist(), remedy=remedy)
+
+
+def _folded(labels: NDArray[Any]) -> set[str]:
+    """Return labels without their case and the spaces around them."""
+    return {str(label).strip().casefold() for label in labels.tolist()}
+
+
+def _some(labels: NDArray[Any]) -> str:
+    more = ", ..." if len(labels) > _MOST_LISTED else ""
+    return ", ".join(repr(label) for label in labels[:_MOST_LISTED].tolist()) + more
