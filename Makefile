@@ -1,6 +1,6 @@
 # make demo: install and see the main job run.   make test: install and run the tests.
-# make test-quick: those that start no process and train nothing.   make check: lint and types as well.
-# A second call does not reinstall.
+# make test-quick: those that start no process and train nothing, and a tenth of each property's examples.
+# make check: lint and types as well. A second call does not reinstall.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -21,7 +21,7 @@ test: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-quick: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" --hypothesis-profile quick
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -17,8 +17,13 @@ from helpers.commands import Command
 from hypothesis import HealthCheck, settings
 
 # Tests run on shared, slow machines: how long drawing an example takes there says nothing about the code.
+# With `--hypothesis-profile quick` properties are tried on a tenth of the examples: `make test-quick`.
 settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("shared machine"), max_examples=10)
 settings.load_profile("shared machine")
+
+# Several workers share the cores: threads of theirs would wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Nothing of the user's caches is read or written, and nothing asks the network. Set before any library is imported.
 _CACHES = tempfile.mkdtemp(prefix="paraconsist-tests-")

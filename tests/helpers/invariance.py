@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from hypothesis import settings
+from helpers.examples import examples
 from hypothesis import strategies as st
 
-MANY = settings(max_examples=2000, deadline=None)
+MANY = examples(2000)
 REPLAYS = ("replay", "mcnemar_replay")
 
 

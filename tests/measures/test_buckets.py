@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.errors import InputError
@@ -36,7 +37,7 @@ def test_partition_of_every_kind_of_id(ids: Any) -> None:
     assert divided.id_of(0) == divided.ids_of()[0]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.one_of(st.integers(-5, 5), st.integers(-(2**63), 2**63 - 1)), min_size=1))
 def test_partition_equals_unique(ids: list[int]) -> None:
     divided = partition(ids)

@@ -9,8 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers.examples import examples
 from helpers.invariance import MANY, answers, counts, naive_tails, size_of_t
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.measures.ie_test import ie_test
@@ -113,7 +114,7 @@ def naive_replay(before, after, seed, n_resamples):
     return 2 * min(lower, upper) / n_resamples, above / n_resamples
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12), st.integers(0, 2**32 - 1))
 def test_replay_is_the_authors_procedure(rows, seed):
     before, after = (list(map(int, column)) for column in zip(*rows, strict=True))

@@ -8,8 +8,9 @@ import math
 
 import numpy as np
 import pytest
+from helpers.examples import examples
 from helpers.invariance import REPLAYS, answers, counts, naive_tails
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -27,7 +28,7 @@ from paraconsist.measures.paired_tests import (
 # ----------------------------------------------------------------------------- invariances
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(counts(most=300))
 def test_swapping_the_versions(given_counts):
     """Mid-p and McNemar do not change, t and the interval change sign; eq. 14 has no such symmetry."""
@@ -43,7 +44,7 @@ def test_equation_14_is_not_symmetric():
     assert exact_p_value(50, 3, 0, ties="lower") < 0.05 < exact_p_value(50, 0, 3, ties="lower")
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(answers(), st.randoms(use_true_random=False), st.sampled_from([m for m in METHODS if m not in REPLAYS]))
 def test_order_and_names_do_not_matter(rows, random, method):
     expected = ie_test(*rows[:3], runs=rows[3], method=method, n_resamples=50)
@@ -58,7 +59,7 @@ def test_order_and_names_do_not_matter(rows, random, method):
     assert json.dumps(again.to_dict()) == json.dumps(expected.to_dict())
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(counts(most=60), st.integers(2, 5))
 def test_duplication(given_counts, times):
     """The whole set k times: t grows by sqrt(k), the accuracies stay, and the interval shrinks."""
@@ -70,7 +71,7 @@ def test_duplication(given_counts, times):
     assert low - 1e-12 <= low_more <= high_more <= high + 1e-12
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(counts(most=400), st.floats(0.5, 0.999))
 def test_ranges_and_interval(given_counts, level):
     n, n10, n01 = given_counts
@@ -127,7 +128,7 @@ def test_truncation_and_the_walk_along_the_window(monkeypatch, n, n10, n01, ties
 
 
 @given(st.integers(1, 2**31 - 1), st.data())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_window_holds_what_it_promises(n, data):
     d = data.draw(st.integers(1, n))
     first, last = paired_tests._window(n, d)

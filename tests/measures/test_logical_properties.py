@@ -6,14 +6,15 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
 from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
 from paraconsist.measures.prediction_change import prediction_change
 
-MANY = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = examples(2000)
 PAIRS = (semantic_inconsistency, symmetric_inconsistency, negational_inconsistency)
 NAN = math.nan
 

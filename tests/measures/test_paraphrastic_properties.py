@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.errors import InputError
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
 
-N_EXAMPLES = 1000
-quick = settings(max_examples=N_EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = examples(1000)
 
 
 def naive(predictions: list[Any], references: list[Any], buckets: list[Any]) -> dict[str, float]:
@@ -94,7 +94,7 @@ def rows(draw: st.DrawFn) -> tuple[list[int], list[int], list[int]]:
     )
 
 
-@quick
+@MANY
 @given(rows(), st.sampled_from(list(LABELS)), st.sampled_from(list(LABELS)), st.booleans())
 def test_equals_the_naive_definition(
     drawn: tuple[list[int], list[int], list[int]], labels: str, ids: str, as_array: bool
@@ -107,7 +107,7 @@ def test_equals_the_naive_definition(
     check(predictions, references, buckets, **given_options)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(300)
 @given(rows(), st.data(), st.booleans(), st.booleans())
 def test_corrected_values_equal_the_naive_definition(
     drawn: tuple[list[int], list[int], list[int]], data: st.DataObject, renormalize: bool, in_groups: bool
@@ -167,7 +167,7 @@ COLUMNS = st.one_of(
 )
 
 
-@quick
+@MANY
 @given(COLUMNS, COLUMNS, COLUMNS, st.sampled_from([None, "roles", "groups"]), COLUMNS)
 def test_anything_at_all_is_an_input_error_or_the_right_number(
     predictions: Any, references: Any, buckets: Any, option: str | None, values: Any
@@ -183,7 +183,7 @@ def test_anything_at_all_is_an_input_error_or_the_right_number(
         check(plain[0], plain[1], list(buckets))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(300)
 @given(rows(), st.randoms(use_true_random=False))
 def test_invariances(drawn: tuple[list[int], list[int], list[int]], random: Any) -> None:
     predictions, references, buckets = drawn
@@ -221,7 +221,7 @@ def assert_equal(a: Any, b: Any, but: tuple[str, ...] = ()) -> None:
             assert value == right[name], name
 
 
-@quick
+@MANY
 @given(rows())
 def test_identities_and_ranges(drawn: tuple[list[int], list[int], list[int]]) -> None:
     result = paraphrastic_consistency(*drawn, n_resamples=1, interval_method="closed_form")

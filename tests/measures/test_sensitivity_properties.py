@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.measures.distribution_shift import SHIFTS, distribution_shift
 from paraconsist.measures.fooling_rate import fooling_rate
 
-MANY = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = examples(2000)
 E, N, C = "entailment", "neutral", "contradiction"
 
 

@@ -10,7 +10,8 @@ from hashlib import blake2b
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.data.tasks import ModelInput, get_task
@@ -54,7 +55,7 @@ def _naive(text: str, max_n: int, n_buckets: int, salt: str) -> list[int]:
     return features
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.text(alphabet="ab c.'é\n", max_size=12), max_size=5), st.integers(1, 5))
 def test_hashing_equals_a_plain_loop_over_ngrams(texts, max_n):
     features, lengths = hash_ngrams(texts, max_n=max_n, n_buckets=997, salt="text")

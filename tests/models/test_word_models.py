@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from helpers.examples import examples
 from helpers.models import tiny_encoder
 from helpers.rows import easy_rows, write_csv
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.cli.app import main
@@ -59,7 +60,7 @@ def test_words_split_as_files_of_vectors_split_them():
     ]  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.text(alphabet="ab'nts .\u2019\n\ud800", max_size=20))
 def test_splitting_loses_no_letter_and_splits_no_further(text):
     words = split_text(text)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from helpers.examples import examples
 from helpers.perturb import labelled, wordnet_or_skip, write_csv
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.errors import InputError
@@ -121,7 +122,7 @@ WORDS = ["a", "the", "dog", "is", "are", "not", "and", "has", "been", ",", "who"
 
 
 @given(st.lists(st.sampled_from(WORDS)))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_negation_only_adds_words(words):
     text = " ".join(words)
     for question in (False, True):

@@ -7,8 +7,9 @@ import sys
 from collections import Counter
 
 import pytest
+from helpers.examples import examples
 from helpers.perturb import NLI_ROWS, labelled
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.data.tasks import get_task
@@ -133,7 +134,7 @@ TEXT = st.sampled_from("abcde")
 
 
 @given(st.lists(st.tuples(TEXT, TEXT, st.sampled_from(["same_sense", "different_sense"])), max_size=12))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_word_in_context_conclusions_hold_whenever_senses_are_classes(rows):
     """Gold made from real classes of senses is never contradicted, and each pair of rows comes once."""
     sense = {"a": 0, "b": 0, "c": 1, "d": 1, "e": 2}
@@ -152,7 +153,7 @@ def test_word_in_context_conclusions_hold_whenever_senses_are_classes(rows):
     st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["negative", "positive"])), max_size=12),
     st.integers(2, 9),
 )
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_additive_pairs_are_those_of_the_double_loop(rows, token_limit):
     data = labelled("sentiment", [(" ".join(["w"] * n), label) for n, label in rows])
     pairs = AdditivePairs(data, token_limit, Counter())
