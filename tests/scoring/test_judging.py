@@ -131,3 +131,97 @@ def test_labels_that_never_meet_are_refused_in_test_sets_and_comparisons(command
         code, _, err = command(*call)
         assert code == 2
         assert "must use the gold labels" in err
+
+
+# ------------------------------------------------------------------------------------------ nothing to judge by
+
+PARSED = long(*((i % 2, [i % 2, 1]) for i in range(12)))
+UNJUDGED = {
+    "nothing parsed": ([row | {"prediction": None} for row in PARSED], "no answer could be read (all 24 predictions"),
+    "one bucket": (long((1, [1, 0, 1, 1])), "there is one bucket, so P_C is undefined"),
+    "no pair": (
+        [row | {"bucket_id": f"s{i}"} for i, row in enumerate(PARSED)],
+        "no bucket has two rows to compare, so P_C is undefined",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNJUDGED)
+def test_what_cannot_be_judged_has_no_headline(command: Command, tmp_path: Path, case: str) -> None:
+    rows, reason = UNJUDGED[case]
+    path = write(tmp_path / "mine.parquet", rows)
+    values = scored(command, path)["measures"][PC]
+    assert values["warnings"][0].startswith(reason)
+    accuracy = values.pop("accuracy"), values["confidence_interval"].pop("accuracy")
+    assert accuracy[0] == (
+        None if case == "nothing parsed" else sum(r["label"] == r["prediction"] for r in rows) / len(rows)
+    )
+    for key, value in values.items():
+        assert not isinstance(value, float) or key.endswith("accuracy"), key
+    assert values["confidence_interval"][PC] == [None, None]
+    code, out, _ = command("score", path)
+    assert code == 0
+    flat = " ".join(out.split())
+    assert f"warning: {reason}" in flat
+    assert "P_C, paraphrastic consistency (published) undefined" in flat
+
+
+@pytest.mark.parametrize("case", UNJUDGED)
+def test_what_cannot_be_judged_fails_the_gate(command: Command, tmp_path: Path, case: str) -> None:
+    """N6: P_C 1.0 [.916, 1] and no alarm where nothing was parsed; the gate passed."""
+    rows, reason = UNJUDGED[case]
+    path, results = write(tmp_path / "mine.parquet", rows), tmp_path / "results.json"
+    assert command("score", path, "--output", results)[0] == 0
+    for condition in ("pc.low >= 0.75", "pc <= 1", f"{PC}_unbiased.high <= 1"):
+        for file in (path, results):
+            code, out, err = command("gate", condition, file)
+            assert (code, out.count("\n")) == (1, 1)
+            assert out.startswith(f"fail: {condition} (found undefined: mine, ")
+            assert f"Undefined: {reason}" in out
+            assert f"warning: mine: {reason}" in err
+
+
+def test_nothing_parsed_under_every_policy_and_measure(command: Command, tmp_path: Path) -> None:
+    rows = [row | {"prediction": None} for row in PARSED]
+    path = write(tmp_path / "mine.parquet", rows)
+    result = scored(command, path, "--unparsed", "own_class")
+    for policy in ("wrong", "own_class"):
+        assert result["by_policy"][policy][PC] == {PC: None, "confidence_interval": [None, None]}
+    code, _, err = command("score", path, "--unparsed", "drop_bucket")
+    assert (code, "all 12 buckets have an unparsed answer" in err) == (2, True)
+    swaps = [row | {"role": ("original", "swap")[i % 2]} for i, row in enumerate(rows)]
+    for role, measure in (("swap", "symmetric_inconsistency"), ("negation", "negational_inconsistency")):
+        pairs = [row | {"role": row["role"].replace("swap", role)} for row in swaps]
+        values = scored(command, write(tmp_path / "pairs.parquet", pairs))["measures"][measure]
+        assert (values["inconsistency"], values["accuracy"]) == (None, None)
+        assert values["warnings"][0].startswith("no answer could be read")
+
+
+def test_one_pair_is_not_judged(command: Command, tmp_path: Path) -> None:
+    rows = [row | {"role": role} for row, role in zip(long((1, [1, 0])), ("original", "swap"), strict=True)]
+    values = scored(command, write(tmp_path / "mine.csv", rows))["measures"]["symmetric_inconsistency"]
+    assert (values["inconsistency"], values["accuracy"]) == (None, 1.0)
+    assert values["warnings"][0].startswith("there is one bucket, so tau sym. is undefined")
+
+
+@pytest.mark.parametrize("case", UNJUDGED)
+def test_the_page_says_undefined(command: Command, tmp_path: Path, case: str) -> None:
+    rows, reason = UNJUDGED[case]
+    path, good = write(tmp_path / "mine.parquet", rows), write(tmp_path / "good.parquet", PARSED)
+    page = tmp_path / "page.html"
+    code, _, err = command("report", path, "--output", page)
+    assert code == 0, err
+    assert '<p class="value">undefined</p>' in page.read_text()
+    assert reason in page.read_text()
+    if case == "nothing parsed":
+        code, _, err = command("report", path, good, "--output", page)
+        assert code == 0, err
+        assert "undefined" in page.read_text()
+
+
+def test_nothing_is_compared_with_or_planned_from_no_answers(command: Command, tmp_path: Path) -> None:
+    bad = write(tmp_path / "bad.parquet", [row | {"prediction": None} for row in PARSED])
+    for call in (["compare", bad, write(tmp_path / "good.parquet", PARSED)], ["plan", bad]):
+        code, _, err = command(*call)
+        assert code == 2
+        assert "must have an answer that could be read; got 'bad'" in err

@@ -33,8 +33,11 @@ def gate(
     measuring: MeasureOptions,
     intervals: IntervalOptions,
 ) -> None:
-    """Pass or fail on a number: exit code 0 where the condition holds in every set, 1 where it does not."""
-    from paraconsist.scoring.gate import check, parse_conditions, results_of
+    """Pass or fail on a number: exit code 0 where the condition holds in every set, 1 where it does not.
+
+    What is undefined fails. Warnings about the results go to standard error.
+    """
+    from paraconsist.scoring.gate import check, parse_conditions, results_of, warnings_of
 
     conditions = parse_conditions(condition)
     results = results_of(path, read, measuring, intervals)
@@ -45,6 +48,8 @@ def gate(
             raise input_error("gate", "set", "be among the results", got=absent[0], remedy=known)
         results = {name: results[name] for name in set_name}
     checks = check(conditions, results)
+    for warning in warnings_of(results):
+        typer.echo(f"warning: {warning}", err=True)
     typer.echo(_line(checks))
     if not all(one.passed for one in checks):
         raise typer.Exit(FAILED)
@@ -54,9 +59,11 @@ def _line(checks: Sequence[Check]) -> str:
     """Return the verdict, with the value that decided it: the one furthest outside, else the nearest inside."""
     failed = [one for one in checks if not one.passed]
     tightest = min(failed or checks, key=lambda one: one.condition.margin(one.value))
-    value = "undefined" if math.isnan(tightest.value) else f"{tightest.value:.4f}"
+    is_undefined = math.isnan(tightest.value)
+    value = "undefined" if is_undefined else f"{tightest.value:.4f}"
     conditions = " and ".join(dict.fromkeys(str(one.condition) for one in checks))
     n_sets = len({one.set_name for one in checks})
     others = "" if n_sets == 1 else f"; {n_sets} sets"
     verdict = "fail" if failed else "pass"
-    return f"{verdict}: {conditions} (found {value}: {tightest.set_name}, {tightest.condition.what}{others})"
+    why = f". Undefined: {tightest.reason}" if is_undefined and tightest.reason else ""
+    return f"{verdict}: {conditions} (found {value}: {tightest.set_name}, {tightest.condition.what}{others}){why}"

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, scored_measures
-from paraconsist.reporting.formatting import count, decimal, interval, percent, quantity
+from paraconsist.reporting.formatting import count, decimal, interval, known, percent, quantity
 
 #: What a breakdown by stratum shows of paraphrastic consistency.
 STRATUM_QUANTITIES = [q for q in PARAPHRASTIC.quantities if q.symbol in ("A", "P_C", "P_C unb.", "PVAP")]
@@ -97,7 +97,8 @@ def result_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableTy
 def _headline(name: str, result: Mapping[str, Any], measure: Mapping[str, Any]) -> Table:
     model = f"{result['model']}, " if result["model"] else ""
     intervals = measure["confidence_interval"]
-    two_labels = math.isclose(measure["agreement"] or 0.0, measure[PARAPHRASTIC.headline], abs_tol=1e-9)
+    both = (measure["agreement"], measure[PARAPHRASTIC.headline])
+    two_labels = all(map(known, both)) and math.isclose(*both, abs_tol=1e-9)
     rows = [
         (
             q.label,
@@ -105,7 +106,7 @@ def _headline(name: str, result: Mapping[str, Any], measure: Mapping[str, Any]) 
             interval(intervals.get(q.key), percent if q.is_share else decimal),
         )
         for q in PARAPHRASTIC.quantities
-        if measure.get(q.key) is not None and not (q.key == "agreement" and two_labels)
+        if q.key in measure and not (q.key == "agreement" and two_labels)
     ]
     if result["n_unparsed"]:
         rows.append(("unparsed answers", quantity(result["unparsed_rate"], True), ""))

@@ -1,11 +1,15 @@
-"""What is suspicious in the rows of a predictions file, as sentences beside its numbers."""
+"""What is suspicious in the rows of a predictions file, as sentences beside its numbers, and what forbids a number."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from paraconsist.data.rows import Rows
 from paraconsist.measures.alarms import permuted_labels
+from paraconsist.measures.catalogue import MeasureSpec
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 
 _UNPARSED = {
@@ -36,9 +40,56 @@ def row_alarms(
     return [note for note in notes if note is not None]
 
 
+def judged(spec: MeasureSpec, rows: Rows, values: dict[str, Any]) -> dict[str, Any]:
+    """Return a measure's values; undefined (nan), with the reason as first warning, where rows cannot be judged.
+
+    Parameters
+    ----------
+    spec : MeasureSpec
+    rows : Rows
+        What was measured.
+    values : dict
+        Its keys. Where no answer could be read none of them has a value. Where there is one bucket, or where a measure
+        of buckets finds none with two rows, accuracies keep theirs.
+    """
+    if rows.unparsed.all():
+        return _undefined(values) | {"warnings": [_nothing_parsed(rows)]}
+    assert rows.buckets is not None
+    counted = rows.buckets[rows.roles == spec.target]
+    if len(counted) and (counted == counted[0]).all():
+        reason = f"there is one bucket, so {spec.symbol} is undefined: one problem says nothing of others"
+    elif spec.mean_over == "buckets" and values["n_examples"] == values["n_buckets"]:
+        reason = (
+            f"no bucket has two rows to compare, so {spec.symbol} is undefined: give several wordings of each problem"
+        )
+    else:
+        return values
+    warnings = [f"{reason}, and look whether the column of bucket ids is the right one", *values["warnings"]]
+    return _undefined(values, but="accuracy") | {"warnings": warnings}
+
+
+def _undefined(value: Any, *, but: str | None = None) -> Any:
+    """Return a result with nan for every number that is no count; keys that end in `but` keep theirs."""
+    if isinstance(value, Mapping):
+        kept = {key for key in value if but is not None and key.endswith(but)}
+        return {key: inner if key in kept else _undefined(inner, but=but) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_undefined(inner, but=but) for inner in value]
+    return float("nan") if isinstance(value, float) else value
+
+
+def _nothing_parsed(rows: Rows) -> str:
+    return (
+        f"no answer could be read (all {len(rows):,} predictions are unparsed), so nothing is defined: look at the raw "
+        "answers and mend what reads them, or name the column that holds them"
+    )
+
+
 def _unparsed(rows: Rows, policy: str, n_dropped: int) -> str | None:
     if not rows.unparsed.any():
         return None
+    if rows.unparsed.all():
+        return _nothing_parsed(rows)
     became = _UNPARSED.get(policy, f"take {n_dropped} buckets out of the numbers")
     return f"{int(rows.unparsed.sum())} of {len(rows)} predictions are unparsed and {became}."
 

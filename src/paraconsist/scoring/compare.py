@@ -22,7 +22,7 @@ from paraconsist.scoring.alignment import ROW_ID, Aligned, align
 from paraconsist.scoring.roles import groups_of, violations
 from paraconsist.scoring.score import chosen_measures, data_of
 from paraconsist.scoring.sources import Opened, Source
-from paraconsist.scoring.unparsed import apply_policy
+from paraconsist.scoring.unparsed import apply_policy, check_parsed
 
 
 @dataclass(frozen=True)
@@ -239,6 +239,7 @@ def _one_set(
         if has_ids:
             read = replace(read, strata={ROW_ID: read.strata[options.example]})
         n_unparsed[model] = int(read.unparsed.sum())
+        check_parsed("compare", "models", read, model)
         rows[model] = apply_policy(read, options.unparsed)[0]
         named = named or source.predictions.metadata.get("measures")
     aligned = align(rows)

@@ -64,11 +64,12 @@ class Condition:
 
 @dataclass(frozen=True)
 class Check:
-    """A condition on one set: the value found (nan where undefined) and whether it holds."""
+    """A condition on one set: the value found (nan where undefined, and `reason` says why) and whether it holds."""
 
     condition: Condition
     set_name: str
     value: float
+    reason: str = ""
 
     @property
     def passed(self) -> bool:
@@ -121,13 +122,24 @@ def check(conditions: tuple[Condition, ...], results: Mapping[str, Mapping[str, 
     checks = []
     for condition in conditions:
         values = [(name, _find(condition, result)) for name, result in results.items()]
-        checks += [Check(condition, name, value) for name, value in values if value is not None]
+        checks += [Check(condition, name, *value) for name, value in values if value is not None]
         if all(value is None for _, value in values):
             known = sorted({key for result in results.values() for key in _known(result)})
             raise input_error(
                 "gate", "condition", "name a quantity of the results", got=condition.quantity, remedy=_listed(known)
             )
     return checks
+
+
+def warnings_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return what results warn of, each sentence once with its set's name before it."""
+    lines = [
+        f"{name}: {warning}"
+        for name, result in results.items()
+        for part in (result, *result["measures"].values())
+        for warning in part.get("warnings", ())
+    ]
+    return list(dict.fromkeys(lines))
 
 
 def results_of(
@@ -165,8 +177,8 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _find(condition: Condition, result: Mapping[str, Any]) -> float | None:
-    """Return the value in one set's results; None where the set has no such quantity."""
+def _find(condition: Condition, result: Mapping[str, Any]) -> tuple[float, str] | None:
+    """Return the value in one set's results, and why it is undefined; None where the set has no such quantity."""
     measures: Mapping[str, Mapping[str, Any]] = result["measures"]
     first, _, rest = condition.quantity.partition(".")
     name = {spec.short: name for name, spec in CATALOGUE.items()}.get(first, first)
@@ -183,7 +195,7 @@ def _find(condition: Condition, result: Mapping[str, Any]) -> float | None:
     return _value(condition, measures[holders[0]], first) if holders else None
 
 
-def _value(condition: Condition, keys: Mapping[str, Any], key: str) -> float | None:
+def _value(condition: Condition, keys: Mapping[str, Any], key: str) -> tuple[float, str] | None:
     if key not in keys:
         return None
     value = keys[key]
@@ -192,11 +204,10 @@ def _value(condition: Condition, keys: Mapping[str, Any], key: str) -> float | N
         if bounds is None:
             raise input_error("gate", "condition", "name a quantity with an interval", got=str(condition))
         value = bounds[condition.end == "high"]
-    if value is None:
-        return math.nan
+    value = math.nan if value is None else value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise input_error("gate", "condition", "name a number", got=condition.quantity)
-    return float(value)
+    return float(value), "; ".join(keys.get("warnings", ())) if math.isnan(value) else ""
 
 
 def _known(result: Mapping[str, Any]) -> list[str]:

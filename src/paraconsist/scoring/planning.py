@@ -16,14 +16,16 @@ from paraconsist.measures.rules import PARAPHRASE
 from paraconsist.scoring.options import SourceOptions
 from paraconsist.scoring.roles import violations
 from paraconsist.scoring.sources import open_source
-from paraconsist.scoring.unparsed import apply_policy
+from paraconsist.scoring.unparsed import apply_policy, check_parsed
 
 
 def pilot_rows(pilot: Any, read: SourceOptions, set_name: str | None = None) -> Rows:
     """Return the rows of a pilot, which is one set; unparsed answers are wrong."""
     source = open_source(pilot, read, function="plan").one("plan", "pilot", set_name)
     columns = replace(source.columns, confidence=None, probabilities=(), strata=[])
-    return apply_policy(read_rows(source.predictions, columns), "wrong")[0]
+    rows = read_rows(source.predictions, columns)
+    check_parsed("plan", "pilot", rows, source.name)
+    return apply_policy(rows, "wrong")[0]
 
 
 def _hits(rows: Rows, measure: str) -> tuple[Any, Any]:

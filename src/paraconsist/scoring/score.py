@@ -17,7 +17,7 @@ from paraconsist.errors import InputError, input_error
 from paraconsist.measures.catalogue import CHANGE, PARAPHRASTIC, MeasureSpec, default_measures
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.measures.signatures import parse_signature
-from paraconsist.scoring.alarms import row_alarms
+from paraconsist.scoring.alarms import judged, row_alarms
 from paraconsist.scoring.answer_changes import pair_figures
 from paraconsist.scoring.options import IntervalOptions
 from paraconsist.scoring.roles import MAX_STRATUM_VALUES, measure_rows, spec_of
@@ -224,7 +224,7 @@ def _score(
     spec: MeasureSpec, rows: Rows, options: ScoreOptions, test: Rows | None = None, data: str | None = None
 ) -> dict[str, Any]:
     columns = _test_columns(rows, test, options) if spec is PARAPHRASTIC and test is not None else {}
-    values = measure_rows(spec, rows, **options.intervals, **columns)
+    values = judged(spec, rows, measure_rows(spec, rows, **options.intervals, **columns))
     known = {} if data is None else {"data": data}
     values["signature"] = str(parse_signature(values["signature"]).replace(unparsed=options.unparsed, **known))
     return values

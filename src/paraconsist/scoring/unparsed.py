@@ -60,3 +60,10 @@ def apply_policy(rows: Rows, policy: str) -> tuple[Rows, int]:
         got = f"drop_bucket, and all {len(lost)} buckets have an unparsed answer"
         raise input_error("score", "unparsed", must, got=got, remedy=remedy)
     return kept, len(lost)
+
+
+def check_parsed(function: str, parameter: str, rows: Rows, name: str) -> None:
+    """Raise unless an answer of `name` could be read: else nothing can be compared with it, or planned from it."""
+    if rows.unparsed.all():
+        remedy = "None of its answers could be read: mend what reads them, or leave it out."
+        raise input_error(function, parameter, "have an answer that could be read", got=name, remedy=remedy)

@@ -40,10 +40,11 @@ class Headline:
     set: str
     model: str
     label: str  # what the number is
-    value: str  # in per cent, as the interval
+    value: str  # in per cent, as the interval; "undefined" where there is none, and the sentence is the reason
     interval: str
     sentence: str
-    scale: tuple[float, ...]  # places from 0 to 100: where the possible values begin, the interval's ends, the value
+    # places from 0 to 100: where the possible values begin, the interval's ends, the value; empty where undefined
+    scale: tuple[float, ...]
     ends: tuple[str, str]  # what stands at the two ends of the line
     colour: int  # the model's number in the palette
 
@@ -57,6 +58,9 @@ def headlines(entries: Sequence[Entry]) -> list[Headline]:
         for name, model, result, values in results_of(entries, spec.name):
             value = values.get(spec.headline)
             if not known(value):
+                reason = next(iter(values.get("warnings", ())), "")
+                label = spec.title.lower()
+                cards.append(Headline(name, model, label, "undefined", "", reason, (), ("", ""), colours[model]))
                 continue
             label, sentence, low = spec.title.lower(), _sentence(spec, values), 0.0
             if spec is PARAPHRASTIC:

@@ -9,7 +9,7 @@ from typing import Any
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC
 from paraconsist.reporting.comparison_tables import compared
 from paraconsist.reporting.formatting import bounds, count, decimal, interval, known, number, p_value, percent, quantity
-from paraconsist.reporting.page.entries import Entry, set_names
+from paraconsist.reporting.page.entries import Entry, ScoredSet, set_names
 from paraconsist.reporting.tables import STRATUM_QUANTITIES, direction, population, rates_of
 from paraconsist.scoring.compare import CompareOptions, SetComparison, compare
 from paraconsist.scoring.score import ScoreOptions
@@ -241,8 +241,12 @@ def _number_rows(values: Mapping[str, Any]) -> Iterator[list[Cell]]:
 
 
 def compare_entries(entries: Sequence[Entry], options: ScoreOptions) -> list[SetComparison]:
-    """Compare the models on every set that all of them have; nothing where they have none in common."""
-    common = [name for name in entries[0].sets if all(name in entry.sets for entry in entries)]
+    """Compare the models on every set that all of them have; nothing where they have none in common.
+
+    Models of which no answer could be read in one of the sets are left out.
+    """
+    entries = [entry for entry in entries if not any(map(_nothing_parsed, entry.sets.values()))]
+    common = [name for name in entries[0].sets if all(name in entry.sets for entry in entries)] if entries else []
     settings = CompareOptions(
         measures=options.measures,
         confidence_level=options.confidence_level,
@@ -254,6 +258,11 @@ def compare_entries(entries: Sequence[Entry], options: ScoreOptions) -> list[Set
         e.name: {name: Source(name, e.sets[name].predictions, e.sets[name].columns) for name in common} for e in entries
     }
     return compare(models, settings) if common and len(entries) > 1 else []
+
+
+def _nothing_parsed(scored: ScoredSet) -> bool:
+    n_unparsed = scored.results.get("n_unparsed")
+    return bool(n_unparsed) and n_unparsed == scored.results.get("n_rows")
 
 
 def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
