@@ -53,7 +53,7 @@ def judged(spec: MeasureSpec, rows: Rows, values: dict[str, Any]) -> dict[str, A
         of buckets finds none with two rows, accuracies keep theirs.
     """
     if rows.unparsed.all():
-        return _undefined(values) | {"warnings": [_nothing_parsed(rows)]}
+        return {**_undefined(values), "warnings": [_nothing_parsed(rows)]}
     assert rows.buckets is not None
     counted = rows.buckets[rows.roles == spec.target]
     if len(counted) and (counted == counted[0]).all():
@@ -65,7 +65,7 @@ def judged(spec: MeasureSpec, rows: Rows, values: dict[str, Any]) -> dict[str, A
     else:
         return values
     warnings = [f"{reason}, and look whether the column of bucket ids is the right one", *values["warnings"]]
-    return _undefined(values, but="accuracy") | {"warnings": warnings}
+    return {**_undefined(values, but="accuracy"), "warnings": warnings}
 
 
 def _undefined(value: Any, *, but: str | None = None) -> Any:
