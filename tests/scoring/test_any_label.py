@@ -66,3 +66,52 @@ def test_repeats_are_unparsed_as_the_run_is():
     again[0]["prediction"] = -2  # this file alone has such an answer
     found = score_noise(*(Predictions(pa.Table.from_pylist(rows)) for rows in (more, again)), ColumnNames())
     assert found["flip_rate"]["numeric"] == 0.25
+
+
+def signed(n: int = 60, seed: int = 1) -> list[dict[str, Any]]:
+    """Two thirds of the problems have the gold label -1, one third +1; four of five answers are right."""
+    rng = np.random.default_rng(seed)
+    gold = np.repeat(np.where(np.arange(n) % 3 < 2, -1, 1), 2)
+    return answers(gold.tolist(), np.where(rng.random(2 * n) < 0.8, gold, -gold).tolist())
+
+
+def test_labels_below_zero_count_for_the_commonest_label(command, tmp_path):
+    """FAULTS N3: 100 % where 66.7 % is right."""
+    path = write(tmp_path / "mine.parquet", signed())
+    code, out, err = command("score", path, "--test-predictions", path, "--json")
+    assert code == 0, err
+    result = json.loads(out)["mine"]
+    assert result["majority_rate"] == result["test_majority_rate"] == pytest.approx(2 / 3)
+    assert result["warnings"] == []
+
+
+def test_labels_below_zero_in_another_order_raise_the_alarm():
+    lower = [{**row, "label": row["label"] - 2, "prediction": -row["prediction"] - 2} for row in signed()]
+    (warning,) = score(Predictions(pa.Table.from_pylist(lower)), ScoreOptions(n_resamples=1000))["warnings"]
+    assert "if predicted labels are renamed -3 -> -1, -1 -> -3" in warning
+
+
+def test_rows_without_a_gold_label_are_a_warning():
+    """Hugging Face data sets write -1 where there is no gold label; here it is a label, and no answer is right."""
+    labels = [0, 0, 1, 1, 2, 2] * 10
+    rows = answers(labels, labels) + [row | {"bucket_id": "none"} for row in answers([-1, -1], [0, 2])]
+    result = score(Predictions(pa.Table.from_pylist(rows)), ScoreOptions(n_resamples=1000))
+    assert result["measures"]["paraphrastic_consistency"]["accuracy"] == pytest.approx(60 / 62)
+    assert result["majority_rate"] == pytest.approx(20 / 62)
+    (warning,) = result["warnings"]
+    assert "2 of 62 rows have the gold label -1, which no prediction is" in warning
+
+
+def test_a_rule_that_allows_several_labels_has_no_gold_label():
+    rows = [
+        {"bucket_id": f"b{i}", "role": role, "label": label, "allowed_labels": allowed, "prediction": 1}
+        for i in range(4)
+        for role, label, allowed in (
+            ("antecedent_1", 0, [0]),
+            ("antecedent_2", 1, [1]),
+            ("consequent", -1, [1, 2]),
+        )
+    ]
+    read = read_rows(Predictions(pa.Table.from_pylist(rows)), ColumnNames())
+    assert read.has_gold.tolist() == [True, True, False] * 4
+    assert score(Predictions(pa.Table.from_pylist(rows)), ScoreOptions(n_resamples=1000))["warnings"] == []

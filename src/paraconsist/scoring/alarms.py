@@ -33,9 +33,9 @@ def row_alarms(
     confidence_level, n_resamples
         Of the intervals; None where no interval is a bootstrap's.
     """
-    notes = [_unparsed(rows, unparsed, n_dropped), _other_gold(rows), _few_resamples(confidence_level, n_resamples)]
-    known = ~rows.unparsed if rows.labels.dtype.kind == "U" else ~rows.unparsed & (rows.labels >= 0)
-    parsed = rows.where(known)
+    notes = [_unparsed(rows, unparsed, n_dropped), _no_gold(rows), _other_gold(rows)]
+    notes.append(_few_resamples(confidence_level, n_resamples))
+    parsed = rows.where(rows.has_gold & ~rows.unparsed)
     notes.append(permuted_labels(parsed.predictions, parsed.labels) if len(parsed) else None)
     return [note for note in notes if note is not None]
 
@@ -92,6 +92,20 @@ def _unparsed(rows: Rows, policy: str, n_dropped: int) -> str | None:
         return _nothing_parsed(rows)
     became = _UNPARSED.get(policy, f"take {n_dropped} buckets out of the numbers")
     return f"{int(rows.unparsed.sum())} of {len(rows)} predictions are unparsed and {became}."
+
+
+def _no_gold(rows: Rows) -> str | None:
+    """Data sets of the Hugging Face platform write -1 where there is no gold label; here it is a label."""
+    if rows.labels.dtype.kind == "U" or (rows.predictions == -1).any():
+        return None
+    without = np.flatnonzero(rows.labels == -1).tolist()
+    n = sum(rows.allowed is None or rows.allowed[row] == [-1] for row in without)
+    if not n:
+        return None
+    return (
+        f"{n} of {len(rows)} rows have the gold label -1, which no prediction is: they count as wrong. "
+        "If -1 says that there is no gold label, leave these rows out."
+    )
 
 
 def _other_gold(rows: Rows) -> str | None:

@@ -68,7 +68,7 @@ def plain_accuracies(opened: Opened) -> dict[str, dict[str, Any]]:
         kept, _ = apply_policy(rows, "wrong")
         accuracies[name] = {
             "accuracy": float(np.mean(kept.predictions == kept.labels)),
-            "majority_rate": majority_rate(rows.labels),
+            "majority_rate": majority_rate(rows.labels[rows.has_gold]),
             "n_rows": len(rows),
             "n_unparsed": int(rows.unparsed.sum()),
             "split": source.predictions.metadata.get("split"),

@@ -184,7 +184,7 @@ def score_set(
         majority_rate=majority_rate(_reference_labels(kept, specs)),
         warnings=tuple(warnings),
         overlap=overlap,
-        test_majority_rate=None if test_rows is None else majority_rate(test_rows.labels),
+        test_majority_rate=None if test_rows is None else majority_rate(test_rows.labels[test_rows.has_gold]),
     )
 
 
@@ -201,15 +201,14 @@ def score(
 
 def majority_rate(labels: NDArray[Any]) -> float:
     """Accuracy of always answering the most frequent label, in [0, 1]: what a constant classifier gets."""
-    known = labels if labels.dtype.kind == "U" else labels[labels >= 0]
-    return float(np.unique(known, return_counts=True)[1].max() / len(known)) if len(known) else float("nan")
+    return float(np.unique(labels, return_counts=True)[1].max() / len(labels)) if len(labels) else float("nan")
 
 
 def _reference_labels(rows: Rows, specs: Sequence[MeasureSpec]) -> NDArray[Any]:
     """Return the labels that the majority rate is of: those of the rows whose accuracy is shown beside it."""
     roles = [PARAPHRASTIC.target] if PARAPHRASTIC in specs else [role for spec in specs for role in spec.partners]
     beside = np.isin(rows.roles, roles)
-    return rows.labels[beside] if beside.any() else rows.labels
+    return rows.labels[rows.has_gold & beside] if beside.any() else rows.labels[rows.has_gold]
 
 
 def chosen_measures(
