@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
@@ -15,7 +16,7 @@ from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import InputError, check_choice, check_whole, first_line, input_error
 from paraconsist.models.classifier import Prepared, TokenArray, pad_sequences
 from paraconsist.models.endpoint.protocol import without_system
-from paraconsist.models.endpoint.settings import NORMALIZE, SCORING
+from paraconsist.models.endpoint.settings import NORMALIZE, SCORING, check_temperature, draw_identity
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class PromptSettings:
     normalize: str = "none"  # what label log-probabilities are divided by
     chat: bool = False  # put the prompt through the tokenizer's chat template
     max_new_tokens: int = 8  # of a written answer
+    temperature: float = 0.0  # of a written answer; 0 for the most probable one
+    seed: int = 0  # of the draws
     device_map: str | None = None  # spread the weights over devices ("auto"), as accelerate does
     share: bool = True  # compute what prompts have in common once; False is for comparisons only
 
@@ -34,6 +37,7 @@ class PromptSettings:
         check_choice("run", "scoring", self.scoring, SCORING)
         check_choice("run", "normalize", self.normalize, NORMALIZE)
         check_whole("run", "max_new_tokens", self.max_new_tokens)
+        check_temperature(self.temperature, self.scoring)
 
     @property
     def identity(self) -> dict[str, str]:
@@ -47,7 +51,7 @@ class PromptSettings:
         }
         if self.scoring == "label":
             return {**identity, "normalize": self.normalize}
-        return {**identity, "max_new_tokens": str(self.max_new_tokens)}
+        return {**identity, "max_new_tokens": str(self.max_new_tokens), **draw_identity(self.temperature, self.seed)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,17 @@ class PromptedModel:
             **settings.identity,
             "max_length": "unlimited" if window is None else str(window),
         }
+
+    @property
+    def draws(self) -> bool:
+        """Whether its answers are drawn, and differ from seed to seed."""
+        return self.settings.temperature > 0
+
+    def with_seed(self, seed: int) -> PromptedModel:
+        """The same model, whose answers are drawn anew."""
+        other = copy.copy(self)
+        other.settings = replace(self.settings, seed=seed)
+        return other
 
     def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
         """The row's prompt."""

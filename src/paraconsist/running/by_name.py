@@ -18,6 +18,7 @@ from paraconsist.running.run import RunReport, run
 
 if TYPE_CHECKING:
     from paraconsist.models.classifier import Classifier
+    from paraconsist.models.prompted import PromptSettings
 
 
 def run_by_name(
@@ -43,8 +44,12 @@ def run_by_name(
         return {name: [_load(name, spec, sets) for spec in answered] for name, answered in assigned.items()}
 
     if endpoint is not None:
+
+        def prompt(name: str, group: Sequence[BucketSet]) -> EndpointPrompt:
+            return _prompt(name, group, ask, pools, options.seed)
+
         settings = _settings(endpoint, sets, ask, loading, options)
-        return run_endpoint(load_sets, lambda name, group: _prompt(name, group, ask, pools), settings, options)
+        return run_endpoint(load_sets, prompt, settings, options)
     for model in models:
         if model.startswith(("http://", "https://")):
             remedy = "Give the address as `endpoint` and the model's name there as `model`."
@@ -52,7 +57,10 @@ def run_by_name(
     from paraconsist.models.loading import load_model
 
     def load(name: str, group: Sequence[BucketSet]) -> Classifier:
-        loaded = load_model(name, task=group[0].task, ask=lambda: settings_for(group, ask, pools), **vars(loading))
+        def settings() -> PromptSettings:
+            return replace(settings_for(group, ask, pools), seed=options.seed)
+
+        loaded = load_model(name, task=group[0].task, ask=settings, **vars(loading))
         ask.check_used(loaded)
         check_partial(loaded, sets.input_columns)
         return loaded
@@ -69,8 +77,6 @@ def _settings(
     endpoint: EndpointSettings, sets: SetOptions, ask: AskOptions, loading: LoadOptions, options: RunOptions
 ) -> EndpointSettings:
     """Check that the other options go with an endpoint; a chat is asked for where the prompt is to be one."""
-    if options.noise_floor:
-        raise input_error("run", "noise_floor", "not be given with `endpoint`", got=options.noise_floor)
     if sets.input_columns is not None:
         raise input_error("run", "input_columns", "not be given with `endpoint`", remedy="Use a template.")
     local = {"device": options.device, "batch_tokens": options.batch_tokens, "device_map": ask.device_map}
@@ -83,10 +89,15 @@ def _settings(
         raise input_error("run", "normalize", "be given only with `scoring` label", got=ask.normalize)
     if ask.scoring == "label" and ask.max_new_tokens is not None:
         raise input_error("run", "max_new_tokens", "be given only with `scoring` generate", got=ask.max_new_tokens)
+    if ask.temperature is not None and "temperature" in endpoint.request_fields:
+        must = "not be given with a `request_field` of that name"
+        raise input_error("run", "temperature", must, got=ask.temperature)
     return replace(endpoint, api="chat") if ask.chat else endpoint
 
 
-def _prompt(model: str, group: Sequence[BucketSet], ask: AskOptions, pools: Sequence[Pool]) -> EndpointPrompt:
-    own: dict[str, Any] = {"normalize": ask.normalize, "max_tokens": ask.max_new_tokens}
+def _prompt(
+    model: str, group: Sequence[BucketSet], ask: AskOptions, pools: Sequence[Pool], seed: int
+) -> EndpointPrompt:
+    own: dict[str, Any] = {"normalize": ask.normalize, "max_tokens": ask.max_new_tokens, "temperature": ask.temperature}
     own = {name: value for name, value in own.items() if value is not None}
-    return EndpointPrompt(model, prompt_for(group, ask.prompts, pools), ask.scoring, **own)
+    return EndpointPrompt(model, prompt_for(group, ask.prompts, pools), ask.scoring, seed=seed, **own)

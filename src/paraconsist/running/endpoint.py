@@ -6,7 +6,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from paraconsist.data.bucket_sets import BucketSet
@@ -15,15 +15,16 @@ from paraconsist.data.store import Store
 from paraconsist.errors import input_error
 from paraconsist.files import write_json
 from paraconsist.models.endpoint.client import EndpointClient, Key, find_key
-from paraconsist.models.endpoint.journal import Journal, Usage, add_up
+from paraconsist.models.endpoint.journal import Answered, Journal, Usage, add_up
 from paraconsist.models.endpoint.label_scoring import Method, find_method, method_key
 from paraconsist.models.endpoint.protocol import Question, question_of
 from paraconsist.models.endpoint.queue import QueueStatistics, RequestQueue, run_to_end
-from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
+from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, draw_identity
 from paraconsist.models.progress import ProgressBar
 from paraconsist.running.options import RunOptions
 from paraconsist.running.outputs import store_identity, texts_table
 from paraconsist.running.processes import launched
+from paraconsist.running.repeats import check_repeats, repeats_of, rows_again, write_repeats
 from paraconsist.running.run import group_sets, label_maps_of, record_run, write_sets
 
 
@@ -61,6 +62,8 @@ def run_endpoint(
     key = find_key(settings)
     groups = group_sets(load_sets())
     prompts = {name: ask(model, sets) for name, (model, sets) in groups.items()}
+    for prompt in prompts.values():
+        check_repeats(options, drawn=prompt.temperature > 0, fields=settings.request_fields)
     label_maps = label_maps_of(groups, {name: prompt.label_names for name, prompt in prompts.items()}, options)
     folder = RunFolder(options.output)
     methods = {name: _method(folder, settings, key, prompt, options) for name, prompt in prompts.items()}
@@ -72,8 +75,16 @@ def run_endpoint(
     usage: dict[str, Usage] = {}
     files: dict[str, Path] = {}
     for name, (_, sets) in groups.items():
-        store = Store(folder.store, store_identity(identities[name], sets[0].task))
-        statistics[name], usage[name] = _pass(settings, key, prompts[name], methods[name], sets, store)
+        identity = store_identity(identities[name], sets[0].task)
+        store = Store(folder.store, identity)
+        statistics[name], answered = _pass(settings, key, prompts[name], methods[name], sets, store)
+        chosen, again = rows_again(sets, options), []
+        for repeat in repeats_of(options) if chosen else ():
+            prompt = replace(prompts[name], seed=repeat.seed_after(options.seed))
+            again.append((repeat, repeat.store(folder, identity)))
+            answered += _pass(settings, key, prompt, methods[name], chosen, again[-1][1])[1]
+        write_repeats(folder, chosen, again, identity, label_maps, options)
+        usage[name] = add_up(answered, settings)
         answers = usage[name].to_dict()
         files |= write_sets(folder, sets, store, label_maps, identities[name], options, endpoint=answers)
         _warn_of_bounds(statistics[name], name)
@@ -89,8 +100,11 @@ def _pass(
     method: Method,
     group: Sequence[BucketSet],
     store: Store,
-) -> tuple[QueueStatistics, Usage]:
-    """Ask about every distinct input of the sets (of one task) that the store holds no result for."""
+) -> tuple[QueueStatistics, list[Answered]]:
+    """Ask about every distinct input of the sets (of one task) that the store holds no result for.
+
+    Returns with it all answers behind the store's results, those of earlier commands too.
+    """
     questions = _questions(prompt, settings.api, group)
     store.create()
     with store.writer(0) as shard, Journal(store.folder) as journal:
@@ -104,7 +118,7 @@ def _pass(
                     return await queue.ask(pending, len(questions))
 
             statistics = run_to_end(work) if pending else QueueStatistics(len(questions), 0, 0, {}, 0, 0, 0.0)
-        return statistics, add_up(journal.answers.values(), settings)
+        return statistics, list(journal.answers.values())
 
 
 def _questions(prompt: EndpointPrompt, api: str, group: Sequence[BucketSet]) -> dict[str, Question]:
@@ -154,7 +168,7 @@ def _identity(settings: EndpointSettings, prompt: EndpointPrompt, method: Method
     if method.scoring == "label":
         identity |= {"normalize": prompt.normalize, "log_probabilities": method.describe()}
     else:
-        identity |= {"max_new_tokens": str(prompt.max_tokens)}
+        identity |= {"max_new_tokens": str(prompt.max_tokens), **draw_identity(prompt.temperature, prompt.seed)}
     if settings.request_fields:
         identity["request_fields"] = json.dumps(dict(settings.request_fields), sort_keys=True, ensure_ascii=False)
     return identity

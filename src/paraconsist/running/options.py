@@ -83,6 +83,9 @@ class AskOptions:
     max_new_tokens: int | None = _option(
         None, "Longest answer with `scoring` generate.", min=1, option=("--max-new-tokens", "--max-tokens")
     )
+    temperature: float | None = _option(
+        None, "With `scoring` generate: draw the answers at this temperature; by default the most probable.", min=0
+    )
     device_map: str | None = _option(None, "Language models: 'auto' spreads the weights over the devices there are.")
 
     def check_used(self, model: Any) -> None:
@@ -110,11 +113,16 @@ class RunOptions:
     label_rule: str = _option("argmax", "For many-to-one maps: 'argmax' (then map) or 'sum' (of probabilities).")
     device: str | None = _option(None, "'cpu', or leave it out for the best there is.")
     batch_tokens: int | None = _option(None, "Computed tokens a batch, padding included.", min=1)
-    seed: int = _option(0, "Recorded in the metadata; a classifier's forward pass uses none.", min=0)
+    seed: int = _option(0, "Of drawn answers, and of which rows are asked again.", min=0)
     overwrite: bool = _option(False, "Delete an earlier run in the folder.")
     texts: bool = _option(True, "Keep the texts in the run folder, for reports; predictions files never hold them.")
     noise_floor: int = _option(0, "Ask a share of the rows N times more, in other batches: what flips anyway.", min=0)
-    noise_share: float = _option(0.2, "Share of each bucket's rows that `noise_floor` asks again.", min=0, max=1)
+    repeats: int = _option(
+        0, "With a `temperature`: ask a share of the rows N times more, with other seeds of the draws.", min=0
+    )
+    noise_share: float = _option(
+        0.2, "Share of each bucket's rows that `noise_floor` and `repeats` ask again.", min=0, max=1
+    )
 
     def __post_init__(self) -> None:
         if not 0.0 < self.noise_share <= 1.0:

@@ -1,8 +1,8 @@
-"""A share of the rows asked again in other batches: what flips when nothing changes.
+"""A share of the rows asked again, in other batches or with other seeds: what flips when nothing changes.
 
-An answer should not depend on which inputs happen to share its batch, and in floating point it does, a little. The
-repeats show how much: inputs are shuffled, so that batches mix lengths and pad, and are computed from the start into a
-store of their own. They are drawn from all rows: originals and paraphrases may lie differently near a tie.
+An answer should not depend on which inputs happen to share its batch, and in floating point it does, a little; an
+answer that is drawn depends on the draw. The repeats show how much: they are computed from the start into stores of
+their own. They are drawn from all rows: originals and paraphrases may lie differently near a tie.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.predictions import write_predictions
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Store
+from paraconsist.errors import input_error
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.models.batching import BatchPolicy
 from paraconsist.running.options import RunOptions
@@ -29,6 +30,53 @@ if TYPE_CHECKING:
 
     from paraconsist.models.classifier import Classifier
     from paraconsist.models.labels import LabelMap
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One time more."""
+
+    number: int  # from 1, over all kinds
+    kind: str  # numeric: other batches; decoding: other batches and another seed of the draws
+    of_kind: int  # from 1, within its kind
+
+    def store(self, folder: RunFolder, identity: Mapping[str, Any]) -> Store:
+        """Where its answers are kept; `identity` is what decides a prediction besides the input and its batch."""
+        return Store(folder.store, {**identity, "repeat" if self.kind == "numeric" else self.kind: self.of_kind})
+
+    def seed_after(self, seed: int) -> int:
+        """The seed of its draws, where `seed` is the run's."""
+        return seed + (self.of_kind if self.kind == "decoding" else 0)
+
+
+def repeats_of(options: RunOptions) -> list[Repeat]:
+    """Return what is to be asked again: the numeric repeats, then those with other seeds."""
+    kinds = ["numeric"] * options.noise_floor + ["decoding"] * options.repeats
+    return [Repeat(i, kind, kinds[:i].count(kind)) for i, kind in enumerate(kinds, start=1)]
+
+
+def check_repeats(options: RunOptions, *, drawn: bool, fields: Mapping[str, Any] | None = None) -> None:
+    """Refuse repeats that would show nothing, or something else than they are called.
+
+    Parameters
+    ----------
+    options : RunOptions
+    drawn : bool
+        Whether the run draws its answers.
+    fields : mapping, optional
+        For an endpoint: further fields of its requests. A temperature among them counts.
+    """
+    of_server = drawn or (fields is not None and fields.get("temperature", 0) != 0)
+    if options.repeats and not of_server:
+        remedy = "Give `scoring` generate and a `temperature`. What flips without draws is shown by `noise_floor`."
+        raise input_error("run", "repeats", "be given only where answers are drawn", got=options.repeats, remedy=remedy)
+    if options.noise_floor and fields is not None and of_server:
+        must = "not be given with `endpoint` where answers are drawn"
+        remedy = "Give `repeats`: they are in other batches of the server's, too."
+        raise input_error("run", "noise_floor", must, got=options.noise_floor, remedy=remedy)
+    if options.repeats and fields is not None and fields.get("seed") is not None:
+        must = "not set the seed where `repeats` are given"
+        raise input_error("run", "request_field", must, got=fields["seed"], remedy="Each repeat has a seed of its own.")
 
 
 def ask_again(
@@ -43,41 +91,49 @@ def ask_again(
 ) -> None:
     """Compute a share of `sets` again, as the options say, and write ``noise/<set>.parquet`` in the run's folder.
 
-    All is as in the run, and resumable as the run is, but every repeat has a shuffled order of its own. `identity` is
-    what decides a prediction besides the input and its batch.
+    All is as in the run, and resumable as the run is, but every repeat has a shuffled order of its own.
     """
+    from paraconsist.models.prompted import PromptedModel
     from paraconsist.running.loop import compute
 
-    n_repeats = options.noise_floor
-    chosen = [share_of(one, options.noise_share, options.seed) for one in sets if _has_paraphrases(one)]
-    if not chosen:
-        return
-    parts: dict[str, list[pa.Table]] = {bucket_set.name: [] for bucket_set in chosen}
-    for repeat in range(1, n_repeats + 1):
-        store = Store(folder.store, {**identity, "repeat": repeat})
-        compute(model, chosen, store, accelerator, policy.shuffled(repeat))
-        if not accelerator.is_main_process:
-            continue
-        finished = store.finished()
-        for bucket_set in chosen:
-            table = predictions_table(bucket_set, finished, label_maps[bucket_set.name])
-            table = table.append_column("repeat", pa.array([repeat] * len(table)))
-            parts[bucket_set.name].append(table.append_column("kind", pa.array(["numeric"] * len(table))))
-    if not accelerator.is_main_process:
-        return
-    for bucket_set in chosen:
+    chosen, again = rows_again(sets, options), []
+    for repeat in repeats_of(options) if chosen else ():
+        asked = model.with_seed(repeat.seed_after(options.seed)) if isinstance(model, PromptedModel) else model
+        again.append((repeat, repeat.store(folder, identity)))
+        compute(asked, chosen, again[-1][1], accelerator, policy.shuffled(repeat.number))
+    if accelerator.is_main_process:
+        batches = policy.shuffled(1).describe()
+        write_repeats(folder, chosen, again, identity, label_maps, options, batch_policy=batches)
+
+
+def write_repeats(
+    folder: RunFolder,
+    chosen: Sequence[BucketSet],
+    again: Sequence[tuple[Repeat, Store]],
+    identity: Mapping[str, Any],
+    label_maps: Mapping[str, LabelMap],
+    options: RunOptions,
+    **metadata: Any,
+) -> None:
+    """Write ``noise/<set>.parquet`` from the stores of the repeats; nothing where there are none."""
+    finished = [(repeat, store.finished()) for repeat, store in again]
+    for bucket_set in chosen if again else ():
+        label_map = label_maps[bucket_set.name]
+        parts = []
+        for repeat, results in finished:
+            table = predictions_table(bucket_set, results, label_map)
+            table = table.append_column("repeat", pa.array([repeat.number] * len(table)))
+            parts.append(table.append_column("kind", pa.array([repeat.kind] * len(table))))
         path = folder.noise_file(bucket_set.file_name)
         path.parent.mkdir(exist_ok=True)
-        metadata = run_metadata(
-            bucket_set,
-            identity["model"],
-            label_maps[bucket_set.name],
-            batch_policy=policy.shuffled(n_repeats).describe(),
-            n_repeats=n_repeats,
-            noise_share=options.noise_share,
-            seed=options.seed,
-        )
-        write_predictions(path, pa.concat_tables(parts[bucket_set.name]), metadata)
+        more = {"n_repeats": len(again), "noise_share": options.noise_share, "seed": options.seed, **metadata}
+        table = pa.concat_tables(parts, promote_options="default")  # a repeat may lack probabilities
+        write_predictions(path, table, run_metadata(bucket_set, identity["model"], label_map, **more))
+
+
+def rows_again(sets: Sequence[BucketSet], options: RunOptions) -> list[BucketSet]:
+    """Return the share of each set that is asked again; sets of originals alone are left out."""
+    return [share_of(one, options.noise_share, options.seed) for one in sets if _has_paraphrases(one)]
 
 
 def _has_paraphrases(bucket_set: BucketSet) -> bool:

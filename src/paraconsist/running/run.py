@@ -49,7 +49,7 @@ def run(
     The predictions files are there when `run` returns on the main process; errors are raised on every process alike.
     """
     from paraconsist.running.loop import compute, main_first, start_accelerator
-    from paraconsist.running.repeats import ask_again
+    from paraconsist.running.repeats import ask_again, check_repeats
 
     end_with_launcher()
     accelerator = start_accelerator(device=options.device)
@@ -57,6 +57,8 @@ def run(
     policy = BatchPolicy.for_device(accelerator.device.type, options.batch_tokens)
     groups = group_sets(main_first(accelerator, load_sets))
     models = {name: load_model(model, sets) for name, (model, sets) in groups.items()}
+    for model in models.values():
+        check_repeats(options, drawn=getattr(model, "draws", False))
     label_maps = label_maps_of(groups, {name: model.label_names for name, model in models.items()}, options)
     folder = RunFolder(options.output)
     identities = {name: dict(model.identity) for name, model in models.items()}
@@ -75,8 +77,7 @@ def run(
         identity = store_identity(identities[name], sets[0].task)
         store = Store(folder.store, identity)
         statistics[name] = compute(models[name], sets, store, accelerator, policy)
-        if options.noise_floor:
-            ask_again(models[name], sets, folder, identity, label_maps, accelerator, policy, options)
+        ask_again(models[name], sets, folder, identity, label_maps, accelerator, policy, options)
         if accelerator.is_main_process:
             files |= write_sets(folder, sets, store, label_maps, identities[name], options, **facts)
     if accelerator.is_main_process:

@@ -70,6 +70,7 @@ def method_key(settings: EndpointSettings, prompt: EndpointPrompt) -> str:
     template = prompt.template
     parts: list[Any] = [settings.url, settings.api, dict(settings.request_fields), prompt.model, prompt.scoring]
     parts += [template.question, list(template.answers), template.instruction != ""]
+    parts += [prompt.temperature] if prompt.temperature else []
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -226,12 +226,14 @@ def request_body(
     top: int = 0,
     answer: str | None = None,
 ) -> dict[str, Any]:
-    """The body of a request, at temperature 0, for at most `max_tokens` written tokens.
+    """The body of a request, at the prompt's temperature, for at most `max_tokens` written tokens.
 
     `top` is how many of the most probable tokens to return at each place. An `answer` (completions only) is appended to
     the prompt, and the log-probabilities of all of it are returned (``echo``).
     """
     body: dict[str, Any] = {"model": prompt.model, "temperature": 0, wishes.length_field: max_tokens}
+    if prompt.temperature > 0:
+        body |= {"temperature": prompt.temperature, "seed": prompt.seed}
     if settings.api == "chat":
         body["messages"] = without_system(question.messages) if wishes.merge_system else list(question.messages)
         if top:

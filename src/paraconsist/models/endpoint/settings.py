@@ -110,12 +110,15 @@ class EndpointPrompt:
     scoring: str | None = None  # "label", "generate" or None
     normalize: str = "none"  # what label log-probabilities are divided by
     max_tokens: int = 8  # of a written answer
+    temperature: float = 0.0  # of a written answer; 0 for the most probable one
+    seed: int = 0  # of the draws, sent where the temperature is above 0
 
     def __post_init__(self) -> None:
         if self.scoring is not None:
             check_choice("run", "scoring", self.scoring, SCORING)
         check_choice("run", "normalize", self.normalize, NORMALIZE)
         check_whole("run", "max_new_tokens", self.max_tokens)
+        check_temperature(self.temperature, self.scoring)
 
     @property
     def template(self) -> PromptTemplate:
@@ -130,6 +133,20 @@ class EndpointPrompt:
     def answers(self, api: str) -> tuple[str, ...]:
         """The label words, as they follow a text or stand in a chat's answer."""
         return self.template.words if api == "chat" else self.template.answers
+
+
+def check_temperature(temperature: float, scoring: str | None) -> None:
+    """Refuse a temperature that is none, or that is given where answers are not written."""
+    if not math.isfinite(temperature) or temperature < 0:
+        raise input_error("run", "temperature", "be 0 or more", got=temperature)
+    if temperature > 0 and scoring != "generate":
+        remedy = "Label words' probabilities need no draws."
+        raise input_error("run", "temperature", "be given only with `scoring` generate", got=temperature, remedy=remedy)
+
+
+def draw_identity(temperature: float, seed: int) -> dict[str, str]:
+    """What of the draws decides an answer, for the run's identity; nothing where there are none."""
+    return {"temperature": str(temperature), "seed": str(seed)} if temperature > 0 else {}
 
 
 def read_request_fields(items: Sequence[str] | None) -> dict[str, Any]:
