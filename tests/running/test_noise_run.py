@@ -9,7 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.endpoint import WRITTEN
+from helpers.language_models import save_language_model
 from helpers.models import WORDS, tiny_encoder
+from helpers.processes import write_set
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +22,7 @@ from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.data.rows import ColumnNames
 from paraconsist.data.tasks import ModelInput, get_task
 from paraconsist.errors import InputError
+from paraconsist.measures.noise_floor import KINDS
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
 from paraconsist.models.generation import CausalWriter
 from paraconsist.models.scoring import CausalScorer
@@ -211,3 +215,58 @@ def test_a_run_that_goes_on_with_more_rows_is_scored_and_says_that_its_repeats_a
     result = json.loads((tmp_path / "results.json").read_text())["set"]
     assert "noise_floor" not in result
     assert "set.parquet in noise/ is of other rows: Run with --noise-floor again." in result["warnings"]
+
+
+def test_drawn_answers_are_split_into_wording_draws_and_batches(tmp_path, monkeypatch):
+    # random weights write no label words: their answers are read by their length
+    monkeypatch.setattr("paraconsist.models.generation.parse_answer", lambda text, words: len(text) % 2)
+    save_language_model(tmp_path / "model", "llama")
+    write_set(tmp_path / "set.jsonl", 28)
+    (tmp_path / "written.yaml").write_text(WRITTEN)
+    options = ["--model", tmp_path / "model", "--dataset", tmp_path / "set.jsonl", "--device", "cpu"]
+    options += [
+        "--template",
+        tmp_path / "written.yaml",
+        "--scoring",
+        "generate",
+        "--temperature",
+        2,
+        "--max-new-tokens",
+        3,
+    ]
+    more = ["--noise-floor", 2, "--repeats", 3, "--noise-share", 0.5]
+    assert run("run", *options, *more, "--output", tmp_path / "one") == 0
+    assert run("run", *options, "--batch-tokens", 60, "--output", tmp_path / "two") == 0
+    main_run = read_predictions(tmp_path / "one/predictions/set.parquet").table
+    assert read_predictions(tmp_path / "two/predictions/set.parquet").table["raw_output"] == main_run["raw_output"]
+    written = dict(zip(main_run["example_id"].to_pylist(), main_run["raw_output"].to_pylist(), strict=True))
+    again = read_predictions(tmp_path / "one/noise/set.parquet").table.to_pylist()
+    assert [(row["repeat"], row["kind"]) for row in again[:: len(again) // 5]] == [
+        *[(1, "numeric"), (2, "numeric"), (3, "decoding"), (4, "decoding"), (5, "decoding")]
+    ]
+    same = {
+        kind: [r["raw_output"] == written[r["example_id"]] for r in again if r["kind"] == kind] for kind in KINDS[1:]
+    }
+    assert all(same["numeric"])  # other batches, the same draws
+    assert np.mean(same["decoding"]) < 0.3
+    floor = json.loads((tmp_path / "one/results.json").read_text())["set"]["noise_floor"]
+    assert list(floor["variance"]) == ["problem", "paraphrase", "decoding", "numeric"]
+    assert floor["flip_rate"]["numeric"] == 0 < floor["flip_rate"]["decoding"]
+    assert sum(floor["share"].values()) == pytest.approx(1)
+
+
+def test_repeats_are_refused_where_nothing_is_drawn(place, tmp_path, capsys):
+    options = [
+        "--model",
+        place / "model",
+        "--dataset",
+        place / "set.jsonl",
+        "--device",
+        "cpu",
+        "--output",
+        tmp_path / "run",
+    ]
+    assert run("run", *options, "--repeats", 2) == 2
+    assert "`--repeats` must be given only where answers are drawn; got 2" in capsys.readouterr().err
+    assert run("run", *options, "--temperature", 1) == 2
+    assert "`--temperature` must be given only with" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
+from numpy.typing import NDArray
+from transformers import LogitsProcessor, LogitsProcessorList
 from transformers.cache_utils import Cache
 
 from paraconsist.data.prompts import WrittenAnswer, parse_answer
@@ -23,6 +26,7 @@ from paraconsist.models.scoring import CausalScorer, Seq2SeqModel, opening_token
 
 if TYPE_CHECKING:
     from paraconsist.models.pretrained import LanguageModel
+    from paraconsist.models.prompted import PromptSettings
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,10 @@ def stop_tokens(module: Any, tokenizer: Any) -> list[int]:
 
 
 class CausalWriter(CausalScorer):
-    """A causal language model that writes its answer, greedily, behind the shared prefix; the answer is then read."""
+    """A causal language model that writes its answer behind the shared prefix; the answer is then read.
+
+    At every place it takes the most probable token, or draws one where there is a temperature (see `Draws`).
+    """
 
     pads = True
 
@@ -146,7 +153,8 @@ class CausalWriter(CausalScorer):
         written: dict[int, WrittenAnswer] = {}
         for (n_shared, _), places in by_length.items():
             rests = [rows[place].sequences[0].tolist() for place in places]
-            for place, ids in zip(places, self._decode(n_shared, rests), strict=True):
+            whole = [[*self.engine.prefix_tokens[:n_shared], *rest] for rest in rests]
+            for place, ids in zip(places, self._decode(n_shared, rests, whole), strict=True):
                 written[place] = self._read(ids)
         return [written[place] for place in range(len(rows))]
 
@@ -154,14 +162,14 @@ class CausalWriter(CausalScorer):
         text = str(self.tokenizer.decode(ids, skip_special_tokens=True))
         return WrittenAnswer(parse_answer(text, self.settings.prompt.template.words), text)
 
-    def _decode(self, n_shared: int, rests: Sequence[Sequence[int]]) -> list[list[int]]:
+    def _decode(self, n_shared: int, rests: Sequence[Sequence[int]], whole: Sequence[Sequence[int]]) -> list[list[int]]:
         options: dict[str, Any] = {"max_new_tokens": self.settings.max_new_tokens, "stop": self._stop}
         if not self._checked:
             self._check_sharing(n_shared, rests[0])
             self._checked = True
+        draws = Draws.of(self.settings, whole)
         if self._prefix is not None and n_shared:
-            return decode_greedily(self.module, self._prefix, n_shared, rests, **options)[0]
-        whole = [[*self.engine.prefix_tokens[:n_shared], *rest] for rest in rests]
+            return decode(self.module, self._prefix, n_shared, rests, draws=draws, **options)[0]
         device = self.module.device
         out = self.module.generate(
             input_ids=torch.tensor(whole, device=device),
@@ -169,6 +177,7 @@ class CausalWriter(CausalScorer):
             max_new_tokens=self.settings.max_new_tokens,
             do_sample=False,
             num_beams=1,
+            logits_processor=draws and LogitsProcessorList([draws]),
             pad_token_id=self._stop[0] if self._stop else 0,
         )
         return [_until(ids.tolist(), self._stop) for ids in out[:, len(whole[0]) :]]
@@ -181,7 +190,7 @@ class CausalWriter(CausalScorer):
         expected = self.module(input_ids=whole, use_cache=False).logits[:, -1].float()
         try:
             prefix = compute_prefix(self.module, self.engine.prefix_tokens)
-            _, first = decode_greedily(self.module, prefix, n_shared, [rest], max_new_tokens=1, stop=())
+            _, first = decode(self.module, prefix, n_shared, [rest], max_new_tokens=1, stop=())
         except (TypeError, ValueError, KeyError, IndexError, AttributeError) as problem:
             warn_of_no_sharing(self.module, type(problem).__name__)
             return
@@ -193,15 +202,59 @@ class CausalWriter(CausalScorer):
 
 
 class Seq2SeqWriter(Seq2SeqModel):
-    """A sequence-to-sequence model that writes its answer, greedily, which is then read."""
+    """A sequence-to-sequence model that writes its answer, as `CausalWriter` does, which is then read."""
 
     @torch.inference_mode()
     def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer]:
         """What the model wrote for each prompt, and the label that was read from it."""
         prompts = {name: tensor.to(self.module.device) for name, tensor in self.collate(batch).items()}
-        out = self.module.generate(**prompts, max_new_tokens=self.settings.max_new_tokens, do_sample=False, num_beams=1)
+        draws = Draws.of(self.settings, [row.sequences[0].tolist() for row in batch])
+        out = self.module.generate(
+            **prompts,
+            max_new_tokens=self.settings.max_new_tokens,
+            do_sample=False,
+            num_beams=1,
+            logits_processor=draws and LogitsProcessorList([draws]),
+        )
         texts = self.tokenizer.batch_decode(out, skip_special_tokens=True)
         return [WrittenAnswer(parse_answer(text, self.settings.prompt.template.words), str(text)) for text in texts]
+
+
+class Draws(LogitsProcessor):  # type: ignore[misc]
+    """Draw the next tokens of a batch: each row by numbers of its own, which its prompt and the seed decide.
+
+    An answer does not depend on what else is in the batch, nor on the process that writes it; in another batch it is
+    another one by rounding alone. The token is the one in whose share of the distribution function the row's number of
+    that place falls. Used once a batch: the places are counted.
+
+    Parameters
+    ----------
+    temperature : float
+        Above 0.
+    numbers : ndarray, shape (n_rows, n_places)
+        In [0, 1).
+    """
+
+    def __init__(self, temperature: float, numbers: NDArray[np.float64]) -> None:
+        self._temperature, self._numbers, self._place = temperature, torch.from_numpy(numbers), 0
+
+    @classmethod
+    def of(cls, settings: PromptSettings, prompts: Sequence[Sequence[int]]) -> Draws | None:
+        """Return the draws of prompts in tokens; None where the most probable tokens are wanted."""
+        if not settings.temperature > 0:
+            return None
+        digests = [hashlib.sha256(np.array(ids, dtype="<i8").tobytes()).digest() for ids in prompts]
+        seeds = [[settings.seed, int.from_bytes(digest[:16], "big")] for digest in digests]
+        places = settings.max_new_tokens
+        return cls(settings.temperature, np.array([np.random.default_rng(seed).random(places) for seed in seeds]))
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Return scores of which the drawn token's is the only finite one."""
+        shares = torch.softmax(scores.double() / self._temperature, dim=-1).cumsum(dim=-1)
+        wanted = self._numbers[:, self._place].to(scores.device)[:, None] * shares[:, -1:]
+        self._place += 1
+        drawn = torch.searchsorted(shares, wanted, right=True).clamp(max=scores.shape[-1] - 1)
+        return torch.full_like(scores, -torch.inf).scatter(1, drawn, 0.0)
 
 
 def _until(ids: Sequence[int], stop: Sequence[int]) -> list[int]:
@@ -229,7 +282,7 @@ class _GrowingLayer(FrozenLayer):
         return super().get_seq_length() + (0 if self._added is None else int(self._added[0].shape[-2]))
 
 
-def decode_greedily(
+def decode(
     module: Any,
     prefix: Prefix | None,
     n_prefix: int,
@@ -237,8 +290,9 @@ def decode_greedily(
     *,
     max_new_tokens: int,
     stop: Collection[int],
+    draws: Draws | None = None,
 ) -> tuple[list[list[int]], torch.Tensor]:
-    """Continue rows of one length, none of them padded, with the most probable token each time.
+    """Continue rows of one length, none of them padded, with the most probable token each time, or a drawn one.
 
     `prefix` is what the first `n_prefix` tokens of every prompt left (None where they stand in `rows`), and `rows` are
     the tokens behind it, at least one a row; tokens of `stop` end an answer and are left out. Returns the answers and,
@@ -265,7 +319,7 @@ def decode_greedily(
         cache = out.past_key_values
         logits = out.logits[:, -1].float()
         first = logits if first is None else first
-        chosen = logits.argmax(dim=-1)
+        chosen = (logits if draws is None else draws(ids, logits)).argmax(dim=-1)
         for row, token in enumerate(chosen.tolist()):
             going[row] = going[row] and token not in stop
             if going[row]:
