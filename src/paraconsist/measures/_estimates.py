@@ -16,11 +16,13 @@ from paraconsist.measures._validation import Integers, as_generator
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.dyads import Dyads, is_pair
 from paraconsist.measures.intervals import (
+    FEW_UNITS,
     Intervals,
     boundary_interval,
     intervals,
     korn_graubard_interval,
     proportion_interval,
+    too_few,
 )
 from paraconsist.measures.resampling import (
     NO_SPREAD,
@@ -41,9 +43,6 @@ METHODS = ("auto", "bootstrap", "closed_form")
 
 SHARE_METHODS = ("auto", "exact", "korn_graubard", "bootstrap", "closed_form")
 """Of intervals of shares of rows."""
-
-FEW_UNITS = 10
-"""Below this many resampling units intervals are rough."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class IntervalOptions:
 
     def parts(self, method: str, unit: str) -> dict[str, str]:
         """Return how intervals were made, for a signature: what is resampled, how, at which level."""
-        how = {"exact": "clopper-pearson", "bootstrap": f"bootstrap{self.n_resamples}"}
+        how = {"auto": "logit-t", "exact": "clopper-pearson", "bootstrap": f"bootstrap{self.n_resamples}"}
         written = how.get(method, method.replace("_", "-"))
         parts = {"ci": f"{unit}-{written}", "level": f"{self.confidence_level:.4g}"}
         return parts | ({"seed": self.seed_name} if method == "bootstrap" else {})
@@ -161,8 +160,8 @@ class Estimates:
         elif groups is not None:
             divided = partition(groups)
             self.codes, self.n_groups, self.unit = divided.codes, len(divided), "group"
-            if 1 < self.n_groups < FEW_UNITS:
-                self.warnings.append(f"only {self.n_groups} groups: the intervals are rough")
+            if self.n_groups < FEW_UNITS:
+                self.warn_of_few(self.n_groups)
 
     def put(self, name: str, interval: Sequence[float], error: float, n_clusters: int, effect: float | None) -> None:
         """Keep what is known of one value."""
@@ -180,6 +179,13 @@ class Estimates:
     def warn_of_constant(self, label: Any, score: int = 0) -> None:
         """Warn that every prediction is `label`."""
         self.warnings.append(f"every prediction is {label!r}: a constant answer scores {score} whatever the texts say")
+
+    def warn_of_few(self, n_units: int) -> None:
+        """Warn that there are too few units for intervals that hold, or for good ones where a method was chosen."""
+        chosen = self.options.method in ("bootstrap", "closed_form")
+        few = f"one {self.unit}" if n_units == 1 else f"only {n_units} {self.unit}s"
+        effect = "the intervals are rough" if chosen and n_units > 1 else f"no interval below {FEW_UNITS}"
+        self.warnings.append(f"{few}: {effect}")
 
     def note_undefined(self, values: Mapping[str, Any]) -> None:
         """Remember which values are nan: they are named in the last warning."""
@@ -237,8 +243,9 @@ class Estimates:
             self.undefined.append(name)
         elif share.at_boundary:
             self._warn_of_bound("groups" if self.dyads is None else "rows", [name])
-        elif np.isnan(share.interval[0]):
-            reason = "one group" if self.dyads is None else "every two rows share a member"
+        elif np.isnan(share.interval[0]) and (self.dyads is not None or self.n_groups >= FEW_UNITS):
+            reason = "too few groups, or one that outweighs the others"
+            reason = reason if self.dyads is None else "every two rows share a member"
             self.warnings.append(f"{reason}: no interval for {name}")
         return share.value
 
@@ -273,12 +280,12 @@ class Estimates:
         method, level = self.options.method, self.options.confidence_level
         if method == "exact":
             return list(proportion_interval(k, n, level)), False
-        if method == "korn_graubard" and units.n > 1:
-            if error <= NO_SPREAD:
-                return list(boundary_interval(k / n, 0.0, 1.0, units.n, level)), True
-            return list(korn_graubard_interval(k / n, error, n, units.n, level)), False
         if method == "korn_graubard":
-            return [float("nan")] * 2, False
+            if too_few(units):
+                return [float("nan")] * 2, False
+            if error <= NO_SPREAD:
+                return list(boundary_interval(k / n, 0.0, 1.0, units.effective_n, level)), True
+            return list(korn_graubard_interval(k / n, error, n, units.effective_n, level)), False
         bounds = self.intervals(units, mean_of_sums, [(0.0, 1.0)], [True])
         return [float(bounds.low[0]), float(bounds.high[0])], bool(bounds.at_boundary[0])
 

@@ -23,7 +23,9 @@ RANGES: dict[str, tuple[float, float]] = {
     "vap": (0.0, 0.25),
     "vap_unbiased": (0.0, 0.5),
     "between_variance": (0.0, 0.25),
+    "between_variance_unbiased": (-np.inf, 0.5),  # chance may lead below 0, and PVAP above 1
     "pvap": (0.0, 1.0),
+    "pvap_unbiased": (0.0, np.inf),
     "pvap_pooled": (0.0, np.inf),  # rows weigh the denominator, buckets the numerator: 1 is no bound
     "agreement": (0.0, 1.0),
     "agreement_unbiased": (0.0, 1.0),
@@ -31,11 +33,16 @@ RANGES: dict[str, tuple[float, float]] = {
 MEASURES = tuple(RANGES)
 """The order of the measures in `measures_of_sums`."""
 
-NOT_MEANS = ("between_variance", "pvap", "pvap_pooled")
+NOT_MEANS = ("between_variance", "between_variance_unbiased", "pvap", "pvap_unbiased", "pvap_pooled")
+
+PUBLISHED_VARIANCES = ("between_variance", "pvap", "pvap_pooled")
+"""Those without an interval by default: they are biased by the number of paraphrases and by that of buckets."""
 
 UNBIASED = {
     "paraphrastic_consistency": "paraphrastic_consistency_unbiased",
     "vap": "vap_unbiased",
+    "between_variance": "between_variance_unbiased",
+    "pvap": "pvap_unbiased",
     "agreement": "agreement_unbiased",
 }
 """Plug-in measure to its unbiased one; these are over buckets with two paraphrases."""
@@ -45,12 +52,12 @@ PAIRS = 6
 
 
 def bucket_sums(counts: BucketCounts) -> npt.NDArray[np.float64]:
-    """Return what each bucket adds to the sums that every measure is a function of, shape (n_buckets, 10).
+    """Return what each bucket adds to the sums that every measure is a function of, shape (n_buckets, 12).
 
     With k paraphrases of which c are right, theta = c/k, and s ordered pairs with the same label: 1, k, c,
-    theta, theta^2, theta (1 - theta), [k >= 2], 2c(k-c)/(k(k-1)), s/k^2, (k^2-s)/(k(k-1)). The two with
-    k(k-1), which are the chances that two different paraphrases differ in correctness and in label, are 0 for
-    k = 1.
+    theta, theta^2, theta (1 - theta), [k >= 2], 2c(k-c)/(k(k-1)), s/k^2, (k^2-s)/(k(k-1)), [k >= 2] theta, [k >= 2]
+    theta^2. The two with k(k-1), which are the chances that two different paraphrases differ in correctness and in
+    label, are 0 for k = 1.
     """
     k, c, s = (column.astype(np.float64) for column in (counts.size, counts.correct, counts.same_label))
     theta = c / k
@@ -69,17 +76,27 @@ def bucket_sums(counts: BucketCounts) -> npt.NDArray[np.float64]:
             2.0 * c * (k - c) / pairs,
             s / k**2,
             np.where(has_pair, (k**2 - s) / pairs, 0.0),
+            has_pair * theta,
+            has_pair * theta**2,
         ],
         axis=1,
     )
 
 
 def measures_of_sums(sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the measures named in `MEASURES`, shape (..., 11), from sums over buckets, shape (..., 10)."""
-    n, k, c, theta, theta_squared, within, with_pair, differ, same, differ_in_label = np.moveaxis(sums, -1, 0)
+    """Return the measures named in `MEASURES`, shape (..., 13), from sums over buckets, shape (..., 12).
+
+    Unbiased, with m buckets of two paraphrases, a = mean of their theta: S^2 = sum (theta - a)^2 / (m - 1) is the
+    between-variance and what paraphrasing adds to it, a (1 - a) + S^2 / m the whole variance of correctness (the
+    variance of a is added, since it is taken off a (1 - a)); the between-variance is the whole less VAP, and PVAP the
+    ratio. Buckets count as independent in this.
+    """
+    n, k, c, theta, theta_squared, within, with_pair, differ, same, differ_label, *of_pairs = np.moveaxis(sums, -1, 0)
     bucket_accuracy, accuracy, vap = theta / n, c / k, within / n
     between = theta_squared / n - bucket_accuracy**2
     p_differ = differ / with_pair
+    mean, mean_square = (column / with_pair for column in of_pairs)
+    whole = mean * (1.0 - mean) + (mean_square - mean**2) / (with_pair - 1.0)
     return np.stack(
         [
             1.0 - 2.0 * vap,
@@ -89,10 +106,12 @@ def measures_of_sums(sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
             vap,
             p_differ / 2.0,
             between,
+            whole - p_differ / 2.0,
             vap / (vap + between),
+            p_differ / 2.0 / whole,
             vap / (accuracy * (1.0 - accuracy)),
             same / n,
-            1.0 - differ_in_label / with_pair,
+            1.0 - differ_label / with_pair,
         ],
         axis=-1,
     )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_choice, check_whole
-from paraconsist.measures._estimates import FEW_UNITS, Estimates, interval_options
+from paraconsist.measures._estimates import Estimates, interval_options
 from paraconsist.measures._paraphrastic_counts import (
     MEASURES,
     NOT_MEANS,
@@ -21,7 +21,7 @@ from paraconsist.measures._paraphrastic_counts import (
 )
 from paraconsist.measures._validation import Integers
 from paraconsist.measures.buckets import BucketCounts, partition
-from paraconsist.measures.intervals import Intervals
+from paraconsist.measures.intervals import FEW_UNITS, Intervals
 from paraconsist.measures.resampling import Estimate, Floats, Units, design_effects, distinct, group_units, mean_of_sums
 from paraconsist.measures.results import UNCERTAINTY, Result
 from paraconsist.measures.sign_flip import SignFlip, sign_flip_test

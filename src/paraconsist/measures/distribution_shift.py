@@ -11,9 +11,10 @@ import numpy.typing as npt
 from scipy.special import rel_entr
 
 from paraconsist.errors import input_error
-from paraconsist.measures._estimates import FEW_UNITS, Estimates, interval_options
+from paraconsist.measures._estimates import Estimates, interval_options
 from paraconsist.measures._validation import Integers, check_length
 from paraconsist.measures.buckets import group_codes, partition
+from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.resampling import Floats, Units, design_effects, mean_of_sums
 from paraconsist.measures.results import UNCERTAINTY, Result
 

@@ -10,9 +10,10 @@ import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
 from paraconsist.errors import check_whole
-from paraconsist.measures._estimates import FEW_UNITS, Estimates, Mask, interval_options
+from paraconsist.measures._estimates import Estimates, Mask, interval_options
 from paraconsist.measures._validation import Integers, as_mask, check_both, code_columns
 from paraconsist.measures.buckets import partition
+from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.paired_tests import score_bound
 from paraconsist.measures.resampling import NO_SPREAD, Units, design_effects, distinct, mean_of_sums, standard_errors
 from paraconsist.measures.results import Result

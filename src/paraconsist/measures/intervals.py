@@ -1,26 +1,28 @@
-"""Intervals: of functions of sums over resampling units (`intervals`), and of shares of rows (the other three).
+"""Intervals: of functions of sums over resampling units (`intervals`), and of shares of rows.
 
 Every measure over buckets is a smooth function of *sums over resampling units*. A unit is a bucket, or a group of
-buckets that are not independent (items made from one original). That gives both intervals without reading a
-row again:
+buckets that are not independent (items made from one original). The measure's gradient with respect to the sums gives
+each unit's influence (by the complex step, exact to rounding), and these its cluster-robust standard error, without
+reading a row again. From there:
 
-* closed form: the measure's gradient with respect to the sums gives each unit's influence (by the complex
-  step, exact to rounding); the standard error is that of the units' mean influence, so cluster-robust, and
-  for a plain mean over buckets exactly the t interval;
-* bootstrap: units with equal sums are exchangeable, so a resample of N units is a multinomial draw of how
-  often each *distinct* unit occurs. Same distribution as drawing buckets one by one, at a cost that depends
-  on the number of distinct units only. Percentiles are taken at Hesterberg's expanded levels, which give
-  small samples, and strata of few units, the width of a t interval (Hesterberg 2015, "What teachers should
-  know about the bootstrap").
+* logit-t, the default: a t interval on the logit scale of the measure's range. It does not run short near the ends of
+  the range, where the error is skewed. The degrees of freedom are Kish's effective number of units less one, so a few
+  large units among many small ones widen it. Below `FEW_UNITS` units, or `_LEAST_EFFECTIVE` effective ones, there is no
+  interval: none would hold.
+* closed form: plain t intervals, for any number of units;
+* bootstrap: units with equal sums are exchangeable, so a resample of N units is a multinomial draw of how often each
+  *distinct* unit occurs. Percentiles are taken at Hesterberg's expanded levels, which give small samples the width of a
+  t interval (Hesterberg 2015, "What teachers should know about the bootstrap").
 
-Shares of rows have `proportion_interval` (Clopper-Pearson), in groups `korn_graubard_interval`; where a sample has no
-spread at all, means and shares have `boundary_interval`. Quantiles come from scipy.special: importing scipy.stats takes
-longer than all measures together.
+``benchmarks/coverage.py`` shows how often each holds. Shares of rows have `proportion_interval` (Clopper-Pearson), in
+groups `korn_graubard_interval`; weighted means over strata `stratified_interval`; where a sample has no spread at all,
+means and shares have `boundary_interval`. Quantiles come from scipy.special: importing scipy.stats takes longer than
+all measures together.
 
-What an interval is for: an interval covers the *expectation of its estimator*. The plug-in estimators of
-paraphrastic consistency and VAP are biased for the model's true value, so their intervals are intervals for
-the plug-in expectation (what the same number of paraphrases per bucket would give on new buckets); those of
-the unbiased estimators are intervals for the true value.
+What an interval is for: an interval covers the *expectation of its estimator*. The plug-in estimators of paraphrastic
+consistency and VAP are biased for the model's true value, so their intervals are intervals for the plug-in expectation
+(what the same number of paraphrases per bucket would give on new buckets); those of the unbiased estimators are
+intervals for the true value.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv, ndtr, stdtrit
+from scipy.special import betaincinv, expit, logit, ndtr, stdtrit
 
 from paraconsist.measures.resampling import (
     NO_SPREAD,
@@ -37,11 +39,16 @@ from paraconsist.measures.resampling import (
     Floats,
     Units,
     bootstrap,
-    draws_per_resample,
     linearised_errors,
+    standard_errors,
 )
 
-_MOST_DRAWS = 2_000_000_000  # `method="auto"` takes the closed form beyond this
+FEW_UNITS = 10
+"""Below this many resampling units there is no logit-t interval, and others are rough."""
+
+_LEAST_EFFECTIVE = 3.0
+_LEAST_DISTANCE = 1e-3  # from the ends of a range on the logit scale, as a share of it
+_PRIOR_UNITS = 2.0  # of a stratum's own spread, in `stratified_interval`
 _MOST_UNDEFINED = 0.05  # share of replicates without a value, above which percentiles mean nothing
 
 
@@ -56,7 +63,7 @@ class Intervals:
     at_boundary : ndarray of bool, shape (q,)
         True where the sample has no spread and `boundary_interval` was used.
     method : str
-        ``"bootstrap"`` or ``"closed_form"``: what was used for the measures as a whole.
+        ``"logit_t"``, ``"bootstrap"`` or ``"closed_form"``.
     """
 
     low: Floats
@@ -76,7 +83,7 @@ def intervals(
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: np.random.Generator | None = None,
-    effective_n: float | None = None,
+    scales: npt.ArrayLike | None = None,
     reported: npt.ArrayLike | None = None,
 ) -> Intervals:
     """Return an interval for every measure; never one that excludes its own point estimate.
@@ -91,51 +98,69 @@ def intervals(
         True for means over units, which have a boundary-safe interval where the sample has no spread; other
         measures get nan there.
     method : {"auto", "bootstrap", "closed_form"}
-        ``"auto"`` is the bootstrap, unless that would take more than about 2e9 random draws.
-    effective_n : float, optional
-        The number of units that `boundary_interval` counts with (strata of unequal weight make it smaller).
+        ``"auto"`` is logit-t; where a range has no end, it is a t interval.
+    scales : array_like, shape (q, 2), optional
+        The ends of the logit scale where they are not those of the range: for unbiased estimators that chance may lead
+        out of it.
     reported : array_like, shape (q,), optional
         The point estimates as reported, where they were summed in another order.
 
     Returns
     -------
     Intervals
-        All nan for one unit.
+        All ends nan for one unit, and where `too_few` for logit-t.
     """
     bounds = np.asarray(ranges, dtype=np.float64)
     means = np.asarray(are_means, dtype=np.bool_)
     with np.errstate(divide="ignore", invalid="ignore"):
         point = np.asarray(estimate(units.total) if reported is None else reported, dtype=np.float64)
-    if units.degrees_of_freedom < 1:
-        nothing = np.full(len(point), np.nan)
-        used = "bootstrap" if method == "auto" else method
-        return Intervals(nothing, nothing, nothing, np.zeros(len(point), dtype=np.bool_), used)
+    method = "logit_t" if method == "auto" else method
+    n_units = units.effective_n
+    if units.n < 2 or (method == "logit_t" and too_few(units)):
+        nothing, nowhere = np.full(len(point), np.nan), np.zeros(len(point), dtype=np.bool_)
+        return Intervals(nothing, nothing, standard_errors(units, estimate), nowhere, method)
 
-    error, bootstrap_error = linearised_errors(units, estimate)
+    error, bootstrap_error, degrees = linearised_errors(units, estimate)
     spread = error > NO_SPREAD
-    t = float(stdtrit(units.degrees_of_freedom, (1.0 + confidence_level) / 2.0))
+    degrees = np.where(means, n_units - 1.0, np.minimum(n_units - 1.0, degrees))
+    t = stdtrit(np.maximum(degrees, 1.0), (1.0 + confidence_level) / 2.0)
     half = t * error
     low, high = point - half, point + half
-    if method == "auto":
-        method = "bootstrap" if draws_per_resample(units) * n_resamples <= _MOST_DRAWS else "closed_form"
-    if method == "bootstrap":
+    if method == "logit_t":
+        low, high = _on_logit_scale(point, half, bounds if scales is None else np.asarray(scales, dtype=np.float64))
+    elif method == "bootstrap":
         replicates = bootstrap(units, estimate, n_resamples, rng or np.random.default_rng(0))
         defined = np.isfinite(replicates)
         usable = defined.mean(axis=0) > 1.0 - _MOST_UNDEFINED
         for j in np.flatnonzero(usable):
             values = replicates[defined[:, j], j]
-            tail = float(ndtr(-t * (error[j] / bootstrap_error[j] if bootstrap_error[j] > 0.0 else 1.0)))
+            tail = float(ndtr(-t[j] * (error[j] / bootstrap_error[j] if bootstrap_error[j] > 0.0 else 1.0)))
             low[j], high[j] = np.quantile(values, [tail, 1.0 - tail])
             spread[j] |= np.ptp(values) > NO_SPREAD
 
     at_boundary = ~spread & means & np.isfinite(point)
-    n_units = effective_n or units.n
     for j in np.flatnonzero(at_boundary):
         low[j], high[j] = boundary_interval(point[j], bounds[j, 0], bounds[j, 1], n_units, confidence_level)
     low[~spread & ~means] = high[~spread & ~means] = np.nan
     low = np.minimum(np.clip(low, *bounds.T), point)
     high = np.maximum(np.clip(high, *bounds.T), point)
     return Intervals(low, high, error, at_boundary, method)
+
+
+def too_few(units: Units) -> bool:
+    """Return whether no interval would hold: too few units, or a few that outweigh all others."""
+    return units.n < FEW_UNITS or units.effective_n < _LEAST_EFFECTIVE
+
+
+def _on_logit_scale(point: Floats, half: Floats, scales: Floats) -> tuple[Floats, Floats]:
+    """Return the ends of t intervals on the logit scale; plain ones where a scale has no end."""
+    start, width = scales[:, 0], scales[:, 1] - scales[:, 0]
+    with np.errstate(invalid="ignore"):
+        share = np.clip((point - start) / width, _LEAST_DISTANCE, 1.0 - _LEAST_DISTANCE)
+        step = half / (width * share * (1.0 - share))
+        ends = [start + width * expit(logit(share) + sign * step) for sign in (-1.0, 1.0)]
+    bounded = np.isfinite(width)
+    return np.where(bounded, ends[0], point - half), np.where(bounded, ends[1], point + half)
 
 
 def boundary_interval(
@@ -187,8 +212,9 @@ def korn_graubard_interval(
         Strictly between 0 and 1; at the ends there is no standard error: take `boundary_interval`.
     standard_error : float
         Cluster-robust, above 0.
-    n_rows, n_groups : int and float
-        The number of groups is 1 more than the degrees of freedom of the standard error, and above 1.
+    n_rows : int
+    n_groups : float
+        1 more than the degrees of freedom of the standard error, and above 1; Kish's effective number of groups.
 
     References
     ----------
@@ -209,3 +235,65 @@ def korn_graubard_interval(
     hits, misses = share * size, (1.0 - share) * size
     low, high = float(betaincinv(hits, misses + 1.0, tail)), float(betaincinv(hits + 1.0, misses, 1.0 - tail))
     return min(low, share), max(high, share)
+
+
+def stratified_interval(
+    values: Floats,
+    strata: npt.NDArray[np.int64],
+    weights: Floats,
+    lowest: float = 0.0,
+    design_effect: float = 1.0,
+    confidence_level: float = 0.95,
+) -> tuple[float, float]:
+    """Return an interval of a weighted mean of strata of few units, whose values lie in [lowest, 1].
+
+    Each stratum's mean gets a Jeffreys interval at its effective size, that of a share with the same spread: the
+    spread over p (1 - p), of the stratum, drawn towards 1 by two units of prior and never below that of all strata
+    pooled. A stratum whose few units all agree so keeps an interval of its own. The stratum's distances to its ends
+    then add up as standard errors do (MOVER), on each side.
+
+    With the deciles of a real model, 5 to 25 buckets each, it covers 93 to 98.5 % at nominal 95, where normal and
+    bootstrap intervals cover 50 to 90 % (``benchmarks/coverage.py``).
+
+    Parameters
+    ----------
+    values, strata : ndarray, shape (n,)
+        Each unit's value and stratum, 0..d-1; every stratum has a unit.
+    weights : ndarray, shape (d,)
+        They sum to 1.
+    lowest : float
+        Values below it count as `lowest` in the interval.
+    design_effect : float
+        What the sizes are divided by where units are not independent; at least 1.
+
+    References
+    ----------
+    Zou, Donner (2008), "Construction of confidence limits about effect measures: a general approach", Statistics in
+    Medicine 27, 1693-1702; Brown, Cai, DasGupta (2001), "Interval estimation for a binomial proportion", Statistical
+    Science 16, 101-133.
+
+    Examples
+    --------
+    One stratum of zeros and ones is Jeffreys' interval:
+
+    >>> low, high = stratified_interval(np.array([0.0, 1, 1, 1]), np.zeros(4, dtype=int), np.array([1.0]))
+    >>> round(low, 4), round(high, 4)
+    (0.2585, 0.971)
+    """
+    share = np.clip((values - lowest) / (1.0 - lowest), 0.0, 1.0)
+    n = np.bincount(strata).astype(np.float64)
+    p = np.bincount(strata, weights=share) / n
+    variance = np.bincount(strata, weights=(share - p[strata]) ** 2) / n
+    most = p * (1.0 - p)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pooled = float(np.nan_to_num((n @ variance) / ((n - 1.0) @ most), nan=1.0))
+        own = np.nan_to_num(n / (n - 1.0) * variance / most, nan=0.0, posinf=0.0)
+    spread = np.where(most > 0.0, (n * own + _PRIOR_UNITS) / (n + _PRIOR_UNITS), pooled)
+    size = n / np.clip(spread, min(pooled, 1.0), 1.0) / design_effect
+    tail = (1.0 - confidence_level) / 2.0
+    hits, misses = p * size + 0.5, (1.0 - p) * size + 0.5
+    low = np.where(p > 0.0, betaincinv(hits, misses, tail), 0.0)
+    high = np.where(p < 1.0, betaincinv(hits, misses, 1.0 - tail), 1.0)
+    value, mean = float(weights @ p), float(weights @ (np.bincount(strata, weights=values) / n))
+    ends = value - np.sqrt(weights**2 @ (p - low) ** 2), value + np.sqrt(weights**2 @ (high - p) ** 2)
+    return min(lowest + (1.0 - lowest) * float(ends[0]), mean), max(lowest + (1.0 - lowest) * float(ends[1]), mean)

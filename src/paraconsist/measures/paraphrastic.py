@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from paraconsist.errors import check_choice
-from paraconsist.measures._estimates import FEW_UNITS, Estimates, effect_of, interval_options, row_error
+from paraconsist.measures._estimates import Estimates, effect_of, interval_options, row_error
 from paraconsist.measures._paraphrastic_counts import (
     MEASURES,
     NOT_MEANS,
     PAIRS,
+    PUBLISHED_VARIANCES,
     RANGES,
     UNBIASED,
     Checked,
@@ -29,12 +30,19 @@ from paraconsist.measures._paraphrastic_counts import (
 )
 from paraconsist.measures._validation import as_generator
 from paraconsist.measures.alarms import constant_message
-from paraconsist.measures.intervals import proportion_interval
+from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.intervals import FEW_UNITS, Intervals, proportion_interval, stratified_interval, too_few
 from paraconsist.measures.resampling import Units, design_effects, distinct, group_units, mean_of_sums
 from paraconsist.measures.results import Result
-from paraconsist.measures.sampling_correction import CORRECTED, DecileWeights, corrected_point
+from paraconsist.measures.sampling_correction import LEAST_MASS, Stratified, bucket_values, corrected_values
 
-_FEW_IN_DECILE = 5
+_FEW_THAT_DIFFER = 15  # buckets with right and wrong answers, below which PVAP and between-variance have no interval
+_LEAST_EFFECTIVE = 5.0  # units, for those two
+_CORRECTED_MEANS = (
+    "corrected_accuracy",
+    "corrected_paraphrastic_consistency",
+    "corrected_paraphrastic_consistency_unbiased",
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,12 +59,14 @@ class ParaphrasticConsistencyResult(Result):
         Share of right rows; mean over buckets of the share of right rows.
     vap, vap_unbiased : float
         Variance attributable to paraphrasing; down is good.
-    between_variance : float
-        Population variance over buckets of the share of right rows.
-    pvap, pvap_pooled : float
-        Share of the variance of correctness that paraphrasing accounts for: of VAP + between variance
-        (eq. 8), or of the variance over all rows (the authors' helper; above 1 at times where sizes differ);
-        nan if nothing varies.
+    between_variance, between_variance_unbiased : float
+        Variance over buckets of the share of right rows, which holds what paraphrasing adds to it; of the model's
+        chance to be right on a bucket, without that (below 0 by chance at times).
+    pvap, pvap_unbiased, pvap_pooled : float
+        Share of the variance of correctness that paraphrasing accounts for: of VAP + between variance (eq. 8), biased
+        downwards; of the unbiased ones, so 1 less the intraclass correlation of correctness (above 1 by chance at
+        times); of the variance over all rows (the authors' helper; above 1 at times where sizes differ). nan if nothing
+        varies.
     min_paraphrastic_consistency : float
         The least P_C (plug-in) that a model of this bucket accuracy can have.
     agreement, agreement_unbiased : float
@@ -65,7 +75,8 @@ class ParaphrasticConsistencyResult(Result):
         Buckets with at least one paraphrase, and paraphrases.
     original_accuracy, test_accuracy : float or None
         A_O and A_T.
-    corrected_accuracy, corrected_paraphrastic_consistency, corrected_vap, corrected_pvap : float or None
+    corrected_accuracy, corrected_paraphrastic_consistency, corrected_paraphrastic_consistency_unbiased : float or None
+    corrected_vap, corrected_pvap : float or None
         The same on the test set that the buckets were sampled from; `covered_mass` is the share of it that
         lies in deciles with buckets.
     n_clusters : dict of str to int
@@ -83,7 +94,9 @@ class ParaphrasticConsistencyResult(Result):
     vap: float
     vap_unbiased: float
     between_variance: float
+    between_variance_unbiased: float
     pvap: float
+    pvap_unbiased: float
     pvap_pooled: float
     min_paraphrastic_consistency: float
     agreement: float
@@ -95,6 +108,7 @@ class ParaphrasticConsistencyResult(Result):
     test_accuracy: float | None = None
     corrected_accuracy: float | None = None
     corrected_paraphrastic_consistency: float | None = None
+    corrected_paraphrastic_consistency_unbiased: float | None = None
     corrected_vap: float | None = None
     corrected_pvap: float | None = None
     covered_mass: float | None = None
@@ -243,7 +257,12 @@ def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, Any
     values: dict[str, Any] = point_measures(multiplicity @ sums)
     are_means = [name not in NOT_MEANS for name in MEASURES]
     reported = [values[name] for name in MEASURES]
-    bounds = estimates.intervals(units, measures_of_sums, list(RANGES.values()), are_means, reported=reported)
+    scales = _scales(counts, values)
+    bounds = estimates.intervals(
+        units, measures_of_sums, list(RANGES.values()), are_means, reported=reported, scales=scales
+    )
+    if bounds.method == "logit_t":
+        _leave_out_variances(estimates, bounds, counts, units)
     effects = dict(zip(MEASURES, design_effects(units, buckets, measures_of_sums).tolist(), strict=True))
     rows = row_error(int(counts.correct.sum()), int(counts.size.sum()))
     effects["accuracy"] = effect_of(float(bounds.standard_error[MEASURES.index("accuracy")]), rows)
@@ -253,6 +272,34 @@ def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, Any
     _add_minimum(estimates, values)
     _warn_of_buckets(estimates, checked, units.n)
     return values | {"n_buckets": len(counts), "n_examples": int(counts.size.sum())}, bounds.method
+
+
+def _scales(counts: BucketCounts, values: Mapping[str, float]) -> list[tuple[float, float]]:
+    """Return the ends of the scale on which each interval is made.
+
+    Unbiased between-variance and PVAP may be led by chance beyond the ends of their ranges, by up to what paraphrasing
+    adds to the spread of the buckets' shares: a quarter of that is added to the scale.
+    """
+    theta, pairs = counts.correct / counts.size, counts.size > 1
+    added = float((theta * (1.0 - theta) / np.maximum(counts.size - 1, 1))[pairs].mean() / 4.0) if pairs.any() else 0.0
+    whole = values["vap_unbiased"] + values["between_variance_unbiased"]
+    scales = dict(RANGES) | {"between_variance_unbiased": (-added, 0.25)}
+    scales["pvap_unbiased"] = (0.0, 1.0 + (added / whole if whole > 0.0 else 0.0))
+    return list(scales.values())
+
+
+def _leave_out_variances(estimates: Estimates, bounds: Intervals, counts: BucketCounts, units: Units) -> None:
+    """Take out the intervals that would not hold: of biased ratios, and of unbiased ones that few buckets decide."""
+    bounds.low[[MEASURES.index(name) for name in PUBLISHED_VARIANCES]] = np.nan
+    bounds.high[[MEASURES.index(name) for name in PUBLISHED_VARIANCES]] = np.nan
+    differ = int(np.count_nonzero((counts.correct > 0) & (counts.correct < counts.size)))
+    if too_few(units) or (differ >= _FEW_THAT_DIFFER and units.effective_n >= _LEAST_EFFECTIVE):
+        return
+    unbiased = [MEASURES.index(UNBIASED[name]) for name in PUBLISHED_VARIANCES if name in UNBIASED]
+    bounds.low[unbiased] = bounds.high[unbiased] = np.nan
+    few = f"only {differ} buckets have right and wrong answers (at least {_FEW_THAT_DIFFER} are needed)"
+    reason = few if differ < _FEW_THAT_DIFFER else f"one {estimates.unit} outweighs the others"
+    estimates.warnings.append(f"no interval of PVAP and between-variance: {reason}")
 
 
 def _add_minimum(estimates: Estimates, values: dict[str, Any]) -> None:
@@ -267,7 +314,7 @@ def _add_minimum(estimates: Estimates, values: dict[str, Any]) -> None:
 
 
 def _warn_of_buckets(estimates: Estimates, checked: Checked, n_units: int) -> None:
-    (counts,), unit = checked.counts, estimates.unit
+    (counts,) = checked.counts
     n, n_single = len(counts), int(np.count_nonzero(counts.size == 1))
     warn = estimates.warnings.append
     if checked.n_without_paraphrase:
@@ -278,10 +325,8 @@ def _warn_of_buckets(estimates: Estimates, checked: Checked, n_units: int) -> No
             f"{n_single} of {n} buckets have one paraphrase: each counts 1 in the plug-in estimate "
             "and is left out of the unbiased one"
         )
-    if n_units == 1:
-        warn(f"one {unit}: no interval")
-    elif n_units < FEW_UNITS:
-        warn(f"only {n_units} {unit}s: the intervals are rough")
+    if n_units < FEW_UNITS:
+        estimates.warn_of_few(n_units)
     if checked.only_label and counts.size.sum() > 1:
         warn(constant_message(checked.only_label[0]))
     elif (counts.same_label == counts.size**2).all() and n - n_single >= FEW_UNITS:
@@ -308,42 +353,49 @@ def _on_originals(estimates: Estimates, originals: Originals | None) -> dict[str
 def _corrected(estimates: Estimates, checked: Checked, sampling: Sampling | None, renormalize: bool) -> dict[str, Any]:
     if sampling is None:
         return {}
-    (counts,), bucket_deciles = checked.counts, sampling.bucket_deciles
-    weights = DecileWeights.from_sample(bucket_deciles, sampling.test_weights, renormalize)
-    first, pattern, multiplicity = distinct(counts.size, counts.correct, bucket_deciles)
-    sums = weights.sums(counts.correct[first] / counts.size[first], bucket_deciles[first])
-    values: dict[str, Any] = corrected_point(weights, multiplicity @ sums)._asdict()
-    n_buckets = weights.count_buckets(bucket_deciles)
-    thin = int(np.count_nonzero(n_buckets < _FEW_IN_DECILE))
-    if thin:
+    (counts,), decile = checked.counts, sampling.bucket_deciles
+    strata = [Stratified.of(values, decile, sampling.test_weights) for values in bucket_values(counts)]
+    values = corrected_values(*strata, renormalize=renormalize)._asdict()
+    mass = values["covered_mass"]
+    if mass < LEAST_MASS:
+        rest = "" if renormalize else " and are too low by the rest"
         estimates.warnings.append(
-            f"{thin} of the {len(weights.decile)} confidence deciles with buckets hold{'s' if thin == 1 else ''} "
-            f"fewer than {_FEW_IN_DECILE}: corrected intervals are rough"
+            f"deciles with buckets cover only {mass:.1%} of the test set: corrected values have no interval{rest}"
         )
-    if weights.covered_mass < 0.99:
-        rest = "" if renormalize else ": corrected values are too low by the rest"
-        estimates.warnings.append(f"deciles with buckets cover only {weights.covered_mass:.1%} of the test set{rest}")
-    if weights.covered_mass > 0.0:
-        if checked.groups is None:
-            covered = np.isin(bucket_deciles[first], weights.decile)
-            units = buckets = Units(sums[covered], multiplicity[covered], bucket_deciles[first][covered])
-        else:
-            units = group_units(sums, pattern, checked.groups)
-            buckets = Units.unstratified(sums, multiplicity)
-        most = float(weights.weight.sum())
-        bounds = estimates.intervals(
-            units,
-            weights.estimate,
-            [(0.0, most), (most / 2.0, most), (0.0, most / 4.0), (0.0, 0.25), (0.0, 1.0)],
-            [True, True, True, False, False],
-            effective_n=float((n_buckets / weights.weight).min() * most),
-            reported=[values[name] for name in CORRECTED],
-        )
-        estimates.add(CORRECTED, bounds, units.n, design_effects(units, buckets, weights.estimate).tolist())
-    between = "corrected_between_variance"  # no key of its own: it is in PVAP
-    estimates.drop(between)
-    del values[between]
+    ends = zip(_CORRECTED_MEANS, strata, (0.0, 0.5, 0.5), (True, True, False), strict=True)
+    for name, stratified, lowest, loses_mass in ends:
+        by = mass if loses_mass and not renormalize else 1.0
+        interval, error, effect = _stratified_interval(estimates, stratified, checked.groups, lowest)
+        n_units = len(stratified.values) if checked.groups is None else len(np.unique(checked.groups[stratified.used]))
+        estimates.put(name, (by * interval[0], by * interval[1]), by * error, n_units, effect)
+    _add_corrected_vap(estimates, 1.0 if renormalize else mass)
+    del values["corrected_between_variance"]  # no key of its own: it is in PVAP
     return values
+
+
+def _stratified_interval(
+    estimates: Estimates, stratified: Stratified, groups: Any, lowest: float
+) -> tuple[tuple[float, float], float, float]:
+    """Return the interval of a corrected mean, its standard error and its design effect."""
+    nan = float("nan")
+    n_units = len(stratified.values) if groups is None else len(np.unique(groups[stratified.used]))
+    if not n_units:
+        return (nan, nan), nan, nan
+    error, effect = stratified.standard_error(groups)
+    if stratified.mass < LEAST_MASS or n_units < FEW_UNITS:
+        return (nan, nan), error, effect
+    level, worst = estimates.options.confidence_level, max(1.0, effect if effect == effect else 1.0)
+    parts = stratified.values, stratified.stratum, stratified.weights
+    return stratified_interval(*parts, lowest, worst, level), error, effect
+
+
+def _add_corrected_vap(estimates: Estimates, mass: float) -> None:
+    """Add the corrected VAP, a function of the plug-in P~_C."""
+    base, name = _CORRECTED_MEANS[1], "corrected_vap"
+    low, high = estimates.confidence_interval[base]
+    ends = (mass - high) / 2.0, (mass - low) / 2.0
+    error = estimates.standard_error[base] / 2.0
+    estimates.put(name, ends, error, estimates.n_clusters[base], estimates.design_effect[base])
 
 
 def _on_test_set(estimates: Estimates, test_set: tuple[int, int] | None) -> dict[str, Any]:

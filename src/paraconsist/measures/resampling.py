@@ -7,9 +7,9 @@ number (`Units`, `distinct`). From these come closed-form, cluster-robust standa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,23 +45,19 @@ class Units:
         The m sums of each distinct unit.
     multiplicity : ndarray of int, shape (p,)
         How many units have these sums.
-    strata : ndarray of int, shape (p,)
-        Units are resampled within their stratum; all 0 where there is one.
     """
 
     sums: Floats
     multiplicity: npt.NDArray[np.int64]
-    strata: npt.NDArray[np.int64]
 
     @classmethod
     def unstratified(cls, sums: Floats, multiplicity: npt.ArrayLike) -> Units:
-        """Return units that form one stratum."""
-        counts = np.asarray(multiplicity, dtype=np.int64)
-        return cls(sums, counts, np.zeros(len(counts), dtype=np.int64))
+        """Return the units with these sums and numbers."""
+        return cls(sums, np.asarray(multiplicity, dtype=np.int64))
 
     @classmethod
     def of_rows(cls, values: Floats, groups: Integers | None) -> Units:
-        """Return rows, or their groups, as units of one stratum: the number of rows, then the sums of their values."""
+        """Return rows, or their groups, as units: the number of rows, then the sums of their values."""
         sums = np.concatenate([np.ones((len(values), 1)), values], axis=1)
         if groups is not None:
             sums = sums_by_group(sums, groups)
@@ -80,15 +76,10 @@ class Units:
         return int(self.multiplicity.sum())
 
     @property
-    def degrees_of_freedom(self) -> int:
-        """The number of units less the number of strata."""
-        return self.n - len(np.unique(self.strata))
-
-    def by_stratum(self) -> Iterator[tuple[npt.NDArray[np.intp], int]]:
-        """Yield, for each stratum, the indices of its distinct units and its number of units."""
-        for stratum in np.unique(self.strata):
-            members = np.flatnonzero(self.strata == stratum)
-            yield members, int(self.multiplicity[members].sum())
+    def effective_n(self) -> float:
+        """Kish's effective number of units, from the first sum of each: their number where all are of one size."""
+        size = self.sums[:, 0]
+        return float((self.multiplicity @ size) ** 2 / (self.multiplicity @ size**2))
 
 
 def sums_by_group(sums: Floats, groups: Integers) -> Floats:
@@ -136,34 +127,45 @@ def distinct(*columns: Integers) -> tuple[npt.NDArray[np.intp], Integers, npt.ND
 
 
 def standard_errors(units: Units, estimate: Estimate) -> Floats:
-    """Return the closed-form, cluster-robust standard errors of the measures, shape (q,); nan for one unit.
+    """Return the closed-form, cluster-robust standard errors of the measures, shape (q,); nan for one unit."""
+    return linearised_errors(units, estimate).standard_error
 
-    A stratum of one unit says nothing of its variance and adds none.
+
+class Linearised(NamedTuple):
+    """What the influence of each unit says of q measures, each of shape (q,).
+
+    Attributes
+    ----------
+    standard_error : ndarray
+        Cluster-robust; each unit's influence is divided by 1 - h, h being its share of the first sum (the jackknife's
+        correction, exact for means), so that a few large units do not make it too small. nan for one unit.
+    bootstrap_error : ndarray
+        Without that, and without the factor n / (n - 1): what a bootstrap of infinitely many resamples finds.
+    degrees_of_freedom : ndarray
+        Of the standard error, from the kurtosis of the influences (Satterthwaite).
     """
-    return linearised_errors(units, estimate)[0]
+
+    standard_error: Floats
+    bootstrap_error: Floats
+    degrees_of_freedom: Floats
 
 
-def linearised_errors(units: Units, estimate: Estimate) -> tuple[Floats, Floats]:
-    """Return the standard errors, and those without the small-sample factor n / (n - 1) of each stratum.
-
-    The second are what a bootstrap of infinitely many resamples finds, to first order.
-    """
-    total = units.total
+def linearised_errors(units: Units, estimate: Estimate) -> Linearised:
+    """Return the closed-form standard errors of the measures."""
+    total, n, weight = units.total, units.n, units.multiplicity
     step = 1e-20 * max(1.0, float(np.abs(total).max()))
     with np.errstate(divide="ignore", invalid="ignore"):
         gradient = estimate(total + 1j * step * np.eye(len(total))).imag / step  # (m, q)
         influence = units.sums @ gradient  # (p, q)
-        variance, uncorrected = np.zeros((2, influence.shape[1]))
-        for members, n in units.by_stratum():
-            if n > 1:
-                weight = units.multiplicity[members]
-                centred = influence[members] - weight @ influence[members] / n
-                squares = weight @ centred**2
-                variance += n / (n - 1) * squares
-                uncorrected += squares
-    if units.degrees_of_freedom < 1:
-        return np.full(len(variance), np.nan), uncorrected
-    return np.sqrt(variance), np.sqrt(uncorrected)
+        influence -= weight @ influence / n
+        size = units.sums[:, 0] / total[0]
+        variance = (n - 1) / n * (weight @ (influence / (1.0 - size)[:, np.newaxis]) ** 2)
+        squares, fourth = weight @ influence**2, weight @ influence**4
+        if n == 1:
+            variance = np.full_like(squares, np.nan)
+        spare = fourth - squares**2 / n
+        degrees = np.where(spare > 0.0, 2.0 * squares**2 / spare, np.inf)
+    return Linearised(np.sqrt(variance), np.sqrt(squares), degrees)
 
 
 def design_effects(units: Units, independent: Units, estimate: Estimate) -> Floats:
@@ -186,23 +188,14 @@ def bootstrap(units: Units, estimate: Estimate, n_resamples: int, rng: np.random
 
     Memory is bounded: about 16 MiB of weights at a time, whatever the numbers of units and resamples.
     """
-    strata = list(units.by_stratum())
-    sums = [units.sums[members] for members, _ in strata]
-    largest = max(max(len(members), n if _draws_one_by_one(members, n) else 0) for members, n in strata)
-    chunk = max(1, _CELLS_AT_ONCE // largest)
+    members, n = len(units.sums), units.n
+    chunk = max(1, _CELLS_AT_ONCE // max(members, n if n < _MULTINOMIAL_COST * members else 0))
     replicates = []
     with np.errstate(divide="ignore", invalid="ignore"):
         for start in range(0, n_resamples, chunk):
-            size = min(chunk, n_resamples - start)
-            total = np.zeros((size, units.sums.shape[1]))
-            for (members, n), stratum_sums in zip(strata, sums, strict=True):
-                total += _weights(units.multiplicity[members], n, size, rng) @ stratum_sums
-            replicates.append(estimate(total))
+            weights = _weights(units.multiplicity, n, min(chunk, n_resamples - start), rng)
+            replicates.append(estimate(weights @ units.sums))
     return np.concatenate(replicates)
-
-
-def _draws_one_by_one(members: npt.NDArray[np.intp], n: int) -> bool:
-    return n < _MULTINOMIAL_COST * len(members)
 
 
 def _weights(multiplicity: npt.NDArray[np.int64], n: int, size: int, rng: np.random.Generator) -> Floats:
@@ -216,10 +209,3 @@ def _weights(multiplicity: npt.NDArray[np.int64], n: int, size: int, rng: np.ran
     drawn += (np.arange(size) * p)[:, np.newaxis]
     counts = np.bincount(drawn.ravel(), minlength=size * p)
     return counts.reshape(size, p).astype(np.float64)
-
-
-def draws_per_resample(units: Units) -> int:
-    """Return what one resample costs, in single draws."""
-    return sum(
-        n if _draws_one_by_one(members, n) else _MULTINOMIAL_COST * len(members) for members, n in units.by_stratum()
-    )

@@ -9,10 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import input_error
-from paraconsist.measures._validation import as_probabilities
+from paraconsist.measures._validation import Integers, as_probabilities
 from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.resampling import NO_SPREAD
 
 N_DECILES = 10
+
+
+LEAST_MASS = 0.99
+"""Below this share of the test set in deciles with buckets, corrected values have no interval: none would hold."""
 
 
 class Corrected(NamedTuple):
@@ -20,14 +25,11 @@ class Corrected(NamedTuple):
 
     corrected_accuracy: float
     corrected_paraphrastic_consistency: float
+    corrected_paraphrastic_consistency_unbiased: float
     corrected_vap: float
     corrected_between_variance: float
     corrected_pvap: float
     covered_mass: float
-
-
-CORRECTED = Corrected._fields[:-1]
-"""The order of the measures in `DecileWeights.estimate`."""
 
 
 def deciles(confidences: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -52,47 +54,74 @@ def decile_weights(
 
 
 @dataclass(frozen=True)
-class DecileWeights:
-    """The deciles that hold both buckets and test rows, and their weights, shape (d,).
+class Stratified:
+    """Values of buckets, and the deciles that hold both buckets and test rows.
 
-    `weight` is the decile's share of the test set, divided by `covered_mass` (the share in these) if renormalised.
+    Attributes
+    ----------
+    values : ndarray, shape (n,)
+        One for each bucket of these deciles.
+    stratum : ndarray of int, shape (n,)
+        The decile of each, numbered from 0.
+    weights : ndarray, shape (d,)
+        The share of the test set in each of these deciles, over `mass`.
+    mass : float
+        The share of the test set in these deciles.
+    used : ndarray of bool
+        Which of all buckets these are.
     """
 
-    decile: npt.NDArray[np.int64]
-    weight: npt.NDArray[np.float64]
-    covered_mass: float
+    values: npt.NDArray[np.float64]
+    stratum: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float64]
+    mass: float
+    used: npt.NDArray[np.bool_]
 
     @classmethod
-    def from_sample(
-        cls, bucket_deciles: npt.NDArray[np.int64], test_weights: npt.NDArray[np.float64], renormalize: bool
-    ) -> DecileWeights:
-        """Return the weights from each bucket's decile and each decile's share of the test set."""
-        has_buckets = np.bincount(bucket_deciles, minlength=N_DECILES) > 0
-        covered = np.flatnonzero(has_buckets & (test_weights > 0.0))
-        weight = test_weights[covered]
-        mass = float(weight.sum())
-        return cls(covered, weight / mass if renormalize and mass > 0.0 else weight, mass)
+    def of(
+        cls, values: npt.NDArray[np.float64], decile: npt.NDArray[np.int64], test_weights: npt.NDArray[np.float64]
+    ) -> Stratified:
+        """Return what is left of buckets; a value that is nan is not there."""
+        used = np.isfinite(values) & (test_weights[decile] > 0.0)
+        covered, stratum = np.unique(decile[used], return_inverse=True)
+        mass = float(test_weights[covered].sum())
+        return cls(values[used], stratum, test_weights[covered] / (mass or 1.0), mass, used)
 
-    def count_buckets(self, bucket_deciles: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        """Return the number of buckets in each of these deciles, shape (d,)."""
-        return np.bincount(bucket_deciles, minlength=N_DECILES)[self.decile]
+    @property
+    def n_in_stratum(self) -> npt.NDArray[np.intp]:
+        """The number of buckets in each decile, shape (d,)."""
+        return np.bincount(self.stratum)
 
-    def sums(self, theta: npt.NDArray[np.float64], decile: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return each bucket's (1, theta, theta^2) in the columns of its decile, shape (n, 3 d)."""
-        inside = (decile[:, np.newaxis] == self.decile).astype(np.float64)
-        powers = np.stack([np.ones_like(theta), theta, theta**2], axis=1)
-        blocks: npt.NDArray[np.float64] = inside[:, :, np.newaxis] * powers[:, np.newaxis, :]
-        return blocks.reshape(len(theta), -1)
+    @property
+    def mean(self) -> float:
+        """The weighted mean of the deciles' means; nan where there is none."""
+        if not len(self.values):
+            return float("nan")
+        return float(self.weights @ (np.bincount(self.stratum, weights=self.values) / self.n_in_stratum))
 
-    def estimate(self, sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the measures named in `CORRECTED` from the sums over buckets, shape (..., 5)."""
-        by_decile = sums.reshape(*sums.shape[:-1], len(self.weight), 3)
-        theta = (by_decile[..., 1] / by_decile[..., 0]) @ self.weight
-        theta_squared = (by_decile[..., 2] / by_decile[..., 0]) @ self.weight
-        vap = theta - theta_squared
-        between = theta_squared - theta**2
-        consistency = self.weight.sum() - 2.0 * vap
-        return np.stack([theta, consistency, vap, between, vap / (vap + between)], axis=-1)
+    def standard_error(self, groups: Integers | None) -> tuple[float, float]:
+        """Return the standard error of `mean`, and the design effect of `groups` (codes of all buckets)."""
+        n = self.n_in_stratum
+        means = np.bincount(self.stratum, weights=self.values) / n
+        influence = (self.weights / n)[self.stratum] * (self.values - means[self.stratum])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = np.where(n > 1, n / (n - 1.0), 0.0)
+        independent = float(factor[self.stratum] @ influence**2)
+        if groups is None or independent == 0.0:
+            return independent**0.5, 1.0 if independent else float("nan")
+        of_group = groups[self.used]
+        n_groups = len(np.unique(of_group))
+        clustered = float((np.bincount(of_group, weights=influence) ** 2).sum()) * n_groups / max(n_groups - 1, 1)
+        return clustered**0.5, clustered / independent
+
+
+def bucket_values(counts: BucketCounts) -> npt.NDArray[np.float64]:
+    """Return each bucket's theta, P_C and unbiased P_C (nan for one paraphrase), shape (3, n_buckets)."""
+    k, c = counts.size.astype(np.float64), counts.correct.astype(np.float64)
+    theta = c / k
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unbiased = 1.0 - 2.0 * c * (k - c) / (k * (k - 1.0))
+    return np.stack([theta, theta**2 + (1.0 - theta) ** 2, unbiased])
 
 
 def correct_for_sampling(
@@ -105,8 +134,9 @@ def correct_for_sampling(
 
     ``f~ = sum_d w_d mean{f_b : b in decile d}``, with w_d the share of the test set whose confidence in the
     gold label is in decile d, and a bucket's decile that of its original. Then A~ = theta~, P~_C = (theta^2)~
-    + ((1-theta)^2)~, VAP~ = (theta (1-theta))~, between variance (theta^2)~ - A~^2, PVAP~ = VAP~ / (VAP~ +
-    between).
+    + ((1-theta)^2)~, VAP~ = (theta (1-theta))~, between variance (theta^2)~ - A~^2. PVAP~ = VAP~ / (VAP~ + between
+    variance) is of renormalised values always, since its two parts make up the whole variance only if the weights sum
+    to 1; so is the unbiased P~_C, over buckets of two paraphrases.
 
     Parameters
     ----------
@@ -143,17 +173,25 @@ def correct_for_sampling(
     if len(originals) != len(counts):
         must = f"have one value per bucket ({len(counts)})"
         raise input_error(function, "original_confidences", must, got=f"{len(originals)} values")
-    bucket_deciles = deciles(originals)
-    test_weights = decile_weights(test_confidences, function=function)
-    weights = DecileWeights.from_sample(bucket_deciles, test_weights, renormalize)
-    theta = counts.correct / counts.size
-    return corrected_point(weights, weights.sums(theta, bucket_deciles).sum(axis=0))
+    decile, test_weights = deciles(originals), decile_weights(test_confidences, function=function)
+    strata = [Stratified.of(values, decile, test_weights) for values in bucket_values(counts)]
+    return corrected_values(*strata, renormalize=renormalize)
 
 
-def corrected_point(weights: DecileWeights, total: npt.NDArray[np.float64]) -> Corrected:
-    """Return the corrected measures from the sums over all buckets."""
-    if weights.covered_mass == 0.0:
-        return Corrected._make([np.nan] * 5 + [0.0])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        values = np.clip(weights.estimate(total), 0.0, 1.0)  # rounding alone can lead out of [0, 1]
-    return Corrected._make([*values.tolist(), min(weights.covered_mass, 1.0)])
+def corrected_values(theta: Stratified, plugin: Stratified, unbiased: Stratified, *, renormalize: bool) -> Corrected:
+    """Return the corrected measures from the buckets' theta, P_C and unbiased P_C."""
+    mass = theta.mass
+    if mass == 0.0:
+        return Corrected._make([np.nan] * 6 + [0.0])
+    mean, vap = theta.mean, (1.0 - plugin.mean) / 2.0
+    total = mean * (1.0 - mean)
+    by = 1.0 if renormalize else mass
+    return Corrected(
+        corrected_accuracy=by * mean,
+        corrected_paraphrastic_consistency=by * plugin.mean,
+        corrected_paraphrastic_consistency_unbiased=unbiased.mean,
+        corrected_vap=by * vap,
+        corrected_between_variance=max(by * (mean - vap) - (by * mean) ** 2, 0.0),
+        corrected_pvap=min(vap / total, 1.0) if total > NO_SPREAD else np.nan,
+        covered_mass=min(mass, 1.0),
+    )
