@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from pathlib import Path
@@ -51,9 +52,11 @@ def naive(spec: MeasureSpec, rows: dict[str, list[Any]], policy: str) -> tuple[f
         beside = {role: (gold, answer) for role, gold, answer in members if role != spec.target}
         targets = [(gold, answer) for role, gold, answer in members if role == spec.target]
         if spec is PARAPHRASTIC:
-            theta = sum(gold == answer for gold, answer in targets) / len(targets)
-            shares.append(1 - 2 * theta * (1 - theta))
-            broken += 0 < theta < 1
+            right = [gold == answer for gold, answer in targets]
+            pairs = list(itertools.combinations(right, 2))
+            if pairs:
+                shares.append(sum(one == other for one, other in pairs) / len(pairs))
+                broken += 0 < sum(right) < len(right)
             continue
         for gold, answer in targets:
             if spec.is_conditional:

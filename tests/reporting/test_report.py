@@ -95,7 +95,7 @@ def test_the_worst_bucket_stands_first_and_texts_are_shared_where_they_can_be(pa
     data = data_of(page)
     assert [bucket["id"] for bucket in data["buckets"]] == ["half", "lost", "calm", "gained", "wrong"]
     half = data["buckets"][0]
-    assert half["v"] == [0.5]
+    assert half["v"] == [0.6667]
     assert data["head"]["sets"][0]["fields"] == ["premise", "hypothesis", "update"]
     assert half["x"] == {"0": "It is late in house 1. ", "1": "Nobody is awake. "}
     assert half["f"] == [2]
@@ -187,7 +187,7 @@ def test_a_model_that_lacks_rows_is_shown_without_them(tmp_path):
     pq.write_table(pa.Table.from_pylist([r for r in rows() if r["bucket_id"] != "half"]), second)
     page, _ = report(tmp_path, first, second)
     half = next(bucket for bucket in data_of(page)["buckets"] if bucket["id"] == "half")
-    assert half["v"] == [0.5, None]
+    assert half["v"] == [0.6667, None]
     assert [row[4][1] for row in half["r"]] == [None] * 5
 
 

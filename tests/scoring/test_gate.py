@@ -12,11 +12,16 @@ from paraconsist.errors import InputError
 from paraconsist.scoring.gate import check, parse_conditions
 
 PC = {
-    "paraphrastic_consistency": 0.8,
-    "paraphrastic_consistency_unbiased": None,
+    "paraphrastic_consistency": 0.9,
+    "paraphrastic_consistency_unbiased": 0.8,
+    "pvap": None,
     "accuracy": 0.7,
     "n_buckets": 12,
-    "confidence_interval": {"paraphrastic_consistency": [0.76, 0.84], "accuracy": [0.6, None]},
+    "confidence_interval": {
+        "paraphrastic_consistency": [0.87, 0.93],
+        "paraphrastic_consistency_unbiased": [0.76, 0.84],
+        "accuracy": [0.6, None],
+    },
     "signature": "pc|v:0",
 }
 SWAP = {"inconsistency": 0.1, "accuracy": 0.9, "confidence_interval": {"inconsistency": [0.05, 0.2]}}
@@ -32,10 +37,13 @@ TWO = ONE | {"b": {"measures": {"symmetric_inconsistency": SWAP, "semantic_incon
         ("pc.low >= 75%", [True]),
         ("pc.low>=0.77", [False]),
         ("pc.high < 0.9 and pc.low > 0.7", [True, True]),
-        ("paraphrastic_consistency.paraphrastic_consistency.high <= 0.84", [True]),
+        ("paraphrastic_consistency.paraphrastic_consistency.high <= 0.84", [False]),
+        ("paraphrastic_consistency.high <= 0.84", [True]),
+        ("pc_published.low > 0.86", [True]),
+        ("pc_published <= 0.8", [False]),
         ("accuracy >= 0.7", [True]),
         ("accuracy.high >= 0.0", [False]),  # undefined never passes
-        ("paraphrastic_consistency_unbiased <= 1", [False]),
+        ("pvap <= 1", [False]),
         ("n_buckets >= 12", [True]),
         ("unparsed_rate <= 1e-3", [True]),
     ],
@@ -92,10 +100,10 @@ def test_exit_code_and_one_line(command, predictions, tmp_path):
     results = tmp_path / "results.json"
     command("score", predictions, "--output", results)
     measured = json.loads(results.read_text())["mine"]["measures"]["paraphrastic_consistency"]
-    low = measured["confidence_interval"]["paraphrastic_consistency"][0]
+    low = measured["confidence_interval"]["paraphrastic_consistency_unbiased"][0]
     code, out, _ = command("gate", f"pc.low > {low!r}", results)
     assert (code, out.count("\n")) == (1, 1)
-    assert out == f"fail: pc.low > {low:g} (found {low:.4f}: mine, pc.low)\n"
+    assert out == f"fail: pc.low > {low:g} (found {low:.4f}: mine, pc.low, unbiased)\n"
     code, _, err = command("gate", "pc.lo >= 0.5", results)
     assert code == 2
     assert "name a quantity of the results" in err

@@ -90,14 +90,16 @@ def _line(entry: Mapping[str, Any]) -> list[str]:
 
 
 def _symbol(measure: str) -> str:
-    from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC
+    from paraconsist.measures.catalogue import CATALOGUE
 
-    return "P_C unb." if measure == PARAPHRASTIC.name else CATALOGUE[measure].symbol
+    return CATALOGUE[measure].symbol
 
 
 def _sides(entry: Mapping[str, Any]) -> tuple[float, float]:
     """The two values, wherever the measure's comparison keeps them."""
     if "value1" in entry:
         return float(entry["value1"]), float(entry["value2"])
-    key = "paraphrastic_consistency_unbiased"
+    from paraconsist.measures.catalogue import PARAPHRASTIC
+
+    key = PARAPHRASTIC.headline
     return float(entry["values1"][key]), float(entry["values2"][key])

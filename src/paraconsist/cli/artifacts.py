@@ -78,11 +78,11 @@ def _print(table: list[ArtifactRow]) -> None:
         ("original_accuracy", "A_O"),
         ("accuracy", "A"),
         (PARAPHRASTIC.headline, "P_C"),
-        (f"{PARAPHRASTIC.headline}_unbiased", "unb."),
+        (PARAPHRASTIC.published, "publ."),
         ("corrected_accuracy", "A~"),
         ("renormalized_accuracy", "ren."),
-        (f"corrected_{PARAPHRASTIC.headline}", "P_C~"),
-        (f"renormalized_{PARAPHRASTIC.headline}", "ren."),
+        (f"corrected_{PARAPHRASTIC.published}", "P_C~"),
+        (f"renormalized_{PARAPHRASTIC.published}", "ren."),
         ("covered_mass", "mass"),
     )
     for label in ("artefacts", "model", "n"):

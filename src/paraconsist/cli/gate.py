@@ -66,4 +66,5 @@ def _line(checks: Sequence[Check]) -> str:
     others = "" if n_sets == 1 else f"; {n_sets} sets"
     verdict = "fail" if failed else "pass"
     why = f". Undefined: {tightest.reason}" if is_undefined and tightest.reason else ""
-    return f"{verdict}: {conditions} (found {value}: {tightest.set_name}, {tightest.condition.what}{others}){why}"
+    what = ", ".join(filter(None, (tightest.set_name, tightest.condition.what, tightest.condition.meaning)))
+    return f"{verdict}: {conditions} (found {value}: {what}{others}){why}"

@@ -65,6 +65,8 @@ class MeasureSpec:
         Which end is good, in a sentence.
     headline : str
         The key of the results that the measure is known by.
+    published : str
+        The key of the headline as its paper computes it, where that is another; ``pc_published`` in conditions.
     quantities : sequence of Quantity
         What is shown of its results.
     chance : str
@@ -100,6 +102,7 @@ class MeasureSpec:
     quantities: Sequence[Quantity] = ()
     chance: str = ""
     sentence: str = ""
+    published: str = ""
     higher_is_better: bool | None = False
     target: str = ""
     partners: tuple[str, ...] = ()
@@ -170,22 +173,23 @@ _SPECS = (
         title="Paraphrastic consistency",
         question="When a problem is reworded, does the model stay right, or stay wrong?",
         direction="Up is good: 100 % means that every problem is right in all its wordings, or wrong in all of them.",
-        headline="paraphrastic_consistency",
+        headline="paraphrastic_consistency_unbiased",
+        published="paraphrastic_consistency",
         symbol="P_C",
         quantities=(
             Quantity("accuracy", "A, accuracy on paraphrases", "A", "accuracy on paraphrases"),
             Quantity("original_accuracy", "A_O, accuracy on originals", "A_O", "accuracy on originals"),
             Quantity(
-                "paraphrastic_consistency",
-                "P_C, paraphrastic consistency (published)",
+                "paraphrastic_consistency_unbiased",
+                "P_C, paraphrastic consistency",
                 "P_C",
-                "two paraphrases are both right or both wrong, as published",
+                "two different paraphrases of a problem are both right or both wrong",
             ),
             Quantity(
-                "paraphrastic_consistency_unbiased",
-                "P_C, unbiased",
-                "P_C unb.",
-                "the same over two different paraphrases",
+                "paraphrastic_consistency",
+                "P_C as published",
+                "P_C publ.",
+                "the same as published: it pairs paraphrases with themselves too, so it is too high",
             ),
             Quantity(
                 "min_paraphrastic_consistency",
@@ -193,15 +197,21 @@ _SPECS = (
                 "least P_C",
                 "least P_C that this bucket accuracy allows",
             ),
-            Quantity("agreement", "agreement (same label, right or wrong)", "agreement", "same label, right or wrong"),
-            Quantity("vap", "VAP, variance due to paraphrasing", "VAP", is_share=False),
-            Quantity("vap_unbiased", "VAP, unbiased", "VAP unb.", is_share=False),
             Quantity(
-                "pvap",
+                "agreement_unbiased",
+                "agreement (same label, right or wrong)",
+                "agreement",
+                "two different paraphrases get the same label, right or wrong",
+            ),
+            Quantity("vap_unbiased", "VAP, variance due to paraphrasing", "VAP", is_share=False),
+            Quantity("vap", "VAP as published", "VAP publ.", is_share=False),
+            Quantity(
+                "pvap_unbiased",
                 "PVAP, share of variance due to paraphrasing",
                 "PVAP",
                 "share of the variance of correctness that is due to wording",
             ),
+            Quantity("pvap", "PVAP as published", "PVAP publ.", "the same as published, which is too low"),
             Quantity("test_accuracy", "A_T, accuracy on the full test set", "A_T", "accuracy on the full test set"),
             Quantity(
                 "corrected_accuracy",
@@ -210,14 +220,24 @@ _SPECS = (
                 "accuracy weighted back to the full test set",
             ),
             Quantity(
-                "corrected_paraphrastic_consistency", "P_C, corrected", "P_C corr.", "P_C weighted back to the test set"
+                "corrected_paraphrastic_consistency_unbiased",
+                "P_C, corrected",
+                "P_C corr.",
+                "P_C weighted back to the test set",
+            ),
+            Quantity(
+                "corrected_paraphrastic_consistency",
+                "P_C, corrected, as published",
+                "P_C corr. publ.",
+                "the same as published",
             ),
             Quantity("corrected_vap", "VAP, corrected", "VAP corr.", is_share=False),
             Quantity("corrected_pvap", "PVAP, corrected", "PVAP corr.", "PVAP weighted back to the full test set"),
             Quantity("covered_mass", "test mass in deciles with buckets", "mass", "test mass in deciles with buckets"),
         ),
         chance="A constant answer gets 100 %; two coins get 50 %.",
-        sentence="Two paraphrases of one problem are both right or both wrong {paraphrastic_consistency} of the time.",
+        sentence="Two different paraphrases of one problem are both right or both wrong "
+        "{paraphrastic_consistency_unbiased} of the time.",
         higher_is_better=True,
         target=PARAPHRASE,
         optional_partners=(ORIGINAL,),

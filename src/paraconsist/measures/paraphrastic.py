@@ -126,7 +126,7 @@ def paraphrastic_consistency(
     renormalize: bool = False,
     test_predictions: Any = None,
     test_references: Any = None,
-    estimator: str = "plugin",
+    estimator: str = "unbiased",
     interval_method: str = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
@@ -146,9 +146,10 @@ def paraphrastic_consistency(
     ==================  ======================================================================================
     P_C (plug-in)       mean of theta^2 + (1-theta)^2, as published (eq. 2); counts self-pairs, so it is too
                         high for few paraphrases, and a bucket of one scores 1
-    P_C (unbiased)      mean of [c(c-1) + (k-c)(k-c-1)] / [k(k-1)] over buckets with k >= 2
+    P_C (unbiased)      mean of [c(c-1) + (k-c)(k-c-1)] / [k(k-1)] over buckets with k >= 2: the headline
     VAP                 mean of theta (1-theta) (eq. 7), so that P_C = 1 - 2 VAP; unbiased: times k/(k-1)
-    PVAP                VAP / (VAP + variance of theta) (eq. 8); pooled: VAP / variance over all rows
+    PVAP                VAP / (VAP + variance of theta) (eq. 8); unbiased: of the unbiased ones, over buckets with
+                        k >= 2; pooled: VAP / variance over all rows
     minimum P_C         1 - 2a(1-a), a = mean of theta
     ==================  ======================================================================================
 
@@ -173,13 +174,14 @@ def paraphrastic_consistency(
         Divide corrected values by `covered_mass`; as published they are not.
     test_predictions, test_references : sequence of int or str, shape (n_test,), optional
         Give `test_accuracy`.
-    estimator : {"plugin", "unbiased"}
+    estimator : {"unbiased", "plugin"}
         Which P_C the signature names as the headline. Both are always returned, always under the same keys.
     interval_method : {"auto", "bootstrap", "closed_form"}
-        Percentiles of a bootstrap over buckets, or t intervals from linearised, cluster-robust standard
-        errors. ``"auto"`` is the bootstrap, except where that would take minutes. Intervals of corrected
-        values resample buckets within deciles (whole groups where `groups` are given); the test set's weights
-        are taken as fixed.
+        t intervals on the logit scale, none below ten buckets (or groups); percentiles of a bootstrap over buckets;
+        plain t intervals (`paraconsist.measures.intervals`). By default the published variances and PVAP have no
+        interval, since they are biased, and the unbiased ones have one from 15 buckets with right and wrong answers on.
+        Corrected values have one interval whatever is asked for (`stratified_interval`), which takes the test set's
+        weights as fixed; none where less than 99 % of the test set lies in deciles with buckets.
     confidence_level : float, default 0.95
     n_resamples : int, default 10000
     seed : int or numpy.random.Generator, default 0
@@ -218,7 +220,7 @@ def paraphrastic_consistency(
     (0.5, 0.3333)
     """
     function = "paraphrastic_consistency"
-    check_choice(function, "estimator", estimator, ("plugin", "unbiased"))
+    check_choice(function, "estimator", estimator, ("unbiased", "plugin"))
     options = interval_options(function, interval_method, confidence_level, n_resamples, seed)
     columns = {"predictions": predictions}
     checked = check_input(function, columns, references, buckets, roles, groups, one_original=True)

@@ -66,12 +66,11 @@ Rule = Callable[[Answers], tuple[NDArray[np.float64], NDArray[np.bool_]]]
 
 
 def mixed(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the chance that another draw from the row's bucket is right where it is wrong, or the reverse."""
+    """Return the chance that another row of the row's bucket is right where it is wrong, or the reverse."""
     right = answers.right
-    sizes = np.bincount(answers.buckets)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        theta = (np.bincount(answers.buckets, weights=right) / sizes)[answers.buckets]
-    return np.where(right, 1.0 - theta, theta), np.ones(len(right), dtype=np.bool_)
+    size = np.bincount(answers.buckets)[answers.buckets]
+    n_right = np.bincount(answers.buckets, weights=right)[answers.buckets]
+    return np.where(right, size - n_right, n_right) / np.maximum(size - 1, 1), size > 1
 
 
 def changed(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -13,7 +13,7 @@ from paraconsist.reporting.formatting import decimal, interval, p_value, percent
 from paraconsist.reporting.tables import direction, remarks, table
 
 #: What two models are compared by, as far as the comparison has it.
-_COMPARED = ("P_C unb.", "P_C", "A", "A_O", "VAP unb.", "PVAP")
+_COMPARED = ("P_C", "P_C publ.", "A", "A_O", "VAP", "PVAP")
 _BY_SYMBOL = {q.symbol: q for q in PARAPHRASTIC.quantities}
 _CORRECTIONS = {"benjamini_hochberg": "Benjamini-Hochberg", "none": "no correction"}
 
@@ -32,7 +32,7 @@ def comparison_tables(comparisons: Sequence[Mapping[str, Any]]) -> Iterator[Rend
 
 def compared(result: Mapping[str, Any]) -> list[Quantity]:
     """Return what two models were compared by, the headline first: its p is the corrected one."""
-    headline = "P_C" if "|est:plugin|" in result["signature"] else "P_C unb."
+    headline = "P_C publ." if "|est:plugin|" in result["signature"] else "P_C"
     quantities = (_BY_SYMBOL[symbol] for symbol in sorted(_COMPARED, key=lambda symbol: symbol != headline))
     return [q for q in quantities if q.key in result["differences"]]
 

@@ -15,7 +15,7 @@ from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC, Meas
 from paraconsist.reporting.formatting import count, decimal, interval, known, percent, quantity
 
 #: What a breakdown by stratum shows of paraphrastic consistency.
-STRATUM_QUANTITIES = [q for q in PARAPHRASTIC.quantities if q.symbol in ("A", "P_C", "P_C unb.", "PVAP")]
+STRATUM_QUANTITIES = [q for q in PARAPHRASTIC.quantities if q.symbol in ("A", "P_C", "P_C publ.", "PVAP")]
 _VARIANCES = ("problem", "paraphrase", "decoding", "numeric")
 #: More lines than three labels can make; of longer tables the commonest are shown.
 _MOST_LINES = 30
@@ -97,7 +97,7 @@ def result_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableTy
 def _headline(name: str, result: Mapping[str, Any], measure: Mapping[str, Any]) -> Table:
     model = f"{result['model']}, " if result["model"] else ""
     intervals = measure["confidence_interval"]
-    both = (measure["agreement"], measure[PARAPHRASTIC.headline])
+    both = (measure["agreement_unbiased"], measure[PARAPHRASTIC.headline])
     two_labels = all(map(known, both)) and math.isclose(*both, abs_tol=1e-9)
     rows = [
         (
@@ -106,7 +106,7 @@ def _headline(name: str, result: Mapping[str, Any], measure: Mapping[str, Any]) 
             interval(intervals.get(q.key), percent if q.is_share else decimal),
         )
         for q in PARAPHRASTIC.quantities
-        if q.key in measure and not (q.key == "agreement" and two_labels)
+        if q.key in measure and not (q.key == "agreement_unbiased" and two_labels)
     ]
     if result["n_unparsed"]:
         rows.append(("unparsed answers", quantity(result["unparsed_rate"], True), ""))

@@ -297,6 +297,6 @@ def _pareto(pairs: Sequence[_Pair], names: Sequence[str], options: CompareOption
     for (first, second), measure, result in pairs:
         if measure == PARAPHRASTIC.name and isinstance(result, ConsistencyDifferenceResult):
             values |= {first: result.values1, second: result.values2}
-    headline = PARAPHRASTIC.headline + ("_unbiased" if options.estimator == "unbiased" else "")
+    headline = PARAPHRASTIC.headline if options.estimator == "unbiased" else PARAPHRASTIC.published
     known = [name for name in names if name in values]
     return pareto_table({m: values[m]["accuracy"] for m in known}, {m: values[m][headline] for m in known})

@@ -1,7 +1,8 @@
 """A condition on results, for continuous integration: ``pc.low >= 0.75``.
 
 A condition is ``QUANTITY OPERATOR NUMBER``, several joined by ``and``. A quantity is a measure's short name
-(``pc``, ``semantic``, ``change``, ... its headline value), any key of its results
+(``pc``, ``semantic``, ``change``, ... its headline value), with ``_published`` the value as its paper computes it where
+that is another (``pc`` is the unbiased P_C, ``pc_published`` the plug-in), any key of its results
 (``paraphrastic_consistency_unbiased``, ``accuracy``), ``measure.key`` where two measures have that key, or
 a key of the set (``unparsed_rate``). ``.low`` and ``.high`` take the ends of its interval.
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.errors import input_error
-from paraconsist.measures.catalogue import CATALOGUE
+from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec
 from paraconsist.scoring.folders import score_sources
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
 from paraconsist.scoring.score import ScoreOptions
@@ -31,6 +32,7 @@ _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 }
 _CONDITION = re.compile(r"\s*([a-z0-9_.]+)\s*(>=|<=|>|<)\s*([0-9.eE+-]+)\s*(%?)\s*")
 _OF_THE_SET = ("unparsed_rate", "n_unparsed", "n_rows", "majority_rate", "n_dropped_buckets")
+_PUBLISHED = "_published"
 _HOW = "Write for instance 'pc.low >= 0.75' or 'change.high < 10% and unparsed_rate <= 0.01'."
 
 
@@ -50,6 +52,12 @@ class Condition:
     def what(self) -> str:
         """The quantity and its end, as written."""
         return f"{self.quantity}.{self.end}" if self.end else self.quantity
+
+    @property
+    def meaning(self) -> str:
+        """Which of a measure's two values is meant, where its paper computes another than the headline."""
+        spec, published = _spec_of(self.quantity)
+        return "" if spec is None or not spec.published else "as published" if published else "unbiased"
 
     def holds(self, value: float) -> bool:
         """Say whether `value` meets it; an undefined value never does."""
@@ -181,9 +189,11 @@ def _find(condition: Condition, result: Mapping[str, Any]) -> tuple[float, str] 
     """Return the value in one set's results, and why it is undefined; None where the set has no such quantity."""
     measures: Mapping[str, Mapping[str, Any]] = result["measures"]
     first, _, rest = condition.quantity.partition(".")
-    name = {spec.short: name for name, spec in CATALOGUE.items()}.get(first, first)
+    spec, published = _spec_of(first)
+    name = first if spec is None else spec.name
     if name in measures:
-        return _value(condition, measures[name], rest or (CATALOGUE[name].headline if name in CATALOGUE else name))
+        headline = name if spec is None else spec.published if published else spec.headline
+        return _value(condition, measures[name], rest or headline)
     if first in _OF_THE_SET and not rest:
         return _value(condition, result, first)
     holders = [measure for measure, keys in measures.items() if first in keys] if not rest else []
@@ -193,6 +203,14 @@ def _find(condition: Condition, result: Mapping[str, Any]) -> tuple[float, str] 
             "gate", "condition", f"say whose {first}", got=condition.quantity, remedy=f"There are {listed}."
         )
     return _value(condition, measures[holders[0]], first) if holders else None
+
+
+def _spec_of(name: str) -> tuple[MeasureSpec | None, bool]:
+    """Return the measure that a condition names, if it is one, and whether its value as published is meant."""
+    by_name = {spec.name: spec for spec in CATALOGUE.values()} | {spec.short: spec for spec in CATALOGUE.values()}
+    spec = by_name.get(name.removesuffix(_PUBLISHED))
+    published = name.endswith(_PUBLISHED)
+    return (None if spec is None or (published and not spec.published) else spec), published
 
 
 def _value(condition: Condition, keys: Mapping[str, Any], key: str) -> tuple[float, str] | None:

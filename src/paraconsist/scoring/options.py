@@ -103,13 +103,17 @@ class IntervalOptions:
     """How intervals are made."""
 
     confidence_level: float = field(default=0.95, metadata={"help": "Of the intervals.", "min": 0, "max": 1})
-    n_resamples: int = field(default=10000, metadata={"help": "Bootstrap replicates.", "min": 1})
+    interval_method: str = field(
+        default="auto", metadata={"help": "Of the intervals: auto (closed forms that hold), bootstrap or closed_form."}
+    )
+    n_resamples: int = field(default=10000, metadata={"help": "Replicates, where a bootstrap is used.", "min": 1})
     seed: int = field(default=0, metadata={"help": "Of the bootstrap.", "min": 0})
 
     @property
     def intervals(self) -> dict[str, Any]:
         """What every measure takes."""
-        return {"confidence_level": self.confidence_level, "n_resamples": self.n_resamples, "seed": self.seed}
+        names = ("interval_method", "confidence_level", "n_resamples", "seed")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)

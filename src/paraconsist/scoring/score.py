@@ -35,7 +35,7 @@ class ScoreOptions(IntervalOptions):
         What the file's columns are called.
     measures : sequence of str, optional
         Which measures; by default those that the run's metadata name, else those the roles call for.
-    confidence_level, n_resamples, seed
+    interval_method, confidence_level, n_resamples, seed
         Of every interval.
     renormalize : bool
         Divide corrected values by the covered mass (the published values do not).

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _KEY = PARAPHRASTIC.headline
-_KEYS = (_KEY, f"{_KEY}_unbiased", "accuracy", "original_accuracy", "vap", "pvap", "n_buckets")
+_KEYS = (_KEY, PARAPHRASTIC.published, "accuracy", "original_accuracy", "vap", "pvap", "n_buckets")
 _HOW = "Pass callbacks=[evaluation.callback] to Trainer, so that its settings can be checked."
 
 
@@ -123,7 +123,7 @@ class BucketEvaluation:
         Returns
         -------
         dict
-            ``paraphrastic_consistency`` with ``_low`` and ``_high``, ``paraphrastic_consistency_unbiased``,
+            ``paraphrastic_consistency_unbiased`` with ``_low`` and ``_high``, ``paraphrastic_consistency``,
             ``accuracy``, ``vap``, ``pvap``, ``n_buckets``; with originals ``original_accuracy``. Undefined
             values are nan.
 
@@ -144,7 +144,6 @@ class BucketEvaluation:
             self._columns[self._bucket],
             roles=roles if roles is not None and "original" in roles else None,
             groups=self._columns.get(self._group),
-            interval_method="closed_form",
             confidence_level=self._confidence_level,
         ).to_dict()
         low, high = result["confidence_interval"][_KEY]

@@ -154,6 +154,6 @@ def _short(results: Mapping[str, Any]) -> str:
     parts = []
     for name, measures in results.items():
         for measure, values in measures.items():
-            key = "paraphrastic_consistency_unbiased" if measure == PARAPHRASTIC.name else CATALOGUE[measure].headline
+            key = CATALOGUE[measure].headline
             parts.append(f"{name} {measure} {percent(values.get(key))}")
     return "; ".join(parts) or json.dumps(results)

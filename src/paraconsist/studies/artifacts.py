@@ -147,11 +147,11 @@ def artifact_table(
 
 
 def _row(kind: str, model: str, part: Predictions, test: Predictions | None, options: ScoreOptions) -> ArtifactRow:
-    key = PARAPHRASTIC.headline
+    key = PARAPHRASTIC.published
     wanted = replace(options, measures=[PARAPHRASTIC.name], renormalize=False)
     result = score_set(part, wanted, test=test).measures[PARAPHRASTIC.name]
     mass = result.get("covered_mass")
-    copied = ("n_buckets", "n_examples", "original_accuracy", "accuracy", key, f"{key}_unbiased")
+    copied = ("n_buckets", "n_examples", "original_accuracy", "accuracy", key, PARAPHRASTIC.headline)
     values: dict[str, Any] = {name: result[name] for name in copied}
     for name in ("accuracy", key):
         corrected = values[f"corrected_{name}"] = result.get(f"corrected_{name}")

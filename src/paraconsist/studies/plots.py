@@ -132,7 +132,7 @@ def _against(cells: Sequence[Mapping[str, Any]], name: str, axis: str, word: str
     if len(set(place.values())) < 2:
         return []
     taus = [figure.symbol for figure in figures() if figure.symbol.startswith("tau")]
-    kinds = {"P_C": ["A", "P_C", "P_C unb.", "A_T"], "tau": taus}
+    kinds = {"P_C": ["A", "P_C", "P_C publ.", "A_T"], "tau": taus}
     plots = []
     for kind, labels in kinds.items():
         series: dict[str, list[tuple[float, float]]] = {}

@@ -14,7 +14,7 @@ from typing import Any
 from paraconsist.data.store import store_key
 from paraconsist.errors import input_error
 from paraconsist.files import write_json
-from paraconsist.measures.catalogue import CATALOGUE, SEMANTIC
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC
 from paraconsist.models.training.options import TrainingOptions
 from paraconsist.reporting.formatting import percent
 from paraconsist.running.pool import alone, do_all, visible_devices
@@ -34,8 +34,18 @@ _FUNCTION = "sweep"
 #: What is kept of each measure, besides its headline.
 _KEPT = (
     *("accuracy", "original_accuracy", "bucket_accuracy", "test_accuracy", "perturbed_accuracy"),
-    *("paraphrastic_consistency_unbiased", "corrected_accuracy", "corrected_paraphrastic_consistency"),
-    *("vap", "pvap", "covered_mass", "n_pairs", "n_buckets", "n_examples", "n_satisfied"),
+    *(PARAPHRASTIC.published, "corrected_accuracy", "corrected_paraphrastic_consistency"),
+    *(
+        "corrected_paraphrastic_consistency_unbiased",
+        "vap",
+        "pvap",
+        "pvap_unbiased",
+        "covered_mass",
+        "n_pairs",
+        "n_buckets",
+        "n_examples",
+        "n_satisfied",
+    ),
 )
 
 

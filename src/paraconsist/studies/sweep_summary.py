@@ -14,8 +14,8 @@ from paraconsist.measures.catalogue import PARAPHRASTIC, scored_measures
 
 #: What is summarised of paraphrases, whose measure has many numbers.
 _OF_PARAPHRASES = (
-    *("accuracy", "bucket_accuracy", PARAPHRASTIC.headline, "paraphrastic_consistency_unbiased", "pvap"),
-    *("test_accuracy", "corrected_paraphrastic_consistency"),
+    *("accuracy", "bucket_accuracy", PARAPHRASTIC.headline, PARAPHRASTIC.published, "pvap_unbiased"),
+    *("test_accuracy", "corrected_paraphrastic_consistency_unbiased"),
 )
 
 

@@ -15,7 +15,7 @@ from paraconsist.reporting.tables import direction
 
 #: Where there would be more cards, the page has none.
 _MOST_CARDS = 12
-_LEAST = f"min_{PARAPHRASTIC.headline}"
+_LEAST = f"min_{PARAPHRASTIC.published}"
 #: What the metadata of a run's predictions hold, and how the page calls it.
 _IDENTITY = {
     "set": "set",

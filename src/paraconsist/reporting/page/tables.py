@@ -16,7 +16,7 @@ from paraconsist.scoring.score import ScoreOptions
 from paraconsist.scoring.sources import Source
 
 #: Shares of paraphrastic consistency that the headline table has no column for.
-_LEFT_OUT = ("agreement", "corrected_pvap", "covered_mass")
+_LEFT_OUT = ("agreement_unbiased", "corrected_pvap", "covered_mass")
 #: What is no share: shown with four decimals.
 _NO_SHARE = ("vap", "variance", "statistic", "p_value", "snr", "distance", "divergence", "deviation", "difference")
 

@@ -34,10 +34,10 @@ class Point:
 
 
 def accuracy_consistency_plot(points: Sequence[Point]) -> Plot:
-    """Return the plot of S24's Figures 3 to 6: P_C (plug-in) against bucket accuracy.
+    """Return the plot of S24's Figures 3 to 6: P_C (unbiased) against bucket accuracy.
 
-    Below the lowest curve, 1 - 2a(1-a), no model can lie; on the curve with PVAP p, 1 - 2pa(1-a), a share p of the
-    variance of correctness is due to paraphrasing.
+    Below the lowest curve, 1 - 2a(1-a), no model can lie but by chance; on the curve with PVAP p, 1 - 2pa(1-a), a share
+    p of the variance of correctness is due to paraphrasing.
     """
     described = "; ".join(
         f"{short(p.model)} on {short(p.set)}: accuracy {percent(p.accuracy)} %, consistency {percent(p.consistency)} %"
@@ -48,8 +48,8 @@ def accuracy_consistency_plot(points: Sequence[Point]) -> Plot:
         title="Accuracy against consistency",
         caption=(
             "Each point is a model on a set: how often its answers to paraphrases are right (mean over buckets), and "
-            "P_C, how often two paraphrases of one problem are both right or both wrong. Up and to the right is "
-            "better. No model can lie in the shaded region. On a grey curve the given share of the variance of "
+            "P_C, how often two different paraphrases of one problem are both right or both wrong. Up and to the right "
+            "is better. Only chance leads into the shaded region. On a grey curve the given share of the variance of "
             "correctness is due to wording (PVAP); the rest is due to some problems being harder than others."
         ),
         description=f"Scatter plot. {described}.",
@@ -99,7 +99,7 @@ def _draw_curves(axes: Axes, left: float, floor: float) -> None:
         text = f"PVAP {100 * share:.0f} %"
         axes.annotate(text, (100 * at, height), xytext=(0, 3), textcoords="offset points", **small)
     least = (100 + left) / 2 + 0.34 * (100 - left), 0.86 * floor + 14
-    axes.annotate("no model\ncan lie here", least, ha="center", va="center", **small)
+    axes.annotate("only chance\nleads here", least, ha="center", va="center", **small)
 
 
 def bucket_accuracy_shares(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -166,7 +166,7 @@ _METHODS = [
 #: quantities, or its path and style.
 _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
     paraphrastic_consistency: {
-        "headlines": [PARAPHRASTIC.headline, f"{PARAPHRASTIC.headline}_unbiased"],
+        "headlines": [PARAPHRASTIC.headline, PARAPHRASTIC.published],
         "example": examples.texts_example,
     },
     symmetric_inconsistency: {"example": examples.swapped_pairs_example},

@@ -77,7 +77,7 @@ def _bucket_looks(spec: MeasureSpec, long: Long, rows: Rows, keys: Mapping[str, 
         return {"flips": flips}
     caption = (
         "Bars: buckets by their share of right answers. Curve: the chance that two wordings drawn from such a bucket "
-        "are both right or both wrong. Broken line: its mean over the buckets, which is P_C."
+        "are both right or both wrong. Broken line: P_C, which is of two different wordings."
     )
     figure = figures.bucket_histogram(share_right(rows)[1], keys[spec.headline])
     return {"figure": figure, "caption": caption, "flips": flips}
@@ -278,7 +278,7 @@ def measure_difference(query: Query) -> PageResult:
     keys = consistency_difference(*columns, **options).to_dict()
     dots = []
     for quantity in PARAPHRASTIC.quantities:
-        if quantity.key in (PARAPHRASTIC.headline, f"{PARAPHRASTIC.headline}_unbiased", "accuracy"):
+        if quantity.key in (PARAPHRASTIC.headline, PARAPHRASTIC.published, "accuracy"):
             one, other = (keys[which][quantity.key] for which in ("values1", "values2"))
             values = [("first model", one, (one, one), GOOD), ("second model", other, (other, other), BAD)]
             dots.append((quantity.label, values))
