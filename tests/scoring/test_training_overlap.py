@@ -84,7 +84,9 @@ def test_an_original_with_another_label_than_its_paraphrases(labels, said):
 @pytest.mark.parametrize(("n", "level", "said"), [(200, 0.95, True), (1000, 0.95, False), (1000, 0.999, True)])
 def test_too_few_resamples(n, level, said):
     table = pa.table({**ROWS, "label": [0] * 6, "prediction": [0, 1, 0, 1, 0, 0]})
-    found = score(Predictions(table), ScoreOptions(interval_method="bootstrap", n_resamples=n, confidence_level=level))["warnings"]
+    found = score(Predictions(table), ScoreOptions(interval_method="bootstrap", n_resamples=n, confidence_level=level))[
+        "warnings"
+    ]
     assert any("resamples leave fewer than 10" in note for note in found) is said
 
 

@@ -163,6 +163,7 @@ def score(
     measures: Sequence[str] | None = None,
     unparsed: str = "wrong",
     renormalize: bool = False,
+    interval_method: str = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -185,8 +186,8 @@ def score(
         What answers that could not be read count as.
     renormalize : bool
         Divide corrected values by the covered mass (the published values do not).
-    confidence_level, n_resamples, seed
-        Of the intervals.
+    interval_method, confidence_level, n_resamples, seed
+        Of the intervals: closed forms that hold (``"auto"``), ``"bootstrap"`` or ``"closed_form"``.
     **columns
         What the columns are called, and how logs are read: ``bucket="question_id"``, ``prediction``, ``label``,
         ``role``, ``group`` and the other fields of `paraconsist.scoring.options.SourceOptions`.
@@ -200,14 +201,15 @@ def score(
     --------
     >>> rows = {"question_id": [1, 1, 2, 2], "answer": ["a", "a", "b", "a"], "gold": ["a", "a", "b", "b"]}
     >>> scores = score(rows, bucket="question_id", prediction="answer", label="gold")
-    >>> scores.sets["predictions"].measures["paraphrastic_consistency"]["paraphrastic_consistency"]
-    0.75
+    >>> scores.sets["predictions"].measures["paraphrastic_consistency"]["paraphrastic_consistency_unbiased"]
+    0.5
     """
     opened = open_source(source, source_options("score", columns), test=test)
     options = ScoreOptions(
         measures=measures,
         unparsed=unparsed,
         renormalize=renormalize,
+        interval_method=interval_method,
         confidence_level=confidence_level,
         n_resamples=n_resamples,
         seed=seed,
