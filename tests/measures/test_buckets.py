@@ -105,13 +105,41 @@ def test_counts_of_dense_and_sparse_labels_agree_with_a_loop(n_labels: int) -> N
 @pytest.mark.parametrize(
     ("size", "correct", "same", "message"),
     [
-        ([], [], None, "not empty"),
-        ([1], [1, 1], None, "be as long as"),
+        ([], [], None, "`size` must not be empty"),
+        ([1], [1, 1], None, r"`correct` must have one value per row of `size` \(1\)"),
         ([2, 0], [1, 0], None, "`size` must be at least 1; got 0 at row 1"),
         ([2, 1], [1, 2], None, "`correct` must lie in 0..size; got 2 at row 1"),
-        ([2], [1], [5], "`same_label` must lie in"),
+        ([5.0], [4.9], None, "`correct` must hold whole numbers; got 4.9 at row 0"),
+        ([5, 4.5], [4, 4], None, "`size` must be of one kind throughout; got 4.5 at row 1"),
+        (["5"], [4], None, "`size` must hold whole numbers; got '5' at row 0"),
+        ([2, 2], [1, None], None, "`correct` must not hold missing values; got None at row 1"),
+        (np.ma.array([5, 4], mask=[0, 1]), [4, 4], None, "`size` must not hold missing values; got '--' at row 1"),
+        ([2], [1], [5], "`same_label` must be correct.2 and the squares"),
+        ([2, 2], [1, 1], [2], r"`same_label` must have one value per row of `size` \(2\)"),
+        ([4], [2], [6.5], "`same_label` must hold whole numbers; got 6.5 at row 0"),
     ],
 )
 def test_counts_that_cannot_be(size: Any, correct: Any, same: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         BucketCounts.from_counts(size, correct, same)
+
+
+def sums_of_squares(n: int, largest: int) -> set[int]:
+    """Return the sums of squares of all partitions of n into parts of at most `largest`."""
+    if n == 0:
+        return {0}
+    return {p * p + rest for p in range(1, min(n, largest) + 1) for rest in sums_of_squares(n - p, p)}
+
+
+def test_counts_of_equal_labels_are_those_that_answers_can_have() -> None:
+    for k in range(1, 13):
+        for c in range(k + 1):
+            possible = {c * c + others for others in sums_of_squares(k - c, k - c)}
+            accepted = set()
+            for same in range(k * k + 3):
+                try:
+                    counts = BucketCounts.from_counts([k], [c], [same])
+                except InputError:
+                    continue
+                accepted.add(int(counts.same_label[0]))
+            assert accepted == possible, (k, c)

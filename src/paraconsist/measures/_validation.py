@@ -51,8 +51,7 @@ def as_column(values: Any, *, function: str, parameter: str, what: str = "intege
         raise input_error(function, parameter, "be a list or a one-dimensional array", got=values)
     array = _as_array(values)
     if array is not None:
-        if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
-            raise _missing(function, parameter, "--", int(np.ma.getmaskarray(values).argmax()))
+        check_unmasked(function, parameter, values)
         if array.ndim != 1:
             raise input_error(function, parameter, "be one-dimensional", got=f"an array of shape {array.shape}")
         if array.dtype.kind in _ARRAY_KINDS and len(array):
@@ -116,9 +115,16 @@ def _one_kind(listed: list[Any], *, function: str, parameter: str, what: str) ->
     raise input_error(function, parameter, "be of one kind throughout", got=listed[row], row=row, remedy=remedy)
 
 
-def _missing(function: str, parameter: str, value: Any, row: int) -> Exception:
+def _missing(function: str, parameter: str, value: Any, row: int | None) -> Exception:
     remedy = "Leave the row out of every column, or give unparsed answers a label of their own."
     return input_error(function, parameter, "not hold missing values", got=value, row=row, remedy=remedy)
+
+
+def check_unmasked(function: str, parameter: str, values: Any) -> None:
+    """Raise if `values` is a masked array that hides any: numpy would go on with what stands under the mask."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        row = int(np.argwhere(np.ma.getmaskarray(values))[0, 0]) if values.ndim else None
+        raise _missing(function, parameter, "--", row)
 
 
 def check_both(function: str, values: Mapping[str, Any], remedy: str = "") -> bool:
@@ -247,6 +253,7 @@ def as_probabilities(
 
     `names` are what an error calls the rows.
     """
+    check_unmasked(function, parameter, values)
     try:
         array = np.asarray(values if hasattr(values, "__array__") else list(values), dtype=np.float64)
     except (TypeError, ValueError):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,16 +167,49 @@ class BucketCounts:
     def from_counts(
         cls, size: Sequence[int] | Integers, correct: Sequence[int] | Integers, same_label: Any = None
     ) -> BucketCounts:
-        """Return checked counts; without `same_label` the task is taken to have two labels."""
-        k, c = np.asarray(size, dtype=np.int64), np.asarray(correct, dtype=np.int64)
-        if k.ndim != 1 or len(k) == 0 or k.shape != c.shape:
-            raise input_error("BucketCounts", "correct", f"be as long as `size` ({k.shape}) and not empty", got=c.shape)
+        """Return checked counts; without `same_label` the task is taken to have two labels.
+
+        Raises
+        ------
+        InputError
+            For what are no whole numbers, and counts that no answers have: `same_label` must be c^2 + n_1^2 + n_2^2 +
+            ..., with n_1 + n_2 + ... = k - c.
+        """
+        k, c = _whole("size", size), _whole("correct", correct)
+        check_length("BucketCounts", "correct", c, len(k), "size")
         check_rows("BucketCounts", "size", "be at least 1", k, k < 1)
         check_rows("BucketCounts", "correct", "lie in 0..size", c, (c < 0) | (c > k))
-        s = c**2 + (k - c) ** 2 if same_label is None else np.asarray(same_label, dtype=np.int64)
-        if s.shape != k.shape or ((s < k) | (s > k**2)).any():
-            raise input_error("BucketCounts", "same_label", "lie in size..size^2, one per bucket", got=s)
+        if same_label is None:
+            return cls(k, c, c**2 + (k - c) ** 2)
+        s = _whole("same_label", same_label)
+        check_length("BucketCounts", "same_label", s, len(k), "size")
+        others = np.stack([k - c, s - c**2], axis=1)
+        distinct, of_bucket = np.unique(others, axis=0, return_inverse=True)
+        possible = np.array([_is_sum_of_squares(*pair) for pair in distinct.tolist()])[of_bucket.ravel()]
+        must = "be correct^2 and the squares of the numbers of other answers, label by label"
+        check_rows("BucketCounts", "same_label", must, s, ~possible)
         return cls(k, c, s)
+
+
+def _whole(parameter: str, values: Any) -> npt.NDArray[np.int64]:
+    column = as_column(values, function="BucketCounts", parameter=parameter, what="whole numbers")
+    if isinstance(column.values, list):
+        raise input_error("BucketCounts", parameter, "hold whole numbers", got=column.values[0], row=0)
+    return column.values.astype(np.int64)
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_sum_of_squares(n: int, total: int) -> bool:
+    """Return whether n answers can be divided among labels so that the squares of their numbers add up to `total`.
+
+    The largest part, p, is at least total / n, and leaves its number of the others a sum that is no smaller.
+    """
+    if total in (n, n * n):
+        return n >= 0
+    if (total - n) % 2 or not n < total < n * n:
+        return False
+    largest = (1 + isqrt(1 + 4 * (total - n))) // 2
+    return any(_is_sum_of_squares(n - p, total - p * p) for p in range(largest, (total - 1) // n, -1))
 
 
 class Counted(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
-from paraconsist.measures._validation import check_rows
+from paraconsist.measures._validation import check_rows, check_unmasked
 
 _FUNCTION = "cue_design_ratio"
 
@@ -93,6 +93,7 @@ def cue_design_ratio(inconsistency: Any, snli_inconsistency: Any, best_inconsist
 
 
 def _numbers(name: str, value: Any) -> NDArray[np.float64]:
+    check_unmasked(_FUNCTION, name, value)
     try:
         if value is None:  # numpy would make it nan
             raise TypeError

@@ -12,7 +12,7 @@ from scipy.special import rel_entr
 
 from paraconsist.errors import input_error
 from paraconsist.measures._estimates import Estimates, interval_options
-from paraconsist.measures._validation import Integers, check_length
+from paraconsist.measures._validation import Integers, check_length, check_unmasked
 from paraconsist.measures.buckets import group_codes, partition
 from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.resampling import Floats, Units, design_effects, mean_of_sums
@@ -194,6 +194,7 @@ def as_probability_rows(values: Any, *, function: str, parameter: str) -> Floats
     """Return class probabilities as an array of shape (n, n_labels) whose rows sum to 1, or raise."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise input_error(function, parameter, "be a list of lists of probabilities", got=values)
+    check_unmasked(function, parameter, values)
     rows: Any = values if hasattr(values, "__array__") else list(values)
     if len(rows) == 0:
         raise input_error(function, parameter, "not be empty", got=[])

@@ -9,7 +9,7 @@ import numpy as np
 
 from paraconsist.errors import input_error
 from paraconsist.measures._estimates import Estimates, interval_options
-from paraconsist.measures._validation import as_column, as_mask, check_both, check_length, check_rows
+from paraconsist.measures._validation import as_column, as_mask, check_both, check_length, check_rows, check_unmasked
 from paraconsist.measures.buckets import group_codes
 from paraconsist.measures.resampling import Floats, Units, mean_of_sums
 from paraconsist.measures.results import Result
@@ -190,6 +190,7 @@ def _similarity(function: str, n: int, new: Any, old: Any, similarities: Any) ->
 
 
 def _floats(values: Any, n: int, function: str, parameter: str, must: str, *, n_axes: int) -> Floats:
+    check_unmasked(function, parameter, values)
     try:
         array = np.asarray(values if hasattr(values, "__array__") else list(values), dtype=np.float64)
     except (TypeError, ValueError):

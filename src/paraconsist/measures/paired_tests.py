@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from paraconsist.errors import check_choice, check_fraction, input_error
-from paraconsist.measures._validation import check_rows
+from paraconsist.measures._validation import check_rows, check_unmasked
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -37,6 +37,7 @@ def paired_counts(function: str, **counts: Any) -> tuple[IntArray, ...]:
     """The counts as int64 arrays of one shape, checked one by one and against each other."""
     arrays = []
     for name, value in counts.items():
+        check_unmasked(function, name, value)
         array = np.asarray(value)
         if array.dtype.kind not in "iu":
             raise input_error(function, name, "be a whole number or an array of them", got=value)

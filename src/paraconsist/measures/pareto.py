@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from paraconsist.errors import check_choice, input_error
-from paraconsist.measures._validation import check_rows
+from paraconsist.measures._validation import check_rows, check_unmasked
 from paraconsist.measures.multiple_testing import adjusted_p_values
 from paraconsist.measures.results import Record
 
@@ -33,6 +33,7 @@ def corrected_p_values(p_values: Sequence[float], correction: str = "holm") -> l
     [0.02, 0.04, nan]
     """
     check_choice("corrected_p_values", "correction", correction, CORRECTIONS)
+    check_unmasked("corrected_p_values", "p_values", p_values)
     values = np.array(p_values, dtype=np.float64)
     defined = np.isfinite(values)
     check_rows("corrected_p_values", "p_values", "lie between 0 and 1", values, (values < 0.0) | (values > 1.0))
