@@ -1,19 +1,23 @@
-"""``paraconsist plan``: how many buckets and paraphrases a wanted interval or difference takes."""
+"""``paraconsist plan``: how many buckets and paraphrases a wanted interval or difference takes, or a budget buys."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from paraconsist.cli.options import AsJson, print_json
 from paraconsist.errors import check_choice, input_error
+from paraconsist.reporting.formatting import count, decimal
 from paraconsist.scoring.options import SourceOptions
 
 if TYPE_CHECKING:
-    from paraconsist.measures.planning import Pilot, PlanRow
+    from rich.console import RenderableType
+
+    from paraconsist.measures.pilots import Pilot
+    from paraconsist.measures.planning import BudgetRow, PlanRow, Target
 
 
 def plan(
@@ -22,16 +26,19 @@ def plan(
     half_width: Annotated[
         float | None, typer.Option(help="Wanted half-width of the interval, such as 0.02 for plus or minus 2 points.")
     ] = None,
+    assurance: Annotated[
+        float, typer.Option(help="Share of studies of the planned size whose half-width is no larger, in (0, 1).")
+    ] = 0.8,
     difference: Annotated[
         float | None, typer.Option(help="Difference between two models that is to be found, such as 0.03.")
     ] = None,
     power: Annotated[float, typer.Option(help="Chance of finding it, in (0, 1).")] = 0.8,
     against: Annotated[
         Path | None,
-        typer.Option(help="Another model's predictions of the pilot: says how alike the two models' buckets are."),
+        typer.Option(help="Another model's predictions of the pilot: says how the two models' difference varies."),
     ] = None,
     correlation: Annotated[
-        float, typer.Option(help="Of two models' values over buckets, without --against. 0 is cautious.")
+        float, typer.Option(help="Of two models' true values over buckets, without --against. 0 is cautious.")
     ] = 0.0,
     measure: Annotated[
         str,
@@ -44,97 +51,114 @@ def plan(
     ] = "2,3,4,5,6,8,10,15,20",
     set_name: Annotated[str | None, typer.Option("--set", help="Which set of a run folder.")] = None,
     read: SourceOptions,
-    bucket_cost: Annotated[
-        float, typer.Option(min=0, help="What a new bucket costs beside its paraphrases, in paraphrases.")
-    ] = 1.0,
+    budget: Annotated[
+        float | None, typer.Option(min=0, help="Show what this much buys, in the unit of the two costs.")
+    ] = None,
+    bucket_cost: Annotated[float, typer.Option(min=0, help="Of a new bucket beside its paraphrases.")] = 1.0,
+    paraphrase_cost: Annotated[float, typer.Option(min=0, help="Of one paraphrase.")] = 1.0,
     confidence_level: Annotated[float, typer.Option(min=0, max=1, help="Of the interval.")] = 0.95,
     as_json: AsJson = False,
 ) -> None:
-    """Say how many buckets, and how many paraphrases each, a wanted precision takes."""
-    from paraconsist.measures.planning import MEASURES
+    """Say how many buckets, and how many paraphrases each, a wanted precision takes or a budget buys."""
+    from paraconsist.measures.pilots import MEASURES
+    from paraconsist.measures.planning import Costs, Target, spend
     from paraconsist.measures.planning import plan as plan_rows
-    from paraconsist.scoring.planning import correlation_of, pilot_of_rows, pilot_rows
+    from paraconsist.scoring.planning import pilot_of_rows, pilot_of_two, pilot_rows
 
     check_choice("plan", "measure", measure, MEASURES)
     try:
         sizes = [int(text) for text in paraphrases.split(",")]
     except ValueError:
         raise input_error("plan", "paraphrases", "be whole numbers with commas between", got=paraphrases) from None
+    target = Target(confidence_level, assurance, power, correlation)
     rows = pilot_rows(pilot, read, set_name)
-    found, other = pilot_of_rows(rows, measure), None
-    if against is not None:
-        others = pilot_rows(against, read, set_name)
-        other, correlation = pilot_of_rows(others, measure), correlation_of(rows, others, measure)
-    table = plan_rows(
-        found,
-        half_width=half_width,
-        difference=difference,
-        power=power,
-        confidence_level=confidence_level,
-        correlation=correlation,
-        other=other,
-        paraphrases=sizes,
-    )
+    single = pilot_of_rows(rows, measure)
+    paired = None if against is None else pilot_of_two(rows, pilot_rows(against, read, set_name), measure)
+    options: dict[str, Any] = {
+        "target": target,
+        "of_difference": paired,
+        "paraphrases": sizes,
+        "costs": Costs(bucket_cost, paraphrase_cost),
+    }
+    bought = [] if budget is None else spend(single, budget, **options)
+    planned = []
+    if budget is None or half_width is not None or difference is not None:
+        planned = plan_rows(single, half_width=half_width, difference=difference, **options)
     if as_json:
         print_json(
             {
-                "pilot": found.to_dict(),
-                "against": None if other is None else other.to_dict(),
-                "correlation": correlation,
+                "pilot": single.to_dict(),
+                "against": None if paired is None else paired.to_dict(),
                 "half_width": half_width,
                 "difference": difference,
-                "power": power,
-                "confidence_level": confidence_level,
-                "plan": [row.to_dict() for row in table],
+                **vars(target),
+                "plan": [row.to_dict() for row in planned],
+                "budget": [row.to_dict() for row in bought],
             }
         )
         return
-    _show(found, table, half_width, difference, power, correlation, confidence_level, bucket_cost)
+    from paraconsist.reporting.result import show
+
+    show(_tables(single, paired, target, planned, bought, half_width, difference, budget))
 
 
-def _show(
-    pilot: Pilot,
-    table: Sequence[PlanRow],
+def _tables(
+    single: Pilot,
+    paired: Pilot | None,
+    target: Target,
+    planned: Sequence[PlanRow],
+    bought: Sequence[BudgetRow],
     half_width: float | None,
     difference: float | None,
-    power: float,
-    correlation: float,
-    level: float,
-    bucket_cost: float,
-) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
+    budget: float | None,
+) -> Iterator[RenderableType]:
+    from rich.text import Text
 
-    console = Console()
-    lines = Table(
-        box=SIMPLE_HEAD,
-        title=f"{pilot.measure.replace('_', ' ')}: {pilot.value:.4f} in a pilot of {pilot.n_buckets:,} buckets",
-        title_justify="left",
-        title_style="bold",
-        caption=f"* cheapest, if a bucket costs as much as {bucket_cost:g} paraphrases beside its own",
-        caption_justify="left",
+    from paraconsist.reporting.tables import remarks, table
+
+    level, power, assured = (
+        f"{100 * share:g} %" for share in (target.confidence_level, target.power, target.assurance)
     )
-    lines.add_column("paraphrases\nper bucket", justify="right")
-    cheapest = {}
-    for key, wanted in (("half_width", half_width), ("difference", difference)):
-        if wanted is None:
-            continue
-        costs = [getattr(row, f"buckets_for_{key}") * (row.paraphrases + bucket_cost) for row in table]
-        cheapest[key] = costs.index(min(costs))
-        head = f"+-{wanted:g} at {100 * level:g} %" if key == "half_width" else f"find {wanted:g} in {100 * power:g} %"
-        lines.add_column(f"{head}\nbuckets", justify="right")
-        lines.add_column("\nrows", justify="right")
-    for i, row in enumerate(table):
-        cells = [str(row.paraphrases)]
-        for key, best in cheapest.items():
-            star = " *" if i == best else "  "
-            cells += [f"{getattr(row, f'buckets_for_{key}'):,}", f"{getattr(row, f'rows_for_{key}'):,}{star}"]
-        lines.add_row(*cells)
-    console.print(lines)
-    if difference is not None:
-        console.print(f"Two models' values over the same buckets are taken to correlate by {correlation:.2f}.")
-    if pilot.context_covariance > 0:
-        console.print(f"Buckets share contexts, {pilot.buckets_per_cluster:.1f} in each, as in the pilot.")
-    for warning in pilot.warnings:
-        console.print(f"warning: {warning}", style="yellow")
+    of_pilot = f"{single.measure.replace('_', ' ')}: {single.value:.4f} in a pilot of {single.n_buckets:,} buckets"
+    yield Text(of_pilot, style="bold")
+    if planned:
+        columns, cells = ["paraphrases\nper bucket"], [[str(row.paraphrases) for row in planned]]
+        heads = {"half_width": f"+-{half_width} at {level}", "difference": f"find {difference} in {power}"}
+        for key, head in heads.items():
+            if getattr(planned[0], f"cost_for_{key}") is not None:
+                columns += [f"{head}\nbuckets", "\nrows"]
+                cells.append([count(getattr(row, f"buckets_for_{key}")) for row in planned])
+                rows = [getattr(row, f"rows_for_{key}") for row in planned]
+                cells.append(_starred([count(n) for n in rows], [getattr(row, f"cost_for_{key}") for row in planned]))
+        caption = "* cheapest"
+        if half_width is not None:
+            caption += f"; {assured} of studies of this size have the half-width or less"
+        yield table("What it takes", columns, zip(*cells, strict=True), words=[columns[0]], caption=caption)
+    if bought:
+        columns = ["paraphrases\nper bucket", "\nbuckets", "\nrows"]
+        cells = [[count(getattr(row, key)) for row in bought] for key in ("paraphrases", "buckets", "rows")]
+        heads = {
+            "half_width": f"+- at {level}\nexpected",
+            "assured_half_width": f"at most\nin {assured}",
+            "difference": f"finds\nin {power}",
+        }
+        for key, head in heads.items():
+            values = [getattr(row, key) for row in bought]
+            columns.append(head)
+            cells.append(_starred([decimal(value) for value in values], values))
+        title = f"What {budget:g} buys"
+        yield table(title, columns, zip(*cells, strict=True), words=[columns[0]], caption="* best")
+    if paired is not None:
+        yield Text(f"The models differ by {paired.value:+.4f} over {paired.n_buckets:,} buckets that both answered.")
+    elif difference is not None or bought:
+        yield Text(f"Two models' true values over the same buckets are taken to correlate by {target.correlation:.2f}.")
+    if single.context_covariance > 0:
+        size = single.n_buckets / single.n_clusters
+        yield Text(f"Buckets share contexts, {size:.1f} in each, as in the pilot.")
+    yield from remarks([*single.warnings, *(paired.warnings if paired is not None else ())], [])
+
+
+def _starred(cells: Sequence[str], values: Sequence[float]) -> list[str]:
+    """Return the cells with a star at the least value."""
+    best = min(values)
+    return [f"{cell} {'*' if value == best else ' '}" for cell, value in zip(cells, values, strict=True)]

@@ -1,18 +1,20 @@
-"""From a pilot's predictions to what `paraconsist.measures.planning` takes."""
+"""From a pilot's predictions to what `paraconsist.measures.pilots` takes."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.errors import input_error
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.catalogue import SEMANTIC
-from paraconsist.measures.planning import Pilot, pilot_of
+from paraconsist.measures.pilots import Pilot, pilot_of, pilot_of_difference
 from paraconsist.measures.rules import PARAPHRASE
+from paraconsist.scoring.alignment import ROW_ID
 from paraconsist.scoring.options import SourceOptions
 from paraconsist.scoring.roles import violations
 from paraconsist.scoring.sources import open_source
@@ -22,50 +24,76 @@ from paraconsist.scoring.unparsed import apply_policy, check_parsed
 def pilot_rows(pilot: Any, read: SourceOptions, set_name: str | None = None) -> Rows:
     """Return the rows of a pilot, which is one set; unparsed answers are wrong."""
     source = open_source(pilot, read, function="plan").one("plan", "pilot", set_name)
-    columns = replace(source.columns, confidence=None, probabilities=(), strata=[])
+    texts = [read.example] if read.example in source.predictions.table.column_names else []
+    columns = replace(source.columns, confidence=None, probabilities=(), strata=texts)
     rows = read_rows(source.predictions, columns)
     check_parsed("plan", "pilot", rows, source.name)
-    return apply_policy(rows, "wrong")[0]
+    rows = apply_policy(rows, "wrong")[0]
+    return replace(rows, strata={ROW_ID: rows.strata[texts[0]]} if texts else {})
 
 
-def _hits(rows: Rows, measure: str) -> tuple[Any, Any]:
-    """Return the buckets of the paraphrases, and what is counted in them: right answers, or changed ones."""
+@dataclass(frozen=True)
+class _Pilot:
+    """The m rows that are counted, by bucket; what is counted are right answers, or changed ones."""
+
+    buckets: NDArray[Any]  # shape (m,)
+    texts: NDArray[Any] | None  # shape (m,): the rows' own ids
+    hits: NDArray[np.bool_]  # shape (m,)
+    ids: NDArray[Any]  # shape (n_buckets,)
+    counts: BucketCounts
+    groups: NDArray[np.intp] | None  # shape (n_buckets,)
+
+
+def _read(rows: Rows, measure: str) -> _Pilot:
     if measure == "inconsistency":
         changes = violations(SEMANTIC, rows)
-        return changes.positions, changes.broken
-    targets = np.flatnonzero(rows.roles == PARAPHRASE)
-    if not len(targets):
-        raise input_error("plan", "role", "be 'paraphrase' in at least one row", got=np.unique(rows.roles).tolist())
-    return targets, rows.predictions[targets] == rows.labels[targets]
-
-
-def _counts(rows: Rows, measure: str) -> tuple[Any, Any, Any]:
-    """Return the bucket ids with their sizes and counts, and the groups."""
-    targets, hits = _hits(rows, measure)
+        targets, hits = changes.positions, changes.broken
+    else:
+        targets = np.flatnonzero(rows.roles == PARAPHRASE)
+        if not len(targets):
+            raise input_error("plan", "role", "be 'paraphrase' in at least one row", got=np.unique(rows.roles).tolist())
+        hits = rows.predictions[targets] == rows.labels[targets]
     assert rows.buckets is not None
-    ids, first, codes = np.unique(rows.buckets[targets], return_index=True, return_inverse=True)
+    buckets = rows.buckets[targets]
+    ids, first, codes = np.unique(buckets, return_index=True, return_inverse=True)
     counts = BucketCounts.from_counts(np.bincount(codes), np.bincount(codes[hits], minlength=len(ids)))
     groups = None if rows.groups is None else np.unique(rows.groups[targets][first], return_inverse=True)[1]
-    return ids, counts, groups
+    texts = rows.strata[ROW_ID][targets] if ROW_ID in rows.strata else None
+    return _Pilot(buckets, texts, hits, ids, counts, groups)
 
 
 def pilot_of_rows(rows: Rows, measure: str) -> Pilot:
-    _, counts, groups = _counts(rows, measure)
-    return pilot_of(counts, measure, groups=groups)
+    """Return how a measure varies in a pilot."""
+    pilot = _read(rows, measure)
+    return pilot_of(pilot.counts, measure, groups=pilot.groups)
 
 
-def correlation_of(one: Rows, two: Rows, measure: str) -> float:
-    """Return the correlation of two models' bucket values over their common buckets."""
-    ids_one, first, _ = _counts(one, measure)
-    ids_two, second, _ = _counts(two, measure)
-    common, at_one, at_two = np.intersect1d(ids_one, ids_two, return_indices=True)
-    values = []
-    for counts, at in ((first, at_one), (second, at_two)):
-        k, c = counts.size[at].astype(float), counts.correct[at].astype(float)
-        pairs = measure in ("paraphrastic_consistency_unbiased", "vap_unbiased")
-        values.append(np.where(k > 1, c * (k - c) / np.maximum(k * (k - 1), 1), np.nan) if pairs else c / k)
-    known = np.isfinite(values[0]) & np.isfinite(values[1]) if len(common) else np.zeros(0, dtype=bool)
-    if np.count_nonzero(known) < 3:
-        raise input_error("plan", "against", "share at least three buckets with the pilot", got=int(known.sum()))
-    spread = [float(np.std(v[known])) for v in values]
-    return float(np.corrcoef(values[0][known], values[1][known])[0, 1]) if min(spread) > 0 else 0.0
+def pilot_of_two(one: Rows, two: Rows, measure: str) -> Pilot:
+    """Return how the difference of a measure between two models varies over the buckets that both answered."""
+    first, second = _read(one, measure), _read(two, measure)
+    common, *at = np.intersect1d(first.ids, second.ids, assume_unique=True, return_indices=True)
+    both, note = _right_for_both(first, second, common)
+    groups = None if first.groups is None else first.groups[at[0]]
+    counts = first.counts.take(at[0]), second.counts.take(at[1])
+    pilot = pilot_of_difference(*counts, measure, both=both, groups=groups)
+    return replace(pilot, warnings=(*pilot.warnings, *note))
+
+
+def _right_for_both(
+    first: _Pilot, second: _Pilot, common: NDArray[Any]
+) -> tuple[NDArray[np.intp] | None, tuple[str, ...]]:
+    """Return how many rows of each common bucket are hits for both models, None where the texts differ, and a note."""
+    by_id = first.texts is not None and second.texts is not None
+    one, two = _ordered(first, common, by_id), _ordered(second, common, by_id)
+    if not all(map(np.array_equal, one[1:], two[1:])):
+        return None, ("the two files have other texts: answers within a bucket are taken for independent",)
+    both = np.bincount(np.searchsorted(common, one[1][one[0] & two[0]]), minlength=len(common))
+    return both, () if by_id else ("rows have no ids of their own: those of a bucket are matched by their place",)
+
+
+def _ordered(pilot: _Pilot, common: NDArray[Any], by_id: bool) -> list[NDArray[Any]]:
+    """Return hits, buckets and (where they tell) ids of the rows of common buckets, ordered by these."""
+    columns = [pilot.hits, pilot.buckets] + ([pilot.texts] if by_id and pilot.texts is not None else [])
+    columns = [column[np.isin(pilot.buckets, common)] for column in columns]
+    order = np.lexsort(columns[:0:-1])
+    return [column[order] for column in columns]

@@ -1,0 +1,343 @@
+"""What a pilot says of how a measure varies: its variance with any number of paraphrases in a bucket.
+
+Over buckets of k paraphrases a measure is the mean of one U-statistic a bucket. Its kernel takes m paraphrases: whether
+one is right (m = 1), whether two differ in that (m = 2), or the difference between two models' kernels. Over B buckets
+the measure has variance V(k)/B,
+
+    V(k) = sum over j of P_j(k) e_j - (expected value)^2,    P_j(k) = C(m, j) C(k-m, m-j) / C(k, m)
+
+with e_j the expected product of two kernels of one bucket that share j paraphrases. Every bucket of 2m - j paraphrases
+or more has an unbiased estimate of e_j, so a pilot of any sizes gives V at every k. Only e_0, of kernels that share
+nothing, stays however many paraphrases there are: of two models it holds the covariance of what is hard for both, while
+the others also hold what two answers to one same text have in common, which vanishes as k grows. Buckets in shared
+contexts add their covariance, as in the pilot.
+
+Source of the variance: Hoeffding (1948), "A class of statistics with asymptotically normal distribution", Annals of
+Mathematical Statistics 19, 293-325, section 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import comb, stdtrit, xlog1py, xlogy
+
+from paraconsist.errors import check_choice, input_error
+from paraconsist.measures._validation import Integers
+from paraconsist.measures.buckets import BucketCounts, partition
+from paraconsist.measures.resampling import Floats, distinct, sums_by_group
+from paraconsist.measures.results import Record
+
+MEASURES = ("paraphrastic_consistency_unbiased", "vap_unbiased", "accuracy", "inconsistency")
+"""What can be planned for: the last is a share of rows, such as answers that differ from the original's."""
+
+_OF_PAIRS = {MEASURES[0]: 1.0, MEASURES[1]: 0.5}  # the kernel where two paraphrases differ
+_FEW_BUCKETS = 30
+_MOST_DEGREES = 1e6
+_CHANCES = np.linspace(0.0, 1.0, 101)
+_STEPS = 300  # of expectation and maximisation; only a kurtosis is taken from the result
+
+
+@dataclass(frozen=True)
+class Pilot(Record):
+    """What a pilot says of the variance of a measure, or of its difference between two models.
+
+    Attributes
+    ----------
+    measure : str
+        One of `MEASURES`.
+    value : float
+        The pilot's estimate (mean over buckets); for two models first minus second.
+    between_variance : float
+        V(k) for infinitely many paraphrases, without what shared contexts add.
+    context_covariance : float
+        What shared contexts add to V, at the pilot's number of buckets per context; 0 without groups.
+    products : list of float, length m + 1
+        e_0 to e_m (see the module).
+    squared_value : float
+        The squared mean of the buckets' statistics, without bias: what V takes from the products.
+    kurtosis : float
+        Of the independent units (buckets or contexts) at the pilot's own sizes: 3 for normal ones.
+    n_buckets, n_clusters : int
+        Buckets of the pilot that were used, and the independent units that they form.
+    warnings : tuple of str
+    covariance : ndarray, shape (m + 3, m + 3)
+        Of the estimates `context_covariance`, `squared_value`, e_0, ..., e_m; not in `to_dict`.
+    counts : BucketCounts or None
+        Of the buckets that were used; None for two models and where contexts are shared; not in `to_dict`.
+    """
+
+    measure: str
+    value: float
+    between_variance: float
+    context_covariance: float
+    products: list[float]
+    squared_value: float
+    kurtosis: float
+    n_buckets: int
+    n_clusters: int
+    warnings: tuple[str, ...]
+    covariance: Floats
+    counts: BucketCounts | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values by name, as plain Python."""
+        return {key: value for key, value in super().to_dict().items() if key not in ("covariance", "counts")}
+
+    @property
+    def lasting_variance(self) -> float:
+        """V(k) for infinitely many paraphrases, with what shared contexts add."""
+        return self.between_variance + self.context_covariance
+
+    def variance(self, k: int) -> float:
+        """Return V(k): the variance of the measure is this over the number of buckets."""
+        mean = float(self._shared(k) @ self.products)
+        return max(mean - self.squared_value, 0.0) + self.context_covariance
+
+    def degrees_of_freedom(self, k: int) -> float:
+        """Return those of the chi-square that varies like this pilot's estimate of V(k): 2 V^2 over its variance."""
+        gradient = np.concatenate([[1.0, -1.0], self._shared(k)])
+        error, whole = float(gradient @ self.covariance @ gradient), 2.0 * self.variance(k) ** 2
+        return whole / error if error * _MOST_DEGREES > whole else _MOST_DEGREES
+
+    def study_degrees_of_freedom(self, n_buckets: int, k: int) -> float:
+        """Return those of the chi-square that varies like a study's own estimate of V(k).
+
+        They go by the kurtosis of buckets of k under the mixture of chances that makes the pilot most likely, or by the
+        pilot's own where contexts are shared.
+        """
+        kurtosis = self.kurtosis
+        if self._chances is not None:
+            right = np.arange(k + 1.0)
+            likelihood = comb(k, right)[:, np.newaxis] * _likelihood(k, right[:, np.newaxis])
+            statistic = _statistic(self.measure, np.full(k + 1, float(k)), right)
+            kurtosis = _kurtosis(statistic, likelihood @ self._chances)
+        return _degrees(self.clusters(n_buckets), kurtosis)
+
+    @cached_property
+    def _chances(self) -> Floats | None:
+        return None if self.counts is None else _mixture(self.counts)
+
+    def clusters(self, n_buckets: int) -> float:
+        """Return how many independent units so many buckets form, in contexts as large as the pilot's; at least 2."""
+        return max(2.0, n_buckets * self.n_clusters / self.n_buckets)
+
+    def t(self, n_buckets: int, confidence_level: float) -> float:
+        """Return the t quantile of intervals over so many buckets."""
+        return float(stdtrit(self.clusters(n_buckets) - 1.0, (1.0 + confidence_level) / 2.0))
+
+    def _shared(self, k: int) -> Floats:
+        """Return P_0(k) to P_m(k): how likely two draws of m of k paraphrases share so many."""
+        m = len(self.products) - 1
+        j = np.arange(m + 1)
+        return np.asarray(comb(m, j) * comb(k - m, m - j) / comb(k, m), dtype=np.float64)
+
+
+def pilot_of(counts: BucketCounts, measure: str = MEASURES[0], *, groups: Integers | None = None) -> Pilot:
+    """Return how a measure varies, from a pilot of one model.
+
+    Parameters
+    ----------
+    counts : BucketCounts
+        Size and number of right (for ``inconsistency`` of violating) rows of each bucket; sizes may differ, if they
+        have nothing to do with how hard a bucket is.
+    measure : str
+        One of `MEASURES`.
+    groups : ndarray of int, shape (n_buckets,), optional
+        The shared context of each bucket, as codes.
+
+    Raises
+    ------
+    InputError
+        If fewer than two buckets have two paraphrases.
+
+    Examples
+    --------
+    >>> pilot = pilot_of(BucketCounts.from_counts([4, 4, 4, 4], [4, 3, 2, 0]))
+    >>> round(pilot.value, 4), [round(pilot.variance(k), 4) for k in (2, 4, 100)]
+    (0.7083, [0.2326, 0.1111, 0.0868])
+    """
+    check_choice("plan", "measure", measure, MEASURES)
+    used = np.flatnonzero(counts.size >= 2)
+    if len(used) < 2:
+        must, few = "have at least two buckets with two paraphrases", f"{len(used)} of {len(counts)} buckets"
+        remedy = "Without them nothing is known of how paraphrases differ."
+        raise input_error("plan", "pilot", must, got=few, remedy=remedy)
+    k, right = counts.size[used].astype(np.float64), counts.correct[used].astype(np.float64)
+    warnings = []
+    if len(used) < len(counts):
+        warnings.append(f"{len(counts) - len(used)} of {len(counts)} buckets have one paraphrase and say nothing here")
+    statistic, products = _statistic(measure, k, right), _own_products(measure, k, right)
+    codes = None if groups is None else partition(groups[used]).codes
+    mean = float(statistic.mean())
+    value = 1.0 - mean if measure == MEASURES[0] else mean
+    return _pilot(measure, value, statistic, products, codes, warnings, counts.take(used))
+
+
+def pilot_of_difference(
+    first: BucketCounts,
+    second: BucketCounts,
+    measure: str = MEASURES[0],
+    *,
+    both: Integers | None = None,
+    groups: Integers | None = None,
+) -> Pilot:
+    """Return how the difference of a measure between two models varies, from their pilots on the same buckets.
+
+    Parameters
+    ----------
+    first, second : BucketCounts
+        As for `pilot_of`, of the same buckets in the same order.
+    measure : str
+        One of `MEASURES`.
+    both : ndarray of int, shape (n_buckets,), optional
+        How many rows of each bucket are right (violating) for both models, where both answered the same texts. Without
+        it their answers are taken for independent within a bucket, which is cautious where they are alike.
+    groups : ndarray of int, shape (n_buckets,), optional
+
+    Raises
+    ------
+    InputError
+        If fewer than three buckets have two paraphrases for both models.
+    """
+    check_choice("plan", "measure", measure, MEASURES)
+    used = np.flatnonzero((first.size >= 2) & (second.size >= 2))
+    if len(used) < 3:
+        must = "share at least three buckets of two paraphrases with `pilot`"
+        raise input_error("plan", "against", must, got=len(used))
+    one, two = ((c.size[used].astype(np.float64), c.correct[used].astype(np.float64)) for c in (first, second))
+    values = _statistic(measure, *one), _statistic(measure, *two)
+    if both is None:
+        crossed = (values[0] * values[1])[:, np.newaxis]
+    else:
+        crossed = _products(measure, one[0], one[1], two[1], both[used].astype(np.float64))
+    products = _own_products(measure, *one) + _own_products(measure, *two) - 2.0 * crossed
+    codes = None if groups is None else partition(groups[used]).codes
+    statistic = values[0] - values[1]
+    value = float(statistic.mean()) * (-1.0 if measure == MEASURES[0] else 1.0)
+    return _pilot(measure, value, statistic, products, codes, [], None)
+
+
+def _statistic(measure: str, k: Floats, right: Floats) -> Floats:
+    """Return each bucket's mean kernel: the share of right rows, or of pairs that differ."""
+    if measure not in _OF_PAIRS:
+        return right / k
+    return _OF_PAIRS[measure] * 2.0 * right * (k - right) / (k * (k - 1.0))
+
+
+def _own_products(measure: str, k: Floats, right: Floats) -> Floats:
+    products = _products(measure, k, right, right, right)
+    if measure in _OF_PAIRS:  # of three answers that are right or wrong, also where there are no three
+        products[:, 1] = products[:, 2] / 2.0
+    return products
+
+
+def _products(measure: str, k: Floats, first: Floats, second: Floats, both: Floats) -> Floats:
+    """Return unbiased estimates of e_0 to e_m of two models in every bucket; nan where it has too few rows.
+
+    Of k rows `first` and `second` are right for the models and `both` for both, all of shape (n_buckets,).
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if measure not in _OF_PAIRS:
+            return np.stack([(first * second - both) / (k * (k - 1.0)), both / k], axis=1)
+        only_first, only_second, neither = first - both, second - both, k - first - second + both
+        pairs = 2.0 * (both * neither + only_first * only_second)
+        triples = (
+            both * ((k - first) * (k - second) - neither)
+            + only_first * ((k - first) * second - only_second)
+            + only_second * (first * (k - second) - only_first)
+            + neither * (first * second - both)
+        )
+        quadruples = 4.0 * first * (k - first) * second * (k - second) - 4.0 * triples - 2.0 * pairs
+        n = k * (k - 1.0)
+        products = [quadruples / (n * (k - 2.0) * (k - 3.0)), triples / (n * (k - 2.0)), pairs / n]
+    return _OF_PAIRS[measure] ** 2 * np.stack(products, axis=1)
+
+
+def _pilot(
+    measure: str,
+    value: float,
+    statistic: Floats,
+    products: Floats,
+    codes: Integers | None,
+    warnings: list[str],
+    counts: BucketCounts | None,
+) -> Pilot:
+    n = len(statistic)
+    if n < _FEW_BUCKETS:
+        warnings.append(f"only {n} buckets: the plan is rough")
+    known = ~np.isnan(products)
+    if not known[:, 0].any():
+        warnings.append("no bucket has four paraphrases: what more of them would gain is put at its least")
+    for j in range(products.shape[1] - 2, -1, -1):
+        if not known[:, j].any():  # kernels that share less have no larger product
+            products[:, j], known[:, j] = products[:, j + 1], known[:, j + 1]
+    codes = np.arange(n) if codes is None else codes
+    mean, means = float(statistic.mean()), np.nanmean(products, axis=0)
+    own = (statistic - mean)[:, np.newaxis] / n  # what each bucket adds to the error of the mean
+    units = sums_by_group(own, codes)
+    n_clusters = len(units)
+    together = n * (units**2 - sums_by_group(own**2, codes))  # what each context adds to the covariance of its buckets
+    others = np.where(known, products - means, 0.0) / known.sum(axis=0)
+    errors = [together - together.mean(), 2.0 * mean * units, sums_by_group(others, codes)]
+    error, alone = float(_covariance(units)[0, 0]), float(_covariance(own)[0, 0])
+    squared = mean**2 - error
+    kernels = np.maximum(np.minimum.accumulate(means[::-1])[::-1], squared)
+    return Pilot(
+        measure=measure,
+        value=value,
+        between_variance=float(kernels[0] - squared),
+        context_covariance=max(0.0, n * (error - alone)),
+        products=kernels.tolist(),
+        squared_value=squared,
+        kurtosis=_kurtosis(units[:, 0], np.full(len(units), 1.0 / len(units))),
+        n_buckets=n,
+        n_clusters=n_clusters,
+        warnings=tuple(warnings),
+        covariance=_covariance(np.concatenate(errors, axis=1)),
+        counts=counts if n_clusters == n else None,
+    )
+
+
+def _covariance(errors: Floats) -> Floats:
+    """Return the covariance of estimates from what each independent unit adds to their errors."""
+    covariance: Floats = errors.T @ errors * len(errors) / max(len(errors) - 1, 1)
+    return covariance
+
+
+def _kurtosis(values: Floats, weights: Floats) -> float:
+    """Return the kurtosis of a distribution; 3 where it has no spread."""
+    centred = values - weights @ values
+    variance = float(weights @ centred**2)
+    return float(weights @ centred**4) / variance**2 if variance > 0.0 else 3.0
+
+
+def _degrees(n: float, kurtosis: float) -> float:
+    """Return 2 V^2 / Var(S^2) of the variance S^2 of n independent values: n - 1 for normal ones."""
+    return min(2.0 * n / max(kurtosis - 1.0 + 2.0 / (n - 1.0), 2.0 * n / _MOST_DEGREES), _MOST_DEGREES)
+
+
+def _likelihood(k: Floats | int, right: Floats) -> Floats:
+    """Return how likely so many right answers of k are at each of `_CHANCES`, but for the number of orders."""
+    likelihood: Floats = np.exp(xlogy(right, _CHANCES) + xlog1py(k - right, -_CHANCES))
+    return likelihood
+
+
+def _mixture(counts: BucketCounts) -> Floats:
+    """Return the weights of `_CHANCES` under which the counts are most likely, by expectation and maximisation.
+
+    Source: Laird (1978), "Nonparametric maximum likelihood estimation of a mixing distribution", Journal of the
+    American Statistical Association 73, 805-811.
+    """
+    index, _, multiplicity = distinct(counts.size, counts.correct)
+    k, right = (column[index].astype(np.float64)[:, np.newaxis] for column in (counts.size, counts.correct))
+    likelihood = _likelihood(k, right)
+    likelihood /= likelihood.max(axis=1, keepdims=True)
+    weights = np.full(len(_CHANCES), 1.0 / len(_CHANCES))
+    share = multiplicity / multiplicity.sum()
+    for _ in range(_STEPS):
+        weights = weights * ((share / (likelihood @ weights)) @ likelihood)
+    return weights

@@ -1,0 +1,149 @@
+"""`paraconsist plan`: what it prints, and that its numbers are those of the library from the same rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.commands import Command
+from helpers.scripts import load_script
+
+from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.pilots import pilot_of, pilot_of_difference
+from paraconsist.measures.planning import Costs, plan, spend
+
+simulation: Any = load_script("benchmarks/planning.py")
+
+
+def write(path: Path, seed: int, n: int = 80) -> Path:
+    rng = np.random.default_rng(seed)
+    lines = ["bucket_id,role,label,prediction"]
+    for b in range(n):
+        lines.append(f"b{b},original,1,{int(rng.random() < 0.8)}")
+        theta = rng.beta(2, 1)
+        lines += [f"b{b},paraphrase,1,{int(rng.random() < theta)}" for _ in range(int(rng.integers(2, 7)))]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def write_two(folder: Path, rights: tuple[np.ndarray, ...], k: int, *, ids: bool, shuffle: bool = False) -> list[Path]:
+    """Write both models' answers: `rights` says how many of k rows each has right in every bucket, and both have."""
+    rng = np.random.default_rng(0)
+    first, second, both = rights
+    paths = []
+    for name in ("one", "two"):
+        lines = ["bucket_id,example_id,label,prediction" if ids else "bucket_id,label,prediction"]
+        for b in range(len(first)):
+            other = [1] * (second[b] - both[b]) + [0] * (k - first[b] - second[b] + both[b])
+            answers = (
+                [1] * first[b] + [0] * (k - first[b]) if name == "one" else [1] * both[b] + [0] * (first[b] - both[b])
+            )
+            answers += [] if name == "one" else other
+            rows = [f"b{b},b{b}.r{j},1,{right}" if ids else f"b{b},1,{right}" for j, right in enumerate(answers)]
+            lines += rng.permutation(rows).tolist() if shuffle else rows
+        path = folder / f"{name}.csv"
+        path.write_text("\n".join(lines) + "\n")
+        paths.append(path)
+    return paths
+
+
+def run(command: Command, *args: Any) -> dict[str, Any]:
+    code, out, err = command("plan", *args, "--json")
+    assert code == 0, err
+    result: dict[str, Any] = json.loads(out)
+    return result
+
+
+def test_tables(command: Command, tmp_path: Path) -> None:
+    pilot, other = write(tmp_path / "a.csv", 0), write(tmp_path / "b.csv", 1)
+    code, out, err = command("plan", pilot, "--half-width", 0.02, "--difference", 0.03)
+    assert code == 0, err
+    for text in (
+        "pilot of 80 buckets",
+        "+-0.02 at 95 %",
+        "find 0.03 in 80 %",
+        "80 % of studies of this size",
+        "correlate by 0.00",
+    ):
+        assert text in out
+    assert out.count(" *") == 2  # the cheapest of each column
+    code, out, err = command("plan", pilot, "--against", other, "--budget", 500, "--bucket-cost", 4)
+    assert code == 0, err
+    for text in ("expected", "in 80 %", "finds", "* best", "buckets that both answered", "answers within a bucket are"):
+        assert text in out
+    for measure in ("accuracy", "inconsistency", "vap_unbiased"):
+        assert run(command, pilot, "--measure", measure, "--half-width", 0.05)["pilot"]["measure"] == measure
+
+
+def test_numbers_are_the_librarys(command: Command, tmp_path: Path) -> None:
+    rights = simulation.answers(simulation.DESIGNS["P_C, 5 to 3, same texts"], np.random.default_rng(1), (120,), 5)
+    one, two = write_two(tmp_path, rights, 5, ids=True, shuffle=True)
+    counts = [BucketCounts.from_counts(np.full(120, 5), right) for right in rights[:2]]
+    pilot = pilot_of(counts[0])
+    options: dict[str, Any] = {"of_difference": pilot_of_difference(*counts, both=rights[2]), "costs": Costs(3.0, 2.0)}
+    costs = "--bucket-cost", 3, "--paraphrase-cost", 2
+    result = run(command, one, "--against", two, "--half-width", 0.03, "--difference", 0.05, "--budget", 4000, *costs)
+    for rows, expected in [
+        (result["plan"], plan(pilot, half_width=0.03, difference=0.05, **options)),
+        (result["budget"], spend(pilot, 4000, **options)),
+    ]:
+        assert [list(row) for row in rows] == [list(row.to_dict()) for row in expected]
+        assert np.array([list(row.values()) for row in rows]) == pytest.approx(
+            np.array([list(row.to_dict().values()) for row in expected]), rel=1e-12
+        )
+    assert [row["paraphrases"] for row in result["plan"]] == [2, 3, 4, 5, 6, 8, 10, 15, 20]
+    assert (result["assurance"], result["power"]) == (0.8, 0.8)
+    assert result["against"]["warnings"] == []
+
+
+def test_rows_of_two_models_are_matched(command: Command, tmp_path: Path) -> None:
+    """By id in any order; without ids by place, and said; other texts are taken for independent, and said."""
+    rights = simulation.answers(simulation.DESIGNS["P_C, 5 to 3, same texts"], np.random.default_rng(2), (150,), 5)
+    found = {}
+    for name, ids, shuffle in (("ids", True, True), ("places", False, False)):
+        one, two = write_two(tmp_path, rights, 5, ids=ids, shuffle=shuffle)
+        found[name] = run(command, one, "--against", two, "--difference", 0.05)
+    assert found["ids"]["plan"] == found["places"]["plan"]
+    assert found["ids"]["against"]["warnings"] == []
+    assert "matched by their place" in found["places"]["against"]["warnings"][0]
+    one, two = write_two(tmp_path, rights, 5, ids=True)
+    two.write_text(two.read_text().replace(".r", ".s"))
+    other = run(command, one, "--against", two, "--difference", 0.05)
+    assert "other texts" in other["against"]["warnings"][0]
+    at = {row["paraphrases"]: row["buckets_for_difference"] for row in found["ids"]["plan"]}
+    independent = {row["paraphrases"]: row["buckets_for_difference"] for row in other["plan"]}
+    assert independent[2] > 1.05 * at[2]  # the models take the same texts alike: fewer buckets do
+    assert independent[5] == pytest.approx(at[5], rel=0.01)  # the pilot's own number
+
+
+@pytest.mark.parametrize("k", [2, 4, 20])
+def test_promised_power_at_another_number_of_paraphrases(command: Command, tmp_path: Path, k: int) -> None:
+    """N9: a pilot of 20 paraphrases and a promise of .80; seen were .46 at 2, .56 at 4 and .75 at 20."""
+    design = simulation.DESIGNS[f"P_C, 20 to {k}"]
+    rng = np.random.default_rng(3)
+    one, two = write_two(tmp_path, simulation.answers(design, rng, (1500,), 20), 20, ids=True)
+    difference = abs(simulation.true_difference(design))
+    result = run(command, one, "--against", two, "--difference", difference, "--paraphrases", k)
+    power, _ = simulation.studies(design, rng, result["plan"][0]["buckets_for_difference"], 2000)
+    assert power == pytest.approx(0.8, abs=0.04)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "`--half-width` must be given, or `--difference`, or `--budget`"),
+        (["--half-width", 0.02, "--measure", "f1"], "`--measure` must be one of paraphrastic_consistency_unbiased"),
+        (["--half-width", 0.02, "--paraphrases", "two"], "must be whole numbers with commas between; got 'two'"),
+        (["--half-width", 0.02, "--set", "snli"], "`pilot` must be one set"),
+        (["--half-width", 0.02, "--assurance", 1.5], "`--assurance` must lie between 0 and 1"),
+        (["--budget", 2], "`--budget` must pay for at least two buckets"),
+        (["--budget", 9, "--bucket-cost", 0, "--paraphrase-cost", 0], "`--bucket-cost` must be above 0"),
+    ],
+)
+def test_bad_commands(command: Command, tmp_path: Path, args: list[Any], message: str) -> None:
+    code, _, err = command("plan", write(tmp_path / "a.csv", 0), *args)
+    assert code == 2
+    assert message in err
