@@ -147,3 +147,12 @@ def test_bad_commands(command: Command, tmp_path: Path, args: list[Any], message
     code, _, err = command("plan", write(tmp_path / "a.csv", 0), *args)
     assert code == 2
     assert message in err
+
+
+def test_what_is_wrong_with_the_second_pilot_is_said_of_it(command: Command, tmp_path: Path) -> None:
+    pilot, other = write(tmp_path / "a.csv", 0), tmp_path / "b.csv"
+    other.write_text("".join(line.rpartition(",")[0] + ",\n" for line in pilot.read_text().splitlines()[1:]))
+    other.write_text("bucket_id,role,label,prediction\n" + other.read_text())
+    code, _, err = command("plan", pilot, "--difference", 0.1, "--against", other)
+    assert code == 2
+    assert "`--against` must have an answer that could be read" in err

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paraconsist.cli.options import AsJson, print_json
-from paraconsist.errors import check_choice, input_error
+from paraconsist.errors import check_choice, input_error, renamed
 from paraconsist.reporting.formatting import count, decimal
 from paraconsist.scoring.options import SourceOptions
 
@@ -73,7 +73,11 @@ def plan(
     target = Target(confidence_level, assurance, power, correlation)
     rows = pilot_rows(pilot, read, set_name)
     single = pilot_of_rows(rows, measure)
-    paired = None if against is None else pilot_of_two(rows, pilot_rows(against, read, set_name), measure)
+    paired = None
+    if against is not None:
+        with renamed(pilot="against"):
+            others = pilot_rows(against, read, set_name)
+        paired = pilot_of_two(rows, others, measure)
     options: dict[str, Any] = {
         "target": target,
         "of_difference": paired,

@@ -79,6 +79,10 @@ class BucketModel:
         """P_C of two different paraphrases of a new bucket, 1 - 2 mu (1 - mu) (1 - rho); nan where rho is."""
         return 1.0 - 2.0 * self.mean * (1.0 - self.mean) * (1.0 - self.correlation)
 
+    def probabilities(self, k: int) -> Floats:
+        """Return the chance of each number of right answers in k of a new bucket, shape (k + 1,); nan where rho is."""
+        return _probabilities(k, self.mean, self.correlation)
+
     def shrink(self, size: Any, correct: Any, confidence_level: float = 0.95) -> ShrunkenBuckets:
         """Return what buckets with these counts are, having seen all others.
 

@@ -18,17 +18,19 @@ Mathematical Statistics 19, 293-325, section 5.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import comb, stdtrit, xlog1py, xlogy
+from scipy.special import comb, stdtrit
 
 from paraconsist.errors import check_choice, input_error
 from paraconsist.measures._validation import Integers
+from paraconsist.measures.bucket_model import BucketModel, fit_bucket_model
 from paraconsist.measures.buckets import BucketCounts, partition
-from paraconsist.measures.resampling import Floats, distinct, sums_by_group
+from paraconsist.measures.resampling import NO_SPREAD, Floats, sums_by_group
 from paraconsist.measures.results import Record
 
 MEASURES = ("paraphrastic_consistency_unbiased", "vap_unbiased", "accuracy", "inconsistency")
@@ -37,8 +39,6 @@ MEASURES = ("paraphrastic_consistency_unbiased", "vap_unbiased", "accuracy", "in
 _OF_PAIRS = {MEASURES[0]: 1.0, MEASURES[1]: 0.5}  # the kernel where two paraphrases differ
 _FEW_BUCKETS = 30
 _MOST_DEGREES = 1e6
-_CHANCES = np.linspace(0.0, 1.0, 101)
-_STEPS = 300  # of expectation and maximisation; only a kurtosis is taken from the result
 
 
 @dataclass(frozen=True)
@@ -106,20 +106,18 @@ class Pilot(Record):
     def study_degrees_of_freedom(self, n_buckets: int, k: int) -> float:
         """Return those of the chi-square that varies like a study's own estimate of V(k).
 
-        They go by the kurtosis of buckets of k under the mixture of chances that makes the pilot most likely, or by the
-        pilot's own where contexts are shared.
+        They go by the kurtosis of buckets of k under a beta-binomial model of the pilot's (`bucket_model`), or by the
+        pilot's own kurtosis where there are two models or shared contexts.
         """
         kurtosis = self.kurtosis
-        if self._chances is not None:
-            right = np.arange(k + 1.0)
-            likelihood = comb(k, right)[:, np.newaxis] * _likelihood(k, right[:, np.newaxis])
-            statistic = _statistic(self.measure, np.full(k + 1, float(k)), right)
-            kurtosis = _kurtosis(statistic, likelihood @ self._chances)
+        if self._model is not None and not math.isnan(self._model.correlation):
+            statistic = _statistic(self.measure, np.full(k + 1, float(k)), np.arange(k + 1.0))
+            kurtosis = _kurtosis(statistic, self._model.probabilities(k))
         return _degrees(self.clusters(n_buckets), kurtosis)
 
     @cached_property
-    def _chances(self) -> Floats | None:
-        return None if self.counts is None else _mixture(self.counts)
+    def _model(self) -> BucketModel | None:
+        return None if self.counts is None else fit_bucket_model(self.counts)
 
     def clusters(self, n_buckets: int) -> float:
         """Return how many independent units so many buckets form, in contexts as large as the pilot's; at least 2."""
@@ -293,7 +291,7 @@ def _pilot(
         context_covariance=max(0.0, n * (error - alone)),
         products=kernels.tolist(),
         squared_value=squared,
-        kurtosis=_kurtosis(units[:, 0], np.full(len(units), 1.0 / len(units))),
+        kurtosis=_kurtosis(n * units[:, 0], np.full(len(units), 1.0 / len(units))),
         n_buckets=n,
         n_clusters=n_clusters,
         warnings=tuple(warnings),
@@ -312,32 +310,9 @@ def _kurtosis(values: Floats, weights: Floats) -> float:
     """Return the kurtosis of a distribution; 3 where it has no spread."""
     centred = values - weights @ values
     variance = float(weights @ centred**2)
-    return float(weights @ centred**4) / variance**2 if variance > 0.0 else 3.0
+    return float(weights @ centred**4) / variance**2 if variance > NO_SPREAD else 3.0
 
 
 def _degrees(n: float, kurtosis: float) -> float:
     """Return 2 V^2 / Var(S^2) of the variance S^2 of n independent values: n - 1 for normal ones."""
     return min(2.0 * n / max(kurtosis - 1.0 + 2.0 / (n - 1.0), 2.0 * n / _MOST_DEGREES), _MOST_DEGREES)
-
-
-def _likelihood(k: Floats | int, right: Floats) -> Floats:
-    """Return how likely so many right answers of k are at each of `_CHANCES`, but for the number of orders."""
-    likelihood: Floats = np.exp(xlogy(right, _CHANCES) + xlog1py(k - right, -_CHANCES))
-    return likelihood
-
-
-def _mixture(counts: BucketCounts) -> Floats:
-    """Return the weights of `_CHANCES` under which the counts are most likely, by expectation and maximisation.
-
-    Source: Laird (1978), "Nonparametric maximum likelihood estimation of a mixing distribution", Journal of the
-    American Statistical Association 73, 805-811.
-    """
-    index, _, multiplicity = distinct(counts.size, counts.correct)
-    k, right = (column[index].astype(np.float64)[:, np.newaxis] for column in (counts.size, counts.correct))
-    likelihood = _likelihood(k, right)
-    likelihood /= likelihood.max(axis=1, keepdims=True)
-    weights = np.full(len(_CHANCES), 1.0 / len(_CHANCES))
-    share = multiplicity / multiplicity.sum()
-    for _ in range(_STEPS):
-        weights = weights * ((share / (likelihood @ weights)) @ likelihood)
-    return weights
