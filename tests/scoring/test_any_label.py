@@ -13,7 +13,7 @@ from helpers.commands import write
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, read_rows
 from paraconsist.errors import InputError
-from paraconsist.scoring.noise import score_noise
+from paraconsist.scoring.noise import Repeats, score_noise
 from paraconsist.scoring.score import ScoreOptions, score
 from paraconsist.scoring.unparsed import POLICIES
 
@@ -64,7 +64,8 @@ def test_repeats_are_unparsed_as_the_run_is():
     more = [{"input_id": f"x{i}", **row} for i, row in enumerate(main)]
     again = [row | {"repeat": 1, "kind": "numeric"} for row in more[:4]]
     again[0]["prediction"] = -2  # this file alone has such an answer
-    found = score_noise(*(Predictions(pa.Table.from_pylist(rows)) for rows in (more, again)), ColumnNames())
+    one, two = (Predictions(pa.Table.from_pylist(rows)) for rows in (more, again))
+    found = score_noise(one, Repeats(two), ColumnNames())
     assert found["flip_rate"]["numeric"] == 0.25
 
 

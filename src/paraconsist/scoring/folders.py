@@ -15,7 +15,7 @@ from paraconsist.data.run_folder import RunFolder
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import PARAPHRASTIC
-from paraconsist.scoring.noise import RUN_AGAIN, same_run, score_noise
+from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
 from paraconsist.scoring.score import ScoreOptions, SetScores, majority_rate, score_set
 from paraconsist.scoring.sources import Opened, Source, open_source, test_set_of
 from paraconsist.scoring.unparsed import apply_policy
@@ -101,9 +101,9 @@ def _score(source: Source, options: ScoreOptions, training: pa.Table | None) -> 
     notes = tuple(source.predictions.metadata.get("notes", ()))
     if source.noise is None or PARAPHRASTIC not in scored.specs:
         return replace(scored, warnings=(*scored.warnings, *notes))
-    again = read_predictions(source.noise)
-    if same_run(source.predictions, again):
-        floor = score_noise(source.predictions, again, source.columns, **options.intervals)
-        return replace(scored, warnings=(*scored.warnings, *notes), noise_floor=floor)
-    of_others = f"{source.noise.name} in {source.noise.parent.name}/ is of other rows: {RUN_AGAIN}"
-    return replace(scored, warnings=(*scored.warnings, *notes, of_others))  # a run that went on with more rows
+    again = Repeats(read_predictions(source.noise)) if isinstance(source.noise, Path) else source.noise
+    if isinstance(source.noise, Path) and not same_run(source.predictions, again.predictions):
+        of_others = f"{source.noise.name} in {source.noise.parent.name}/ is of other rows: {RUN_AGAIN}"
+        return replace(scored, warnings=(*scored.warnings, *notes, of_others))  # a run that went on with more rows
+    floor = score_noise(source.predictions, again, source.columns, **options.intervals)
+    return replace(scored, warnings=(*scored.warnings, *notes), noise_floor=floor)

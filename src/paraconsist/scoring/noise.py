@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from paraconsist.data.answers import mark_unparsed
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, read_rows
 from paraconsist.data.run_folder import content_identity
+from paraconsist.data.tables import column_of
 from paraconsist.errors import input_error
 from paraconsist.measures.noise_floor import noise_floor
 from paraconsist.measures.signatures import parse_signature
@@ -24,22 +26,63 @@ RUN_AGAIN = "Run with --noise-floor again."
 _RUN, _KIND = "repeat", "kind"
 
 
-def score_noise(
-    main: Predictions, again: Predictions, columns: ColumnNames, *, example: str = "input_id", **intervals: Any
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Repeats:
+    """Rows of a run that were asked again.
+
+    Attributes
+    ----------
+    predictions : Predictions
+        The run's columns, with ``repeat`` (which run, from 1) and ``kind`` (``numeric``: another batch composition;
+        ``decoding``: another sampling seed).
+    example : str
+        The column that says which rows of a bucket are the same input.
+    """
+
+    predictions: Predictions
+    example: str = "input_id"
+
+
+def split_trials(predictions: Predictions, bucket: str, example: str, trial: str) -> tuple[Predictions, Repeats]:
+    """Return the first answer to each input, in the order of the rows, and the further ones as decoding repeats.
+
+    InputError if a column is missing, no input has two answers, or one has a trial twice.
+    """
+    table = predictions.table
+    names = {"bucket": bucket, "example": example, "trial": trial}
+    keys = [column_of(table, name, parameter=parameter).to_pylist() for parameter, name in names.items()]
+    number: Counter[tuple[Any, Any]] = Counter()
+    seen: set[tuple[Any, ...]] = set()
+    ranks = []
+    for row, key in enumerate(zip(*keys, strict=True)):
+        if key in seen:
+            remedy = f"{example} {key[1]!r} of {bucket} {key[0]!r} has it twice: one model's answers are wanted."
+            raise input_error("score", "trial", "occur once with an example", got=key[2], row=row, remedy=remedy)
+        seen.add(key)
+        ranks.append(number[key[:2]])
+        number[key[:2]] += 1
+    if max(ranks, default=0) == 0:
+        remedy = f"Column {example} differs in all rows of a bucket: name another as `example`."
+        raise input_error("score", "trial", "be several of at least one example", got=trial, remedy=remedy)
+    is_first = np.array(ranks) == 0
+    repeats = table.filter(pa.array(~is_first))
+    repeats = repeats.append_column(_RUN, pa.array(np.array(ranks)[~is_first]))
+    repeats = repeats.append_column(_KIND, pa.array(["decoding"] * len(repeats)))
+    again = Repeats(replace(predictions, table=repeats), example)
+    return replace(predictions, table=table.filter(pa.array(is_first))), again
+
+
+def score_noise(main: Predictions, again: Repeats, columns: ColumnNames, **intervals: Any) -> dict[str, Any]:
     """Return the noise floor of a set: flip rates at no change, inconsistency in excess of them, the variance split.
 
     Parameters
     ----------
     main : Predictions
         The run.
-    again : Predictions
-        Some of its rows asked again: the same columns, with ``repeat`` (which run, from 1) and ``kind``
-        (``numeric``: another batch composition; ``decoding``: another sampling seed).
+    again : Repeats
+        Some of its rows asked again.
     columns : ColumnNames
         What the columns are called.
-    example : str
-        The column that says which rows are the same input.
     **intervals
         confidence_level, n_resamples, seed.
 
@@ -54,21 +97,22 @@ def score_noise(
     InputError
         If a column is missing, or the rows are not of this run.
     """
+    table, example = again.predictions.table, again.example
     for name in (_RUN, _KIND, example):
-        if name not in again.table.column_names:
-            raise input_error("score", name, "be a column of the repeats", got=again.table.column_names)
-    if not same_run(main, again):
+        if name not in table.column_names:
+            raise input_error("score", name, "be a column of the repeats", got=table.column_names)
+    if not same_run(main, again.predictions):
         must = "be of the same model and set as the run"
-        raise input_error("score", "noise", must, got=[_identity(main), _identity(again)], remedy=RUN_AGAIN)
-    one, two = (read_rows(p, replace(columns, strata=())) for p in (main, again))
-    runs = [0] * len(one) + _column(again.table, _RUN)
-    kinds = ["main"] * len(one) + _column(again.table, _KIND)
+        raise input_error("score", "noise", must, got=[_identity(main), _identity(again.predictions)], remedy=RUN_AGAIN)
+    one, two = (read_rows(p, replace(columns, strata=())) for p in (main, again.predictions))
+    runs = [0] * len(one) + _column(table, _RUN)
+    kinds = ["main"] * len(one) + _column(table, _KIND)
     buckets, labels, answers, unparsed, roles = (
         np.concatenate([getattr(one, name), getattr(two, name)])
         for name in ("buckets", "labels", "predictions", "unparsed", "roles")
     )
     groups: list[Any] = [rows.buckets if rows.groups is None else rows.groups for rows in (one, two)]
-    inputs = _of_bucket(buckets.tolist(), _column(main.table, example) + _column(again.table, example))
+    inputs = _of_bucket(buckets.tolist(), _column(main.table, example) + _column(table, example))
     kept = _once(runs, inputs)
     result = noise_floor(
         mark_unparsed(answers, unparsed, labels)[kept],

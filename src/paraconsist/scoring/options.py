@@ -56,6 +56,13 @@ class SourceOptions:
     example: str = field(
         default="example_id", metadata={"help": "Column that tells the rows of a bucket apart; need not be there."}
     )
+    trial: str | None = field(
+        default=None,
+        metadata={
+            "help": "For tables in which an `example` stands several times: column that says which answer it is. The "
+            "first is scored, all give the noise floor."
+        },
+    )
     confidence: str | None = field(default=None, metadata={"help": "Column of the probability of the gold label."})
     probabilities: str = field(
         default="probabilities", metadata={"help": "Column of lists of probabilities, or one column a label: P0,P1,..."}
@@ -95,7 +102,7 @@ class SourceOptions:
         """What is to be read from a log."""
         from paraconsist.data.logs.format import log_query
 
-        return log_query(self.columns, metric=self.metric, filter=self.filter, epoch=self.epoch)
+        return log_query(self.columns, metric=self.metric, filter=self.filter, epoch=self.epoch, trial=self.trial)
 
 
 @dataclass(frozen=True)

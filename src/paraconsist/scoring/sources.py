@@ -22,6 +22,7 @@ from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.tables import with_plain_text
 from paraconsist.errors import input_error
 from paraconsist.measures.rules import ORIGINAL
+from paraconsist.scoring.noise import Repeats, split_trials
 from paraconsist.scoring.options import SourceOptions, listed
 
 _TEST = "_test"
@@ -42,8 +43,10 @@ class Source:
         None for a table in memory.
     test : Predictions, optional
         The model's answers on the full test set.
-    noise, texts : Path, optional
-        Files of the run folder: the same inputs asked again, and their texts.
+    noise : Path or Repeats, optional
+        The same inputs asked again: a file of the run folder, or further rows of a table.
+    texts : Path, optional
+        File of the run folder: what the model read.
     has_name : bool
         Whether the file says which set it is.
     """
@@ -53,7 +56,7 @@ class Source:
     columns: ColumnNames
     path: Path | None = None
     test: Predictions | None = None
-    noise: Path | None = None
+    noise: Path | Repeats | None = None
     texts: Path | None = None
     has_name: bool = True
 
@@ -245,11 +248,14 @@ def _of_files(paths: Sequence[Path], options: SourceOptions) -> Opened:
 def _as_named(name: str, path: Path | None, predictions: Predictions, options: SourceOptions) -> Source:
     """Return a set with its columns as the user and the file call them, written out in the long format."""
     columns, names = options.columns, listed(options.label_names)
+    noise: Repeats | None = None
     is_log, has_name = "source" in predictions.metadata, "set" in predictions.metadata
     if is_log:  # its reader made the columns
-        if names is not None or options.original_prediction is not None:
-            parameter = "label_names" if options.original_prediction is None else "original_prediction"
-            raise input_error("score", parameter, "be given for tables only", got=name, remedy="This is a log.")
+        of_tables = [
+            one for one in ("label_names", "original_prediction", "trial") if getattr(options, one) is not None
+        ]
+        if of_tables:
+            raise input_error("score", of_tables[-1], "be given for tables only", got=name, remedy="This is a log.")
         has_confidence = GOLD_CONFIDENCE in predictions.table.column_names
         columns = ColumnNames(confidence=GOLD_CONFIDENCE if has_confidence else None, strata=options.stratum or ())
     else:
@@ -260,7 +266,9 @@ def _as_named(name: str, path: Path | None, predictions: Predictions, options: S
         predictions = with_groups(predictions, options.groups_from, bucket=columns.bucket, group=columns.group)
     if options.original_prediction is not None:
         predictions, columns = long_format(predictions, columns, options.original_prediction)
-    return Source(name, predictions, columns, path, has_name=has_name)
+    if options.trial is not None:
+        predictions, noise = split_trials(predictions, columns.bucket, options.example, options.trial)
+    return Source(name, predictions, columns, path, noise=noise, has_name=has_name)
 
 
 def _check_named(options: SourceOptions, columns: Sequence[str]) -> None:

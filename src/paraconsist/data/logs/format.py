@@ -42,6 +42,8 @@ class LogQuery:
         Which of lm-eval's filters.
     epoch : int, optional
         Which of inspect's epochs; by default all.
+    trial : str, optional
+        For tables: the column that tells several answers to one example apart.
     """
 
     bucket: str = "bucket_id"
@@ -56,6 +58,7 @@ class LogQuery:
     metric: str | None = None
     filter: str | None = None
     epoch: int | None = None
+    trial: str | None = None
 
 
 DEFAULT_QUERY = LogQuery()

@@ -25,7 +25,7 @@ def read(path: Path, query: LogQuery) -> Predictions:
     table = predictions.table
     _check_one_model(table, query, path)
     has_ids = "example_id" in table.column_names and not table["example_id"].null_count
-    if has_ids and query.bucket != "example_id":
+    if has_ids and query.bucket != "example_id" and query.trial is None:
         unique_ids(table["example_id"].to_pylist(), path, "example_id")
     for text, parameter in _named_fields(query):
         if text not in table.column_names and (is_expression(text) or "." in text):

@@ -1,0 +1,81 @@
+"""Tables in which every wording was answered several times: `score --trial`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import paraconsist as pc
+
+
+def answers(n_problems: int = 12, n_wordings: int = 3, n_trials: int = 4) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    problem, wording, trial = (axis.ravel() for axis in np.indices((n_problems, n_wordings, n_trials)))
+    theta = rng.beta(1, 1, (n_problems, n_wordings))[problem, wording]
+    right = (rng.random(len(theta)) < theta).astype(int)
+    columns = {"bucket_id": problem, "example_id": wording, "trial": trial, "prediction": right}
+    return pd.DataFrame(columns).assign(label=1).sample(frac=1, random_state=0).sort_values("trial", kind="stable")
+
+
+def test_the_first_trial_is_scored_and_all_give_the_noise_floor(tmp_path, command):
+    rows = answers()
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    code, out, why = command("score", tmp_path / "rows.csv", "--trial", "trial", "--json")
+    assert code == 0, why
+    result = json.loads(out)["rows"]
+    assert result["n_rows"] == 36
+    first = rows[rows["trial"] == 0]
+    alone = pc.score(first).to_dict()["predictions"]["measures"]
+    assert result["measures"]["paraphrastic_consistency"]["accuracy"] == alone["paraphrastic_consistency"]["accuracy"]
+    direct = pc.trial_noise(rows["prediction"], rows["bucket_id"], rows["example_id"], rows["trial"])
+    floor = result["noise_floor"]
+    assert floor["flip_rate"] == pytest.approx(direct.flip_rate)
+    assert floor["variance"] == pytest.approx(direct.variance)
+    assert floor["n_repeats"] == 3
+    bounds = floor["confidence_interval"]["variance/paraphrase"]
+    assert bounds == pytest.approx(direct.confidence_interval["variance/paraphrase"])
+    code, out, _ = command("score", tmp_path / "rows.csv", "--trial", "trial")
+    assert code == 0
+    assert "noise floor, 3 repeats" in out
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"trial": 1}, "`--trial` must occur once with an example; got 1 at row"),
+        ({"example_id": range(144)}, "`--trial` must be several of at least one example; got 'trial'"),
+    ],
+)
+def test_tables_without_trials_are_refused(tmp_path, command, change, message):
+    answers().assign(**change).to_csv(tmp_path / "rows.csv", index=False)
+    code, _, why = command("score", tmp_path / "rows.csv", "--trial", "trial")
+    assert code == 2
+    assert message in why
+
+
+def test_a_column_that_is_not_there_is_named(tmp_path, command):
+    answers().drop(columns="trial").to_csv(tmp_path / "rows.csv", index=False)
+    code, _, why = command("score", tmp_path / "rows.csv", "--trial", "run")
+    assert code == 2
+    assert "`--trial` must name a column of the predictions; got 'run'" in why
+
+
+@pytest.mark.real_data
+def test_recorded_answers_of_one_model(data_folder, tmp_path, command):
+    """AIW: of 20 trials of each of nine wordings, 13.4 % of pairs differ; wordings differ little beyond that."""
+    rows = pd.read_parquet(data_folder / "recorded/aiw.parquet").query(
+        "source == 'param' and model == 'claude-3-opus-20240229'"
+    )
+    rows = rows[["variation", "prompt_type", "trial", "correct"]].assign(gold=1)
+    rows.to_csv(tmp_path / "aiw.csv", index=False)
+    columns = {"bucket": "variation", "example": "prompt_type", "prediction": "correct", "label": "gold"}
+    options = [part for name, value in columns.items() for part in (f"--{name}", value)]
+    code, out, why = command("score", tmp_path / "aiw.csv", *options, "--trial", "trial", "--json")
+    assert code == 0, why
+    floor = json.loads(out)["aiw"]["noise_floor"]
+    direct = pc.trial_noise(rows["correct"], rows["variation"], rows["prompt_type"], rows["trial"])
+    assert floor["flip_rate"]["decoding"] == pytest.approx(0.1338173018753781, abs=1e-12)
+    assert floor["variance"] == pytest.approx(direct.variance, abs=1e-12)
