@@ -113,6 +113,30 @@ def test_a_cap_keeps_the_worst_and_says_so(run, tmp_path):
     assert written.n_shown == 1
 
 
+@pytest.mark.parametrize("spaces", [True, False])
+def test_long_texts_are_compared_whole_and_shown_where_they_differ(tmp_path, spaces):
+    """FAULTS N19: texts that differ after 4,000 letters were "the same text in every row"."""
+    shots = ("One solved example. " if spaces else "One_solved_example._") * 500
+    made = [
+        row
+        | {"premise": shots, "hypothesis": f"{shots}{row['hypothesis']}", "update": f"{shots}{row['update']} {shots}"}
+        for row in rows()
+    ]
+    path = tmp_path / "long.parquet"
+    pq.write_table(pa.Table.from_pylist(made), path)
+    half = data_of(report(tmp_path, path)[0])["buckets"][0]
+    assert half["f"] == [2]
+    assert half["x"] == {"0": f"{shots[:4000]}…", "1": f"{shots[:4000]}…"}
+    texts = [row[3][0] for row in half["r"]]
+    assert len(set(texts)) == len(texts)
+    original, paraphrase = texts[:2]
+    assert "A dog sleeps on the mat." in original[:1000]
+    assert "On the mat a dog is asleep." in paraphrase
+    assert original.startswith("… ")
+    assert not spaces or original.split()[1] in shots.split()  # no word is cut in two
+    assert all(len(text) <= 4003 for text in texts)
+
+
 class _Elements(HTMLParser):
     def __init__(self):
         super().__init__()

@@ -138,8 +138,9 @@ class _SetMaker:
             ((row, *self._owned(row)) for row in members), key=lambda one: one[1].roles[one[2]] != "original"
         )
         kept = owned[:_MOST_ROWS]
-        texts = [self._texts(row) for row, *_ in kept]
+        texts = [None if self.texts is None else self.texts.rows[row] for row, *_ in owned]
         shared, varying = _split(texts)
+        starts = {field: _start([text[field] for text in texts if text]) for field in varying}
         bucket: dict[str, Any] = {
             "s": number,
             "id": str(aligned.bucket_ids[place]),
@@ -153,10 +154,10 @@ class _SetMaker:
                     str(rows.roles[at]),
                     self._example(row),
                     self._label(rows.labels[at].item()),
-                    [text[i] for i in varying] if text else None,
+                    [_cut(text[i], starts[i]) for i in varying] if text else None,
                     [self._answer(model, row) for model in range(len(self.models))],
                 ]
-                for (row, rows, at), text in zip(kept, texts, strict=True)
+                for (row, rows, at), text in zip(kept, texts[: len(kept)], strict=True)
             ],
         }
         return bucket | ({"more": len(owned) - len(kept)} if len(owned) > len(kept) else {})
@@ -165,12 +166,6 @@ class _SetMaker:
         """Return the rows of the first model that has this one, and its place in them."""
         owners, places = self.aligned.base
         return self.rows[owners[row]], int(places[row])
-
-    def _texts(self, row: int) -> list[str] | None:
-        texts = None if self.texts is None else self.texts.rows[row]
-        if texts is None:
-            return None
-        return [text if len(text) <= _MOST_LETTERS else text[:_MOST_LETTERS] + "…" for text in texts]
 
     def _bucket_strata(self, members: Sequence[int]) -> list[list[int]]:
         owners, places = self.aligned.base
@@ -224,7 +219,23 @@ def _split(texts: Sequence[list[str] | None]) -> tuple[dict[str, str], list[int]
     varying = [i for i in fields if any(text[i] != known[0][i] for text in known)]
     if not varying and len(known) == 1:
         varying = list(fields)
-    return {str(i): known[0][i] for i in fields if i not in varying and known[0][i]}, varying
+    return {str(i): _cut(known[0][i]) for i in fields if i not in varying and known[0][i]}, varying
+
+
+def _start(texts: Sequence[str]) -> int:
+    """Return where the texts of a bucket are shown from: the first letter, or shortly before they differ."""
+    if max(map(len, texts)) <= _MOST_LETTERS:
+        return 0
+    low, high = min(texts), max(texts)  # what these share all share
+    differ = next((i for i, letters in enumerate(zip(low, high, strict=False)) if len(set(letters)) > 1), len(low))
+    near = max(0, differ - _MOST_LETTERS // 8)
+    return low.find(" ", near, differ) + 1 or near
+
+
+def _cut(text: str, start: int = 0) -> str:
+    """Return the letters that are shown of a text."""
+    end = start + _MOST_LETTERS
+    return f"{'… ' if start else ''}{text[start:end]}{'…' if len(text) > end else ''}"
 
 
 def _rounded(value: float) -> float | None:
