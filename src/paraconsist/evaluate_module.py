@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import datasets
 import evaluate
 
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, input_error
 from paraconsist.measures._validation import as_column, check_comparable, check_same_length
 from paraconsist.measures.allowed_labels import as_allowed_labels
 from paraconsist.measures.distribution_shift import as_probability_rows
@@ -107,7 +107,12 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
             raise input_error(self.name, missing[0], "be given", got=None)
         if "references" in named and "references" not in self.columns:
             named[_REFERENCES] = named.pop("references")
-        values: dict[str, Any] | None = super().compute(**named)
+        try:
+            values: dict[str, Any] | None = super().compute(**named)
+        except InputError:  # evaluate would keep its locks, and wait a second for them the next time
+            for lock in self.filelocks or ():
+                lock.release()
+            raise
         return values
 
     def _compute(self, **arguments: Any) -> dict[str, Any]:

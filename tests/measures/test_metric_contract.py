@@ -114,6 +114,7 @@ def test_wrong_options_and_columns_are_refused_and_the_module_can_still_be_used(
     for arguments, message in wrong:
         with pytest.raises(InputError, match=message):
             metric.compute(**arguments)
+    assert not any(lock.is_locked for lock in metric.filelocks)  # else evaluate waits for them
     with pytest.raises(InputError, match="must be given"):
         metric.compute()
     with pytest.raises(InputError, match="`weights` must be one of the columns"):

@@ -220,4 +220,4 @@ def test_no_wordnet_says_how_to_get_it(monkeypatch, tmp_path):
         find_wordnet(tmp_path)
     monkeypatch.setattr("paraconsist.transforms.wordnet.find_wordnet", lambda folder=None: None)
     with pytest.raises(InputError, match=r"be found, and nltk installed\. .*apt-get install wordnet-base"):
-        load_wordnet.__wrapped__()
+        load_wordnet()

@@ -69,7 +69,6 @@ def wordnet_file(source: str, name: str) -> bytes:
         raise input_error("wordnet", "folder", f"hold {name}", got=source, remedy=remedy) from None
 
 
-@cache
 def load_wordnet(folder: str | os.PathLike[str] | None = None) -> Any:
     """Return nltk's ``WordNetCorpusReader``, made once a process (about two seconds).
 
@@ -79,6 +78,11 @@ def load_wordnet(folder: str | os.PathLike[str] | None = None) -> Any:
     source = find_wordnet(folder)
     if source is None or importlib.util.find_spec("nltk") is None:
         raise input_error("wordnet", "folder", "be found, and nltk installed", remedy=_REMEDY)
+    return _reader(source)
+
+
+@cache
+def _reader(source: str) -> Any:
     root: Any = _in_nltk() if source == "nltk" else source
     nltk_data = importlib.import_module("nltk.data")
     if source != "nltk" and source not in nltk_data.path:  # nltk opens files below these folders only
