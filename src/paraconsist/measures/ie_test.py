@@ -10,46 +10,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
-from paraconsist.measures._validation import (
-    as_column,
-    as_generator,
-    check_length,
-    check_rows,
-    code_columns,
+from paraconsist.errors import input_error
+from paraconsist.measures._validation import as_column, check_length, check_rows, code_columns
+from paraconsist.measures.buckets import group_codes
+from paraconsist.measures.ie_methods import (
+    REPLAYS,
+    TAILS,
+    Evidence,
+    Method,
+    Options,
+    by_groups,
+    by_items,
+    checked_options,
 )
+from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.multiple_testing import Correction, correct_p_values, signal_to_noise, too_few_resamples
-from paraconsist.measures.paired_resampling import (
-    mcnemar_replayed_p_value,
-    mcnemar_resampled_p_value,
-    replayed_p_value,
-    resampled_p_value,
-)
-from paraconsist.measures.paired_tests import (
-    FloatArray,
-    IntArray,
-    Ties,
-    exact_p_value,
-    mcnemar_p_value,
-    mcnemar_statistic,
-    paired_counts,
-    paired_difference_interval,
-    paired_statistic,
-)
+from paraconsist.measures.paired_resampling import mcnemar_replayed_p_value, replayed_p_value
+from paraconsist.measures.paired_tests import IntArray, Ties, paired_counts
 from paraconsist.measures.results import Result
 from paraconsist.measures.signatures import signature
 
-Method: TypeAlias = Literal[
-    "exact", "paper", "replay", "mcnemar", "mcnemar_mid_p", "mcnemar_resampled", "mcnemar_replay"
-]
-METHODS: tuple[str, ...] = get_args(Method)
-_TAILS = {"paper": 2, "replay": 2, "mcnemar_resampled": 1, "mcnemar_replay": 1}
-_REPLAYS = ("replay", "mcnemar_replay")
 _MOST_NAMES = 5
 
 
@@ -90,8 +75,11 @@ class IETestResult(Result):
     n_collapsed : int or None
         How many runs are collapsed; None where predictions were not seen.
     confidence_interval : dict
-        ``accuracy_difference``: low and high. One run: Tango's score interval over items. Several: the
-        mean of the runs' ends, which is wide enough whatever the correlation between runs on the same items.
+        ``accuracy_difference``: low and high. One run: Tango's score interval over items, with groups at the effective
+        number of items. Several: the mean of the runs' ends, which is wide enough whatever the correlation between runs
+        on the same items.
+    n_clusters, standard_error, design_effect : dict
+        Of ``accuracy_difference``, with groups; over several runs the sum of groups, and means of the others.
     """
 
     statistic: float
@@ -116,26 +104,13 @@ class IETestResult(Result):
     n_collapsed: int | None
 
 
-@dataclass(frozen=True)
-class _Options:
-    """Checked options of the IE test."""
-
-    method: Method
-    ties: Ties | None
-    n_resamples: int
-    seed: Any
-    generator: np.random.Generator
-    alpha: float
-    correction: Correction
-    confidence_level: float
-
-
 def ie_test(
     predictions: Any,
     transformed_predictions: Any,
     references: Any,
     *,
     runs: Any = None,
+    groups: Any = None,
     method: Method = "exact",
     ties: Ties | None = None,
     n_resamples: int = 1000,
@@ -161,11 +136,16 @@ def ie_test(
     runs : sequence of int or str, shape (n_rows,), optional
         Which run (a training, a rate of transformed training rows) each row comes from: every run is tested,
         and the correction runs over all of them.
+    groups : sequence of int or str, shape (n_rows,), optional
+        Which rows are not independent (items that share a premise, say): whole groups are drawn and swapped, and t is
+        the paired t over groups (`paraconsist.measures.grouped_tests`). Without it items are taken to be independent.
+        Replays do not go with groups.
     method : str
-        ``"exact"``: the limit of the paper's resampling, without a seed. ``"paper"``: equation 14 with
-        `n_resamples` draws. ``"replay"``: the authors' program, row by row, for published numbers; the only
-        methods for which the order of rows matters are this and ``"mcnemar_replay"``. ``"mcnemar"`` (exact
-        binomial), ``"mcnemar_mid_p"``, ``"mcnemar_resampled"``, ``"mcnemar_replay"``: the paper's
+        ``"exact"``: the limit of the paper's resampling, without a seed (many large groups take 500,000 draws, and the
+        signature says so). ``"paper"``: equation 14 with `n_resamples` draws. ``"replay"``: the authors' program, row
+        by row, for published numbers; the only methods for which the order of rows matters are this and
+        ``"mcnemar_replay"``. ``"mcnemar"`` (exact binomial; with groups the exact distribution of signs),
+        ``"mcnemar_mid_p"``, ``"mcnemar_resampled"``, ``"mcnemar_replay"``: the paper's
         alternative 1.
     ties : {"mid", "lower"}, optional
         For ``"exact"`` only: where P(t* = t) counts. "mid" (the default) halves it, and swapping the two
@@ -208,7 +188,7 @@ def ie_test(
         "references": references,
     }
     columns = code_columns("ie_test", labels)
-    options = _checked_options("ie_test", method, ties, n_resamples, seed, alpha, correction, confidence_level)
+    options = checked_options("ie_test", method, ties, n_resamples, seed, alpha, correction, confidence_level)
     original, transformed, gold = columns.codes.values()
     before, after = original == gold, transformed == gold
 
@@ -228,14 +208,25 @@ def ie_test(
     order = np.argsort(run, kind="stable")  # rows of one run together, in the order given
     starts = np.concatenate([[0], np.cumsum(n)[:-1]])
     counts = n, per_run(before & ~after), per_run(after & ~before)
-    if options.method in _REPLAYS:
+
+    def rows_of(values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        return np.split(values[order], starts[1:])
+
+    codes = group_codes("ie_test", groups, len(gold), "predictions")
+    if codes is not None:
+        if options.method in REPLAYS:
+            raise input_error("ie_test", "groups", "be left out for a replay", remedy="The authors' program has none.")
+        change = before.astype(np.int64) - after
+        evidence = by_groups(list(zip(rows_of(change), rows_of(codes), strict=True)), options)
+    elif options.method in REPLAYS:
         replay = replayed_p_value if options.method == "replay" else mcnemar_replayed_p_value
-        rows = zip(np.split(before[order], starts[1:]), np.split(after[order], starts[1:]), strict=True)
+        rows = zip(rows_of(before), rows_of(after), strict=True)
         p_values = np.array([replay(a, b, seed=options.seed, n_resamples=options.n_resamples) for a, b in rows])
+        evidence = by_items(*counts, options, p_values)
     else:
-        p_values = _p_values(*counts, options)
+        evidence = by_items(*counts, options)
     collapsed = _is_constant(original[order], starts) & ~_is_constant(gold[order], starts)
-    return _assemble(*counts, per_run(before), p_values, options, names, collapsed.tolist())
+    return _assemble(*counts, per_run(before), evidence, options, names, collapsed.tolist())
 
 
 def _is_constant(codes: npt.NDArray[Any], starts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -282,8 +273,8 @@ def ie_test_from_counts(
     ([0.0615, 0.0615], False)
     """
     name = "ie_test_from_counts"
-    options = _checked_options(name, method, ties, n_resamples, seed, alpha, correction, confidence_level)
-    if method in _REPLAYS:
+    options = checked_options(name, method, ties, n_resamples, seed, alpha, correction, confidence_level)
+    if method in REPLAYS:
         raise input_error(name, "method", "not be a replay", got=method, remedy="Give the rows to `ie_test`.")
     shaped = paired_counts(name, n=n, n10=n10, n01=n01, n_correct=n_correct)
     items, right_before, right_after, correct = (np.atleast_1d(array) for array in shaped)
@@ -295,46 +286,8 @@ def ie_test_from_counts(
     names = list(runs) if runs is not None else list(range(items.size)) if items.size > 1 else None
     if names is not None and len(names) != items.size:
         raise input_error(name, "runs", f"have one name per run ({items.size})", got=f"{len(names)} names")
-    p_values = _p_values(items, right_before, right_after, options)
-    return _assemble(items, right_before, right_after, correct, p_values, options, names, None)
-
-
-def _checked_options(
-    function: str,
-    method: Method,
-    ties: Ties | None,
-    n_resamples: int,
-    seed: int | np.random.Generator,
-    alpha: float,
-    correction: Correction,
-    confidence_level: float,
-) -> _Options:
-    check_choice(function, "method", method, METHODS)
-    check_choice(function, "correction", correction, get_args(Correction))
-    if method == "exact":
-        ties = "mid" if ties is None else ties
-        check_choice(function, "ties", ties, get_args(Ties))
-    elif ties is not None:
-        raise input_error(function, "ties", "be left out unless `method` is 'exact'", got=ties)
-    if method.endswith("replay"):
-        check_whole(function, "seed", seed, at_least=0)
-    generator = as_generator(function, "seed", seed)
-    total = check_whole(function, "n_resamples", n_resamples)
-    level = check_fraction(function, "confidence_level", confidence_level)
-    alpha = check_fraction(function, "alpha", alpha)
-    return _Options(method, ties, total, seed, generator, alpha, correction, level)
-
-
-def _p_values(n: IntArray, n10: IntArray, n01: IntArray, options: _Options) -> FloatArray:
-    p_values: FloatArray
-    if options.method == "exact":
-        p_values = exact_p_value(n, n10, n01, ties=options.ties or "mid")
-    elif options.method in ("mcnemar", "mcnemar_mid_p"):
-        p_values = mcnemar_p_value(n10, n01, mid_p=options.method == "mcnemar_mid_p")
-    else:
-        resampled = resampled_p_value if options.method == "paper" else mcnemar_resampled_p_value
-        p_values = resampled(n, n10, n01, n_resamples=options.n_resamples, rng=options.generator)
-    return p_values
+    evidence = by_items(items, right_before, right_after, options)
+    return _assemble(items, right_before, right_after, correct, evidence, options, names, None)
 
 
 def _assemble(
@@ -342,18 +295,17 @@ def _assemble(
     n10: IntArray,
     n01: IntArray,
     n_correct: IntArray,
-    p_values: FloatArray,
-    options: _Options,
+    evidence: Evidence,
+    options: Options,
     names: list[Any] | None,
     collapsed: list[bool] | None,
 ) -> IETestResult:
-    is_mcnemar = options.method.startswith("mcnemar")
-    statistics: FloatArray = mcnemar_statistic(n10, n01) if is_mcnemar else paired_statistic(n, n10, n01)
+    p_values, statistics = evidence.p_values, evidence.statistics
     family = correct_p_values(p_values, alpha=options.alpha, correction=options.correction)
     size = np.where(np.isnan(statistics), -1.0, np.abs(statistics))
     decisive = int(np.lexsort((-size, p_values))[0])
     accuracies, after = n_correct / n, (n_correct - n10 + n01) / n
-    low, high = paired_difference_interval(n, n10, n01, confidence_level=options.confidence_level)
+    low, high = evidence.low, evidence.high
     constant = None
     if collapsed is not None:
         constant = [name for name, is_one in zip(names or [None], collapsed, strict=True) if is_one]
@@ -380,36 +332,42 @@ def _assemble(
         collapsed_runs=constant if names is not None else None,
         n_collapsed=None if constant is None else len(constant),
         confidence_interval={"accuracy_difference": [float(low.mean()), float(high.mean())]},
-        signature=_signature(options, len(n)),
-        warnings=_warnings(n10 + n01, snr, options, names, constant),
+        **evidence.uncertainty("accuracy_difference"),
+        signature=_signature(options, evidence),
+        warnings=_warnings(evidence, snr, options, names, constant),
     )
 
 
-def _signature(options: _Options, n_runs: int) -> str:
+def _signature(options: Options, evidence: Evidence) -> str:
+    n_runs = len(evidence.p_values)
     parts: dict[str, str | None] = {"method": options.method, "sided": "two", "ties": options.ties}
-    if options.method in _TAILS:
+    if options.method in TAILS or evidence.n_draws:
         seed = "given" if isinstance(options.seed, np.random.Generator) else str(options.seed)
-        parts |= {"resamples": str(options.n_resamples), "seed": seed}
+        parts |= {"resamples": str(evidence.n_draws or options.n_resamples), "seed": seed}
     parts |= {"alpha": f"{options.alpha:g}", "correction": "none" if n_runs == 1 else f"{options.correction}-{n_runs}"}
-    interval = "item-tango" if n_runs == 1 else "item-tango, mean of the runs' ends"
+    interval = f"{evidence.unit}-tango" + ("" if n_runs == 1 else ", mean of the runs' ends")
     return signature("ie_test", **parts, ci=interval, level=f"{options.confidence_level:g}")
 
 
 def _warnings(
-    d: IntArray, snr: float | None, options: _Options, names: list[Any] | None, constant: list[Any] | None
+    evidence: Evidence, snr: float | None, options: Options, names: list[Any] | None, constant: list[Any] | None
 ) -> tuple[str, ...]:
     warnings = []
-    unchanged = [name for name, count in zip(names or [None], d.tolist(), strict=True) if count == 0]
+    unchanged = [name for name, still in zip(names or [None], evidence.is_still.tolist(), strict=True) if still]
     if unchanged:
-        p = "0, as the authors' program has it" if options.method.endswith("replay") else "1"
-        warnings.append(f"no item changed between right and wrong{_in_runs(unchanged)}: t is undefined and p is {p}")
+        p = "0, as the authors' program has it" if options.method in REPLAYS else "1"
+        what = "item changed between right and wrong" if evidence.unit == "item" else "group lost or gained"
+        warnings.append(f"no {what}{_in_runs(unchanged)}: t is undefined and p is {p}")
+    few = [] if evidence.n_groups is None else evidence.n_groups[evidence.n_groups < FEW_UNITS].tolist()
+    if few:
+        warnings.append(f"only {min(few)} groups: the p-value and the interval are rough")
     if constant:
         warnings.append(f"every original item gets one label{_in_runs(constant)}: collapsed, and kept in all numbers")
     if snr is not None and np.isnan(snr):
         warnings.append("the runs have equal accuracies: their signal-to-noise ratio is undefined")
-    total, n_runs = options.n_resamples, len(d)
-    if options.method in _TAILS and too_few_resamples(total, n_runs, options.alpha, tails=_TAILS[options.method]):
-        needed = int(_TAILS[options.method] * n_runs / options.alpha)
+    total, n_runs = options.n_resamples, len(evidence.p_values)
+    if options.method in TAILS and too_few_resamples(total, n_runs, options.alpha, tails=TAILS[options.method]):
+        needed = int(TAILS[options.method] * n_runs / options.alpha)
         warnings.append(
             f"{total} resamples are too few to reject at {options.alpha:g} over {n_runs} run(s) by any p "
             f"but 0: take at least {needed}, or method 'exact'"

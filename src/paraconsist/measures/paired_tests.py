@@ -198,7 +198,11 @@ def _exact_p(n: int, n10: int, n01: int, *, ties: Ties) -> float:
     k, d = n10 - n01, n10 + n01
     if d == 0 or (k == 0 and ties == "mid"):
         return 1.0
-    beyond, equal = _null_tail(n, d, abs(k))
+    return two_sided(k, *_null_tail(n, d, abs(k)), ties)
+
+
+def two_sided(k: int, beyond: float, equal: float, ties: Ties) -> float:
+    """The two-sided p of P(t* > t) and P(t* = t), which are those for K = |k|."""
     if ties == "mid":
         tail = beyond + equal / 2
     else:

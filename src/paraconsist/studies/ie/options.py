@@ -155,7 +155,7 @@ class DecisionOptions:
     confidence_level: float = _option(0.95, "Of the intervals.")
 
     def __post_init__(self) -> None:
-        from paraconsist.measures.ie_test import METHODS
+        from paraconsist.measures.ie_methods import METHODS
 
         check_choice(FUNCTION, "method", self.method, METHODS)
         check_choice(FUNCTION, "correction", self.correction, ("bonferroni", "holm"))
