@@ -5,8 +5,8 @@ from paraconsist.measures.consistency_difference import consistency_difference  
 
 
 class ConsistencyDifference(evaluate_module.Comparison):
-    """Difference of two models' paraphrastic consistency on the same buckets of paraphrases: paired, with an interval
-    over buckets and the p-value of a sign-flip permutation test; accuracy and every other measure of paraphrastic
+    """Difference of two models' paraphrastic consistency on the same buckets of paraphrases: paired, with the p-value of
+    a sign-flip permutation test over buckets and the interval that this test gives; accuracy and every other measure of paraphrastic
     consistency (Srikanth, Carpuat and Rudinger, 2024) are compared as well.
 
     Args:
@@ -16,11 +16,12 @@ class ConsistencyDifference(evaluate_module.Comparison):
         roles (option): 'original' or 'paraphrase' for every row; originals leave the buckets.
         groups (option): what stays together in resampling and permutation where buckets are not independent.
         estimator (option): 'unbiased' or 'plugin', the P_C that difference and p_value are of.
+        margin (option): a share; margin_test then says whether one model is not worse than the other by more than it.
         interval_method, confidence_level, n_resamples, n_permutations, seed (options): see
             paraconsist.measures.consistency_difference.consistency_difference.
     Returns:
         difference, p_value, n_buckets, n_examples, values1, values2, differences, p_values, p_value_error,
-        confidence_interval, standard_error, n_clusters, design_effect, signature, warnings.
+        margin_test (with a margin), confidence_interval, standard_error, n_clusters, design_effect, signature, warnings.
     Examples:
         >>> comparison = evaluate.load("metrics/consistency_difference", module_type="comparison")
         >>> results = comparison.compute(

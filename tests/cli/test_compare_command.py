@@ -153,7 +153,7 @@ def test_groups_from_a_table(command, tmp_path: Path) -> None:
     assert code == 0, err
     result = json.loads(out)[0]["pairs"][0]["result"]
     assert result["n_clusters"]["difference"] == 10
-    assert "ci:group-bootstrap200" in result["signature"]
+    assert "ci:group-sign-flip200" in result["signature"]
     csv(contexts, [(f"b{b}", f"c{b // 4}") for b in range(39)], "bucket_id,context_id")
     code, _, err = run(command, *files, *options)
     assert code == 2

@@ -170,7 +170,7 @@ def test_originals_apart_and_models_that_never_change_their_mind() -> None:
     [
         ({"estimator": "best"}, "`estimator` must be one of unbiased, plugin; got 'best'"),
         ({"n_permutations": 0}, "`n_permutations` must be a whole number of at least 1"),
-        ({"interval_method": "exact"}, "`interval_method` must be one of auto, bootstrap, closed_form"),
+        ({"interval_method": "exact"}, "`interval_method` must be one of auto, sign_flip, closed_form"),
         ({"predictions2": [1]}, "`predictions2` must have one value per row of `predictions1` (4)"),
         ({"references": [1, 0, 1, 1]}, "`references` must give every row of a bucket the same gold label"),
         ({"groups": [1, 2, 1, 1]}, "`groups` must give every row of a bucket the same group"),

@@ -47,8 +47,8 @@ UNBIASED = {
 }
 """Plug-in measure to its unbiased one; these are over buckets with two paraphrases."""
 
-PAIRS = 6
-"""The column of `bucket_sums` that counts buckets with two paraphrases."""
+ROWS, PAIRS = 1, 6
+"""The columns of `bucket_sums` that count rows, and buckets with two paraphrases."""
 
 
 def bucket_sums(counts: BucketCounts) -> npt.NDArray[np.float64]:

@@ -10,25 +10,30 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_choice, check_whole
-from paraconsist.measures._estimates import Estimates, interval_options
+from paraconsist.measures._estimates import Estimates, IntervalOptions, interval_options
 from paraconsist.measures._paraphrastic_counts import (
     MEASURES,
     NOT_MEANS,
+    PAIRS,
     RANGES,
+    ROWS,
+    UNBIASED,
     bucket_sums,
     check_input,
     measures_of_sums,
 )
 from paraconsist.measures._validation import Integers
 from paraconsist.measures.buckets import BucketCounts, partition
-from paraconsist.measures.intervals import FEW_UNITS, Intervals
-from paraconsist.measures.resampling import Estimate, Floats, Units, design_effects, distinct, group_units, mean_of_sums
+from paraconsist.measures.difference_tests import check_margin, margin_test
+from paraconsist.measures.intervals import FEW_UNITS
+from paraconsist.measures.paired_differences import METHODS, Compared, PairedDifferences, paired_differences
+from paraconsist.measures.resampling import distinct, mean_of_sums
 from paraconsist.measures.results import UNCERTAINTY, Result
-from paraconsist.measures.sign_flip import SignFlip, sign_flip_test
 
 _FUNCTION = "consistency_difference"
 _ESTIMATORS = {"unbiased": "paraphrastic_consistency_unbiased", "plugin": "paraphrastic_consistency"}
 _ORIGINALS = "original_accuracy"
+_DENOMINATORS = {"accuracy": ROWS, **dict.fromkeys(UNBIASED.values(), PAIRS)}  # others are means over all buckets
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +46,8 @@ class ConsistencyDifferenceResult(Result):
         Of paraphrastic consistency by the asked estimator, in [-1, 1]; above 0 the first model is more
         consistent.
     p_value : float
-        Two-sided sign-flip permutation p of `difference`.
+        Two-sided sign-flip permutation p of `difference`; at most 1 less the confidence level just where the interval
+        excludes 0.
     n_buckets, n_examples : int
         What the two are compared over.
     values1, values2 : dict of str to float
@@ -52,6 +58,8 @@ class ConsistencyDifferenceResult(Result):
         Monte Carlo standard error of each p; 0 where it is exact.
     confidence_interval, standard_error, n_clusters, design_effect : dict of str
         Of `difference` and of every entry of `differences`; the independent units are groups, or buckets.
+    margin_test : dict, optional
+        Of `difference`, with a margin: `paraconsist.measures.difference_tests.margin_test`.
     """
 
     difference: float
@@ -63,6 +71,7 @@ class ConsistencyDifferenceResult(Result):
     differences: dict[str, float]
     p_values: dict[str, float]
     p_value_error: dict[str, float]
+    margin_test: dict[str, Any] | None = None
 
 
 def consistency_difference(
@@ -74,6 +83,7 @@ def consistency_difference(
     roles: Sequence[str] | None = None,
     groups: Any = None,
     estimator: str = "unbiased",
+    margin: float | None = None,
     interval_method: str = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
@@ -103,11 +113,16 @@ def consistency_difference(
     estimator : {"unbiased", "plugin"}
         Which P_C is the headline. The published (plug-in) one counts each paraphrase as a pair with itself,
         which shrinks differences: by 1/k for k paraphrases.
-    interval_method : {"auto", "bootstrap", "closed_form"}
-        Of paired differences, over buckets or groups.
+    margin : float, optional
+        In (0, 1), a share: tests whether one model is not worse than the other by more than this (non-inferiority) and
+        whether the two are equivalent within it.
+    interval_method : {"auto", "sign_flip", "closed_form"}
+        The test that p and interval both come from: the permutation test and its inversion (the default), or t with
+        cluster-robust standard errors. The former keeps its level, and its interval covers, also in few and unequal
+        groups (``benchmarks/test_size.py``); below six units it rejects nothing at .05, and its interval is the range.
     confidence_level : float, default 0.95
     n_resamples : int, default 10000
-        Of the bootstrap.
+        Random assignments that the ends of the interval are found from, where not all can be enumerated.
     n_permutations : int, default 10000
         Of the permutation test, where not all assignments can be enumerated.
     seed : int or numpy.random.Generator, default 0
@@ -123,10 +138,15 @@ def consistency_difference(
         For empty, missing, mixed or unequally long input, gold labels (or groups) that differ within a bucket,
         unknown roles, and options outside their range.
 
+    Notes
+    -----
+    Where fewer than twenty units and less than half of them differ, a difference is rejected only if Tango's score test
+    at the effective sample size rejects it as well: few signs say little of how large a rare difference may be.
+
     References
     ----------
     The measure: Srikanth, Carpuat, Rudinger (2024), TACL, equation 2. The test: Fisher's randomisation test of
-    paired differences.
+    paired differences; its inversion: Hartigan (1969), JASA 64.
 
     Examples
     --------
@@ -142,21 +162,22 @@ def consistency_difference(
     (1.0, 0.03125, 6)
     """
     check_choice(_FUNCTION, "estimator", estimator, _ESTIMATORS)
-    options = interval_options(_FUNCTION, interval_method, confidence_level, n_resamples, seed)
+    options = interval_options(_FUNCTION, interval_method, confidence_level, n_resamples, seed, METHODS)
+    check_margin(_FUNCTION, margin)
     permutations = check_whole(_FUNCTION, "n_permutations", n_permutations)
     models = {"predictions1": predictions1, "predictions2": predictions2}
     checked = check_input(_FUNCTION, models, references, buckets, roles, groups)
     estimates = Estimates(options, "bucket" if checked.groups is None else "group")
-    paired = _over_buckets(estimates, checked.counts, checked.groups, permutations)
+    paired = _over_buckets(options, checked.counts, checked.groups, permutations)
     parts = [(MEASURES, paired)]
     if checked.originals is not None and len(checked.originals.correct[0]):
-        originals = _on_rows(estimates, checked.originals.correct, checked.originals.groups, permutations)
+        originals = _on_rows(options, checked.originals.correct, checked.originals.groups, permutations)
         parts.append(((_ORIGINALS,), originals))
 
     names = ("values1", "values2", "differences", "p_values", "p_value_error")
     tables: dict[str, Any] = {name: {} for name in names}
     for measures, one in parts:
-        columns = (one.first, one.second, one.first - one.second, one.test.p_value, one.test.error)
+        columns = (one.first, one.second, one.first - one.second, one.p_value, one.p_value_error)
         for table, values in zip(tables.values(), columns, strict=True):
             table.update(zip(measures, values.tolist(), strict=True))
         estimates.add(measures, one.interval, one.n_units, one.design_effect.tolist())
@@ -167,15 +188,19 @@ def consistency_difference(
         est=estimator,
         avg="bucket",
         orig="among-paraphrases" if roles is None else "apart",
-        p=f"sign-flip-{paired.test.method}",
+        p=paired.p_method,
         unparsed="refused",
         seed=options.seed_name,
     )
     headline = _ESTIMATORS[estimator]
+    test = paired.tests[MEASURES.index(headline)]
+    difference = tables["differences"][headline]
+    if margin is not None and test is not None:
+        fields["margin_test"] = margin_test(test, difference, margin, confidence_level, up_is_good=True)
     for name in UNCERTAINTY:
         fields[name] = {"difference": fields[name][headline], **fields[name]}
     return ConsistencyDifferenceResult(
-        difference=tables["differences"][headline],
+        difference=difference,
         p_value=tables["p_values"][headline],
         n_buckets=len(checked.counts[0]),
         n_examples=int(checked.counts[0].size.sum()),
@@ -197,69 +222,23 @@ def _warn(estimates: Estimates, counts: list[BucketCounts], n_units: int) -> Non
 
 
 def _over_buckets(
-    estimates: Estimates, counts: list[BucketCounts], groups: Integers | None, n_permutations: int
-) -> _Paired:
+    options: IntervalOptions, counts: list[BucketCounts], groups: Integers | None, n_permutations: int
+) -> PairedDifferences:
     first, second = counts
     index, pattern, _ = distinct(first.size, first.correct, first.same_label, second.correct, second.same_label)
     sums = bucket_sums(first.take(index)), bucket_sums(second.take(index))
-    are_means = [name not in NOT_MEANS for name in MEASURES]
-    ranges = list(RANGES.values())
-    return _paired_differences(estimates, *sums, pattern, groups, measures_of_sums, ranges, are_means, n_permutations)
+    compared = [
+        Compared(name, high - low, name not in NOT_MEANS, _DENOMINATORS.get(name, 0))
+        for name, (low, high) in RANGES.items()
+    ]
+    return paired_differences(options, *sums, pattern, groups, measures_of_sums, compared, n_permutations)
 
 
 def _on_rows(
-    estimates: Estimates, rights: list[npt.NDArray[np.int64]], groups: Integers | None, n_permutations: int
-) -> _Paired:
+    options: IntervalOptions, rights: list[npt.NDArray[np.int64]], groups: Integers | None, n_permutations: int
+) -> PairedDifferences:
     index, pattern, _ = distinct(*rights)
     one, two = (np.stack([np.ones(len(index)), right[index]], axis=1) for right in rights)
     dense = None if groups is None else partition(groups).codes
-    return _paired_differences(estimates, one, two, pattern, dense, mean_of_sums, [(0.0, 1.0)], [True], n_permutations)
-
-
-@dataclass(frozen=True)
-class _Paired:
-    """Each model's values of q measures, and what is known of their differences, first model minus second."""
-
-    first: Floats
-    second: Floats
-    interval: Intervals
-    test: SignFlip
-    design_effect: Floats
-    n_units: int
-
-
-def _paired_differences(
-    estimates: Estimates,
-    first: Floats,
-    second: Floats,
-    pattern: Integers,
-    groups: Integers | None,
-    estimate: Estimate,
-    ranges: Sequence[tuple[float, float]],
-    are_means: Sequence[bool],
-    n_permutations: int,
-) -> _Paired:
-    """Compare two models' sums in every distinct bucket (`pattern` says which each bucket is).
-
-    What resembles one another stays together in resampling and in permutation; each has a generator of its own.
-    """
-    m = first.shape[1]
-    both = np.concatenate([first, second], axis=1)
-    buckets = Units.unstratified(both, np.bincount(pattern, minlength=len(both)))
-    units = buckets if groups is None else group_units(both, pattern, groups)
-
-    def difference(sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        values: npt.NDArray[Any] = estimate(sums[..., :m]) - estimate(sums[..., m:])
-        return values
-
-    total = units.total
-    with np.errstate(divide="ignore", invalid="ignore"):
-        values = [np.asarray(estimate(part), dtype=np.float64) for part in (total[:m], total[m:])]
-    widest = [(low - high, high - low) for low, high in ranges]
-    of_intervals, of_permutations = map(
-        np.random.default_rng, np.random.SeedSequence(estimates.options.entropy).spawn(2)
-    )
-    bounds = estimates.intervals(units, difference, widest, are_means, rng=of_intervals)
-    sums = units.sums[:, :m], units.sums[:, m:]
-    test = sign_flip_test(*sums, units.multiplicity, estimate, n_permutations, of_permutations)
-    return _Paired(values[0], values[1], bounds, test, design_effects(units, buckets, difference), units.n)
+    compared = [Compared(_ORIGINALS, 1.0)]
+    return paired_differences(options, one, two, pattern, dense, mean_of_sums, compared, n_permutations)

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri, stdtrit
 
 from paraconsist.errors import check_whole
 from paraconsist.measures._estimates import Estimates, Mask, interval_options
 from paraconsist.measures._validation import Integers, as_mask, check_both, code_columns
 from paraconsist.measures.buckets import partition
+from paraconsist.measures.difference_tests import Joined, NullTest, ScoreTest, check_margin, margin_test
 from paraconsist.measures.intervals import FEW_UNITS
-from paraconsist.measures.paired_tests import score_bound
 from paraconsist.measures.resampling import NO_SPREAD, Units, design_effects, distinct, mean_of_sums, standard_errors
 from paraconsist.measures.results import Result
 from paraconsist.measures.sign_flip import sign_flip_test
@@ -31,7 +30,8 @@ class InconsistencyDifferenceResult(Result):
     difference : float
         Of the two shares over the common rows, in [-1, 1]; above 0 the first model is *less* consistent.
     p_value : float
-        Two-sided sign-flip permutation p; without groups the exact McNemar test.
+        Two-sided: the larger p of the sign-flip permutation test (without groups the exact McNemar test) and of Tango's
+        score test at no difference; at most 1 less the confidence level just where the interval excludes 0.
     value1, value2 : float
         Each model's share of violations over the common rows; nan if there are none.
     n_common : int
@@ -46,9 +46,12 @@ class InconsistencyDifferenceResult(Result):
     p_value_error : float
         Monte Carlo standard error of the p; 0 where it is exact.
     confidence_interval : dict of str to list of two floats
-        Of `difference`: Tango's score interval, with groups at the effective sample size.
+        Of `difference`: Tango's score interval, with groups at the effective sample size, and 0 where the permutation
+        test keeps it.
     standard_error, n_clusters, design_effect : dict of str to float or int
         Of `difference`, by that name.
+    margin_test : dict, optional
+        Of `difference`, with a margin: `paraconsist.measures.difference_tests.margin_test`.
     """
 
     difference: float
@@ -64,6 +67,7 @@ class InconsistencyDifferenceResult(Result):
     n_only1: int
     n_only2: int
     p_value_error: float
+    margin_test: dict[str, Any] | None = None
 
 
 def inconsistency_difference(
@@ -73,6 +77,7 @@ def inconsistency_difference(
     satisfied1: Any = None,
     satisfied2: Any = None,
     groups: Any = None,
+    margin: float | None = None,
     confidence_level: float = 0.95,
     n_permutations: int = 10_000,
     seed: int | np.random.Generator = 0,
@@ -96,6 +101,9 @@ def inconsistency_difference(
         Whether the row counts for each model; by default all do.
     groups : sequence of int or str, shape (n,), optional
         What stays together in permutation, and what the interval's effective sample size is found from.
+    margin : float, optional
+        In (0, 1), a share: tests whether one model is not worse than the other by more than this (non-inferiority) and
+        whether the two are equivalent within it.
     confidence_level : float, default 0.95
     n_permutations : int, default 10000
         Where not all assignments can be enumerated. Without groups p is the exact (binomial) McNemar test.
@@ -105,7 +113,8 @@ def inconsistency_difference(
     -------
     InconsistencyDifferenceResult
         The interval is Tango's score interval, which is safe where few rows or none differ; with `groups` at the
-        effective sample size, as Korn and Graubard do for a single share.
+        effective sample size, as Korn and Graubard do for a single share. A difference is rejected where the score test
+        rejects it; no difference only where the permutation test does so, too, which is exact and more careful.
 
     Raises
     ------
@@ -126,6 +135,7 @@ def inconsistency_difference(
     (0.6, 0.2)
     """
     options = interval_options(_FUNCTION, "auto", confidence_level, 1, seed)
+    check_margin(_FUNCTION, margin)
     permutations = check_whole(_FUNCTION, "n_permutations", n_permutations)
     counts = {"satisfied1": satisfied1, "satisfied2": satisfied2}
     labels = {"violated1": violated1, "violated2": violated2, **(counts if check_both(_FUNCTION, counts) else {})}
@@ -141,7 +151,7 @@ def inconsistency_difference(
         codes = partition(codes).codes
 
     estimates = Estimates(options, "row" if codes is None else "group")
-    values, test = _compare(estimates, first[common], second[common], codes, permutations)
+    values, test = _compare(estimates, first[common], second[common], codes, permutations, margin)
     lost: list[int] = [int(np.count_nonzero(mask & ~common)) for mask in counted]
     if common.any() and any(lost):
         estimates.warnings.append(
@@ -167,7 +177,12 @@ def inconsistency_difference(
 
 
 def _compare(
-    estimates: Estimates, first: Mask, second: Mask, groups: Integers | None, n_permutations: int
+    estimates: Estimates,
+    first: Mask,
+    second: Mask,
+    groups: Integers | None,
+    n_permutations: int,
+    margin: float | None,
 ) -> tuple[dict[str, Any], str]:
     """Return everything about the difference over rows that count for both, and how it was tested."""
     n, n10, n01 = len(first), int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first))
@@ -181,26 +196,32 @@ def _compare(
     units = rows if groups is None else _units(first, second, groups)
     rng = np.random.default_rng(estimates.options.entropy)
     sums = units.sums[:, [0, 1]], units.sums[:, [0, 2]]
-    test = sign_flip_test(*sums, units.multiplicity, mean_of_sums, n_permutations, rng)
+    flips = sign_flip_test(*sums, units.multiplicity, mean_of_sums, n_permutations, rng)
     error = float(standard_errors(units, _difference)[0])
     effect = float(design_effects(units, rows, _difference)[0])
+    point, p, level = (n10 - n01) / n, float(flips.p_value[0]), estimates.options.confidence_level
+    interval, more = [nan, nan], {}
     if units.n == 1:
-        interval = [nan, nan]
         estimates.warnings.append("one unit: no interval, and a p-value of 1")
     else:
-        interval = _score_interval(n, n10, n01, units.n, effect, error, estimates.options.confidence_level)
+        test = Joined([NullTest(point, p), *_score_tests(n, n10, n01, units, effect, error)])
+        low, high = test.interval(level)
+        interval, p = [min(low, point), max(high, point)], test.p_at(0.0)
+        if margin is not None:
+            more["margin_test"] = margin_test(test, point, margin, level, up_is_good=False)
         if units.n < FEW_UNITS:
             estimates.warnings.append(f"only {units.n} units: the interval is rough")
     estimates.put("difference", interval, error, units.n, effect)
     return {
-        "difference": (n10 - n01) / n,
-        "p_value": float(test.p_value[0]),
-        "p_value_error": float(test.error[0]),
+        "difference": point,
+        "p_value": p,
+        "p_value_error": float(flips.error[0]),
         "value1": float(first.mean()),
         "value2": float(second.mean()),
         "n_only1": n10,
         "n_only2": n01,
-    }, test.method
+        **more,
+    }, flips.method
 
 
 def _units(first: Mask, second: Mask, groups: Integers) -> Units:
@@ -216,17 +237,12 @@ def _difference(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return difference
 
 
-def _score_interval(n: int, n10: int, n01: int, n_units: int, effect: float, error: float, level: float) -> list[float]:
-    """Return Tango's interval at the effective sample size: rows over the design effect, for few groups less."""
-    if n_units == n:
-        shrink = 1.0
-    elif error <= NO_SPREAD or np.isnan(effect):
-        shrink = n_units / n  # no spread between groups: each counts once
-    else:
-        normal, t = float(ndtri(0.5 + level / 2.0)), float(stdtrit(n_units - 1, 0.5 + level / 2.0))
-        shrink = min(1.0, (normal / t) ** 2 / effect)
-    size, only1, only2 = (np.array([shrink * count]) for count in (n, n10, n01))
-    high = float(score_bound(size, only1, only2, level)[0])
-    low = -float(score_bound(size, only2, only1, level)[0])
-    point = (n10 - n01) / n
-    return [min(low, point), max(high, point)]
+def _score_tests(n: int, n10: int, n01: int, units: Units, effect: float, error: float) -> list[ScoreTest]:
+    """Return Tango's test at the effective sample size: rows over the design effect, and never more than all rows."""
+    if units.n == n:
+        return [ScoreTest(n, n10, n01)]
+    if error <= NO_SPREAD or np.isnan(effect):
+        each = units.n / n  # no spread between groups: each counts once
+        return [ScoreTest(each * n, each * n10, each * n01)]
+    df = max(1.0, units.effective_n - 1.0)
+    return [ScoreTest(n, n10, n01), ScoreTest(n / effect, n10 / effect, n01 / effect, df)]

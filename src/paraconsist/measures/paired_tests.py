@@ -330,20 +330,32 @@ def paired_difference_interval(
     return shaped(low, items.shape), shaped(high, items.shape)
 
 
+def score_statistic(
+    n: IntArray | FloatArray, n10: IntArray | FloatArray, n01: IntArray | FloatArray, delta: FloatArray
+) -> FloatArray:
+    """How many standard errors the difference `delta` lies above that of the counts, which may be fractions.
+
+    The standard error is that of the hypothesis that `delta` is the true difference (Tango); 0 where neither differs.
+    """
+    k = n10 - n01
+    # the likeliest share of n01 items given the difference delta: the root of 2n q^2 + b q + c
+    b = (2 * n - k) * delta - n10 - n01
+    c = -n01 * delta * (1 - delta)
+    share = (np.sqrt(np.maximum(b * b - 8 * n * c, 0.0)) - b) / (4 * n)
+    spread = np.sqrt(np.maximum(n * (2 * share + delta * (1 - delta)), 0.0))
+    above = n * delta - k
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(spread > 0.0, above / spread, np.where(above > 0.0, np.inf, 0.0))
+
+
 def score_bound(
     n: IntArray | FloatArray, n10: IntArray | FloatArray, n01: IntArray | FloatArray, confidence_level: float
 ) -> FloatArray:
     """The largest difference that the score test does not reject, by bisection; effective counts may be fractions."""
     z = float(ndtri(0.5 + confidence_level / 2))
-    k = (n10 - n01).astype(np.float64)
-    inside, outside = k / n, np.ones(n.shape)
+    inside, outside = (n10 - n01).astype(np.float64) / n, np.ones(n.shape)
     for _ in range(60):
         delta = (inside + outside) / 2
-        # the likeliest share of n01 items given the difference delta: the root of 2n q^2 + b q + c
-        b = (2 * n - k) * delta - n10 - n01
-        c = -n01 * delta * (1 - delta)
-        share = (np.sqrt(np.maximum(b * b - 8 * n * c, 0.0)) - b) / (4 * n)
-        spread = np.sqrt(np.maximum(n * (2 * share + delta * (1 - delta)), 0.0))
-        kept = n * delta - k <= z * spread
+        kept = score_statistic(n, n10, n01, delta) <= z
         inside, outside = np.where(kept, delta, inside), np.where(kept, outside, delta)
     return inside

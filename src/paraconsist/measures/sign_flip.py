@@ -4,11 +4,16 @@ Under the null hypothesis that the two models are exchangeable, each resampling 
 buckets) might as well have had the models' answers the other way round. Units that differ in the same way are
 interchangeable, so a permutation is a binomial draw of how many units of each *distinct* difference are swapped:
 the same distribution as flipping units one by one, at a cost that depends on the number of distinct ones only.
+
+Inverted (`flip_tests`), the test gives an interval: the hypothesis that the first model is better by delta takes delta
+off every unit's difference before the signs are flipped. Flipping the units F then has a difference as large as the
+observed one where the mean difference over F alone lies beyond delta: the ends of the interval are quantiles of the
+mean differences over random halves of the units (Hartigan 1969, "Using subsample values as typical values", JASA 64).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +21,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import binom, gammaln
 
+from paraconsist.measures.difference_tests import FlipTest
 from paraconsist.measures.resampling import Estimate, Floats
 
 _MOST_EXACT = 1 << 17  # assignments that are enumerated
+_MOST_ENDS = 1 << 14  # assignments that are enumerated for intervals, which have to be sorted
 _CELLS_AT_ONCE = 1 << 20
 _TOLERANCE = 1e-9  # differences closer than this are ties, which count against the null's rejection
 
@@ -102,6 +109,87 @@ def sign_flip_test(
     undefined = ~np.isfinite(observed)
     p[undefined] = error[undefined] = np.nan
     return SignFlip(p, error, "exact" if exact else f"monte-carlo{n_permutations}")
+
+
+def flip_tests(
+    first: Floats,
+    second: Floats,
+    multiplicity: npt.NDArray[np.int64],
+    estimate: Estimate,
+    denominators: Sequence[int],
+    p_values: Floats,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> list[FlipTest]:
+    """Invert the test: for each of q measures, its p at every difference.
+
+    Parameters
+    ----------
+    first, second, multiplicity, estimate, rng
+        As for `sign_flip_test`.
+    denominators : sequence of int, length q
+        The column of the sums that each measure is a mean over: what delta is taken off, the same for both models.
+    p_values : ndarray, shape (q,)
+        What `sign_flip_test` found: assignments that lie beyond 0 are weighted to be this share of all, so that p and
+        interval agree also where one was enumerated and the other drawn.
+    n_draws : int
+        Where there are more than 16,384 different assignments.
+
+    Notes
+    -----
+    For means with a common denominator this is exact if differences are symmetric about their mean. For other measures
+    the shift is that of their value: a swap that moves the difference to D(s) moves delta to delta times the mean sign.
+    """
+    if tuple(multiplicity @ first) < tuple(multiplicity @ second):  # so that models that change places mirror the ends
+        mirrored = flip_tests(second, first, multiplicity, estimate, denominators, p_values, n_draws, rng)
+        return [
+            FlipTest(-t.point, -t.high[::-1], t.high_weight[::-1], -t.low[::-1], t.low_weight[::-1]) for t in mirrored
+        ]
+    totals = multiplicity @ first, multiplicity @ second
+    observed = _difference(estimate, *totals)
+    weights = (first + second)[:, list(denominators)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weights = 2.0 * weights / (multiplicity @ weights)  # what a swap takes off the mean sign
+    patterns, code = np.unique(np.concatenate([second - first, weights], axis=1), axis=0, return_inverse=True)
+    counts = np.bincount(code.ravel(), weights=multiplicity, minlength=len(patterns)).astype(np.int64)
+    steps, taken = np.split(patterns, [first.shape[1]], axis=1)
+    exact = float(np.prod(counts + 1.0)) <= _MOST_ENDS
+    ends, masses = [], []
+    for times, mass in _every(counts) if exact else _drawn(counts, n_draws, rng):
+        one = totals[0] + times @ steps
+        moved = _difference(estimate, one, totals[0] + totals[1] - one)
+        sign = 1.0 - times @ taken  # the mean sign
+        for swapped, mean in ((moved, sign), (-moved, -sign)):  # an assignment and its opposite
+            with np.errstate(divide="ignore", invalid="ignore"):
+                end = (observed - swapped) / (1.0 - mean)
+            end[np.abs(observed - swapped) <= _TOLERANCE] = 0.0
+            end[1.0 - mean <= _TOLERANCE] = np.nan  # nothing that counts is swapped
+            ends.append(end)
+            masses.append(mass if exact else mass / (n_draws + 1.0))
+    every, weight = np.concatenate(ends), np.concatenate(masses)
+    always = 0.0 if exact else 1.0 / (n_draws + 1.0)  # the observed assignment
+    return [
+        _flip_test(float(point), every[:, j], weight, always, float(p))
+        for j, (point, p) in enumerate(zip(observed, p_values, strict=True))
+    ]
+
+
+def _flip_test(point: float, ends: Floats, weight: Floats, always: float, p_value: float) -> FlipTest:
+    """Sort the ends of one measure; those that are undefined always count."""
+    nothing = np.isnan(ends)
+    sides = []
+    for side in (-1.0, 1.0):
+        values = np.append(np.where(nothing, side * np.inf, ends), side * np.inf)
+        masses = np.append(weight, always)
+        if side * point < 0.0:  # 0 lies on this side
+            beyond, every = side * values >= 0.0, float(masses.sum())
+            for part, share in ((beyond, p_value), (~beyond, every - p_value)):
+                total = masses[part].sum()
+                if total > 0.0:
+                    masses[part] *= share / total
+        order = np.argsort(values, kind="stable")
+        sides += [values[order], masses[order]]
+    return FlipTest(point, *sides)
 
 
 def _difference(estimate: Estimate, first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Floats:
