@@ -5,9 +5,9 @@ from paraconsist.measures.consistency_difference import consistency_difference  
 
 
 class ConsistencyDifference(evaluate_module.Comparison):
-    """Difference of two models' paraphrastic consistency on the same buckets of paraphrases: paired, with the p-value of
-    a sign-flip permutation test over buckets and the interval that this test gives; accuracy and every other measure of paraphrastic
-    consistency (Srikanth, Carpuat and Rudinger, 2024) are compared as well.
+    """Difference of two models' paraphrastic consistency on the same buckets of paraphrases: paired, with the p-value
+    of a sign-flip permutation test over buckets and the interval that this test gives; accuracy and every other measure
+    of paraphrastic consistency (Srikanth, Carpuat and Rudinger, 2024) are compared as well.
 
     Args:
         predictions1, predictions2: the two models' labels for the same rows, all integers or all strings.
@@ -21,7 +21,8 @@ class ConsistencyDifference(evaluate_module.Comparison):
             paraconsist.measures.consistency_difference.consistency_difference.
     Returns:
         difference, p_value, n_buckets, n_examples, values1, values2, differences, p_values, p_value_error,
-        margin_test (with a margin), confidence_interval, standard_error, n_clusters, design_effect, signature, warnings.
+        margin_test (with a margin), confidence_interval, standard_error, n_clusters, design_effect, signature,
+        warnings.
     Examples:
         >>> comparison = evaluate.load("metrics/consistency_difference", module_type="comparison")
         >>> results = comparison.compute(

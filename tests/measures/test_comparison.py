@@ -124,7 +124,7 @@ def test_pairing_makes_the_interval_narrower_than_two_single_ones() -> None:
     assert np.ptp(found.confidence_interval["difference"]) < 0.7 * np.ptp(single.confidence_interval[P_C])
 
 
-def test_bootstrap_and_closed_form_agree_and_duplication_keeps_the_difference() -> None:
+def test_sign_flips_and_closed_form_agree_and_duplication_keeps_the_difference() -> None:
     columns = two_models(np.random.default_rng(6), 150, alike=False)
     closed = consistency_difference(**columns, interval_method="closed_form", n_permutations=50)
     drawn = consistency_difference(**columns, n_permutations=50)
@@ -132,7 +132,9 @@ def test_bootstrap_and_closed_form_agree_and_duplication_keeps_the_difference() 
     twice = {name: np.concatenate([values, values]) for name, values in columns.items()}
     twice["buckets"] = np.concatenate([columns["buckets"], columns["buckets"] + 1000])
     doubled = consistency_difference(**twice, interval_method="closed_form", n_permutations=50)
-    assert doubled.differences == pytest.approx(closed.differences)
+    for name, difference in closed.differences.items():
+        if name not in ("between_variance_unbiased", "pvap_unbiased"):  # which know that half of the buckets are new
+            assert doubled.differences[name] == pytest.approx(difference), name
     assert doubled.standard_error["difference"] < closed.standard_error["difference"]
     grouped = consistency_difference(
         **twice, groups=twice["buckets"] % 1000, interval_method="closed_form", n_permutations=50

@@ -31,6 +31,10 @@ def compare(
     against_first: Annotated[
         bool, typer.Option(help="Compare every model with the first only, not every pair.")
     ] = False,
+    margin: Annotated[
+        float | None,
+        typer.Option(help="A share, 0.02 for two points: is one model not worse by more, are both equal within it?"),
+    ] = None,
     intervals: IntervalOptions,
     n_permutations: Annotated[int, typer.Option(min=1, help="Of the permutation test.")] = 10_000,
     as_json: AsJson = False,
@@ -49,6 +53,7 @@ def compare(
         estimator=estimator,
         correction=correction,
         against_first=against_first,
+        margin=margin,
         n_permutations=n_permutations,
         **intervals.intervals,
     )

@@ -225,6 +225,8 @@ def compare(
     correction: str = "holm",
     against_first: bool = False,
     unparsed: str = "wrong",
+    margin: float | None = None,
+    interval_method: str = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     n_permutations: int = 10_000,
@@ -245,6 +247,10 @@ def compare(
         Of p, over all pairs and sets.
     against_first : bool
         Compare every model with the first only.
+    margin : float, optional
+        A share, 0.02 for two points: p of non-inferiority and of equivalence.
+    interval_method : {"auto", "sign_flip", "closed_form"}
+        The test of paraphrastic consistency that p and interval both come from: sign flips (the default), or t.
     n_permutations : int
         Of the permutation test.
     measures, unparsed, confidence_level, n_resamples, seed, **columns
@@ -261,6 +267,8 @@ def compare(
         example=read.example,
         measures=measures,
         estimator=estimator,
+        interval_method=interval_method,
+        margin=margin,
         confidence_level=confidence_level,
         n_resamples=n_resamples,
         n_permutations=n_permutations,

@@ -35,6 +35,10 @@ class CompareOptions:
         The column that tells the rows of a bucket apart.
     estimator : {"unbiased", "plugin"}
         Which P_C is the headline.
+    interval_method : {"auto", "sign_flip", "closed_form"}
+        The test of paraphrastic consistency that p and interval both come from.
+    margin : float, optional
+        A share: tests of non-inferiority and equivalence are added.
     correction : str
         Over all pairs of models in all sets: see `paraconsist.measures.pareto.CORRECTIONS`.
     against_first : bool
@@ -44,6 +48,8 @@ class CompareOptions:
     example: str = "example_id"
     measures: Sequence[str] | None = None
     estimator: str = "unbiased"
+    interval_method: str = "auto"
+    margin: float | None = None
     confidence_level: float = 0.95
     n_resamples: int = 10_000
     n_permutations: int = 10_000
@@ -259,6 +265,7 @@ def _one_set(
 def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptions) -> _Difference:
     settings: dict[str, Any] = {
         "confidence_level": options.confidence_level,
+        "margin": options.margin,
         "n_permutations": options.n_permutations,
         "seed": options.seed,
     }
@@ -271,6 +278,7 @@ def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptio
             roles=first.roles.tolist() if (first.roles == ORIGINAL).any() else None,
             groups=first.groups,
             estimator=options.estimator,
+            interval_method=options.interval_method,
             n_resamples=options.n_resamples,
             **settings,
         )
