@@ -110,6 +110,7 @@ def test_a_row_for_each_pair_takes_the_originals_together(command, tmp_path):
     for more in ((), ("--group", "bucket_id")):
         result = scored(command, path, "--original-prediction", "original_prediction", *more)
         assert result["measures"]["semantic_inconsistency"] == expected
+    assert to_strict_json(measured("semantic_inconsistency", path.read_text()).keys) == expected
     named = write_columns(tmp_path / "mine.csv", {"item": wide.pop("bucket_id"), **wide})
     result = scored(command, named, "--original-prediction", "original_prediction", "--bucket", "item")
     assert result["measures"]["semantic_inconsistency"] == expected
@@ -130,6 +131,16 @@ def test_the_page_of_a_metric_takes_the_originals_together():
 
 def write_columns(path: Path, columns: dict[str, list[Any]]) -> Path:
     return write(path, pa.table(columns).to_pylist())
+
+
+def test_plans_are_one_plan(command, tmp_path):
+    plans = []
+    for groups in ("same", "renamed", None):
+        path = write_columns(tmp_path / "pilot.parquet", paraphrase_set(drawn(6), groups))
+        code, out, err = command("plan", path, "--measure", "inconsistency", "--half-width", "0.05", "--json")
+        assert code == 0, err
+        plans.append(json.loads(out))
+    assert plans[0] == plans[1] == plans[2]
 
 
 def test_a_plain_file_is_run_and_scored_over_originals():
