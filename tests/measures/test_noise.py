@@ -228,6 +228,25 @@ def test_trials_give_the_components_of_a_nested_analysis_of_variance(shape: tupl
         assert any("two paraphrases" in warning for warning in found.warnings)
 
 
+def test_intervals_hold_what_they_promise() -> None:
+    """400 times 40 problems of 4 wordings, asked 3 times: p = m + u, m uniform on [.2, .8], u = .15 or -.15."""
+    rng = np.random.default_rng(8)
+    problem, wording, trial = (axis.ravel() for axis in np.indices((40, 4, 3)))
+    truth = {"problem": 0.03, "paraphrase": 0.0225, "decoding": 0.25 - 0.03 - 0.0225}
+    values = {f"variance/{part}": value for part, value in truth.items()}
+    values |= {"flip_rate/decoding": 2 * truth["decoding"], "excess_inconsistency": 2 * truth["paraphrase"]}
+    hits = dict.fromkeys(values, 0)
+    for _ in range(400):
+        p = rng.uniform(0.2, 0.8, (40, 1)) + rng.choice([-0.15, 0.15], (40, 4))
+        right = rng.random(len(trial)) < p[problem, wording]
+        found = trial_noise(right, problem, wording, trial)
+        for name, value in values.items():
+            low, high = found.confidence_interval[name]
+            hits[name] += low <= value <= high
+    # three standard errors of 400 draws below 95, and up to what no interval reaches that is not far too wide
+    assert all(0.917 <= n / 400 <= 0.993 for n in hits.values()), hits
+
+
 def test_bad_trials() -> None:
     good: dict[str, Any] = {"correct": [1, 0], "buckets": [1, 1], "wordings": [1, 1], "trials": [1, 2]}
     with pytest.raises(InputError, match="trial_noise: `correct` must be true or false; got 2 at row 1"):
@@ -242,11 +261,13 @@ def test_bad_trials() -> None:
 def test_wording_against_trials_of_twenty_three_models(data_folder: Path) -> None:
     """AIW, parameterised: three variations (problems), three wordings, twenty trials of each."""
     rows = pd.read_parquet(data_folder / "recorded/aiw.parquet").query("source == 'param'")
+    by_model = []
     for _, of_model in rows.groupby("model"):
         names = [of_model[name].tolist() for name in ("correct", "variation", "prompt_type", "trial")]
         found = trial_noise(*names, **QUICK)
         naive = naive_flip_rate_of_trials(*names)
         assert found.flip_rate["decoding"] == pytest.approx(naive, abs=1e-12)
+        by_model.append(found.variance["paraphrase"])
         even = of_model.query("trial < 18").sort_values(["variation", "prompt_type", "trial"])  # every cell has these
         y = even["correct"].to_numpy().reshape(3, 3, 18)
         names = [even[name].tolist() for name in ("correct", "variation", "prompt_type", "trial")]
@@ -261,8 +282,12 @@ def test_wording_against_trials_of_twenty_three_models(data_folder: Path) -> Non
             rows["correct"].tolist(), problems, rows["prompt_type"].tolist(), rows["trial"].tolist()
         )
     )
+    # models are the clusters, of three problems each: the error is that of a mean of 23 values
+    error = np.std(by_model, ddof=1) / np.sqrt(23)
+    assert whole.variance["paraphrase"] == pytest.approx(np.mean(by_model), abs=1e-12)
+    assert whole.standard_error["variance/paraphrase"] == pytest.approx(error, abs=1e-12)
     low, high = whole.confidence_interval["variance/paraphrase"]
-    assert 0 < low < whole.variance["paraphrase"] < high  # the wording matters beyond the draw
+    assert low < whole.variance["paraphrase"] < high
 
 
 def naive_flip_rate_of_trials(correct: list[int], problems: list[Any], wordings: list[Any], trials: list[Any]) -> float:

@@ -199,7 +199,7 @@ def noise_floor(
             coarser = parts[-1] if name == "numeric" else parts[-2]
             estimates.warnings.append(f"no {name} repeats: that part of the variance is in {coarser}")
     names, estimate, ranges, are_means = _measures(present, parts)
-    bounds = estimates.intervals(units, estimate, ranges, are_means)
+    bounds = estimates.intervals(units, estimate, ranges, are_means, scales=_scales(names, ranges, units, estimate))
     estimates.add(names, bounds, units.n)
     excess = "excess_inconsistency"
     low, high = estimates.confidence_interval[excess]
@@ -311,9 +311,28 @@ def _measures(
         stacked: npt.NDArray[Any] = np.stack(np.broadcast_arrays(*values), axis=-1)
         return stacked
 
-    ranges = [(0.0, 1.0)] * (2 * len(present) + 1) + [(-1.0, 1.0)] + [(-0.5, 0.5)] * len(parts)
+    # the finest part is half a flip rate, so that its interval is half of that one's
+    ranges = [(0.0, 1.0)] * (2 * len(present) + 1) + [(-1.0, 1.0)] + [(-0.5, 0.5)] * (len(parts) - 1) + [(0.0, 0.5)]
     means = [True] * (2 * len(present) + 2) + [False] + [True] * (len(parts) - 1)
     return names, estimate, ranges, means
+
+
+def _scales(
+    names: Sequence[str], ranges: Sequence[tuple[float, float]], units: Units, estimate: Estimate
+) -> list[tuple[float, float]]:
+    """Return the ends of the logit scales: the problem's part is what is left of the variance between buckets.
+
+    That variance cannot be below 0, but the part can, by all that was taken off.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = dict(zip(names, estimate(units.total).tolist(), strict=True))
+        _, has, theta, squares = units.total[:4]
+        between = (squares - theta**2 / has) / (has - 1.0)
+    taken_off = between - values["variance/problem"]
+    scales = dict(zip(names, ranges, strict=True))
+    if taken_off > 0.0:
+        scales["variance/problem"] = (-taken_off, 0.25)
+    return list(scales.values())
 
 
 def _largest(values: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
