@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from paraconsist.errors import input_error
+
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
@@ -32,6 +34,20 @@ def replacing(path: str | Path) -> Iterator[Path]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(
+    function: str, parameter: str, path: str | Path | None, *, kind: str = "folder", remedy: str = ""
+) -> Iterator[None]:
+    """Raise an `InputError` about `parameter` where what is inside cannot write to `path`, for the system's reason."""
+    try:
+        yield
+    except OSError as problem:
+        must, reason = f"be a {kind} that can be written", f"The system says: {problem.strerror or problem}."
+        raise input_error(
+            function, parameter, must, got=path and str(path), remedy=f"{reason} {remedy}".rstrip()
+        ) from problem
 
 
 def write_text(path: str | Path, text: str, *, encoding: str = "utf-8") -> None:

@@ -134,7 +134,7 @@ def _decide(
     from rich.console import Console
     from rich.text import Text
 
-    from paraconsist.files import write_json
+    from paraconsist.files import write_json, writing
     from paraconsist.studies.ie.decision import decide
     from paraconsist.studies.ie.reading import read_families
     from paraconsist.studies.ie.runs import distinct
@@ -152,15 +152,11 @@ def _decide(
             console.print(table, soft_wrap=isinstance(table, Text))
     if output is None:
         return
-    try:
+    with writing(_NAME, "output", output):
         output.mkdir(parents=True, exist_ok=True)
         write_json(output / "results.json", decided, indent=1)
         written = f"Results in {output / 'results.json'}"
         written += _plots(output / "plots", decided, options.alpha) if plots else ""
-    except OSError as problem:
-        raise input_error(
-            _NAME, "output", "be a folder that can be written", got=str(output), remedy=f"{problem}."
-        ) from None
     if (output / "matched.parquet").is_file():
         written += f", matched vectors in {output / 'matched.parquet'}"
     typer.echo(f"{written}.", err=as_json)

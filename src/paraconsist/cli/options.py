@@ -253,15 +253,12 @@ def write_results(function: str, output: Path | None, results: Any) -> None:
     InputError
         If it cannot be written.
     """
-    from paraconsist.files import write_json
+    from paraconsist.files import write_json, writing
 
     if output is None:
         return
-    try:
+    with writing(function, "output", output, kind="file"):
         write_json(output, results)
-    except OSError as problem:
-        remedy = f"{problem.strerror}."
-        raise input_error(function, "output", "be a file that can be written", got=str(output), remedy=remedy) from None
 
 
 def print_json(results: Any) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.dataset_builders import BUILDERS, builder_class
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import input_error
+from paraconsist.files import writing
 
 if TYPE_CHECKING:
     from paraconsist.dataset_builders.bucket_set import BucketSetBuilder, BucketSetConfig
@@ -79,11 +81,8 @@ def prepare(
     """
     cls, wanted = builder_class(name), config_named(name, config)
     root = None if cache_dir is None else str(Path(cache_dir).expanduser().absolute())
-    try:
+    with writing("build", "cache_dir", root, remedy="Name another in `cache_dir` or HF_DATASETS_CACHE."):
         builder = cls(cache_dir=root, config_name=wanted.name, data_dir=data_dir)
-    except OSError as error:
-        remedy = f"The system says: {error}. Name another in `cache_dir` or HF_DATASETS_CACHE."
-        raise input_error("build", "cache_dir", "be a folder that can be written", got=root, remedy=remedy) from error
     builder.download_and_prepare()
     return builder
 
@@ -144,7 +143,7 @@ def write_folder(
     target = Path(folder).expanduser().absolute()
     _check_target(target, {c.name for c in cls.BUILDER_CONFIGS})
     builders = [prepare(name, config, data_dir=data_dir, cache_dir=cache_dir) for config in names]
-    try:
+    with writing("build", "folder", target):
         target.parent.mkdir(parents=True, exist_ok=True)
         beside = target if target.exists() else target.parent  # on the same file system, so renames are atomic
         staging = Path(tempfile.mkdtemp(dir=beside, prefix=f".{target.name}.staging-"))
@@ -152,8 +151,6 @@ def write_folder(
             _write_into(staging, target, cls, builders)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
-    except OSError as error:
-        raise _unwritable(target, error) from error
     return target
 
 
@@ -216,7 +213,7 @@ def _check_target(target: Path, known_configs: set[str]) -> None:
 
     if not target.exists():
         return
-    try:
+    with writing("build", "folder", target), suppress(ValueError):  # a card that is not one
         if target.is_dir() and not any(target.iterdir()):
             return
         card = target / "README.md"
@@ -225,14 +222,5 @@ def _check_target(target: Path, known_configs: set[str]) -> None:
             infos = DatasetInfosDict.from_dataset_card_data(data)
             if _TAG in (data.get("tags") or []) and known_configs & infos.keys():
                 return
-    except OSError as error:
-        raise _unwritable(target, error) from error
-    except ValueError:
-        pass  # a card that is not one
     must = "be new, empty, or a folder that this command wrote before for the same set"
     raise input_error("build", "folder", must, got=str(target), remedy="Name another folder; nothing was written.")
-
-
-def _unwritable(target: Path, error: OSError) -> InputError:
-    remedy = f"The system says: {error}."
-    return input_error("build", "folder", "be a folder that can be written", got=str(target), remedy=remedy)

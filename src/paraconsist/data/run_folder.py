@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import write_json
+from paraconsist.files import write_json, writing
 
 
 def content_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class RunFolder:
         With `overwrite` what an earlier run left is deleted; other files stay. InputError if the folder cannot be
         written, holds something else, or holds the run of another model.
         """
-        try:
+        with writing("run", "output", self.path):
             if overwrite and self.run_file.is_file():
                 self._delete_run()
             self.path.mkdir(parents=True, exist_ok=True)
@@ -66,9 +66,6 @@ class RunFolder:
             probe = self.path / ".writable"
             probe.write_text("")
             probe.unlink()
-        except OSError as problem:
-            remedy = f"The system said: {problem.strerror or problem}."
-            raise self._wrong("be a folder that can be written", remedy) from None
         earlier = self._read().get("models", {})
         for task, identity in models.items():
             self._check_same_model(task, earlier.get(task), dict(identity))

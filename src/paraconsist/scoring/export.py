@@ -17,8 +17,7 @@ from typing import Any
 from paraconsist._version import __version__
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
-from paraconsist.errors import input_error
-from paraconsist.files import replacing, write_json
+from paraconsist.files import replacing, write_json, writing
 from paraconsist.measures.catalogue import PARAPHRASTIC
 
 _UNPARSED = "[invalid]"
@@ -70,16 +69,13 @@ def export_lm_eval(
     task = _safe(name)
     time = (now or datetime.now()).isoformat().replace(":", "-")
     target = folder / _safe(model) if model else folder
-    try:
+    with writing("score", "output_dir", folder):
         target.mkdir(parents=True, exist_ok=True)
         results_file, samples_file = target / f"results_{time}.json", target / f"samples_{task}_{time}.jsonl"
         write_json(results_file, _results(task, result, rows, model))
         samples = _samples(predictions, rows, columns)
         with replacing(samples_file) as partial, partial.open("w", encoding="utf-8") as stream:
             stream.writelines(json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples)
-    except OSError as problem:
-        must, remedy = "be a folder that can be written", f"{problem.strerror}."
-        raise input_error("score", "output_dir", must, got=str(folder), remedy=remedy) from None
     return results_file, samples_file
 
 

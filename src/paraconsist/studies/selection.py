@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.writing import write_table
 from paraconsist.errors import check_whole, input_error, renamed
-from paraconsist.files import replacing, write_json
+from paraconsist.files import replacing, write_json, writing
 from paraconsist.measures.sampling_correction import deciles
 from paraconsist.studies.aflite import AfliteOptions, AfliteResult, aflite
 from paraconsist.studies.items import Items, check_unseen, sample_by_difficulty
@@ -151,11 +151,8 @@ def _open(folder: Path) -> None:
         raise input_error(_FUNCTION, "output", must, got=str(folder), remedy="Name another folder.")
     if folder.is_dir() and any(file.name not in kept for file in folder.iterdir()):
         raise input_error(_FUNCTION, "output", "be new, empty, or an earlier selection", got=str(folder))
-    try:
+    with writing(_FUNCTION, "output", folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        must = "be a folder that can be written"
-        raise input_error(_FUNCTION, "output", must, got=str(folder), remedy=f"{problem}.") from None
 
 
 def _pool(items: Items, options: SelectOptions) -> NDArray[np.bool_]:

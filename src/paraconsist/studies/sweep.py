@@ -13,7 +13,7 @@ from typing import Any
 
 from paraconsist.data.store import store_key
 from paraconsist.errors import input_error
-from paraconsist.files import write_json
+from paraconsist.files import write_json, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC
 from paraconsist.models.training.options import TrainingOptions
 from paraconsist.reporting.formatting import percent
@@ -232,15 +232,12 @@ def _check_smallest_share(options: SweepOptions, cells: Sequence[Cell]) -> None:
 
 def _open(folder: Path) -> None:
     known = ("cells", "sweep.json", "table.md")
-    try:
+    with writing(_FUNCTION, "output", folder):
         if folder.is_dir() and any(
             file.name not in known and file.suffix not in (".png", ".svg", ".partial") for file in folder.iterdir()
         ):
             raise input_error(_FUNCTION, "output", "be new, empty, or a sweep's folder", got=str(folder))
         (folder / "cells").mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        must = "be a folder that can be written"
-        raise input_error(_FUNCTION, "output", must, got=str(folder), remedy=f"{problem}.") from None
 
 
 def _short(result: Mapping[str, Any]) -> str:

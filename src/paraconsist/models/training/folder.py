@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import write_json
+from paraconsist.files import write_json, writing
 from paraconsist.models.training.options import TrainingOptions
 
 _PACKAGES = ("paraconsist", "torch", "transformers", "accelerate", "numpy")
@@ -52,11 +52,9 @@ class TrainingFolder:
         """Write the record of a training that starts or goes on."""
         versions = {"python": platform.python_version()} | {package: version(package) for package in _PACKAGES}
         record = {"status": "running", "options": options.to_dict(), "data": dict(data), "versions": versions}
-        try:
+        with writing("train", "output", self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(self.record, record)
-        except OSError as problem:
-            raise self._refused("be a folder that can be written", f"{problem}.") from None
 
     def finish(self, metrics: Mapping[str, Any], *, seconds: float, n_processes: int) -> None:
         """Mark the training as finished and add its figures."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from paraconsist._version import __version__
-from paraconsist.errors import InputError, input_error
-from paraconsist.files import replacing
+from paraconsist.errors import InputError
+from paraconsist.files import replacing, writing
 from paraconsist.reporting.page import changes, headlines, tables
 from paraconsist.reporting.page.aligned import AlignedSet, align
 from paraconsist.reporting.page.browser import BrowserData, browser_data
@@ -69,26 +68,17 @@ def write_report(
         most_bytes=options.most_bytes,
     )
     content = _render(entries, options, changed, plots, data).encode("utf-8", "replace")
-    with _writing("output", "file", output):
+    with writing("report", "output", output, kind="file"):
         output.parent.mkdir(parents=True, exist_ok=True)
         with replacing(output) as partial:
             partial.write_bytes(content)
     drawn: list[Path] = []
     if plots_folder is not None:
-        with _writing("plots", "folder", plots_folder):
+        with writing("report", "plots", plots_folder):
             plots_folder.mkdir(parents=True, exist_ok=True)
             drawn = [file for placed in plots for file in write_plot(placed.plot, plots_folder)]
     without_texts = tuple(aligned.name for aligned, of_set in zip(sets, texts, strict=True) if of_set is None)
     return ReportWritten(output, len(content), tuple(drawn), data.n_shown, data.n_buckets, without_texts)
-
-
-@contextmanager
-def _writing(parameter: str, kind: str, path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as problem:
-        must, remedy = f"be a {kind} that can be written", f"{problem.strerror}."
-        raise input_error("report", parameter, must, got=str(path), remedy=remedy) from None
 
 
 def plots_of(entries: Sequence[Entry], options: ReportOptions | None = None) -> list[Placed]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.store import store_key
 from paraconsist.errors import input_error
-from paraconsist.files import replacing, to_json, write_json
+from paraconsist.files import replacing, to_json, write_json, writing
 from paraconsist.studies.ie.options import FUNCTION, Unit
 
 
@@ -57,7 +57,7 @@ class ExperimentFolder:
         InputError
             If it cannot be written, holds other files, or another experiment.
         """
-        try:
+        with writing(FUNCTION, "output", self.path):
             if overwrite and self.record.is_file():
                 shutil.rmtree(self.path / "units", ignore_errors=True)
                 self.record.unlink()
@@ -71,9 +71,6 @@ class ExperimentFolder:
                 left.unlink(missing_ok=True)
             if not self.record.is_file():
                 write_json(self.record, {"status": "running", "identity": self.identity}, indent=1)
-        except OSError as problem:
-            must = "be a folder that can be written"
-            raise input_error(FUNCTION, "output", must, got=str(self.path), remedy=f"{problem}.") from None
 
     def _check_same(self) -> None:
         there, now = self.read().get("identity", {}), self.identity
