@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from paraconsist.errors import InputError
+from paraconsist.measures._paraphrastic_counts import measures_of_counts
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.pilots import MEASURES, Pilot, pilot_of, pilot_of_difference
 
@@ -166,3 +167,24 @@ def test_too_small_pilots() -> None:
     assert (problem.value.parameter, problem.value.got) == ("against", 2)
     with pytest.raises(InputError, match="measure"):
         pilot_of(two, "f1")
+
+
+def test_values() -> None:
+    """A pilot's value is the measure's, and of two models the first's less the second's."""
+    first, second = answers(6, 50, (3, 6))
+    for measure in (P_C, VAP, ACCURACY):
+        values = [measures_of_counts(counted(rows)) for rows in (first, second)]
+        expected = [value["bucket_accuracy" if measure == ACCURACY else measure] for value in values]
+        assert pilot_of(counted(first), measure).value == pytest.approx(expected[0], abs=1e-12)
+        assert paired(first, second, measure).value == pytest.approx(expected[0] - expected[1], abs=1e-12)
+
+
+def test_many_paraphrases_are_bounded_by_what_the_pilot_knows_of_few() -> None:
+    """Where buckets hardly differ, two answers each leave V(20) open: it is taken to be V at fewer, not without end."""
+    rng = np.random.default_rng(0)
+    pilot = pilot_of(BucketCounts.from_counts(np.full(40, 2), rng.binomial(2, 0.8, 40)), ACCURACY)
+    assert pilot.degrees_of_freedom(20) < 5
+    variance, degrees = pilot.bound(20)
+    assert variance > pilot.variance(20)
+    assert degrees > 2 * pilot.degrees_of_freedom(20)
+    assert pilot.bound(2) == (pilot.variance(2), pilot.degrees_of_freedom(2))

@@ -24,7 +24,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import comb, stdtrit
+from scipy.special import chdtri, comb, stdtrit
 
 from paraconsist.errors import check_choice, input_error
 from paraconsist.measures._validation import Integers
@@ -39,6 +39,7 @@ MEASURES = ("paraphrastic_consistency_unbiased", "vap_unbiased", "accuracy", "in
 _OF_PAIRS = {MEASURES[0]: 1.0, MEASURES[1]: 0.5}  # the kernel where two paraphrases differ
 _FEW_BUCKETS = 30
 _MOST_DEGREES = 1e6
+_TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -94,14 +95,33 @@ class Pilot(Record):
 
     def variance(self, k: int) -> float:
         """Return V(k): the variance of the measure is this over the number of buckets."""
-        mean = float(self._shared(k) @ self.products)
-        return max(mean - self.squared_value, 0.0) + self.context_covariance
+        return float(self._estimates(np.array([k]))[0][0])
 
     def degrees_of_freedom(self, k: int) -> float:
         """Return those of the chi-square that varies like this pilot's estimate of V(k): 2 V^2 over its variance."""
-        gradient = np.concatenate([[1.0, -1.0], self._shared(k)])
-        error, whole = float(gradient @ self.covariance @ gradient), 2.0 * self.variance(k) ** 2
-        return whole / error if error * _MOST_DEGREES > whole else _MOST_DEGREES
+        return float(self._estimates(np.array([k]))[1][0])
+
+    def bound(self, k: int) -> tuple[float, float]:
+        """Return a variance that V(k) does not exceed and the degrees of freedom of its estimate.
+
+        They are V(k)'s own, or those of fewer paraphrases, with which V is larger, where the pilot knows more of these:
+        whichever have the least upper limit at 80 %. Without that a pilot of few paraphrases could ask for millions of
+        buckets of many.
+        """
+        variance, degrees = self._estimates(np.arange(len(self.products) - 1, k + 1))
+        best = int(np.argmin(variance * degrees / np.maximum(chdtri(degrees, 0.8), _TINY)))
+        return float(variance[best]), float(degrees[best])
+
+    def _estimates(self, k: Integers) -> tuple[Floats, Floats]:
+        """Return V and its degrees of freedom for several k."""
+        m = len(self.products) - 1
+        j, n = np.arange(m + 1), k[:, np.newaxis]
+        shared = comb(m, j) * comb(n - m, m - j) / comb(n, m)  # how likely two draws of m have so many in common
+        variance = np.maximum(shared @ self.products - self.squared_value, 0.0) + self.context_covariance
+        gradient = np.column_stack([np.ones(len(k)), -np.ones(len(k)), shared])
+        error = np.einsum("ki,ij,kj->k", gradient, self.covariance, gradient)
+        whole = 2.0 * variance**2
+        return variance, whole / np.maximum(error, whole / _MOST_DEGREES + _TINY)
 
     def study_degrees_of_freedom(self, n_buckets: int, k: int) -> float:
         """Return those of the chi-square that varies like a study's own estimate of V(k).
@@ -127,12 +147,6 @@ class Pilot(Record):
         """Return the t quantile of intervals over so many buckets."""
         return float(stdtrit(self.clusters(n_buckets) - 1.0, (1.0 + confidence_level) / 2.0))
 
-    def _shared(self, k: int) -> Floats:
-        """Return P_0(k) to P_m(k): how likely two draws of m of k paraphrases share so many."""
-        m = len(self.products) - 1
-        j = np.arange(m + 1)
-        return np.asarray(comb(m, j) * comb(k - m, m - j) / comb(k, m), dtype=np.float64)
-
 
 def pilot_of(counts: BucketCounts, measure: str = MEASURES[0], *, groups: Integers | None = None) -> Pilot:
     """Return how a measure varies, from a pilot of one model.
@@ -156,7 +170,7 @@ def pilot_of(counts: BucketCounts, measure: str = MEASURES[0], *, groups: Intege
     --------
     >>> pilot = pilot_of(BucketCounts.from_counts([4, 4, 4, 4], [4, 3, 2, 0]))
     >>> round(pilot.value, 4), [round(pilot.variance(k), 4) for k in (2, 4, 100)]
-    (0.7083, [0.2326, 0.1111, 0.0868])
+    (0.7083, [0.2361, 0.1146, 0.0903])
     """
     check_choice("plan", "measure", measure, MEASURES)
     used = np.flatnonzero(counts.size >= 2)

@@ -128,8 +128,8 @@ def half_width(
     """
     variance = pilot.variance(paraphrases)
     if assurance is not None:
-        degrees = pilot.study_degrees_of_freedom(n_buckets, paraphrases), pilot.degrees_of_freedom(paraphrases)
-        variance *= float(fdtri(*degrees, assurance))
+        variance, degrees = pilot.bound(paraphrases)
+        variance *= float(fdtri(pilot.study_degrees_of_freedom(n_buckets, paraphrases), degrees, assurance))
     return pilot.t(n_buckets, confidence_level) * math.sqrt(variance / n_buckets)
 
 
@@ -146,12 +146,11 @@ def detectable_difference(
         From both models on the same buckets (`paraconsist.measures.pilots.pilot_of_difference`): stands in for `pilot`.
     """
     target = target or Target()
+    variance, degrees = (of_difference or pilot).bound(paraphrases)
     if of_difference is None:
-        variance = 2.0 * (pilot.variance(paraphrases) - target.correlation * pilot.lasting_variance)
-    else:
-        variance, pilot = of_difference.variance(paraphrases), of_difference
-    t = pilot.t(n_buckets, target.confidence_level)
-    quantile = float(nctdtrit(pilot.degrees_of_freedom(paraphrases), t, target.power))
+        variance = 2.0 * (variance - target.correlation * pilot.lasting_variance)
+    t = (of_difference or pilot).t(n_buckets, target.confidence_level)
+    quantile = float(nctdtrit(degrees, t, target.power))
     return quantile * math.sqrt(variance / n_buckets)
 
 
@@ -240,11 +239,13 @@ def _checked(paraphrases: Sequence[int], pilot: Pilot, of_difference: Pilot | No
 def _least(parameter: str, wanted: float, reached: Callable[[int], float]) -> int:
     """Return the least n of at least 2 with ``reached(n) <= wanted``, which falls with n, by doubling and bisection."""
     high = 2
-    while reached(high) > wanted:
+    while not reached(high) <= wanted:  # also where a tiny pilot has no quantile
         high *= 2
         if high > _MOST_BUCKETS:
             must = "be reachable with 100 million buckets"
-            raise input_error("plan", parameter, must, got=wanted, remedy="Ask for a larger one.")
+            raise input_error(
+                "plan", parameter, must, got=wanted, remedy="Ask for a larger one, or take a larger pilot."
+            )
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
