@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 from paraconsist.cli.app import main
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.predictions import Predictions, read_predictions
+from paraconsist.data.predictions import Predictions, read_predictions, write_predictions
 from paraconsist.data.rows import ColumnNames
 from paraconsist.data.tasks import ModelInput, get_task
 from paraconsist.errors import InputError
@@ -136,6 +137,26 @@ def test_flips_are_counted_by_hand(finished):
     assert found["n_pairs"] == {"numeric": 3 * sum(role == "paraphrase" for _, role in repeated)}
     low, high = found["confidence_interval"]["flip_rate/numeric"]
     assert low <= 2 / 3 / n / 12 <= high
+
+
+def test_the_command_takes_off_the_largest_flip_rate(finished, tmp_path, capsys):
+    """A run called decoding repeats the main one; in the numeric repeat all paraphrases of five buckets flip."""
+    shutil.copytree(finished, tmp_path / "run")
+    file = tmp_path / "run/noise/set.parquet"
+    again = read_predictions(file)
+    rows = [row for row in again.table.to_pylist() if row["repeat"] == 1]
+    decoding = [{**row, "repeat": 2, "kind": "decoding"} for row in rows]
+    buckets = sorted({row["bucket_id"] for row in rows})
+    for row in rows:
+        if row["bucket_id"] in buckets[:5]:
+            row["prediction"] = 1 - row["prediction"]
+    table = pa.Table.from_pylist(rows + decoding, schema=again.table.schema)
+    write_predictions(file, table, again.metadata)
+    assert run("score", tmp_path / "run", "--json") == 0
+    floor = json.loads(capsys.readouterr().out)["set"]["noise_floor"]
+    # decoding: against the main run nothing, against the first repeat five buckets of twelve
+    assert floor["correctness_flip_rate"] == pytest.approx({"numeric": 5 / 12, "decoding": 2.5 / 12})
+    assert floor["excess_inconsistency"] == pytest.approx(floor["inconsistency"] - 5 / 12)
 
 
 def test_the_inconsistency_is_that_of_the_run(finished):
