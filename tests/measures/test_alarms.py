@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paraconsist.errors import InputError
-from paraconsist.measures.alarms import constant_predictions, permuted_labels
+from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels
 
 
 def noisy(rng: np.random.Generator, gold: np.ndarray, accuracy: float, n_labels: int) -> np.ndarray:
@@ -69,6 +69,45 @@ def test_constant_predictions() -> None:
     assert "every prediction is 0" in str(constant_predictions(np.zeros(3, dtype=int)))
     assert constant_predictions(["a", "b"]) is None
     assert constant_predictions(["a"]) is None
+
+
+def test_nearly_constant_predictions_that_are_no_better_than_constant_ones() -> None:
+    gold = np.repeat([1, 0], [652, 348])
+    predictions = np.ones(1000, dtype=int)
+    predictions[[*range(15), *range(652, 675)]] = 0  # 38 answers 0, 23 of them right: 66.0 % for 65.2 %
+    message = nearly_constant(predictions, gold)
+    assert message is not None
+    assert "962 of 1,000 predictions are 1, and their accuracy (66.0 %)" in message
+    assert "commonest label (65.2 %)" in message
+    predictions[675:690] = 0  # 38 of 53: better than chance would have it
+    assert nearly_constant(predictions, gold) is None
+    assert nearly_constant(np.where(np.arange(1000) % 8 == 0, 0, 1), gold) is None  # 12.5 % say 0
+    assert nearly_constant(1 - predictions, gold) is not None  # the rarer label nearly always
+    names = np.array(["no", "yes"])
+    assert "are 'yes'" in str(nearly_constant(names[np.r_[predictions[:675], np.ones(325, dtype=int)]], names[gold]))
+
+
+def test_a_skilled_model_of_a_lopsided_task_is_not_called_constant() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        gold = (rng.random(2000) < 0.95).astype(int)
+        assert nearly_constant(noisy(rng, gold, 0.99, 2), gold) is None
+
+
+def test_rows_of_a_cluster_are_no_evidence_of_their_own() -> None:
+    gold, clusters = np.repeat([1, 0], [60, 40]), np.arange(100)
+    predictions = np.where(np.arange(100) >= 95, 0, 1)  # five right answers more
+    assert nearly_constant(predictions, gold) is None
+    clusters[95:] = 95
+    assert nearly_constant(predictions, gold, clusters) is not None
+    assert nearly_constant(predictions, gold, clusters // 12) is None  # nine clusters say nothing
+
+
+def test_where_nothing_can_be_said_of_nearly_constant_predictions() -> None:
+    predictions = [1] * 99 + [0]
+    assert nearly_constant(predictions, [1] * 100) is None  # a perfect model is constant there
+    assert nearly_constant([1] * 100, [1] * 60 + [0] * 40) is None  # that is `constant_predictions`
+    assert nearly_constant([1], [0]) is None
 
 
 def test_bad_input() -> None:

@@ -231,3 +231,15 @@ def test_words_come_from_the_visitors_own_rows():
     c = columns_of(module("negational_inconsistency").example())
     same = [i for i in range(12) if c["original_prediction"][i] == c["prediction_negated"][i]]
     assert [row[-1] for row in result.flips.rows] == [[c["statement"][i], c["negation"][i]] for i in same]
+
+
+@pytest.mark.parametrize("answers", [[""] * 24, ["1", "0"] * 12], ids=["nothing parsed", "one bucket"])
+def test_what_cannot_be_judged_has_no_number_and_no_figure(answers):
+    buckets = ["b"] * 24 if answers[0] else [f"b{i // 2}" for i in range(24)]
+    text = to_csv({"bucket_id": buckets, "label": ["1"] * 24, "prediction": answers})
+    result = measured("paraphrastic_consistency", text)
+    assert np.isnan(result.keys["paraphrastic_consistency"])
+    assert result.figure == ""
+    page = results_page(module("paraphrastic_consistency"), result, 0.95)
+    assert "undefined" in page
+    assert page.count(result.keys["warnings"][0].split(" (")[0]) == 1

@@ -10,11 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 from helpers.commands import Command, write
 
+from paraconsist.measures.alarms import constant_predictions, nearly_constant
+
 PC = "paraphrastic_consistency"
+#: So many resamples that nothing is said of their number.
+ENOUGH = ("--n-resamples", 400)
 
 
 def scored(command: Command, *arguments: object) -> dict[str, Any]:
-    code, out, err = command("score", *arguments, "--json", "--n-resamples", 200)
+    code, out, err = command("score", "--json", *ENOUGH, *arguments)
     assert code == 0, err
     (result,) = json.loads(out).values()
     return result
@@ -225,3 +229,43 @@ def test_nothing_is_compared_with_or_planned_from_no_answers(command: Command, t
         code, _, err = command(*call)
         assert code == 2
         assert "must have an answer that could be read; got 'bad'" in err
+
+
+# ------------------------------------------------------------------------------------------------- constancy
+
+
+def test_a_nearly_constant_model_is_told_as_one(command: Command, tmp_path: Path) -> None:
+    """N18: 96 % of the answers are one label and no better than that label alone; it was the most consistent of all."""
+    rows = long(*((int(i % 3 > 0), [int(i % 30 > 0)] * 4) for i in range(60)))
+    path = write(tmp_path / "mine.parquet", rows)
+    sentence = "232 of 240 predictions are 1, and their accuracy (70.0 %) does not clearly exceed"
+    assert [w for w in scored(command, path)["warnings"] if w.startswith(sentence)]
+    assert f"warning: {sentence}" in " ".join(command("score", path)[1].split())
+    assert f"warning: mine: {sentence}" in command("gate", "pc > 0", path)[2]
+    page = tmp_path / "page.html"
+    assert command("report", path, "--output", page)[0] == 0
+    assert sentence in page.read_text()
+    better = [row | {"prediction": row["label"] if i % 3 else row["prediction"]} for i, row in enumerate(rows)]
+    assert scored(command, write(tmp_path / "better.parquet", better))["warnings"] == []
+
+
+@pytest.mark.real_data
+def test_published_predictions_that_are_nearly_constant(data_folder: Path) -> None:
+    """99.9 % of one model's answers are one label; models that never give another are told as constant."""
+    models = [f"roberta-base-share-{share}" for share in ("0.01", "0.05", "0.1", "0.5")]
+    models += ["roberta-large", "roberta-base", "deberta-v3-large", "bilstm", "bow", "miniberta-1M", "miniberta-1B"]
+    found: dict[str, list[str]] = {"nearly": [], "wholly": []}
+    for name in [f"{part}__{model}" for part in ("atomic", "snli", "social") for model in models]:
+        table = pq.read_table(data_folder / "paranlu" / "predictions" / f"{name}__human.parquet")
+        columns = [table[column].to_pylist() for column in ("pred", "gold", "bucket_id")]
+        found["nearly"] += [name] if nearly_constant(*columns) else []
+        found["wholly"] += [name] if constant_predictions(columns[0]) else []
+    parts = {"0.01": ("atomic", "snli", "social"), "0.05": ("snli", "social"), "0.1": ("social",)}
+    wholly = [f"{part}__roberta-base-share-{share}" for share, names in parts.items() for part in names]
+    assert found == {"nearly": ["atomic__roberta-base-share-0.05"], "wholly": sorted(wholly)}
+
+
+def test_answers_that_are_never_right_are_told(command: Command, tmp_path: Path) -> None:
+    rows = long(*((f"{i}", [f"{i + 100}", f"{i + 101}"]) for i in range(12)))
+    warnings = scored(command, write(tmp_path / "open.parquet", rows))["warnings"]
+    assert warnings == ["no prediction is any row's gold label ('100' for '0'): do both columns name labels alike?"]

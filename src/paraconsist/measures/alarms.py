@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr
+from scipy.special import bdtr, stdtrit
 
+from paraconsist.measures._estimates import FEW_UNITS
 from paraconsist.measures._validation import as_column, code_columns
 
 _LEAST_GAIN = 0.10
 _LARGEST_P = 0.001
 _MOST_LABELS = 1000
+_NEARLY_ALL = 0.90
+_CLEAR = 0.95
 
 
 def constant_predictions(predictions: Any) -> str | None:
@@ -36,6 +39,54 @@ def constant_predictions(predictions: Any) -> str | None:
 def constant_message(label: Any) -> str:
     """Return the warning about predictions that are all `label`."""
     return f"every prediction is {label!r}: a constant answer has consistency 1 whatever the texts say"
+
+
+def nearly_constant(predictions: Any, references: Any, clusters: Any = None) -> str | None:
+    """Return a warning if nearly all predictions are one label and that label's rate explains the accuracy, else None.
+
+    A constant answer is perfectly consistent, and a nearly constant one nearly: where a label makes up a share s of
+    the predictions, two that are drawn without regard to any text agree with probability s^2 + (1-s)^2 at least. The
+    alarm rings if both hold:
+
+    * s is at least .9 (such draws agree at least 82 % of the time), and below 1, which `constant_predictions` is for;
+    * the accuracy does not clearly exceed that of always giving the commonest gold label: the lower 95 % bound of the
+      difference, row by row and cluster-robust, is not above 0. A model that has learnt a lopsided task predicts one
+      label nearly always too, and is more accurate than that.
+
+    None with one gold label, since a perfect model is constant there, and with fewer than 10 clusters.
+
+    Parameters
+    ----------
+    predictions, references : sequence of int or str, shape (n_rows,)
+    clusters : sequence of int or str, shape (n_rows,), optional
+        Rows of one cluster are not independent; by default all are.
+
+    Examples
+    --------
+    >>> print(nearly_constant([1] * 96 + [0] * 4, [1] * 58 + [0] * 38 + [1, 1, 0, 0]))
+    96 of 100 predictions are 1, and their accuracy (60.0 %) does not clearly exceed that of always giving the \
+commonest label (60.0 %): a nearly constant answer is consistent whatever the texts say
+    """
+    columns = code_columns("nearly_constant", {"predictions": predictions, "references": references})
+    predicted, gold = columns.codes.values()
+    n, n_labels = len(predicted), len(columns.labels)
+    counts, of_gold = (np.bincount(codes, minlength=n_labels) for codes in (predicted, gold))
+    share, rate = counts.max() / n, of_gold.max() / n
+    if not _NEARLY_ALL <= share < 1.0 or rate == 1.0:
+        return None
+    gained = (predicted == gold).astype(np.float64) - (gold == of_gold.argmax())
+    codes = np.arange(n) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
+    sums = np.bincount(codes, weights=gained - gained.mean())
+    if len(sums) < FEW_UNITS:
+        return None
+    error = math.sqrt(len(sums) / (len(sums) - 1) * float((sums**2).sum())) / n
+    if gained.mean() > stdtrit(len(sums) - 1, _CLEAR) * error:
+        return None
+    return (
+        f"{counts.max():,} of {n:,} predictions are {columns.labels[counts.argmax()]!r}, and their accuracy ("
+        f"{(predicted == gold).mean():.1%}) does not clearly exceed that of always giving the commonest label "
+        f"({rate:.1%}): a nearly constant answer is consistent whatever the texts say"
+    ).replace("%", " %")
 
 
 def permuted_labels(predictions: Any, references: Any) -> str | None:

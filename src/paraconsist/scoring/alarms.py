@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from paraconsist.data.rows import Rows
-from paraconsist.measures.alarms import permuted_labels
+from paraconsist.measures.alarms import nearly_constant, permuted_labels
 from paraconsist.measures.catalogue import MeasureSpec
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 
@@ -17,6 +17,7 @@ _UNPARSED = {
     "own_class": "count as a wrong answer of their own",
 }
 _LEAST_IN_TAIL = 10
+_FEW_ROWS = 10
 
 
 def row_alarms(
@@ -36,7 +37,13 @@ def row_alarms(
     notes = [_unparsed(rows, unparsed, n_dropped), _no_gold(rows), _other_gold(rows)]
     notes.append(_few_resamples(confidence_level, n_resamples))
     parsed = rows.where(rows.has_gold & ~rows.unparsed)
-    notes.append(permuted_labels(parsed.predictions, parsed.labels) if len(parsed) else None)
+    if len(parsed):
+        clusters = parsed.buckets if parsed.groups is None else parsed.groups
+        notes += [
+            permuted_labels(parsed.predictions, parsed.labels),
+            nearly_constant(parsed.predictions, parsed.labels, clusters),
+            _never_right(parsed),
+        ]
     return [note for note in notes if note is not None]
 
 
@@ -64,7 +71,7 @@ def judged(spec: MeasureSpec, rows: Rows, values: dict[str, Any]) -> dict[str, A
         )
     else:
         return values
-    warnings = [f"{reason}, and look whether the column of bucket ids is the right one", *values["warnings"]]
+    warnings = [f"{reason} (is the column of bucket ids the right one?)", *values["warnings"]]
     return {**_undefined(values, but="accuracy"), "warnings": warnings}
 
 
@@ -92,6 +99,16 @@ def _unparsed(rows: Rows, policy: str, n_dropped: int) -> str | None:
         return _nothing_parsed(rows)
     became = _UNPARSED.get(policy, f"take {n_dropped} buckets out of the numbers")
     return f"{int(rows.unparsed.sum())} of {len(rows)} predictions are unparsed and {became}."
+
+
+def _never_right(rows: Rows) -> str | None:
+    """Labels that do not meet where that proves no other vocabulary; `data.answers.check_meeting` refuses those."""
+    if len(rows) < _FEW_ROWS or (rows.predictions == rows.labels).any():
+        return None
+    if np.isin(rows.predictions, rows.labels).any():
+        return None
+    pair = f"{rows.predictions[0].item()!r} for {rows.labels[0].item()!r}"
+    return f"no prediction is any row's gold label ({pair}): do both columns name labels alike?"
 
 
 def _no_gold(rows: Rows) -> str | None:

@@ -50,7 +50,7 @@ def results_page(module: Module, result: PageResult, confidence_level: float) ->
     keys = result.keys
     headlines = "".join(_headline(one, keys, confidence_level) for one in module.headlines)
     parts = [f'<section class="pc-headlines">{headlines}</section>']
-    if warnings := [*result.warnings, *keys.get("warnings", ())]:
+    if warnings := dict.fromkeys([*result.warnings, *keys.get("warnings", ())]):
         items = "".join(f"<li>{_text(warning)}</li>" for warning in warnings)
         parts.append(
             f'<section class="pc-warnings" role="note"><h2>Before you read this</h2><ul>{items}</ul></section>'

@@ -19,6 +19,7 @@ from paraconsist.measures.diversity import paraphrase_diversity
 from paraconsist.measures.fooling_rate import fooling_rate
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, unchanged
+from paraconsist.reporting.formatting import known
 from paraconsist.reporting.plots import answers as figures
 from paraconsist.reporting.plots.canvas import BAD, GOOD, GRID
 from paraconsist.reporting.space.flips import broken_rows, bucket_flips, item_flips, pair_flips, share_right
@@ -73,7 +74,7 @@ def _without_labels(keys: Mapping[str, Any]) -> dict[str, Any]:
 
 def _bucket_looks(spec: MeasureSpec, long: Long, rows: Rows, keys: Mapping[str, Any]) -> dict[str, Any]:
     flips = bucket_flips(long, rows)
-    if spec is not PARAPHRASTIC:
+    if spec is not PARAPHRASTIC or not known(keys[spec.headline]):
         return {"flips": flips}
     caption = (
         "Bars: buckets by their share of right answers. Curve: the chance that two wordings drawn from such a bucket "
