@@ -11,6 +11,7 @@ import pytest
 from helpers.commands import Command, write
 
 from paraconsist.measures.alarms import constant_predictions, nearly_constant
+from paraconsist.measures.catalogue import PARAPHRASTIC
 
 PC = "paraphrastic_consistency"
 #: So many resamples that nothing is said of their number.
@@ -162,12 +163,14 @@ def test_what_cannot_be_judged_has_no_headline(command: Command, tmp_path: Path,
     )
     for key, value in values.items():
         assert not isinstance(value, float) or key.endswith("accuracy"), key
-    assert values["confidence_interval"][PC] == [None, None]
+    assert values["confidence_interval"][PARAPHRASTIC.headline] == [None, None]
     code, out, _ = command("score", path)
     assert code == 0
     flat = " ".join(out.split())
     assert f"warning: {reason}" in flat
-    assert "P_C, paraphrastic consistency (published) undefined" in flat
+    for quantity in PARAPHRASTIC.quantities:
+        if quantity.key in values and not quantity.key.endswith("accuracy"):
+            assert f"{quantity.label} undefined" in flat
 
 
 @pytest.mark.parametrize("case", UNJUDGED)
@@ -176,7 +179,7 @@ def test_what_cannot_be_judged_fails_the_gate(command: Command, tmp_path: Path, 
     rows, reason = UNJUDGED[case]
     path, results = write(tmp_path / "mine.parquet", rows), tmp_path / "results.json"
     assert command("score", path, "--output", results)[0] == 0
-    for condition in ("pc.low >= 0.75", "pc <= 1", f"{PC}_unbiased.high <= 1"):
+    for condition in ("pc.low >= 0.75", "pc <= 1", "pc_published.high <= 1"):
         for file in (path, results):
             code, out, err = command("gate", condition, file)
             assert (code, out.count("\n")) == (1, 1)
@@ -190,7 +193,7 @@ def test_nothing_parsed_under_every_policy_and_measure(command: Command, tmp_pat
     path = write(tmp_path / "mine.parquet", rows)
     result = scored(command, path, "--unparsed", "own_class")
     for policy in ("wrong", "own_class"):
-        assert result["by_policy"][policy][PC] == {PC: None, "confidence_interval": [None, None]}
+        assert result["by_policy"][policy][PC] == {PARAPHRASTIC.headline: None, "confidence_interval": [None, None]}
     code, _, err = command("score", path, "--unparsed", "drop_bucket")
     assert (code, "all 12 buckets have an unparsed answer" in err) == (2, True)
     swaps = [row | {"role": ("original", "swap")[i % 2]} for i, row in enumerate(rows)]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, stdtrit
 
-from paraconsist.measures._estimates import FEW_UNITS
+from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures._validation import as_column, code_columns
 
 _LEAST_GAIN = 0.10
