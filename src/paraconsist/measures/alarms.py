@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, stdtrit
 
-from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures._validation import as_column, code_columns
+from paraconsist.measures.intervals import FEW_UNITS
 
 _LEAST_GAIN = 0.10
 _LARGEST_P = 0.001
