@@ -1,5 +1,5 @@
 # make demo: install and see the main job run.   make test: install and run the tests.
-# make test-quick: those that start no process and train nothing, and a tenth of each property's examples.
+# make test-quick: those that start no process or server and train nothing, and a tenth of each property's examples.
 # make check: lint and types as well. A second call does not reinstall.
 PYTHON ?= python3
 VENV := .venv

@@ -154,6 +154,7 @@ def test_many_gpus_in_two_processes(predictions: Path, model: Path, tmp_path: Pa
     np.testing.assert_allclose(*probabilities, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_unseen_boolq(data_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import pandas as pd

@@ -201,6 +201,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.slow
 def test_a_notebook_of_twelve_lines(tmp_path: Path) -> None:
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")

@@ -51,6 +51,7 @@ def arguments(url: str, rows: Path, output: Path, *more: object) -> list[str]:
     return [str(part) for part in ["paraphrase", rows, "--output", output, *given, *more]]
 
 
+@pytest.mark.slow
 def test_a_bucket_set_from_an_endpoint(tmp_path, rows, monkeypatch):
     monkeypatch.setenv("TOKEN_OF_THE_TEST", KEY)
     more = ("--api-key-variable", "TOKEN_OF_THE_TEST", "--price-input", 1, "--price-output", 2, "--json")
@@ -79,6 +80,7 @@ def test_a_bucket_set_from_an_endpoint(tmp_path, rows, monkeypatch):
     assert KEY not in out + said
 
 
+@pytest.mark.slow
 def test_what_was_written_is_not_asked_for_again(tmp_path, rows):
     with FaultyServer(write=reworded) as server:
         done(arguments(server.url, rows, tmp_path / "a.parquet"))
@@ -89,6 +91,7 @@ def test_what_was_written_is_not_asked_for_again(tmp_path, rows):
         assert len(server.received) == 2 * n_sent
 
 
+@pytest.mark.slow
 def test_asked_again_it_goes_on_to_further_seeds(tmp_path):
     settings = GeneratorSettings(prompt="Say: {sentence}", n=2, temperature=0.7)
     with FaultyServer(write=reworded) as server:
@@ -123,6 +126,7 @@ def test_killed_at_random_and_resumed(tmp_path, rows, seed):
     assert len(names) == len(set(names)) == 12  # an answer that was there and came again would stand twice
 
 
+@pytest.mark.slow
 def test_sensitivity_over_an_endpoint(tmp_path, rows):
     import torch
     from transformers import AutoModelForSequenceClassification
@@ -145,6 +149,7 @@ def test_sensitivity_over_an_endpoint(tmp_path, rows):
     assert said["fooling_rate"]["relaxed"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "message"),
     [

@@ -150,7 +150,9 @@ def test_the_configs():
 
 
 @real_data
-@pytest.mark.parametrize("config", SETS)
+@pytest.mark.parametrize(
+    "config", [pytest.param(name, marks=pytest.mark.slow if name.endswith("additive") else ()) for name in SETS]
+)
 def test_counts_groups_and_roles(prepared, config):
     table = prepared(config)["test"]
     n_buckets, n_groups = SETS[config]
@@ -250,6 +252,7 @@ def test_wic_transitive(rows_of):
 
 
 @real_data
+@pytest.mark.slow
 @pytest.mark.parametrize(("config", "limit"), [("sst2_additive", 25), ("ag_news_additive", 36)])
 def test_additive(prepared, config, limit):
     table = prepared(config)["test"].select(["role", "text", "label", "bucket_id"])

@@ -69,6 +69,7 @@ def test_retry_after_is_read_as_seconds_or_date(headers, seconds):
     assert retry_after(headers, datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)) == seconds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [("429", "429"), ("500", "500"), ("503:0", "503"), ("cut", "connection"), ("malformed", "malformed")],
@@ -81,6 +82,7 @@ def test_a_fault_is_waited_out(fault, kind):
         assert server.sent() == ["0:text", "0:text"]
 
 
+@pytest.mark.slow
 def test_a_request_that_hangs_is_sent_again():
     with FaultyServer(script=first("hang")) as server:
         client, texts = post(settings_of(server, timeout=2.0))
@@ -88,6 +90,7 @@ def test_a_request_that_hangs_is_sent_again():
         assert dict(+client.retries) == {"timeout": 1}
 
 
+@pytest.mark.slow
 def test_retry_after_holds_all_requests_back():
     with FaultyServer(script=first("429:1.2")) as server:
         post(settings_of(server, concurrency=1), n=3)
@@ -96,18 +99,21 @@ def test_retry_after_holds_all_requests_back():
         assert min(times[1:]) - times[0] >= 1.2
 
 
+@pytest.mark.slow
 def test_refusals_for_the_rate_do_not_count_as_tries():
     with FaultyServer(script=first(*["429:0"] * 5)) as server:
         client, _ = post(settings_of(server, tries=2))
         assert client.retries["429"] == 5
 
 
+@pytest.mark.slow
 def test_no_more_requests_at_a_time_than_allowed():
     with FaultyServer(delay=0.02) as server:
         post(settings_of(server, concurrency=3), n=20)
         assert 2 <= server.most_at_once <= 3
 
 
+@pytest.mark.slow
 def test_many_faults_lose_nothing():
     with FaultyServer(script=at_random(1, 0.4)) as server:
         client, texts = post(settings_of(server), n=40)
@@ -119,6 +125,7 @@ def test_many_faults_lose_nothing():
 # what is refused, in one line, without the key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -146,6 +153,7 @@ def test_what_cannot_be_waited_out_is_one_line_without_the_key(fault, message):
     assert "\n" not in said
 
 
+@pytest.mark.slow
 def test_a_rate_that_never_allows_anything_ends():
     with (
         FaultyServer(script=lambda number, tag: "429:0") as server,
@@ -154,6 +162,7 @@ def test_a_rate_that_never_allows_anything_ends():
         post(settings_of(server, patience=0.3))
 
 
+@pytest.mark.slow
 def test_an_account_without_quota_is_not_asked_again():
     with FaultyServer(script=lambda number, tag: "quota") as server:
         with pytest.raises(InputError, match="the account's quota is used up"):
@@ -161,6 +170,7 @@ def test_an_account_without_quota_is_not_asked_again():
         assert len(server.received) == 1
 
 
+@pytest.mark.slow
 def test_an_unreachable_host():
     with FaultyServer() as server:
         url = server.url
@@ -242,6 +252,7 @@ def test_asking_an_endpoint_needs_neither_torch_nor_transformers():
 # texts
 
 
+@pytest.mark.slow
 def test_texts_of_an_endpoint(tmp_path):
     from paraconsist.models.endpoint.generation import write_texts
     from paraconsist.models.generation import GenerationSettings

@@ -117,6 +117,7 @@ def test_the_first_token_in_both_forms():
     assert first_token({"choices": [{"text": "a", "logprobs": {"content": []}}]}) is None
 
 
+@pytest.mark.slow
 def test_labels_among_first_tokens():
     found = {" yes": -1.0, "yes": -0.1, "Yes": -2.0, " no": -3.0, "note": -0.5}
     assert as_label(found, [" yes", " no", " maybe"], chat=False) == [-1.0, -3.0, None]
@@ -135,6 +136,7 @@ def test_texts_and_tokens():
 # how labels are taken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("server", "api", "expected"),
     [
@@ -161,11 +163,13 @@ def test_what_an_endpoint_offers_is_found_out(server, api, expected):
         assert Method.from_dict(expected.to_dict()) == expected
 
 
+@pytest.mark.slow
 def test_labels_of_several_tokens_are_read_behind_the_prompt():
     with FaultyServer() as server:
         assert method_of(server, EndpointPrompt("toy", LONG)) == Method("label", 0, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prompt", [DELTA, LONG])
 def test_echoed_values_that_are_those_of_other_tokens_are_not_used(prompt):
     said = r"log-probabilities of a prompt \(echo\) are not those"
@@ -173,6 +177,7 @@ def test_echoed_values_that_are_those_of_other_tokens_are_not_used(prompt):
         assert method_of(server, EndpointPrompt("toy", prompt)) == Method("label", 20)
 
 
+@pytest.mark.slow
 def test_log_probabilities_that_are_passed_over_are_an_error_where_asked_for():
     with (
         FaultyServer(log_probabilities=False) as server,
@@ -181,6 +186,7 @@ def test_log_probabilities_that_are_passed_over_are_an_error_where_asked_for():
         method_of(server, EndpointPrompt("toy", DELTA, "label"))
 
 
+@pytest.mark.slow
 def test_an_unknown_model_is_told_with_those_there_are():
     said = r"must be a model that the endpoint serves; got 'gpt'. It serves toy"
     with FaultyServer() as server, pytest.raises(InputError, match=said):

@@ -30,6 +30,7 @@ def hub(monkeypatch):
 # ---------------------------------------------------------------------------- metrics
 
 
+@pytest.mark.slow
 def test_a_metric_becomes_a_private_space_in_one_commit(hub):
     printed = push(*METRIC)
     space = hub.repos["space", "org/ie_test"]
@@ -47,6 +48,7 @@ def test_a_metric_becomes_a_private_space_in_one_commit(hub):
     assert f"{hub.url}/spaces/org/ie_test" in printed
 
 
+@pytest.mark.slow
 def test_a_second_push_sends_nothing(hub):
     push(*METRIC)
     before = hub.sent("POST", "")
@@ -55,6 +57,7 @@ def test_a_second_push_sends_nothing(hub):
     assert len(hub.repos["space", "org/ie_test"].commits) == 2
 
 
+@pytest.mark.slow
 def test_only_what_changed_is_sent_and_strange_files_stay(hub):
     push(*METRIC)
     space = hub.repos["space", "org/ie_test"]
@@ -67,6 +70,7 @@ def test_only_what_changed_is_sent_and_strange_files_stay(hub):
     assert space.files["ie_test.py"].data == metric_script("ie_test").read_bytes()
 
 
+@pytest.mark.slow
 def test_all_metrics_and_going_on_after_a_failure(hub):
     third = metric_names()[2]
     hub.fail = lambda method, path: 503 if path == f"/api/spaces/org/{third}/commit/main" else False
@@ -78,6 +82,7 @@ def test_all_metrics_and_going_on_after_a_failure(hub):
     assert all(len(repo.commits) == 2 for repo in hub.repos.values())
 
 
+@pytest.mark.slow
 def test_public_only_where_asked_and_only_at_first(hub):
     assert "a new Space, public" in push(*METRIC, "--public")
     assert not hub.repos["space", "org/ie_test"].private
@@ -87,6 +92,7 @@ def test_public_only_where_asked_and_only_at_first(hub):
     assert hub.repos["space", "org/fooling_rate"].private
 
 
+@pytest.mark.slow
 def test_another_source_of_the_package(hub):
     source = "git+https://example.org/paraconsist"
     push(*METRIC, "--package", source)
@@ -126,6 +132,7 @@ def test_a_card_that_says_something_else_is_refused(metadata, message):
         complete_metadata(metadata, "ie_test", "comparison")
 
 
+@pytest.mark.slow
 def test_the_cards_of_all_metrics_are_whole(hub):
     for name in metric_names():
         push("metric", name, "--namespace", "org", "--dry-run")
@@ -137,6 +144,7 @@ def test_the_sdk_version_is_the_one_the_tests_run_with():
     assert f"gradio=={SDK_VERSION}\n" in pins
 
 
+@pytest.mark.slow
 def test_a_space_of_somebody_else_is_not_overwritten(hub):
     space = hub.create("space", "org/ie_test", sdk="gradio")
     space.add({"README.md": Blob(b"# Mine\n"), "app.py": Blob(b"pass\n")}, "a game")
@@ -147,6 +155,7 @@ def test_a_space_of_somebody_else_is_not_overwritten(hub):
 # ---------------------------------------------------------------------------- dry runs
 
 
+@pytest.mark.slow
 def test_a_dry_run_lists_every_file_and_sends_nothing(hub):
     printed = push(*METRIC, "--dry-run")
     assert set(states(printed).values()) == {"new"}
@@ -163,6 +172,7 @@ def test_a_dry_run_lists_every_file_and_sends_nothing(hub):
     assert not [one for one in hub.requests if one == ("POST", "/api/spaces/org/ie_test/commit/main")][1:]
 
 
+@pytest.mark.slow
 def test_a_dry_run_needs_no_token_and_no_network(hub, monkeypatch):
     monkeypatch.delenv("HF_TOKEN")
     assert set(states(push(*METRIC, "--dry-run")).values()) == {"new"}

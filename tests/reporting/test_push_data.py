@@ -27,6 +27,7 @@ def hub(monkeypatch):
 # ---------------------------------------------------------------------------- bucket sets
 
 
+@pytest.mark.slow
 def test_a_bucket_set_becomes_parquet_with_a_card_that_finds_it(hub, tmp_path):
     push(*SAMPLE, "--cache-dir", tmp_path / "one")
     repo = hub.repos["dataset", "org/sample"]
@@ -46,6 +47,7 @@ def test_a_bucket_set_becomes_parquet_with_a_card_that_finds_it(hub, tmp_path):
     assert len(repo.commits) == 2
 
 
+@pytest.mark.slow
 def test_some_configs_are_pushed_and_the_others_stay(hub, tmp_path):
     cache = ("--cache-dir", tmp_path)
     push(*SAMPLE, "--config-name", "defeasible_nli_test", *cache)
@@ -62,6 +64,7 @@ def test_some_configs_are_pushed_and_the_others_stay(hub, tmp_path):
     assert not set(old) & set(repo.files)
 
 
+@pytest.mark.slow
 def test_a_set_without_a_stated_licence_is_refused_without_a_reason(hub, tmp_path):
     for name in ("paranlu", "becel", "parte"):
         message = (
@@ -72,6 +75,7 @@ def test_a_set_without_a_stated_licence_is_refused_without_a_reason(hub, tmp_pat
     assert not hub.requests
 
 
+@pytest.mark.slow
 def test_the_reason_stands_in_the_commit_message(hub, tmp_path, monkeypatch):
     monkeypatch.setattr("paraconsist.reporting.hub.bucket_sets._NO_LICENCE", frozenset({"apache-2.0"}))
     arguments = (*SAMPLE, "--config-name", "defeasible_nli", "--cache-dir", tmp_path)
@@ -82,6 +86,7 @@ def test_the_reason_stands_in_the_commit_message(hub, tmp_path, monkeypatch):
     assert "Its card states no licence." in commit.description
 
 
+@pytest.mark.slow
 def test_a_repository_of_somebody_else_is_not_overwritten(hub, tmp_path):
     repo = hub.create("dataset", "org/sample")
     repo.add({"README.md": Blob(b"---\ntags:\n- poems\n---\n# Poems\n"), "poems.csv": Blob(b"a\n")}, "poems")
@@ -95,6 +100,7 @@ def test_a_repository_of_somebody_else_is_not_overwritten(hub, tmp_path):
 # ---------------------------------------------------------------------------- runs
 
 
+@pytest.mark.slow
 def test_a_run_becomes_results_predictions_card_and_entries(hub, tmp_path):
     folder = write_run(tmp_path / "run")
     printed = push("run", folder, "--repo", "org/run", "--benchmark", "toy=org/toy")
@@ -114,6 +120,7 @@ def test_a_run_becomes_results_predictions_card_and_entries(hub, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_the_entries_are_what_the_hub_reads(hub, tmp_path):
     folder = write_run(tmp_path / "run")
     push("run", folder, "--repo", "org/run", "--benchmark", "toy:all=org/toy")
@@ -134,6 +141,7 @@ def test_the_entries_are_what_the_hub_reads(hub, tmp_path):
         assert ("lower is better" in entry.notes) == (name != "toy:all")
 
 
+@pytest.mark.slow
 def test_a_measure_that_is_not_known_here_is_named_and_left_off_the_card(hub, tmp_path):
     folder = write_run(tmp_path / "run")
     results = json.loads((folder / "results.json").read_text())
@@ -158,6 +166,7 @@ def test_undefined_values_have_no_entry_and_every_measure_has_a_headline():
     }
 
 
+@pytest.mark.slow
 def test_the_card_of_a_run_shows_its_numbers(hub, tmp_path):
     folder = write_run(tmp_path / "run")
     push("run", folder, "--repo", "org/run")
@@ -171,6 +180,7 @@ def test_the_card_of_a_run_shows_its_numbers(hub, tmp_path):
     assert values["signature"] in card
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_no_scored_run(hub, tmp_path):
     where = ("--repo", "org/run")
     push("run", tmp_path, *where, fails="`folder` must be a run folder with a readable results.json")
@@ -183,6 +193,7 @@ def test_a_folder_that_is_no_scored_run(hub, tmp_path):
     push("run", folder, *where, fails=r"`folder` must hold predictions/\*.parquet")
 
 
+@pytest.mark.slow
 def test_a_model_repository_is_no_place_for_a_run(hub, tmp_path):
     hub.create("model", "ada/a-model")
     message = "`repo` must be new, or name a dataset; got 'ada/a-model'. There is a model of this name."

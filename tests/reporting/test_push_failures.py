@@ -9,7 +9,7 @@ from helpers.local_hub import Blob
 from helpers.push import METRIC, OLD_UPLOADS, SAMPLE, hub_for_push, push
 from huggingface_hub import constants
 
-pytestmark = OLD_UPLOADS
+pytestmark = [OLD_UPLOADS, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -77,6 +77,7 @@ def language_model(place):
     return save_language_model(place / "model", "llama", chat=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("template", "offered"), [(None, {}), ("several.yaml", {}), (None, {"most_top": 5})])
 def test_probabilities_are_those_of_the_model_itself(place, tmp_path, language_model, template, offered):
     import torch
@@ -104,6 +105,7 @@ def test_probabilities_are_those_of_the_model_itself(place, tmp_path, language_m
     assert table["prediction"].to_pylist() == expected.argmax(1).tolist()
 
 
+@pytest.mark.slow
 def test_a_chat_without_any_label_among_its_first_tokens_ends_early(place, tmp_path):
     with FaultyServer() as server:
         given = arguments(
@@ -116,6 +118,7 @@ def test_a_chat_without_any_label_among_its_first_tokens_ends_early(place, tmp_p
         assert len(server.sent()) == 16
 
 
+@pytest.mark.slow
 def test_labels_that_are_not_shown_have_a_bound(place, tmp_path):
     # of five first tokens shown, some hold one of the two label words, some both, some none
     with FaultyServer(most_top=5) as server:
@@ -142,6 +145,7 @@ def test_labels_that_are_not_shown_have_a_bound(place, tmp_path):
     assert seen == {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_written_answers_are_read_and_what_they_cost_is_told(place, tmp_path):
     from paraconsist.data.prompts import parse_answer
 

@@ -78,6 +78,7 @@ def test_stopped_by_the_user_it_ends_at_once_and_keeps_what_was_answered(place, 
         assert not kept & set(server.sent(seen))
 
 
+@pytest.mark.slow
 def test_a_finished_run_needs_no_server(place, tmp_path):
     with FaultyServer() as server:
         given = arguments(server.url, place / "set.jsonl", tmp_path)
@@ -103,6 +104,7 @@ def test_faults_of_every_kind_change_nothing(place, tmp_path):
 # refusals and keys
 
 
+@pytest.mark.slow
 def test_the_key_stands_in_no_file_and_no_message(place, tmp_path, monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
     with FaultyServer(key=KEY, script=first("500", "cut")) as server:
@@ -128,6 +130,7 @@ def test_the_key_stands_in_no_file_and_no_message(place, tmp_path, monkeypatch):
         assert "9999456789abcdef" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -151,6 +154,7 @@ def test_a_refused_input_ends_the_run_and_loses_nothing(place, tmp_path, fault, 
         assert not kept & set(server.sent(n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("server", "options", "message"),
     [
@@ -185,6 +189,7 @@ def test_refusals_are_one_line(place, tmp_path, server, options, message):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_an_unreachable_host_is_one_line(place, tmp_path):
     with FaultyServer() as server:
         url = server.url
@@ -210,6 +215,7 @@ def test_options_of_endpoints_without_one(place, tmp_path, options, message):
     assert KEY not in said
 
 
+@pytest.mark.slow
 def test_another_endpoint_is_another_run(place, tmp_path):
     with FaultyServer() as one, FaultyServer() as other:
         done(arguments(one.url, place / "set.jsonl", tmp_path))

@@ -40,6 +40,8 @@ def _threads() -> str | None:
     return os.environ.get("OMP_NUM_THREADS")
 
 
+pytestmark = pytest.mark.slow
+
 PIECES = [("note", number) for number in range(6)]
 
 
