@@ -48,7 +48,7 @@ def test_command_matches_the_function_whatever_the_order_of_rows(command, tmp_pa
     code, out, err = run(command, *files)
     assert code == 0, err
     assert "steady (1) and shaky (2), 40 buckets, 160 paraphrases" in out
-    assert "worse in both than steady" in out
+    assert "beaten by steady" in out
 
 
 def test_three_models_are_corrected_and_only_common_buckets_count(command, tmp_path: Path) -> None:
@@ -65,6 +65,74 @@ def test_three_models_are_corrected_and_only_common_buckets_count(command, tmp_p
     assert len(json.loads(out)[0]["pairs"]) == 2
     code, out, _ = run(command, *files)
     assert "corrected for 3 comparisons (Holm)" in " ".join(out.split())
+
+
+def test_a_difference_by_chance_beats_nobody(command, tmp_path: Path) -> None:
+    """The first is a little better both ways, which is chance: it was said to beat the second."""
+    files = [csv(tmp_path / f"{name}.csv", answers(seed, 0.2)) for name, seed in (("one", 11), ("two", 6))]
+    code, out, err = run(command, *files, "--json")
+    assert code == 0, err
+    (found,) = json.loads(out)
+    result = found["pairs"][0]["result"]
+    p_values = [result["p_values"][key] for key in ("accuracy", "paraphrastic_consistency_unbiased")]
+    signs = [np.sign(result["differences"][key]) for key in ("accuracy", "paraphrastic_consistency_unbiased")]
+    assert min(p_values) > 0.1
+    assert abs(sum(signs)) == 2
+    assert [row["dominated_by"] for row in found["pareto"]] == [[], []]
+    code, out, _ = run(command, *files)
+    assert "not beaten" in out
+    assert "beaten by" not in out
+
+
+def test_models_that_were_not_compared_are_named(command, tmp_path: Path) -> None:
+    files = [csv(tmp_path / f"{name}.csv", answers(i, 0.1 + 0.1 * i)) for i, name in enumerate("abc")]
+    code, out, err = run(command, *files, "--against-first", "--json")
+    assert code == 0, err
+    (found,) = json.loads(out)
+    assert {row["model"]: row["untested"] for row in found["pareto"]} == {"a": [], "b": ["c"], "c": ["b"]}
+    assert found["standings"] == []
+    assert "not tested against c" in " ".join(run(command, *files, "--against-first")[1].split())
+
+
+def test_all_pairs_together(command, tmp_path: Path) -> None:
+    flips = (0.05, 0.06, 0.3, 0.35)
+    files = [
+        csv(tmp_path / f"{n}.csv", answers(i, flip)) for i, (n, flip) in enumerate(zip("abcd", flips, strict=True))
+    ]
+    code, out, err = run(command, *files, "--json")
+    assert code == 0, err
+    (found,) = json.loads(out)
+    apart = set()
+    for pair in found["pairs"]:
+        low, high = pair["simultaneous_interval"]
+        inner = pair["result"]["confidence_interval"]["difference"]
+        assert (low <= 0 <= high) == (pair["simultaneous_p_value"] > 0.05)
+        assert low <= inner[0]
+        assert inner[1] <= high
+        assert pair["result"]["p_value"] <= pair["simultaneous_p_value"]
+        if pair["simultaneous_p_value"] <= 0.05:
+            apart.add(pair["first"] + pair["second"])
+    assert {"ac", "ad", "bc", "bd"} <= apart
+    ranks = {row["model"]: (row["rank_low"], row["rank_high"], row["letters"]) for row in found["standings"]}
+    assert ranks == {"a": (1, 2, "a"), "b": (1, 2, "a"), "c": (3, 4, "b"), "d": (3, 4, "b")}
+    text = " ".join(run(command, *files)[1].split())
+    assert "Models with a letter in common do not differ." in text
+    assert "All pairs together (max-T): interval of the first line" in text
+
+
+def test_margins_through_the_command(command, tmp_path: Path) -> None:
+    files = [csv(tmp_path / f"{n}.csv", answers(i, flip)) for i, (n, flip) in enumerate((("a", 0.05), ("b", 0.4)))]
+    code, out, err = run(command, *files, "--margin", 0.02)
+    assert code == 0, err
+    assert "Margin: a is not worse than b by more than 2.0 points" in " ".join(out.split())
+    code, out, err = run(command, *files, "--margin", 0.02, "--json")
+    test = json.loads(out)[0]["pairs"][0]["result"]["margin_test"]
+    assert test["verdict"] == "first_not_worse"
+    assert test["p_not_worse1"] < 0.001 < 0.9 < test["p_not_worse2"] == test["p_equivalent"]
+    assert test["interval"][0] > -0.02
+    code, _, err = run(command, *files, "--margin", 2)
+    assert code == 2
+    assert "`--margin` must be a share above 0 and below 1; got 2.0. Two points are 0.02." in err
 
 
 def test_transitive_sets_through_the_command(command, tmp_path: Path) -> None:

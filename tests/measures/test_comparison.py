@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.inconsistency_difference import inconsistency_difference
 from paraconsist.measures.paired_tests import paired_difference_interval
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
-from paraconsist.measures.pareto import corrected_p_values, pareto_table
+from paraconsist.measures.pareto import PairTest, corrected_p_values, pareto_table
 from paraconsist.measures.sign_flip import sign_flip_test
+from paraconsist.measures.standings import compact_letters, joint_test, standings
 
 P_C = "paraphrastic_consistency_unbiased"
 
@@ -285,8 +286,71 @@ def test_corrections() -> None:
 
 
 def test_pareto_table() -> None:
-    rows = pareto_table({"a": 0.9, "b": 0.8, "c": 0.8, "d": float("nan")}, {"a": 0.7, "b": 0.9, "c": 0.6, "d": 0.9})
+    none = (0.5, 1.0)
+    tests = {
+        ("a", "b"): PairTest(0.1, 0.001, 0.003, -0.2, 0.001, 0.003),
+        ("a", "c"): PairTest(0.1, 0.001, 0.003, 0.1, *none),
+        ("b", "c"): PairTest(0.0, *none, 0.3, 0.01, 0.06),  # not beyond chance, corrected
+        ("a", "d"): PairTest(*(float("nan"),) * 6),
+    }
+    rows = pareto_table(
+        {"a": 0.9, "b": 0.8, "c": 0.8, "d": float("nan")}, {"a": 0.7, "b": 0.9, "c": 0.6, "d": 0.9}, tests
+    )
     assert [row.model for row in rows] == ["a", "b", "c", "d"]
     assert [row.on_front for row in rows] == [True, True, False, True]
-    assert rows[2].dominated_by == ["a", "b"]
+    assert rows[2].dominated_by == ["a"]
     assert rows[0].less_consistent_than_worse == ["b"]
+    assert [row.untested for row in rows] == [[], ["d"], ["d"], ["b", "c"]]
+    worse = {("a", "b"): PairTest(0.1, 0.001, 0.003, -0.02, 0.04, 0.08)}  # better in one, worse in the other
+    assert not any(row.dominated_by for row in pareto_table({"a": 0.9, "b": 0.8}, {"a": 0.7, "b": 0.72}, worse))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_models_share_a_letter_just_where_they_do_not_differ(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    models = [f"m{i}" for i in range(int(rng.integers(2, 9)))]
+    different = [pair for pair in combinations(models, 2) if rng.random() < rng.choice([0.2, 0.5, 0.9])]
+    letters = compact_letters(models, different)
+    for one, two in combinations(models, 2):
+        assert bool(set(letters[one]) & set(letters[two])) == ((one, two) not in different)
+    every = set("".join(letters.values()))
+    members = [{model for model in models if letter in letters[model]} for letter in every]
+    assert not any(one < two for one, two in permutations(members, 2))  # no letter says what another one says
+
+
+def test_ranks_hold_the_pairs_that_differ() -> None:
+    better = {("a", "b"): True, ("a", "c"): True, ("b", "c"): False}
+    differ = {("a", "b"): True, ("a", "c"): False, ("b", "c"): False}
+    rows = {row.model: row for row in standings("pc", ["a", "c", "b"], better, differ)}
+    assert {model: (row.rank_low, row.rank_high) for model, row in rows.items()} == {
+        "a": (1, 2),
+        "b": (2, 3),
+        "c": (1, 3),
+    }
+    assert {model: row.letters for model, row in rows.items()} == {"a": "a", "c": "ab", "b": "b"}
+
+
+def test_joint_tests_lie_between_one_test_and_bonferronis() -> None:
+    rng = np.random.default_rng(0)
+    d = rng.normal(size=(60, 4))
+    for columns, bounds in (
+        (d[:, :1], (0.01, 0.0125)),
+        (d[:, :1] * [1.0, 2.0, -1.0, 5.0], (0.01, 0.0125)),  # the same pair four times
+        (d, (0.03, 0.045)),  # four unrelated ones
+    ):
+        joint = joint_test(columns)
+        assert bounds[0] <= joint.adjusted(0.01) <= bounds[1]
+        assert joint.adjusted(1.0) == 1.0
+        assert np.isnan(joint.adjusted(float("nan")))
+        for alpha in (0.01, 0.05, 0.2):
+            critical = joint.critical(alpha)
+            assert 0.2 * alpha < critical <= alpha
+            assert joint.adjusted(critical) <= alpha < joint.adjusted(critical + 1e-3)
+    assert joint_test(d, n_draws=9).critical(0.05) == 0.0  # too few draws to reject anything
+
+
+def test_many_units_are_taken_for_normal(monkeypatch: pytest.MonkeyPatch) -> None:
+    d = np.random.default_rng(1).normal(size=(300, 3))
+    drawn = joint_test(d)
+    monkeypatch.setattr("paraconsist.measures.standings._MOST_DRAWN", 10)
+    assert joint_test(d).adjusted(0.02) == pytest.approx(drawn.adjusted(0.02), abs=0.005)

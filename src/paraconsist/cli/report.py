@@ -30,6 +30,9 @@ def report(
         list[str] | None, typer.Option(help="Column of texts to show, repeated; by default those of the task.")
     ] = None,
     browser_buckets: Annotated[int, typer.Option(min=1, help="Most buckets in the flip browser.")] = 5_000,
+    margin: Annotated[
+        float | None, typer.Option(help="A share, 0.02 for two points: which models are not worse than others by more?")
+    ] = None,
     rescore: Annotated[bool, typer.Option(help="Score run folders anew, whatever their results.json says.")] = False,
     read: SourceOptions,
     measuring: MeasureOptions,
@@ -53,6 +56,7 @@ def report(
         texts=texts or (),
         text_columns=text_column or (),
         most_buckets=browser_buckets,
+        margin=margin,
     )
     _say(write_report(entries, output or _default_output(paths), options, plots_folder=plots), plots)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,12 +27,13 @@ from paraconsist.measures.buckets import BucketCounts, partition
 from paraconsist.measures.difference_tests import check_margin, margin_test
 from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.paired_differences import METHODS, Compared, PairedDifferences, paired_differences
-from paraconsist.measures.resampling import distinct, mean_of_sums
+from paraconsist.measures.resampling import Floats, distinct, mean_of_sums, sums_by_group
 from paraconsist.measures.results import UNCERTAINTY, Result
 
 _FUNCTION = "consistency_difference"
 _ESTIMATORS = {"unbiased": "paraphrastic_consistency_unbiased", "plugin": "paraphrastic_consistency"}
 _ORIGINALS = "original_accuracy"
+_WITHIN, _DIFFER = 5, 7  # columns of `bucket_sums`: what the plug-in and the unbiased P_C fall short of 1 by
 _DENOMINATORS = {"accuracy": ROWS, **dict.fromkeys(UNBIASED.values(), PAIRS)}  # others are means over all buckets
 
 
@@ -207,6 +208,28 @@ def consistency_difference(
         **tables,
         **fields,
     )
+
+
+def unit_differences(
+    predictions: Mapping[str, Any],
+    pairs: Sequence[tuple[str, str]],
+    references: Any,
+    buckets: Any,
+    *,
+    roles: Sequence[str] | None = None,
+    groups: Any = None,
+    estimator: str = "unbiased",
+) -> Floats:
+    """Return what each bucket (group) adds to each pair's difference of P_C, shape (n_units, n_pairs), in any scale."""
+    checked = check_input(_FUNCTION, predictions, references, buckets, roles, groups)
+    column = _DIFFER if estimator == "unbiased" else _WITHIN
+    sums = [bucket_sums(counts)[:, column] for counts in checked.counts]
+    each = np.stack(sums, axis=1)
+    if checked.groups is not None:
+        each = sums_by_group(each, checked.groups)
+    place = {model: i for i, model in enumerate(predictions)}
+    differences: Floats = np.stack([each[:, place[two]] - each[:, place[one]] for one, two in pairs], axis=1)
+    return differences
 
 
 def _warn(estimates: Estimates, counts: list[BucketCounts], n_units: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,6 +43,21 @@ def corrected_p_values(p_values: Sequence[float], correction: str = "holm") -> l
     return list(values.tolist())
 
 
+class PairTest(NamedTuple):
+    """What a pair's tests say: the first model's value less the second's, p, and p corrected for all pairs."""
+
+    accuracy: float
+    accuracy_p: float
+    accuracy_corrected: float
+    consistency: float
+    consistency_p: float
+    consistency_corrected: float
+
+    def reversed(self) -> PairTest:
+        """Return the test of the second model against the first."""
+        return self._replace(accuracy=-self.accuracy, consistency=-self.consistency)
+
+
 @dataclass(frozen=True)
 class ParetoRow(Record):
     """One model's place among others that are both accurate and consistent.
@@ -51,10 +67,13 @@ class ParetoRow(Record):
     model : str
     accuracy, consistency : float
     dominated_by : list of str
-        Models at least as accurate *and* as consistent, and better in one: there is no reason to take this one.
-        Empty on the Pareto front.
+        Models that are better in one beyond chance, corrected for all pairs and both, and not worse in the other beyond
+        chance, uncorrected: there is no reason to take this one. Empty on the Pareto front.
     less_consistent_than_worse : list of str
-        Models of lower accuracy that are more consistent: this one's accuracy was bought with consistency.
+        Models that are less accurate and more consistent, both beyond chance: this one's accuracy was bought with
+        consistency.
+    untested : list of str
+        Models that this one was not compared with.
     """
 
     model: str
@@ -62,23 +81,30 @@ class ParetoRow(Record):
     consistency: float
     dominated_by: list[str]
     less_consistent_than_worse: list[str]
+    untested: list[str]
 
     @property
     def on_front(self) -> bool:
-        """Whether no other model is at least as good in both."""
+        """Whether no other model is better beyond chance and in nothing worse."""
         return not self.dominated_by
 
 
-def pareto_table(accuracy: Mapping[str, float], consistency: Mapping[str, float]) -> list[ParetoRow]:
+def pareto_table(
+    accuracy: Mapping[str, float],
+    consistency: Mapping[str, float],
+    tests: Mapping[tuple[str, str], PairTest],
+    *,
+    alpha: float = 0.05,
+) -> list[ParetoRow]:
     """Set accuracy against consistency, the most accurate model first.
-
-    Point values alone: whether a difference is more than chance, the pairs' intervals say. Undefined values
-    compare with nothing.
 
     Parameters
     ----------
     accuracy, consistency : mapping of model to float
         Both over the same buckets; higher is better.
+    tests : mapping of (model, model) to PairTest
+        Every pair that was compared, once. Undefined p-values show nothing.
+    alpha : float
 
     Returns
     -------
@@ -86,18 +112,36 @@ def pareto_table(accuracy: Mapping[str, float], consistency: Mapping[str, float]
 
     Examples
     --------
-    >>> for row in pareto_table({"a": 0.9, "b": 0.8, "c": 0.7}, {"a": 0.75, "b": 0.85, "c": 0.7}):
-    ...     print(row.model, row.dominated_by, row.less_consistent_than_worse)
-    a [] ['b']
-    b [] []
-    c ['a', 'b'] []
+    >>> tests = {
+    ...     ("a", "b"): PairTest(0.1, 0.001, 0.002, -0.1, 0.02, 0.02),
+    ...     ("a", "c"): PairTest(0.2, 0.0001, 0.0002, 0.0, 1.0, 1.0),
+    ... }
+    >>> for row in pareto_table({"a": 0.9, "b": 0.8, "c": 0.7}, {"a": 0.75, "b": 0.85, "c": 0.75}, tests):
+    ...     print(row.model, row.dominated_by, row.less_consistent_than_worse, row.untested)
+    a [] ['b'] []
+    b [] [] ['c']
+    c ['a'] [] ['b']
     """
     if list(accuracy) != list(consistency):
         raise input_error("pareto_table", "consistency", "name the models of `accuracy`", got=list(consistency))
+    both = {**tests, **{(two, one): test.reversed() for (one, two), test in tests.items()}}
     rows = []
-    for name, point in ((name, (accuracy[name], consistency[name])) for name in accuracy):
-        others = {other: (accuracy[other], consistency[other]) for other in accuracy if other != name}
-        better = [m for m, (a, c) in others.items() if a >= point[0] and c >= point[1] and (a, c) != point]
-        bought = [m for m, (a, c) in others.items() if a < point[0] and c > point[1]]
-        rows.append(ParetoRow(name, float(point[0]), float(point[1]), better, bought))
+    for name in accuracy:
+        others = {other: both[other, name] for other in accuracy if (other, name) in both}
+        better = [other for other, test in others.items() if _beats(test, alpha)]
+        bought = [
+            other
+            for other, t in others.items()
+            if t.accuracy < 0.0 < t.consistency and max(t.accuracy_corrected, t.consistency_corrected) <= alpha
+        ]
+        untested = [other for other in accuracy if other not in (name, *others)]
+        rows.append(ParetoRow(name, float(accuracy[name]), float(consistency[name]), better, bought, untested))
     return sorted(rows, key=lambda row: -row.accuracy if np.isfinite(row.accuracy) else np.inf)
+
+
+def _beats(test: PairTest, alpha: float) -> bool:
+    """Return whether the first model is better in one beyond chance, and not worse in the other."""
+    axes = (test[:3], test[3:])
+    better = [difference > 0.0 and corrected <= alpha for difference, _, corrected in axes]
+    worse = [difference < 0.0 and p <= alpha for difference, p, _ in axes]
+    return any(better) and not any(worse)

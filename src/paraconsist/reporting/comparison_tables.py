@@ -23,9 +23,20 @@ def comparison_tables(comparisons: Sequence[Mapping[str, Any]]) -> Iterator[Rend
     for one in comparisons:
         for pair in one["pairs"]:
             yield _consistency(one, pair) if "differences" in pair["result"] else _inconsistency(one, pair)
+        if one["standings"]:
+            title, note = (
+                f"{_of(one)}models that differ, all pairs together",
+                "Models with a letter in common do not differ.",
+            )
+            columns = ["measure", "model", "rank", "letters"]
+            yield table(title, columns, _standing_rows(one), words=columns, caption=note)
         if one["pareto"]:
-            title = f"{_of(one)}accuracy against consistency"
-            yield table(title, ["model", "A", "P_C", "place"], _pareto_rows(one), words=["model", "place"])
+            title, note = (
+                f"{_of(one)}accuracy against consistency",
+                "Beaten: in one beyond chance, in the other not worse.",
+            )
+            words = ["model", "place"]
+            yield table(title, ["model", "A", "P_C", "place"], _pareto_rows(one), words=words, caption=note)
         unparsed = [f"{n:,} answers of {model} are unparsed" for model, n in one["n_unparsed"].items() if n]
         yield from remarks([*unparsed, *one["warnings"]], [pair["result"]["signature"] for pair in one["pairs"]])
 
@@ -37,6 +48,32 @@ def compared(result: Mapping[str, Any]) -> list[Quantity]:
     return [q for q in quantities if q.key in result["differences"]]
 
 
+def margin_words(pair: Mapping[str, Any]) -> str:
+    """Return what a pair's margin test says, as a sentence without its end; empty where there was none."""
+    test = pair["result"].get("margin_test")
+    if not test:
+        return ""
+    points = f"{percent(test['margin'])} points"
+    names = {"first_not_worse": ("first", "second"), "second_not_worse": ("second", "first")}
+    if test["verdict"] == "equivalent":
+        return f"equivalent within {points}"
+    if test["verdict"] == "undecided":
+        return f"undecided: neither is shown to be not worse by more than {points}"
+    one, other = (pair[key] for key in names[test["verdict"]])
+    return f"{one} is not worse than {other} by more than {points}"
+
+
+def _margin_note(pair: Mapping[str, Any]) -> str:
+    if not (words := margin_words(pair)):
+        return ""
+    test = pair["result"]["margin_test"]
+    p = [p_value(test[key]) for key in ("p_not_worse1", "p_not_worse2", "p_equivalent")]
+    return (
+        f"Margin: {words} (p that model 1 is not worse {p[0]}, model 2 {p[1]}, equivalence {p[2]}; the "
+        f"interval that goes with it is {interval(test['interval'], percent, signed=True)}).\n"
+    )
+
+
 def _of(one: Mapping[str, Any]) -> str:
     return f"{one['set']}: " if one["set"] else ""
 
@@ -45,6 +82,10 @@ def _table(
     one: Mapping[str, Any], pair: Mapping[str, Any], what: str, rows: Sequence[Sequence[str]], note: str = ""
 ) -> Table:
     n, correction = one["n_comparisons"], one["correction"]
+    note += _margin_note(pair)
+    if pair.get("simultaneous_interval"):
+        p, ends = p_value(pair["simultaneous_p_value"]), interval(pair["simultaneous_interval"], percent, signed=True)
+        note += f"All pairs together (max-T): interval of the first line {ends}, p {p}.\n"
     if n > 1:
         how = _CORRECTIONS.get(correction, correction.capitalize())
         p = p_value(pair["corrected_p_value"], undefined="-")
@@ -92,9 +133,18 @@ def _inconsistency(one: Mapping[str, Any], pair: Mapping[str, Any]) -> Table:
     return _table(one, pair, f"{result['n_common']:,} of {result['n_rows']:,} rows count for both", [row], note)
 
 
+def _standing_rows(one: Mapping[str, Any]) -> Iterator[list[str]]:
+    for row in one["standings"]:
+        low, high = row["rank_low"], row["rank_high"]
+        rank = str(low) if low == high else f"{low} to {high}"
+        yield [CATALOGUE[row["measure"]].title.lower(), row["model"], rank, row["letters"]]
+
+
 def _pareto_rows(one: Mapping[str, Any]) -> Iterator[list[str]]:
     for row in one["pareto"]:
-        place = f"worse in both than {', '.join(row['dominated_by'])}" if row["dominated_by"] else "Pareto front"
+        place = f"beaten by {', '.join(row['dominated_by'])}" if row["dominated_by"] else "not beaten"
         if row["less_consistent_than_worse"]:
             place += f"; less consistent than the less accurate {', '.join(row['less_consistent_than_worse'])}"
+        if row["untested"]:
+            place += f"; not tested against {', '.join(row['untested'])}"
         yield [row["model"], quantity(row["accuracy"], True), quantity(row["consistency"], True), place]

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.errors import check_choice, input_error
+from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec
-from paraconsist.measures.consistency_difference import ConsistencyDifferenceResult, consistency_difference
+from paraconsist.measures.consistency_difference import (
+    ConsistencyDifferenceResult,
+    consistency_difference,
+    unit_differences,
+)
 from paraconsist.measures.inconsistency_difference import InconsistencyDifferenceResult, inconsistency_difference
-from paraconsist.measures.pareto import CORRECTIONS, ParetoRow, corrected_p_values, pareto_table
+from paraconsist.measures.pareto import CORRECTIONS, PairTest, ParetoRow, corrected_p_values, pareto_table
+from paraconsist.measures.resampling import Floats, sums_by_group
 from paraconsist.measures.results import Record
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.measures.signatures import parse_signature
+from paraconsist.measures.standings import Standing, joint_test, standings
 from paraconsist.scoring.alignment import ROW_ID, Aligned, align
 from paraconsist.scoring.roles import groups_of, violations
 from paraconsist.scoring.score import chosen_measures, data_of
@@ -71,6 +81,10 @@ class ModelPair(Record):
         What `paraconsist.measures.consistency_difference.consistency_difference` or `inconsistency_difference` returns.
     corrected_p_value : float
         Of the headline difference, over all pairs, sets and measures that were compared.
+    simultaneous_p_value, simultaneous_interval : float and list of two floats, optional
+        With more than two models: p by joint sign flips of all pairs (max-T), and an interval at the level that goes
+        with it, which excludes 0 just where this p is at most 1 less the confidence level. All pairs, sets and
+        measures hold together (sets and measures by Bonferroni).
     """
 
     first: str
@@ -78,6 +92,8 @@ class ModelPair(Record):
     measure: str
     result: dict[str, Any]
     corrected_p_value: float
+    simultaneous_p_value: float | None = None
+    simultaneous_interval: list[float] | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +111,9 @@ class SetComparison(Record):
     pairs : list of ModelPair
     pareto : list of dict
         `paraconsist.measures.pareto.ParetoRow` as mappings; empty where the set has no paraphrastic consistency.
+    standings : list of dict
+        `paraconsist.measures.standings.Standing` as mappings, by the simultaneous p; empty where fewer than three
+        models were compared, or not every pair.
     correction : str
     n_comparisons : int
         What the correction runs over.
@@ -107,6 +126,7 @@ class SetComparison(Record):
     n_unparsed: dict[str, int]
     pairs: list[ModelPair]
     pareto: list[dict[str, Any]]
+    standings: list[dict[str, Any]]
     correction: str
     n_comparisons: int
     warnings: list[str]
@@ -134,22 +154,33 @@ def compare(models: Mapping[str, Mapping[str, Source]], options: CompareOptions)
         raise input_error("compare", "models", "be two at least", got=list(models))
     sets = _common_sets(models)
     parts = [_one_set({m: sets[name] for m, sets in models.items()}, options) for name in sets]
-    flat = [p for _, pairs, *_ in parts for p in pairs]
-    corrected = iter(corrected_p_values([float(result.p_value) for *_, result in flat], options.correction))
-    compared = []
-    for name, (aligned, pairs, pareto, n_unparsed) in zip(sets, parts, strict=True):
-        listed = [ModelPair(*who, measure, result.to_dict(), next(corrected)) for who, measure, result in pairs]
+    flat = [p for part in parts for p in part.pairs]
+    corrected = corrected_p_values([float(result.p_value) for *_, result in flat], options.correction)
+    listed = [
+        ModelPair(*who, measure, result.to_dict(), p) for (who, measure, result), p in zip(flat, corrected, strict=True)
+    ]
+    n_families = sum(len(part.specs) for part in parts)
+    compared, start = [], 0
+    for name, part in zip(sets, parts, strict=True):
+        pairs = listed[start : start + len(part.pairs)]
+        start += len(pairs)
+        ranked: list[Standing] = []
+        if len(models) > 2:
+            pairs = [pair for spec in part.specs for pair in _together(part, spec, pairs, n_families, options)]
+            if not options.against_first:
+                ranked = [one for spec in part.specs for one in _standings(spec, list(models), pairs, options)]
         compared.append(
             SetComparison(
                 set=name,
-                n_common_buckets=aligned.n_common,
-                n_buckets=aligned.n_buckets,
-                n_unparsed=n_unparsed,
-                pairs=listed,
-                pareto=[row.to_dict() for row in pareto],
+                n_common_buckets=part.aligned.n_common,
+                n_buckets=part.aligned.n_buckets,
+                n_unparsed=part.n_unparsed,
+                pairs=pairs,
+                pareto=[row.to_dict() for row in _pareto(part.pairs, list(models), options)],
+                standings=[one.to_dict() for one in ranked],
                 correction=options.correction,
                 n_comparisons=len(flat),
-                warnings=aligned.notes + list(dict.fromkeys(w for *_, result in pairs for w in result.warnings)),
+                warnings=part.aligned.notes + list(dict.fromkeys(w for *_, r in part.pairs for w in r.warnings)),
             )
         )
     return compared
@@ -234,9 +265,17 @@ _Difference = ConsistencyDifferenceResult | InconsistencyDifferenceResult
 _Pair = tuple[tuple[str, str], str, ConsistencyDifferenceResult | InconsistencyDifferenceResult]
 
 
-def _one_set(
-    found: Mapping[str, Source], options: CompareOptions
-) -> tuple[Aligned, list[_Pair], list[ParetoRow], dict[str, int]]:
+@dataclass(frozen=True)
+class _Part:
+    """One set: its rows, what was measured, and the pairs in the order of the measures."""
+
+    aligned: Aligned
+    specs: Sequence[MeasureSpec]
+    pairs: list[_Pair]
+    n_unparsed: dict[str, int]
+
+
+def _one_set(found: Mapping[str, Source], options: CompareOptions) -> _Part:
     rows, n_unparsed, named = {}, {}, None
     has_ids = all(options.example in source.predictions.table.column_names for source in found.values())
     for model, source in found.items():
@@ -259,7 +298,7 @@ def _one_set(
         for spec in specs
         for who in chosen
     ]
-    return aligned, pairs, _pareto(pairs, names, options), n_unparsed
+    return _Part(aligned, specs, pairs, n_unparsed)
 
 
 def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptions) -> _Difference:
@@ -299,12 +338,81 @@ def _signed(result: _Difference, options: CompareOptions, data: str | None) -> _
     return replace(result, signature=str(parse_signature(result.signature).replace(unparsed=options.unparsed, **more)))
 
 
+def _together(
+    part: _Part, spec: MeasureSpec, pairs: Sequence[ModelPair], n_families: int, options: CompareOptions
+) -> Iterator[ModelPair]:
+    """Yield a measure's pairs with the p-values and intervals that hold for all of them together."""
+    mine = [pair for pair in pairs if pair.measure == spec.name]
+    rows = part.aligned.rows
+    joint = joint_test(_unit_differences(spec, rows, mine, options), n_draws=options.n_permutations, seed=options.seed)
+    alpha = 1.0 - options.confidence_level
+    level = 1.0 - joint.critical(alpha / n_families)
+    for pair in mine:
+        p = joint.adjusted(pair.result["p_value"])
+        ends = [-1.0, 1.0]
+        if level < 1.0:
+            wider = replace(options, confidence_level=level, margin=None)
+            result = _compare(spec, rows[pair.first], rows[pair.second], wider)
+            ends = result.confidence_interval["difference"]
+        yield replace(pair, simultaneous_p_value=min(1.0, n_families * p), simultaneous_interval=ends)
+
+
+def _unit_differences(
+    spec: MeasureSpec, rows: Mapping[str, Rows], pairs: Sequence[ModelPair], options: CompareOptions
+) -> Floats:
+    """Return what each unit adds to each pair's difference, shape (n_units, n_pairs)."""
+    first = next(iter(rows.values()))
+    who = [(pair.first, pair.second) for pair in pairs]
+    if spec is PARAPHRASTIC:
+        return unit_differences(
+            {model: one.predictions for model, one in rows.items()},
+            who,
+            first.labels,
+            first.buckets,
+            roles=first.roles.tolist() if (first.roles == ORIGINAL).any() else None,
+            groups=first.groups,
+            estimator=options.estimator,
+        )
+    found = {model: violations(spec, one) for model, one in rows.items()}
+    columns = []
+    for one, two in who:
+        common = found[one].counts & found[two].counts if spec.is_conditional else True
+        columns.append(((found[one].amount > 0).astype(np.float64) - (found[two].amount > 0)) * common)
+    each: Floats = np.stack(columns, axis=1)
+    groups = groups_of(first, next(iter(found.values())).positions)
+    return each if groups is None else sums_by_group(each, partition(groups).codes)
+
+
+def _standings(
+    spec: MeasureSpec, models: Sequence[str], pairs: Sequence[ModelPair], options: CompareOptions
+) -> list[Standing]:
+    """Return the models' ranks and letters; the order is that of how many others each is better than."""
+    alpha = 1.0 - options.confidence_level
+    mine = {(pair.first, pair.second): pair for pair in pairs if pair.measure == spec.name}
+    sign = 1.0 if spec is PARAPHRASTIC else -1.0  # of violations fewer are better
+    better = {who: sign * pair.result["difference"] > 0.0 for who, pair in mine.items()}
+    differ = {who: (pair.simultaneous_p_value or 0.0) <= alpha for who, pair in mine.items()}
+    wins = Counter(who[0] if better[who] else who[1] for who in mine)
+    return standings(spec.name, sorted(models, key=lambda model: -wins[model]), better, differ)
+
+
 def _pareto(pairs: Sequence[_Pair], names: Sequence[str], options: CompareOptions) -> list[ParetoRow]:
-    """Return the models' accuracy against their P_C, over the common buckets."""
-    values: dict[str, dict[str, float]] = {}
-    for (first, second), measure, result in pairs:
-        if measure == PARAPHRASTIC.name and isinstance(result, ConsistencyDifferenceResult):
-            values |= {first: result.values1, second: result.values2}
+    """Return the models' accuracy against their P_C, over the common buckets, with the tests of their pairs."""
+    results = {
+        who: result
+        for who, measure, result in pairs
+        if measure == PARAPHRASTIC.name and isinstance(result, ConsistencyDifferenceResult)
+    }
     headline = PARAPHRASTIC.headline if options.estimator == "unbiased" else PARAPHRASTIC.published
-    known = [name for name in names if name in values]
-    return pareto_table({m: values[m]["accuracy"] for m in known}, {m: values[m][headline] for m in known})
+    values: dict[str, dict[str, float]] = {}
+    for (first, second), result in results.items():
+        values |= {first: result.values1, second: result.values2}
+    axes = ("accuracy", headline)
+    p_values = [[result.p_values[axis] for axis in axes] for result in results.values()]
+    corrected = iter(corrected_p_values([p for both in p_values for p in both], options.correction))
+    tests = {}
+    for who, result in results.items():
+        parts = [(result.differences[axis], result.p_values[axis], next(corrected)) for axis in axes]
+        tests[who] = PairTest(*parts[0], *parts[1])
+    accuracy, consistency = ({m: values[m][axis] for m in names if m in values} for axis in axes)
+    return pareto_table(accuracy, consistency, tests, alpha=1.0 - options.confidence_level)

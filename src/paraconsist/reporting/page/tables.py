@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC
-from paraconsist.reporting.comparison_tables import compared
+from paraconsist.reporting.comparison_tables import compared, margin_words
 from paraconsist.reporting.formatting import bounds, count, decimal, interval, known, number, p_value, percent, quantity
 from paraconsist.reporting.page.entries import Entry, ScoredSet, set_names
 from paraconsist.reporting.tables import STRATUM_QUANTITIES, direction, population, rates_of
-from paraconsist.scoring.compare import CompareOptions, SetComparison, compare
+from paraconsist.scoring.compare import CompareOptions, ModelPair, SetComparison, compare
 from paraconsist.scoring.score import ScoreOptions
 from paraconsist.scoring.sources import Source
 
@@ -240,7 +240,9 @@ def _number_rows(values: Mapping[str, Any]) -> Iterator[list[Cell]]:
             yield [Cell(key.replace("_", " "), head=True), Cell(text), Cell(below)]
 
 
-def compare_entries(entries: Sequence[Entry], options: ScoreOptions) -> list[SetComparison]:
+def compare_entries(
+    entries: Sequence[Entry], options: ScoreOptions, margin: float | None = None
+) -> list[SetComparison]:
     """Compare the models on every set that all of them have; nothing where they have none in common.
 
     Models of which no answer could be read in one of the sets are left out.
@@ -253,6 +255,7 @@ def compare_entries(entries: Sequence[Entry], options: ScoreOptions) -> list[Set
         n_resamples=options.n_resamples,
         seed=options.seed,
         unparsed=options.unparsed,
+        margin=margin,
     )
     models = {
         e.name: {name: Source(name, e.sets[name].predictions, e.sets[name].columns) for name in common} for e in entries
@@ -266,22 +269,27 @@ def _nothing_parsed(scored: ScoredSet) -> bool:
 
 
 def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
-    """Yield a table of the differences, and one of the models that another one beats in both ways."""
+    """Yield a table of the differences, and what follows from them for each model."""
     rows: list[list[Cell]] = []
+    has_more = any(pair.simultaneous_interval for one in comparisons for pair in one.pairs)
+    has_margin = any("margin_test" in pair.result for one in comparisons for pair in one.pairs)
     for one in comparisons:
         for pair in one.pairs:
             for place, (label, value, ends, p) in enumerate(_lines(pair.result, pair.measure)):
                 difference = in_print(percent(value, signed=True)), in_print(interval(ends))
-                rows.append(
-                    [
-                        Cell(one.set, below=f"{count(one.n_common_buckets)} common buckets", head=True),
-                        Cell(f"{pair.first} minus {pair.second}"),
-                        Cell(label, ours=True),
-                        Cell(*difference),
-                        Cell(p_value(p)),
-                        Cell(p_value(pair.corrected_p_value) if place == 0 else ""),
-                    ]
-                )
+                row = [
+                    Cell(one.set, below=f"{count(one.n_common_buckets)} common buckets", head=True),
+                    Cell(f"{pair.first} minus {pair.second}"),
+                    Cell(label, ours=True),
+                    Cell(*difference),
+                    Cell(p_value(p)),
+                    Cell(p_value(pair.corrected_p_value) if place == 0 else ""),
+                ]
+                if has_more:
+                    row.append(_simultaneous(pair) if place == 0 else Cell(""))
+                if has_margin:
+                    row.append(Cell(margin_words(pair.to_dict()) if place == 0 else ""))
+                rows.append(row)
     if not rows:
         return
     columns = [
@@ -289,12 +297,15 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
         Column("difference", "in points"),
         Column("p", "sign-flip permutation test, two-sided"),
         Column("p corrected", f"over {comparisons[0].n_comparisons} comparisons, {comparisons[0].correction}"),
+        *([Column("p, all pairs together", "max-T, with its interval")] if has_more else []),
+        *([Column("margin", numeric=False)] if has_margin else []),
     ]
     note = (
         "Positive: the first model has the higher value. Both models on the same buckets; the interval is of the "
-        "difference, which two overlapping intervals do not say."
+        "difference, which two overlapping intervals do not say, and holds 0 just where p is above .05 (at 95 %)."
     )
     yield Table("Differences between the models, in points", columns, rows, note)
+    yield from _standings(comparisons)
     beaten = [
         [
             Cell(one.set, head=True),
@@ -313,9 +324,37 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
             MODEL,
             Column("A"),
             Column("P_C unbiased"),
-            Column("at least as good both ways", numeric=False),
+            Column("better in one, not worse in the other", "beyond chance, corrected", numeric=False),
         ]
-        yield Table("Models that another one beats in accuracy and consistency", columns, beaten)
+        yield Table("Models that another one beats in accuracy or consistency", columns, beaten)
+
+
+def _simultaneous(pair: ModelPair) -> Cell:
+    return Cell(p_value(pair.simultaneous_p_value), in_print(interval(pair.simultaneous_interval)))
+
+
+def _standings(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
+    """Yield the models' ranks and groups, where more than two were compared."""
+    rows = []
+    for one in comparisons:
+        for standing in one.standings:
+            low, high = standing["rank_low"], standing["rank_high"]
+            measure, rank = CATALOGUE[standing["measure"]].title, str(low) if low == high else f"{low} to {high}"
+            rows.append(
+                [Cell(one.set, head=True), Cell(measure), *map(Cell, (standing["model"], rank, standing["letters"]))]
+            )
+    if rows:
+        columns = [
+            Column("set", numeric=False),
+            Column("measure", numeric=False),
+            MODEL,
+            Column("rank"),
+            Column("group"),
+        ]
+        note = (
+            "Models with a letter in common do not differ, all pairs together; ranks hold together with the intervals."
+        )
+        yield Table("Ranks of the models", columns, rows, note)
 
 
 def comparison_signatures(comparisons: Sequence[SetComparison]) -> list[tuple[str, str]]:

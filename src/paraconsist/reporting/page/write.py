@@ -35,6 +35,7 @@ class ReportOptions:
     text_columns: Sequence[str] = ()  # to show; by default the task's, else those that look like texts
     most_buckets: int = 5_000  # what the flip browser may hold, as most_bytes
     most_bytes: int = 3_500_000
+    margin: float | None = None  # of non-inferiority and equivalence, a share
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def _render(
     )
     environment.filters["signs"] = _signs
     style, script = _source(environment, "style.css"), "\n".join(_source(environment, name) for name in _SCRIPTS)
-    compared = tables.compare_entries(entries, options.score)
+    compared = tables.compare_entries(entries, options.score, options.margin)
     alarms = [*headlines.alarms(entries), *((f"{one.set}, compared", one.warnings) for one in compared if one.warnings)]
     by_section: dict[str, list[dict[str, Any]]] = {}
     for placed in plots:
