@@ -16,7 +16,8 @@ class AdditiveInconsistency(evaluate_module.Metric):
         interval_method, confidence_level, n_resamples, seed (options): see
             paraconsist.measures.antecedents.additive_inconsistency.
     Returns:
-        inconsistency, n_satisfied, n_rows, confidence_interval, standard_error, n_clusters,
+        inconsistency, n_satisfied, n_rows, chance, chance_corrected,
+        confidence_interval, standard_error, n_clusters,
         design_effect, signature, warnings.
     Examples:
         >>> metric = evaluate.load("metrics/additive_inconsistency")

@@ -21,7 +21,8 @@ class FoolingRate(evaluate_module.Metric):
         interval_method, confidence_level, n_resamples, seed (options): see
             paraconsist.measures.fooling_rate.fooling_rate.
     Returns:
-        relaxed, strict, n_items, by_label, confidence_interval, standard_error, n_clusters,
+        relaxed, strict, n_items, by_label, chance, chance_corrected,
+        confidence_interval, standard_error, n_clusters,
         design_effect, signature, warnings.
     Examples:
         >>> metric = evaluate.load("metrics/fooling_rate")

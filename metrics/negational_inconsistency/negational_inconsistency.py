@@ -18,7 +18,8 @@ class NegationalInconsistency(evaluate_module.Metric):
         interval_method, confidence_level, n_resamples, seed (options): see
             paraconsist.measures.pairs.negational_inconsistency.
     Returns:
-        inconsistency, n_pairs, confidence_interval, standard_error, n_clusters, design_effect,
+        inconsistency, n_pairs, chance, chance_corrected,
+        confidence_interval, standard_error, n_clusters, design_effect,
         signature, warnings; with condition also conditional_inconsistency and n_conditional; with
         references accuracy; with perturbed_references perturbed_accuracy.
     Examples:

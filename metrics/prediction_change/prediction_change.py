@@ -19,7 +19,8 @@ class PredictionChange(evaluate_module.Metric):
             paraconsist.measures.prediction_change.prediction_change.
     Returns:
         change_rate, n_changed, correct_to_incorrect, incorrect_to_correct, n_pairs,
-        change_rate_given_correct, change_rate_given_incorrect, confidence_interval, standard_error,
+        change_rate_given_correct, change_rate_given_incorrect, chance, chance_corrected,
+        confidence_interval, standard_error,
         n_clusters, design_effect, signature, warnings; with strata also by_stratum.
     Examples:
         >>> metric = evaluate.load("metrics/prediction_change")

@@ -18,7 +18,8 @@ class TransitiveInconsistency(evaluate_module.Metric):
         interval_method, confidence_level, n_resamples, seed (options): see
             paraconsist.measures.antecedents.transitive_inconsistency.
     Returns:
-        inconsistency, n_satisfied, n_rows, by_rule, confidence_interval, standard_error, n_clusters,
+        inconsistency, n_satisfied, n_rows, by_rule, chance, chance_corrected,
+        confidence_interval, standard_error, n_clusters,
         design_effect, signature, warnings.
     Examples:
         >>> metric = evaluate.load("metrics/transitive_inconsistency")

@@ -15,7 +15,7 @@ from paraconsist.measures.chance import (
     ChanceLevel,
     agreement_chance,
     consistency_chance,
-    fooled_chance,
+    fooling_chance,
     pair_chance,
     rule_chance,
 )
@@ -40,10 +40,10 @@ def mean_over_shuffles(statistic: Callable[[np.ndarray], float], answers: np.nda
 def test_pairs_over_every_shuffle_of_both_sides() -> None:
     first, second = np.array([0, 0, 1]), np.array([0, 1, 2])
     answers = np.concatenate([first, second])
-    level = pair_chance(first, second, 3)
+    level = pair_chance(first, second)
     assert level.broken == 2 / 3
     assert level.shuffled == pytest.approx(mean_over_shuffles(lambda x: float(np.mean(x[:3] != x[3:])), answers))
-    level = pair_chance(first, second, 3, must_differ=True)
+    level = pair_chance(first, second, must_differ=True)
     assert level.broken == 1 / 3
     assert level.shuffled == pytest.approx(mean_over_shuffles(lambda x: float(np.mean(x[:3] == x[3:])), answers))
 
@@ -55,7 +55,7 @@ def test_rules_over_every_shuffle() -> None:
     def broken(shuffle: np.ndarray) -> float:
         return float(np.mean([not allowed[rule, answer] for rule, answer in zip(rules, shuffle, strict=True)]))
 
-    level = rule_chance(answers, rules, allowed)
+    level = rule_chance(answers, rules, np.nonzero(allowed), 3, 3)
     assert level.broken == broken(answers)
     # No answer stays in its place: a shuffle in which some do is the mean of the two shares.
     mean = mean_over_shuffles(broken, answers)
@@ -82,22 +82,36 @@ def test_agreement_and_consistency_over_every_shuffle_of_buckets_with_two() -> N
 
 
 def test_fooled_over_every_shuffle() -> None:
-    original, variants, answers = [0, 1, 0], [3, 1, 2], np.array([0, 0, 1, 1, 0, 2])
+    original, items, answers = np.array([0, 1, 0]), np.array([0, 0, 0, 1, 2, 2]), np.array([0, 0, 1, 1, 0, 2])
 
     def fooled(shuffle: np.ndarray) -> float:
-        parts = np.split(shuffle, np.cumsum(variants)[:-1])
-        return float(np.mean([(part != label).any() for part, label in zip(parts, original, strict=True)]))
+        return float(np.mean([(shuffle[items == item] != original[item]).any() for item in range(3)]))
 
-    counts = np.bincount(answers)
-    chances = fooled_chance(counts, counts[original], np.array(variants))
-    assert chances.mean() == pytest.approx(mean_over_shuffles(fooled, answers))
+    level = fooling_chance(original, items, answers, 3)
+    assert level.broken == pytest.approx(fooled(answers))
+    assert level.shuffled == pytest.approx(mean_over_shuffles(fooled, answers))
+
+
+def test_fooling_varies_as_leaving_one_item_out_says() -> None:
+    rng = np.random.default_rng(7)
+    original, items = rng.integers(0, 3, 300), np.repeat(np.arange(300), 3)
+    answers = np.where(rng.random(900) < 0.7, original[items], rng.integers(0, 3, 900))
+
+    def corrected(keep: np.ndarray) -> float:
+        new = np.cumsum(keep) - 1
+        rows = keep[items]
+        return fooling_chance(original[keep], new[items[rows]], answers[rows], 3).corrected
+
+    left_out = [corrected(np.arange(300) != i) for i in range(300)]
+    error = fooling_chance(original, items, answers, 3).interval()[1]
+    assert error == pytest.approx((299 * np.var(left_out)) ** 0.5, rel=0.02)
 
 
 def test_pairs_are_buckets_of_two() -> None:
     rng = np.random.default_rng(0)
     first = rng.integers(0, 4, 90)
     second = np.where(rng.random(90) < 0.6, first, rng.integers(0, 4, 90))
-    pairs = pair_chance(first, second, 4)
+    pairs = pair_chance(first, second)
     codes = np.tile(np.arange(90), 2)
     buckets = bucket_level(codes, np.concatenate([first, second]), np.zeros(90, dtype=int), 4)
     assert pairs.corrected == pytest.approx(buckets.corrected, abs=1e-12)
@@ -128,9 +142,9 @@ def test_the_sums_give_both_shares() -> None:
     answers, rules = rng.integers(0, 3, 60), rng.integers(0, 3, 60)
     levels = [
         bucket_level(CODES, LABELS, GOLD),
-        pair_chance(answers, rules, 3),
-        pair_chance(answers, rules, 3, must_differ=True),
-        rule_chance(answers, rules, np.eye(3, dtype=bool)),
+        pair_chance(answers, rules),
+        pair_chance(answers, rules, must_differ=True),
+        rule_chance(answers, rules, (np.arange(3), np.arange(3)), 3, 3),
     ]
     for level in levels:
         n, broken, shuffled = level.units().total
@@ -142,7 +156,7 @@ def test_groups_of_one_change_nothing_and_larger_ones_widen() -> None:
     rng = np.random.default_rng(5)
     first = np.repeat(rng.integers(0, 2, 50), 4)
     second = np.where(np.repeat(rng.random(50) < 0.7, 4), first, 1 - first)
-    level = pair_chance(first, second, 2)
+    level = pair_chance(first, second)
     alone, grouped = level.interval(np.arange(200)), level.interval(np.repeat(np.arange(50), 4))
     assert alone[0] == pytest.approx(level.interval()[0])
     assert grouped[1] == pytest.approx(2 * alone[1], rel=0.03)
@@ -176,15 +190,15 @@ def test_a_constant_model_has_no_value() -> None:
     level = bucket_level(np.repeat(np.arange(100), 4), constant, gold)
     assert level.broken == 0.0
     assert np.isnan([level.corrected, *level.interval()[0]]).all()
-    pairs = pair_chance(constant, constant, 3)
+    pairs = pair_chance(constant, constant)
     assert np.isnan(pairs.corrected)
     # After a negation the answer must change: a constant one breaks the rule each time.
-    assert pair_chance(constant, constant, 3, must_differ=True).corrected == 0.0
+    assert pair_chance(constant, constant, must_differ=True).corrected == 0.0
 
 
 def test_a_model_that_turns_every_answer_round_after_a_negation_stands_at_1() -> None:
     ones = np.ones(40, dtype=int)
-    assert pair_chance(ones, 1 - ones, 2, must_differ=True).corrected == 1.0
+    assert pair_chance(ones, 1 - ones, must_differ=True).corrected == 1.0
 
 
 @pytest.mark.parametrize("size", [0, 1])
@@ -192,7 +206,7 @@ def test_too_few_answers_have_no_value(size: int) -> None:
     codes = np.arange(size)
     levels = [
         bucket_level(np.arange(3), np.array([0, 1, 2]), np.array([0, 0, 0])),
-        rule_chance(codes, codes, np.eye(3, dtype=bool)),
+        rule_chance(codes, codes, (np.arange(3), np.arange(3)), 3, 3),
     ]
     for level in levels:
         assert np.isnan([level.broken, level.corrected]).any()

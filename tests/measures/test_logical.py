@@ -69,7 +69,12 @@ def test_accuracy_of_both_sides() -> None:
         ["E", "N"], ["C", "C"], references=["E", "E"], perturbed_references=["C", "C"]
     ).to_dict()
     assert (result["accuracy"], result["perturbed_accuracy"]) == (0.5, 1.0)
-    assert set(result["confidence_interval"]) == {"inconsistency", "accuracy", "perturbed_accuracy"}
+    assert set(result["confidence_interval"]) == {
+        "inconsistency",
+        "accuracy",
+        "perturbed_accuracy",
+        "chance_corrected",
+    }
     assert "accuracy" not in semantic_inconsistency([1], [1], perturbed_references=[1]).to_dict()
 
 
@@ -87,7 +92,13 @@ def test_constant_answers() -> None:
     for measure, score in zip(PAIRS, (0, 0, 1), strict=True):
         result = measure(["x"] * 4, ["x"] * 4)
         assert result.inconsistency == score
-        assert result.warnings == (f"every prediction is 'x': a constant answer scores {score} whatever the texts say",)
+        constant = f"every prediction is 'x': a constant answer scores {score} whatever the texts say"
+        undefined = () if measure is negational_inconsistency else ("undefined, so nan: chance_corrected",)
+        assert result.warnings == (constant, *undefined)
+        assert (result.chance, result.chance_corrected) == (
+            score,
+            pytest.approx(math.nan if undefined else 0, nan_ok=True),
+        )
 
 
 # --------------------------------------------------------------------------------------------- transitive
@@ -135,8 +146,8 @@ def test_word_senses_two_rules_that_give_the_same_label_are_told_apart() -> None
 
 
 def test_labels_and_lists_of_one_mean_the_same_and_order_and_repeats_do_not_matter() -> None:
-    labels = transitive([(0, 0, 1, 1, 1, 1), (1, 0, 1, 1, 1, 1)]).to_dict()
-    assert transitive([(0, [0], 1, 1, 1, 1), (1, [0], 1, 1, 1, 1)]).to_dict() == labels
+    labels = transitive([(0, 0, 1, 1, 1, 1), (1, 0, 1, 1, 1, 1)])
+    assert repr(transitive([(0, [0], 1, 1, 1, 1), (1, [0], 1, 1, 1, 1)])) == repr(labels)
     one = transitive([(0, [2, 1], 0, 0, 0, 0), (2, [1, 2, 1], 0, 0, 0, 0)])
     assert list(one.by_rule) == ["0 & 0 -> 1|2"]
     assert one.inconsistency == 0.5

@@ -131,12 +131,14 @@ def test_labels_without_an_item_and_two_labels_without_opposites_are_warned_of()
     result = fooling_rate([0, 1], [0, 1], [0, 0], [1, 2])
     assert result.warnings == (
         "no label 2 occurs, and 0 and 2 are taken for opposites: for a task of two labels give `opposites`",
+        "undefined, so nan: chance_corrected",
     )
     by_name = fooling_rate([E, "not_entailment"], [E, "not_entailment"], [E, E], [1, 2])
     assert (by_name.relaxed, by_name.strict) == (result.relaxed, result.strict)
     assert by_name.warnings == (
         "no label 'contradiction' occurs, and 'entailment' and 'contradiction' are taken for opposites: "
         "for a task of two labels give `opposites`",
+        "undefined, so nan: chance_corrected",
     )
     assert "no label 0 occurs" in fooling_rate([1, 2], [1, 2], [1, 2], [1, 2]).warnings[0]
     result = fooling_rate([0, 2], [0, 2], [0, 1], [1, 2])

@@ -167,7 +167,7 @@ def test_rows_of_an_additive_set_share_both_parts(command, tmp_path, columns):
     ones = [1] * len(first)
     direct = additive_inconsistency([i % 3 for i in first], ones, ones, ones, groups=(first, second)).to_dict()
     assert found["confidence_interval"] == direct["confidence_interval"]
-    assert found["n_clusters"] == {"inconsistency": 12}
+    assert found["n_clusters"] == {"inconsistency": 12, "chance_corrected": 12}
     assert "ci:dyad-korn-graubard" in found["signature"]
 
 

@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
 from paraconsist.measures._validation import Integers, as_generator
 from paraconsist.measures.buckets import partition
+from paraconsist.measures.chance import ChanceLevel
 from paraconsist.measures.dyads import Dyads, is_pair
 from paraconsist.measures.intervals import (
     FEW_UNITS,
@@ -248,6 +249,23 @@ class Estimates:
             reason = reason if self.dyads is None else "every two rows share a member"
             self.warnings.append(f"{reason}: no interval for {name}")
         return share.value
+
+    def add_chance(self, level: ChanceLevel, population: Mask | None = None) -> dict[str, Any]:
+        """Return the chance level of the rows in the population and the consistency above it; keep its uncertainty."""
+        groups: Integers | Dyads | None = self.codes
+        n = level.units().n
+        if self.dyads is not None:
+            groups = self.dyads.where(population)
+            n = groups.n_members
+        elif self.codes is not None:
+            groups = self.codes if population is None else self.codes[population]
+            n = level.units(groups).n
+        interval, error = level.interval(groups, self.options.confidence_level)
+        effect = effect_of(error, error if groups is None else level.interval()[1])
+        self.put("chance_corrected", interval, error, n, effect)
+        if not np.isnan(level.shuffled) and np.isnan(level.corrected):
+            self.undefined.append("chance_corrected")
+        return {"chance": level.shuffled, "chance_corrected": level.corrected}
 
     def stratum(self, hits: Mapping[str, Mask], population: Mask, **rows: Mask) -> dict[str, Any]:
         """Return the shares of several kinds of hits in one stratum, the sizes of masks of rows, and the intervals."""

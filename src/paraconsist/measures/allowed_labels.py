@@ -45,11 +45,17 @@ class AllowedLabels:
         labels = sorted({label for one_set in self.sets for label in one_set})
         return Column(self.kind, labels if self.kind == "string" else np.array(labels, dtype=np.int64))
 
-    def allow(self, predicted: Integers, labels: list[Any]) -> npt.NDArray[np.bool_]:
-        """Return whether each row allows its prediction, a code that stands for ``labels[code]``."""
+    def members(self, labels: list[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return set and label of every label that a set allows; a label is a code that stands for ``labels[code]``."""
         code = {label: i for i, label in enumerate(labels)}
         members = [(i, code[label]) for i, one_set in enumerate(self.sets) for label in one_set if label in code]
-        allowed = np.sort(np.array([i * len(labels) + label for i, label in members], dtype=np.int64))
+        one_set, label = np.array(members, dtype=np.int64).reshape(-1, 2).T
+        return one_set, label
+
+    def allow(self, predicted: Integers, labels: list[Any]) -> npt.NDArray[np.bool_]:
+        """Return whether each row allows its prediction, a code that stands for ``labels[code]``."""
+        one_set, label = self.members(labels)
+        allowed = np.sort(one_set * len(labels) + label)
         cells = self.of_row.astype(np.int64) * len(labels) + predicted
         if len(self.sets) * len(labels) <= 1 << 22:
             table = np.zeros(len(self.sets) * len(labels), dtype=np.bool_)

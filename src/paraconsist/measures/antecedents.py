@@ -10,6 +10,7 @@ import numpy as np
 from paraconsist.measures._estimates import Estimates, Mask, share_options
 from paraconsist.measures._validation import Integers, check_comparable, check_length, code_columns
 from paraconsist.measures.allowed_labels import as_allowed_labels
+from paraconsist.measures.chance import rule_chance
 from paraconsist.measures.dyads import group_columns, grouping
 from paraconsist.measures.results import Result
 
@@ -155,6 +156,13 @@ def transitive_inconsistency(
 
     estimates = Estimates(options, "row", grouping(function, checked))
     inconsistency = estimates.add_share("inconsistency", violated, satisfied)
+    answers, rules, members = (
+        columns["predictions"][satisfied],
+        allowed.of_row[satisfied],
+        allowed.members(columns.labels),
+    )
+    level = rule_chance(answers, rules, members, len(allowed.sets), len(columns.labels))
+    chance = estimates.add_chance(level, satisfied)
     if not satisfied.any():
         estimates.warnings.append("no row has both antecedents predicted correctly: nothing follows from them")
     antecedents = columns["antecedent_1_references"], columns["antecedent_2_references"]
@@ -172,6 +180,7 @@ def transitive_inconsistency(
         n_satisfied=int(np.count_nonzero(satisfied)),
         n_rows=len(allowed),
         by_rule=by_rule,
+        **chance,
         **estimates.fields(avg="row", population="antecedents right", unparsed="refused"),
     )
 
@@ -273,6 +282,9 @@ def additive_inconsistency(
     satisfied = (columns["part_1_predictions"] == gold) & (columns["part_2_predictions"] == gold)
     estimates = Estimates(options, "row", grouping(function, columns.columns))
     inconsistency = estimates.add_share("inconsistency", columns["predictions"] != gold, satisfied)
+    n, every = len(columns.labels), np.arange(len(columns.labels))
+    level = rule_chance(columns["predictions"][satisfied], gold[satisfied], (every, every), n, n)
+    chance = estimates.add_chance(level, satisfied)
     constant = columns.constant("predictions", "part_1_predictions", "part_2_predictions")
     if not satisfied.any():
         estimates.warnings.append("no row has both parts predicted correctly: nothing follows from them")
@@ -282,5 +294,6 @@ def additive_inconsistency(
         inconsistency=inconsistency,
         n_satisfied=int(np.count_nonzero(satisfied)),
         n_rows=len(gold),
+        **chance,
         **estimates.fields(avg="row", population="parts right", unparsed="refused"),
     )

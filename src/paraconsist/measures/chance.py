@@ -23,6 +23,7 @@ from scipy.special import stdtrit
 
 from paraconsist.measures._validation import Integers
 from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.dyads import Dyads
 from paraconsist.measures.intervals import boundary_interval
 from paraconsist.measures.label_agreement import LabelPool, same_answer_rate
 from paraconsist.measures.resampling import NO_SPREAD, Floats, Units, distinct, group_units, linearised_errors
@@ -53,7 +54,12 @@ class ChanceLevel:
     @property
     def corrected(self) -> float:
         """The chance-corrected consistency, at most 1; nan where shuffled answers break no rule."""
-        return 1.0 - self.broken / self.shuffled if self.shuffled > 0.0 else float("nan")
+        return 1.0 - self.broken / self.shuffled if self.shuffled > NO_SPREAD else float("nan")
+
+    @classmethod
+    def undefined(cls, n: int) -> ChanceLevel:
+        """Return the level of n rows or buckets that no rule is about."""
+        return cls(float("nan"), float("nan"), np.zeros((1, 3)), np.zeros(n, dtype=np.intp))
 
     def units(self, groups: Integers | None = None) -> Units:
         """Return the rows or buckets that the rule is about, or their groups, as units to resample."""
@@ -65,40 +71,54 @@ class ChanceLevel:
         return Units.unstratified(units.sums[counted], units.multiplicity[counted])
 
     def interval(
-        self, groups: Integers | None = None, confidence_level: float = 0.95
+        self, groups: Integers | Dyads | None = None, confidence_level: float = 0.95
     ) -> tuple[tuple[float, float], float]:
         """Return an interval for `corrected`, and its cluster-robust standard error.
 
         Above 1/2 a t interval for the logarithm of the ratio of the two shares: it ends below 1. Below, Fieller's for
         that ratio, since the two shares vary together, at Satterthwaite's degrees of freedom. Where all rows (buckets,
         groups) are alike it is a Clopper-Pearson type bound. nan for one unit, and where less than 8 (Kish's effective
-        number) hold the answers that are not the commonest: nearly constant answers.
+        number) hold the answers that are not the commonest: nearly constant answers. Rows that share members (`Dyads`)
+        have the first of the three throughout.
+
+        Parameters
+        ----------
+        groups : ndarray of int or Dyads, shape (n,), optional
+            Of each row or bucket.
+        confidence_level : float, default 0.95
         """
-        none = float("nan"), float("nan")
-        units = self.units(groups)
+        none, nan = (float("nan"), float("nan")), float("nan")
+        units = self.units(None if isinstance(groups, Dyads) else groups)
         n, weight = units.n, units.multiplicity
         if np.isnan(self.corrected) or n < 2:
-            return none, float("nan")
-        error = float(linearised_errors(units, _corrected)[0][0])
-        ratio = self.broken / self.shuffled
+            return none, nan
+        ratio, freedom = self.broken / self.shuffled, n - 1.0
+        if isinstance(groups, Dyads):
+            error, freedom = groups.standard_error((self.sums[:, 1] - ratio * self.sums[:, 2])[self.pattern])
+            error /= self.shuffled
+        else:
+            error = float(linearised_errors(units, _corrected)[0][0])
         _, broken, shuffled = units.sums.T
-        if (weight @ shuffled) ** 2 < _FEWEST * (weight @ shuffled**2):
+        if np.isnan(error) or (weight @ shuffled) ** 2 < _FEWEST * (weight @ shuffled**2):
             return none, error
         if error <= NO_SPREAD or ratio == 0.0:
-            ends = boundary_interval(self.broken, 0.0, 1.0, n, confidence_level)
+            n_apart = groups.n_apart if isinstance(groups, Dyads) else n
+            ends = boundary_interval(self.broken, 0.0, 1.0, n_apart, confidence_level)
             return (1.0 - ends[1] / self.shuffled, 1.0 - ends[0] / self.shuffled), error
         tail = (1.0 + confidence_level) / 2.0
-        if ratio < 0.5:
-            step = float(np.exp(stdtrit(n - 1, tail) * error / ratio))
-            return (1.0 - ratio * step, 1.0 - ratio / step), error
-        squares = (broken - ratio * shuffled) ** 2
-        excess = n * (weight @ squares**2) / (weight @ squares) ** 2 - 1.0
-        freedom = min(n - 1.0, max(1.0, 2.0 * n / (excess + 2.0 / (n - 1.0))))
-        return _fieller(broken, shuffled, weight, float(stdtrit(freedom, tail))), error
+        if ratio < 0.5 or isinstance(groups, Dyads):
+            step = float(np.exp(stdtrit(freedom, tail) * error / ratio))
+            ends = ratio / step, ratio * step
+        else:
+            squares = (broken - ratio * shuffled) ** 2
+            excess = n * (weight @ squares**2) / (weight @ squares) ** 2 - 1.0
+            freedom = min(freedom, max(1.0, 2.0 * n / (excess + 2.0 / (n - 1.0))))
+            ends = _fieller(broken, shuffled, weight, float(stdtrit(freedom, tail)))
+        return (1.0 - min(ends[1], 1.0 / self.shuffled), 1.0 - max(ends[0], 0.0)), error
 
 
 def _fieller(broken: Floats, shuffled: Floats, weight: Integers, t: float) -> tuple[float, float]:
-    """Return Fieller's interval of 1 - (sum of `broken`) / (sum of `shuffled`); nan where it has no ends."""
+    """Return Fieller's interval of (sum of `broken`) / (sum of `shuffled`); nan where it has no ends."""
     n = int(weight.sum())
     totals = np.array([weight @ broken, weight @ shuffled])
     centred = np.stack([broken, shuffled]) - totals[:, np.newaxis] / n
@@ -108,14 +128,16 @@ def _fieller(broken: Floats, shuffled: Floats, weight: Integers, t: float) -> tu
     if square <= 0.0 or discriminant < 0.0:
         return float("nan"), float("nan")
     half = discriminant**0.5
-    return float(1.0 - (mixed + half) / square), float(1.0 - (mixed - half) / square)
+    return float((mixed - half) / square), float((mixed + half) / square)
 
 
 def _corrected(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return 1.0 - sums[..., 1:2] / sums[..., 2:3]
 
 
-def pair_chance(first: Integers, second: Integers, n_labels: int, *, must_differ: bool = False) -> ChanceLevel:
+def pair_chance(
+    first: Integers, second: Integers, *, must_differ: bool = False, unanswered: npt.NDArray[np.bool_] | None = None
+) -> ChanceLevel:
     """Return the chance level of pairs of texts that must be answered alike, or differently.
 
     Both columns are shuffled together, as one pool: that a text is the negated one is part of the text.
@@ -126,61 +148,71 @@ def pair_chance(first: Integers, second: Integers, n_labels: int, *, must_differ
         The two answers of every pair, as codes from 0.
     must_differ : bool
         Whether equal answers break the rule.
+    unanswered : ndarray of bool, shape (n,), optional
+        Pairs that break the rule whatever their answers; they stay as they are.
 
     Examples
     --------
-    >>> level = pair_chance(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]), 2)
+    >>> level = pair_chance(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]))
     >>> level.broken, round(level.shuffled, 4), round(level.corrected, 4)
     (0.25, 0.5357, 0.5333)
     """
-    index, pattern, multiplicity = distinct(first, second)
-    one, two = first[index], second[index]
-    counts = np.bincount(first, minlength=n_labels) + np.bincount(second, minlength=n_labels)
-    share = counts / counts.sum()
-    influence = share[one] + share[two] - 2.0 * (share**2).sum()
-    same, equal = same_answer_rate(counts), (one == two).astype(np.float64)
-    if must_differ:
-        return _level(equal, same, same + influence, pattern, multiplicity)
-    return _level(1.0 - equal, 1.0 - same, 1.0 - same - influence, pattern, multiplicity)
+    fixed = np.zeros(len(first), dtype=np.bool_) if unanswered is None else unanswered
+    index, pattern, multiplicity = distinct(first, second, fixed.astype(np.int64))
+    one, two, broken = first[index], second[index], fixed[index].astype(np.float64)
+    free, n_free = ~fixed[index], int(np.count_nonzero(~fixed))
+    counts = np.bincount(np.concatenate([first[~fixed], second[~fixed]]), minlength=int(max(one.max(), two.max())) + 1)
+    share, values = counts / max(2 * n_free, 1), np.ones(len(index))
+    if n_free:
+        same = same_answer_rate(counts)
+        equal, expected = (one == two)[free].astype(np.float64), same + share[one] + share[two] - 2.0 * (share**2).sum()
+        broken[free] = equal if must_differ else 1.0 - equal
+        values[free] = expected[free] if must_differ else 1.0 - expected[free]
+    return _level(broken, values, pattern, multiplicity)
 
 
-def rule_chance(answers: Integers, rules: Integers, allowed: npt.NDArray[np.bool_]) -> ChanceLevel:
+def rule_chance(
+    answers: Integers, rules: Integers, allowed: tuple[Integers, Integers], n_rules: int, n_labels: int
+) -> ChanceLevel:
     """Return the chance level of texts whose answer must be one of those that a rule allows.
 
     Parameters
     ----------
     answers, rules : ndarray of int, shape (n,)
         Answer and rule of every row that a rule is about, as codes from 0. Answers are shuffled over these rows.
-    allowed : ndarray of bool, shape (n_rules, n_labels)
+    allowed : two ndarrays of int, shape (n_allowed,)
+        Rule and label, for every label that a rule allows.
+    n_rules, n_labels : int
 
     Examples
     --------
     A merged text must get the label of its parts, so each label is a rule that allows itself:
 
-    >>> level = rule_chance(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0]), np.eye(2, dtype=bool))
+    >>> labels = np.array([0, 1])
+    >>> level = rule_chance(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0]), (labels, labels), 2, 2)
     >>> level.broken, round(level.shuffled, 4), round(level.corrected, 4)
     (0.25, 0.5833, 0.5714)
     """
     n = len(answers)
     if n < 2:
-        return ChanceLevel(float("nan"), float("nan"), np.zeros((0, 3)), np.zeros(0, dtype=np.intp))
+        return ChanceLevel.undefined(n)
     index, pattern, multiplicity = distinct(answers, rules)
-    answer, rule = answers[index], rules[index]
-    n_rules, n_labels = allowed.shape
-    of_rule = ~allowed @ np.bincount(answer, weights=multiplicity, minlength=n_labels)  # answers that each forbids
-    of_answer = np.bincount(rule, weights=multiplicity, minlength=n_rules) @ ~allowed  # rules that forbid each
-    broken = (~allowed[rule, answer]).astype(np.float64)
-    total = float(multiplicity @ of_rule[rule])
+    answer, rule, (of, label) = answers[index], rules[index], allowed
+    by_label, by_rule = np.bincount(answers, minlength=n_labels), np.bincount(rules, minlength=n_rules)
+    forbidden = n - np.bincount(of, weights=by_label[label], minlength=n_rules)  # answers that each rule forbids
+    forbidding = n - np.bincount(label, weights=by_rule[of], minlength=n_labels)  # rules that forbid each label
+    broken = ~np.isin(rule.astype(np.int64) * n_labels + answer, of.astype(np.int64) * n_labels + label)
+    total = float(by_rule @ forbidden)
     shuffled = (total - float(multiplicity @ broken)) / (n * (n - 1.0))
-    values = shuffled + (of_rule[rule] + of_answer[answer]) / n - 2.0 * total / n**2
-    return _level(broken, shuffled, values, pattern, multiplicity)
+    values = shuffled + (forbidden[rule] + forbidding[answer]) / n - 2.0 * total / n**2
+    return _level(broken.astype(np.float64), values, pattern, multiplicity)
 
 
-def _level(
-    broken: Floats, shuffled: float, values: Floats, pattern: Integers, multiplicity: npt.NDArray[np.intp]
-) -> ChanceLevel:
-    share = float(multiplicity @ broken / multiplicity.sum())
-    return ChanceLevel(share, shuffled, np.stack([np.ones_like(broken), broken, values], axis=1), pattern)
+def _level(broken: Floats, values: Floats, pattern: Integers, multiplicity: npt.NDArray[np.intp]) -> ChanceLevel:
+    n, share, shuffled = int(multiplicity.sum()), float(multiplicity @ broken), float(multiplicity @ values)
+    return ChanceLevel(
+        share / n, max(shuffled, 0.0) / n, np.stack([np.ones_like(broken), broken, values], axis=1), pattern
+    )
 
 
 def agreement_chance(counts: BucketCounts, pool: LabelPool, *, pooled: bool = False) -> ChanceLevel:
@@ -201,8 +233,7 @@ def agreement_chance(counts: BucketCounts, pool: LabelPool, *, pooled: bool = Fa
     differ = np.where(paired, (k**2 - counts.same_label) / np.where(paired, k * (k - 1.0), 1.0), 0.0)
     total, by_chance = float(weight.sum()), 1.0 - pool.same
     if total == 0.0:
-        nothing = np.zeros((len(k), 3))
-        return ChanceLevel(float("nan"), float("nan"), nothing, np.arange(len(k)))
+        return ChanceLevel.undefined(len(k))
     influence = np.where(paired, pool.commonness - k * pool.sum_of_squares, 0.0) * (total / pool.size)
     sums = np.stack([weight, weight * differ, weight * by_chance - 2.0 * influence], axis=1)
     return ChanceLevel(float(weight @ differ) / total, by_chance, sums, np.arange(len(k)))
@@ -238,28 +269,40 @@ def consistency_chance(label_counts: npt.NDArray[np.int64], gold_counts: npt.NDA
     return float(gold_counts @ same / gold_counts.sum())
 
 
-def fooled_chance(label_counts: npt.NDArray[np.int64], kept: Integers, variants: Integers) -> Floats:
-    """Return, for each item, the chance that one of its variants gets another answer than those it must keep to.
+def fooling_chance(original: Integers, items: Integers, answers: Integers, n_labels: int) -> ChanceLevel:
+    """Return the chance level of items, answered right, of which one variant at least gets another answer.
 
     Parameters
     ----------
-    label_counts : ndarray of int, shape (n_labels,)
-        How many variants have each label, over the items that are counted.
-    kept : ndarray of int, shape (n_items,)
-        How many of all variants' answers leave the item unfooled.
-    variants : ndarray of int, shape (n_items,)
-        How many variants each item has.
+    original : ndarray of int, shape (n_items,)
+        The answer to each item's original.
+    items, answers : ndarray of int, shape (n_variants,)
+        The item of each variant, and its answer; answers are shuffled over all variants.
+    n_labels : int
 
     Examples
     --------
-    Two variants, of four answers two of which keep the original's: both are kept with chance 2/4 x 1/3.
+    Four variants of two items are answered 0, 0, 0 and 1. An item answered 0 keeps both of its own in half of all
+    shuffles, one answered 1 never:
 
-    >>> fooled_chance(np.array([2, 2]), np.array([2]), np.array([2])).round(4).tolist()
-    [0.8333]
+    >>> level = fooling_chance(np.array([0, 1]), np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1]), 2)
+    >>> level.broken, level.shuffled, round(level.corrected, 4)
+    (0.5, 0.75, 0.3333)
     """
-    n = int(label_counts.sum())
-    unfooled = np.ones(len(kept))
-    for j in range(int(variants.max(initial=0))):
+    n, n_answers = len(original), len(answers)
+    if n == 0 or n_answers == 0:
+        return ChanceLevel.undefined(n)
+    variants = np.bincount(items, minlength=n)
+    kept = np.bincount(items[answers == original[items]], minlength=n)
+    counts = np.bincount(answers, minlength=n_labels)
+    unfooled = np.ones(n)
+    for j in range(int(variants.max())):
         drawn = j < variants
-        unfooled[drawn] *= np.maximum(kept[drawn] - j, 0) / (n - j)
-    return 1.0 - unfooled
+        unfooled[drawn] *= np.maximum(counts[original[drawn]] - j, 0) / (n_answers - j)
+    # what one more answer of a label takes from the chance, to first order
+    share = counts / n_answers
+    slopes = np.where(variants > 0, variants * share[original] ** np.maximum(variants - 1, 0), 0.0)
+    worth = np.bincount(original, weights=slopes, minlength=n_labels)
+    own = np.bincount(items, weights=worth[answers], minlength=n) - variants * float(share @ worth)
+    values, broken = 1.0 - unfooled - own / n_answers, (kept < variants).astype(np.float64)
+    return _level(broken, values, np.arange(n), np.ones(n, dtype=np.intp))

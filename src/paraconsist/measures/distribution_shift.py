@@ -157,8 +157,9 @@ def distribution_shift(
     uncertainty: dict[str, Any] = {
         key: {name: {side: fields[side][key][name] for side in sides} for name in SHIFTS} for key in UNCERTAINTY
     }
+    by_side: dict[str, Any] = {name: {side: float(means[side][i]) for side in sides} for i, name in enumerate(SHIFTS)}
     return DistributionShiftResult(
-        **{name: {side: float(means[side][i]) for side in sides} for i, name in enumerate(SHIFTS)},
+        **by_side,
         n_changed=int(np.count_nonzero(changed)),
         n_unchanged=int(np.count_nonzero(~changed)),
         **uncertainty,

@@ -21,6 +21,7 @@ from paraconsist.measures._validation import (
     code_jointly,
 )
 from paraconsist.measures.buckets import Partition, bucket_groups, one_per_bucket, partition
+from paraconsist.measures.chance import fooling_chance
 from paraconsist.measures.results import Result
 
 _NAMED = ("entailment", "contradiction")
@@ -162,6 +163,10 @@ def fooling_rate(
     _warn(estimates, items, right, counted, least)
     masks = {"relaxed": items.changed, "strict": items.reversed}
     rates: dict[str, Any] = {name: estimates.add_share(name, mask, counted) for name, mask in masks.items()}
+    used = counted[items.of_variant]
+    place = np.cumsum(counted) - 1
+    answers = place[items.of_variant[used]], items.answers[used]
+    rates |= estimates.add_chance(fooling_chance(items.original[counted], *answers, len(items.labels)), counted)
     by_label = {}
     for code in sorted(set(items.gold.tolist()), key=lambda code: items.labels[code]):
         rows = counted & (items.gold == code)
@@ -204,7 +209,8 @@ class _Items:
     """What each item (original with its variants) did; arrays of shape (n_items,).
 
     `original` and `gold` are codes of labels; `changed` and `reversed` say whether a variant in use got another
-    prediction, and the opposite one; `n_variants` counts those left out too; `constant` is [label] if all predictions
+    prediction, and the opposite one; `n_variants` counts those left out too; `of_variant` and `answers`, of shape
+    (n_used,), are item and prediction of every variant in use; `constant` is [label] if all predictions
     are one label.
     """
 
@@ -213,6 +219,8 @@ class _Items:
     changed: Mask
     reversed: Mask
     n_variants: npt.NDArray[np.intp]
+    of_variant: Integers
+    answers: Integers
     labels: list[Any]
     groups: Integers | None
     opposites: dict[Any, Any]
@@ -264,6 +272,8 @@ def _count_items(
         changed=np.bincount(code[differs], minlength=n) > 0,
         reversed=np.bincount(code[reverses], minlength=n) > 0,
         n_variants=np.bincount(divided.codes, minlength=n),
+        of_variant=code,
+        answers=predicted_used,
         labels=labels,
         groups=_item_groups(function, groups, checked, divided, every),
         opposites=opposite_of,

@@ -10,6 +10,7 @@ import numpy as np
 from paraconsist.errors import input_error
 from paraconsist.measures._estimates import Estimates, IntervalOptions, share_options
 from paraconsist.measures._validation import CodedColumns, as_column, as_mask, code_columns
+from paraconsist.measures.chance import pair_chance
 from paraconsist.measures.dyads import group_columns, grouping
 from paraconsist.measures.results import Result
 
@@ -261,10 +262,12 @@ def _pair_measure(
     columns = code_columns(options.function, columns_of, **group_columns(groups), unanswered=unanswered)
     original, perturbed = columns["predictions"], columns["perturbed_predictions"]
     violated = original == perturbed if must_differ else original != perturbed
-    if unanswered is not None:
-        violated |= as_mask(options.function, "unanswered", columns.columns["unanswered"])
+    silent = None if unanswered is None else as_mask(options.function, "unanswered", columns.columns["unanswered"])
+    if silent is not None:
+        violated |= silent
     estimates = Estimates(options, "pair", grouping(options.function, columns.columns))
     values: dict[str, Any] = {"inconsistency": estimates.add_share("inconsistency", violated)}
+    values |= estimates.add_chance(pair_chance(original, perturbed, must_differ=must_differ, unanswered=silent))
     parts = {"condition": "none"}
     if condition is not None:
         label = _condition(options.function, columns, condition)

@@ -11,6 +11,7 @@ import numpy as np
 from paraconsist.measures._estimates import Estimates, Mask, share_options
 from paraconsist.measures._validation import as_column, check_length, code_columns
 from paraconsist.measures.buckets import partition
+from paraconsist.measures.chance import pair_chance
 from paraconsist.measures.results import Result
 
 
@@ -126,6 +127,7 @@ def prediction_change(
         "change_rate_given_correct": estimates.add_share("change_rate_given_correct", changed, original_right),
         "change_rate_given_incorrect": estimates.add_share("change_rate_given_incorrect", changed, ~original_right),
     }
+    rates |= estimates.add_chance(pair_chance(columns["original_predictions"], columns["predictions"]))
     constant = columns.constant("predictions", "original_predictions")
     if constant:
         estimates.warn_of_constant(constant[0])

@@ -9,7 +9,14 @@ from typing import Any
 
 #: The mappings of values to what is known of their uncertainty.
 UNCERTAINTY = ("confidence_interval", "standard_error", "n_clusters", "design_effect")
-_LAST = (*UNCERTAINTY, "bias", "signature", "warnings")  # what stands after a result's own values
+_LAST = (
+    "chance",
+    "chance_corrected",
+    *UNCERTAINTY,
+    "bias",
+    "signature",
+    "warnings",
+)  # what stands after a result's own values
 
 
 class Record:
@@ -40,6 +47,10 @@ class Result(Record):
         The independent units behind each value: groups, or rows (buckets, for means over buckets) where there are none.
     design_effect : dict of str to float
         Variance of each value over that of as many independent rows (buckets): 1 without `groups`.
+    chance, chance_corrected : float or None
+        What the headline would be if the model's own answers were shuffled over the texts, and the consistency above
+        that, on one scale for all measures: 1 if no wording changes anything, 0 as if the wording decided all (see
+        `paraconsist.measures.chance`); nan for a constant answer. None for what answers cannot be shuffled in.
     signature : str
         How the numbers were made; see `paraconsist.measures.signatures`.
     warnings : tuple of str
@@ -50,6 +61,8 @@ class Result(Record):
     standard_error: dict[str, Any] = field(default_factory=dict)
     n_clusters: Any = field(default_factory=dict)
     design_effect: dict[str, Any] = field(default_factory=dict)
+    chance: float | None = None
+    chance_corrected: float | None = None
     signature: str
     warnings: tuple[str, ...]
 
