@@ -142,7 +142,10 @@ def test_labels_without_an_item_and_two_labels_without_opposites_are_warned_of()
     )
     assert "no label 0 occurs" in fooling_rate([1, 2], [1, 2], [1, 2], [1, 2]).warnings[0]
     result = fooling_rate([0, 2], [0, 2], [0, 1], [1, 2])
-    assert result.warnings == ("undefined, so nan, for gold labels without an item: 1",)
+    assert result.warnings == (
+        "undefined, so nan, for gold labels without an item: 1",
+        "undefined, so nan: chance_corrected",
+    )
     result = fooling_rate([0, 2], [0, 2], [0, 2], [1, 2], opposites={0: 2, 5: 0})
     assert "`opposites` names labels that never occur: [5]" in result.warnings
 

@@ -182,5 +182,5 @@ def test_rows_of_an_additive_set_share_both_parts(command, tmp_path, columns):
 )
 def test_rows_that_share_parts_within_groups_only_go_by_groups(command, tmp_path, columns):
     found = scored(command, write(tmp_path / "a.csv", additive(12, **columns)))["measures"]["additive_inconsistency"]
-    assert found["n_clusters"] == {"inconsistency": 11}
+    assert found["n_clusters"] == {"inconsistency": 11, "chance_corrected": 11}
     assert "ci:group-korn-graubard" in found["signature"]
