@@ -15,9 +15,9 @@ class DistributionShift(evaluate_module.Metric):
         interval_method, confidence_level, n_resamples, seed (options): see
             paraconsist.measures.distribution_shift.distribution_shift.
     Returns:
-        jensen_shannon_distance, jensen_shannon_divergence, max_difference, standard_deviation (each a
-        mapping with the keys changed and unchanged), n_changed, n_unchanged, confidence_interval,
-        standard_error, n_clusters, design_effect, signature, warnings.
+        jensen_shannon_distance, jensen_shannon_divergence, max_difference, standard_deviation,
+        standard_deviation_difference (each a mapping with the keys changed and unchanged), n_changed, n_unchanged,
+        confidence_interval, standard_error, n_clusters, design_effect, signature, warnings.
     Examples:
         >>> metric = evaluate.load("metrics/distribution_shift")
         >>> results = metric.compute(

@@ -311,8 +311,12 @@ CASES: dict[str, Case] = {
                 "max_difference": 1,
                 "standard_deviation": 0.5,
             }.items()
-        },
-        swap=([("probabilities", "original_probabilities")], {"standard_deviation": ""}),
+        }
+        | {f"standard_deviation_difference/{side}": (-0.5, 0.5) for side in ("changed", "unchanged")},
+        swap=(
+            [("probabilities", "original_probabilities")],
+            {"standard_deviation": "", "standard_deviation_difference": ""},
+        ),
         fails={"monotone": "moving one pair changes which of the two means it is in"},
         on_page=shift_on_page,
     ),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.spatial.distance import jensenshannon
+from scipy.special import expit
 
 from paraconsist.errors import InputError
-from paraconsist.measures.distribution_shift import distribution_shift
+from paraconsist.measures.distribution_shift import SHIFTS, distribution_shift
 from paraconsist.measures.fooling_rate import PRESETS, fooling_rate
 
 E, N, C = "entailment", "neutral", "contradiction"
@@ -188,6 +190,9 @@ def test_shift_by_hand() -> None:
     assert result.max_difference == {"changed": 1.0, "unchanged": 0.25}
     one_hot, half = math.sqrt(2) / 3, np.std([0.5, 0.5, 0])
     assert result.standard_deviation == pytest.approx({"changed": one_hot, "unchanged": (one_hot + half) / 2})
+    surer = distribution_shift([[1, 0, 0], [0.5, 0.5, 0]], [[0.5, 0.5, 0], [0.5, 0, 0.5]])
+    assert surer.standard_deviation_difference["unchanged"] == pytest.approx((one_hot - half) / 2)
+    assert result.standard_deviation_difference == pytest.approx({"changed": 0.0, "unchanged": 0.0})
 
 
 def test_equal_probabilities_shift_by_exactly_0() -> None:
@@ -198,7 +203,7 @@ def test_equal_probabilities_shift_by_exactly_0() -> None:
     assert result.warnings == (
         "no prediction is changed: undefined, so nan, for those",
         "no spread between unchanged pairs, so the interval is a Clopper-Pearson type bound: "
-        "jensen_shannon_distance, jensen_shannon_divergence, max_difference",
+        "jensen_shannon_distance, jensen_shannon_divergence, max_difference, standard_deviation_difference",
     )
     low, high = result.confidence_interval["max_difference"]["unchanged"]
     assert (low, high) == pytest.approx((0.0, 1 - 0.025 ** (1 / 50)))
@@ -213,12 +218,13 @@ def test_intervals_of_shifts_resample_groups_and_methods_agree() -> None:
         method: distribution_shift(p, q, groups=groups, interval_method=method)
         for method in ("auto", "bootstrap", "closed_form")
     }
-    assert found["auto"] == found["bootstrap"]
+    assert "ci:group-logit-t" in found["auto"].signature
     widths = {m: float(np.ptp(r.confidence_interval[name][side])) for m, r in found.items()}
     assert widths["closed_form"] == pytest.approx(widths["bootstrap"], rel=0.15)
     rows = distribution_shift(p, q)
-    assert np.ptp(rows.confidence_interval[name][side]) < 0.6 * widths["bootstrap"]
-    assert "group-bootstrap" in found["auto"].signature
+    assert widths["auto"] == pytest.approx(widths["bootstrap"], rel=0.15)
+    assert np.ptp(rows.confidence_interval[name][side]) < 0.6 * widths["auto"]
+    assert "group-bootstrap" in found["bootstrap"].signature
     assert "group-closed-form" in found["closed_form"].signature
 
 
@@ -233,10 +239,40 @@ def test_rows_are_divided_by_their_sum_and_ties_go_to_the_first() -> None:
 def test_one_pair_has_no_interval() -> None:
     result = distribution_shift([[0.9, 0.1], [0.8, 0.2]], [[0.1, 0.9], [0.9, 0.1]])
     assert result.warnings == (
-        "one of the pairs is changed: no interval for those",
-        "one of the pairs is unchanged: no interval for those",
+        "one of the pairs is changed: no interval for those, which takes 10",
+        "one of the pairs is unchanged: no interval for those, which takes 15",
     )
     assert all(map(math.isnan, result.confidence_interval["max_difference"]["changed"]))
+
+
+def moved(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    """Return confidences as models have them: most near 1, variants moved on the logit scale, some by much."""
+    before = rng.normal(2.0, 2.0, n)
+    after = before + 1.2 * rng.standard_t(4, n)
+    return tuple(np.stack([p, 1 - p], axis=1) for p in (expit(after), expit(before)))  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(("n", "n_changed"), [(37, 5), (96, 13), (440, 60)])
+def test_intervals_of_shifts_hold_or_are_not_there(n: int, n_changed: int) -> None:
+    """Five changed pairs had percentiles that covered 70 to 78 %, thirteen 88 to 92 %."""
+    rng = np.random.default_rng(n)
+    truth = distribution_shift(*moved(rng, 200_000), interval_method="closed_form")
+    assert truth.n_changed / 200_000 == pytest.approx(n_changed / n, abs=0.005)
+    sides = ("changed", "unchanged")
+    covered, there, replications = np.zeros((5, 2)), np.zeros((5, 2)), 200
+    for _ in range(replications):
+        result = distribution_shift(*moved(rng, n))
+        for (i, name), (j, side) in product(enumerate(SHIFTS), enumerate(sides)):
+            low, high = result.confidence_interval[name][side]
+            there[i, j] += low <= high
+            covered[i, j] += low <= getattr(truth, name)[side] <= high
+        assert math.isnan(result.confidence_interval["max_difference"]["changed"][0]) == (result.n_changed < 10)
+    if n_changed < 10:
+        assert (there[:, 0] < 0.05 * replications).all()
+        covered, there = covered[:, 1:], there[:, 1:]
+    error = np.sqrt(0.95 * 0.05 / there)
+    assert (covered / there >= 0.93 - 2 * error).all()
+    assert (covered / there <= 0.985 + 2 * error).all()
 
 
 # ------------------------------------------------------------------------------------------- bad input

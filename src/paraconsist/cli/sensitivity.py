@@ -122,6 +122,7 @@ def _say(done: SensitivityRun, skipped: Counter[str], preset: str) -> None:
         ("jensen_shannon_divergence", "Jensen-Shannon divergence, bits"),
         ("max_difference", "largest difference of a probability"),
         ("standard_deviation", "standard deviation of the probabilities"),
+        ("standard_deviation_difference", "the same less the original's"),
     ):
         values = getattr(report.shift, name)
         typer.echo(f"  {title}: {_shown(values['changed'])} / {_shown(values['unchanged'])}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,23 +15,27 @@ from paraconsist.errors import input_error
 from paraconsist.measures._estimates import Estimates, interval_options
 from paraconsist.measures._validation import Integers, check_length, check_unmasked
 from paraconsist.measures.buckets import group_codes, partition
-from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.resampling import Floats, Units, design_effects, mean_of_sums
 from paraconsist.measures.results import UNCERTAINTY, Result
 
-SHIFTS = ("jensen_shannon_distance", "jensen_shannon_divergence", "max_difference", "standard_deviation")
+SHIFTS = (
+    *("jensen_shannon_distance", "jensen_shannon_divergence", "max_difference"),
+    *("standard_deviation", "standard_deviation_difference"),
+)
 """The order of the columns of `shifts`."""
 
+FEWEST = {"changed": 10, "unchanged": 15}
+"""Below so many pairs (groups) no interval holds. In samples from the answers of 43 real models and sets, logit-t
+covers 93 to 98.5 % at these numbers, for all but the most skewed twentieth of them; at 5 pairs down to 88 and 71 %."""
+
 _SUM_TOLERANCE = 0.02  # half-precision softmax sums to 1 within about this much
-_RANGES = [(0.0, 1.0), (0.0, 1.0), (0.0, 1.0), (0.0, 0.5)]
-_MOST_DRAWS = 50_000_000  # `interval_method="auto"` takes the closed form beyond this: seconds
 
 
 @dataclass(frozen=True, repr=False)
 class DistributionShiftResult(Result):
     """How far class probabilities move, for changed and unchanged predictions apart.
 
-    Each of the first four is a mapping with the keys ``"changed"`` and ``"unchanged"``: the mean over the
+    Each of the first five is a mapping with the keys ``"changed"`` and ``"unchanged"``: the mean over the
     pairs whose two most probable labels differ, and over the others; nan where there are none.
 
     Attributes
@@ -44,6 +49,9 @@ class DistributionShiftResult(Result):
     standard_deviation : dict of str to float
         Population standard deviation over the classes of the variant's probabilities, in [0, 0.5]: 0 for a
         uniform answer, sqrt(L - 1)/L for a certain one among L labels.
+    standard_deviation_difference : dict of str to float
+        That of the variant's probabilities less that of its original's, in [-0.5, 0.5]: below 0 the model is less
+        certain of variants than of their originals.
     n_changed, n_unchanged : int
     confidence_interval, standard_error, n_clusters, design_effect : dict of str to dict
         By name, then by those two keys; the independent units are groups, or pairs where there are none.
@@ -53,12 +61,13 @@ class DistributionShiftResult(Result):
     jensen_shannon_divergence: dict[str, float]
     max_difference: dict[str, float]
     standard_deviation: dict[str, float]
+    standard_deviation_difference: dict[str, float]
     n_changed: int
     n_unchanged: int
 
 
 def shifts(probabilities: Floats, original_probabilities: Floats) -> Floats:
-    """Return the four quantities of `SHIFTS` for every pair, shape (n, 4).
+    """Return the quantities of `SHIFTS` for every pair, shape (n, 5).
 
     Parameters
     ----------
@@ -69,7 +78,9 @@ def shifts(probabilities: Floats, original_probabilities: Floats) -> Floats:
     divergence = rel_entr(probabilities, middle).sum(axis=1) + rel_entr(original_probabilities, middle).sum(axis=1)
     divergence = np.clip(divergence / (2.0 * np.log(2.0)), 0.0, 1.0)  # rounding alone leads out of [0, 1]
     difference = np.abs(probabilities - original_probabilities).max(axis=1)
-    return np.stack([np.sqrt(divergence), divergence, difference, probabilities.std(axis=1)], axis=1)
+    spread = probabilities.std(axis=1)
+    change = spread - original_probabilities.std(axis=1)
+    return np.stack([np.sqrt(divergence), divergence, difference, spread, change], axis=1)
 
 
 def distribution_shift(
@@ -93,7 +104,8 @@ def distribution_shift(
         D_{JS} = \tfrac12 \sum_l p_l \log_2 \frac{p_l}{m_l} + \tfrac12 \sum_l q_l \log_2 \frac{q_l}{m_l},
         \qquad d_{JS} = \sqrt{D_{JS}}, \qquad \max_l |p_l - q_l|, \qquad \sigma = \mathrm{sd}(p_1 \dots p_L)
 
-    and means of these over the pairs whose most probable label changes, and over the others. The first three
+    and means of these over the pairs whose most probable label changes, and over the others; beside them the mean of
+    :math:`\sigma(p) - \sigma(q)`, how much less certain the model is of variants (below 0) or more. The first three
     lie in [0, 1], are 0 for equal probabilities, symmetric in p and q, and down is good. The Jensen-Shannon
     distance equals ``scipy.spatial.distance.jensenshannon(p, q, base=2)``.
 
@@ -105,8 +117,10 @@ def distribution_shift(
     groups : sequence of int or str, shape (n,), optional
         The original of every pair, or a shared context: what intervals resample.
     interval_method : {"auto", "bootstrap", "closed_form"}
-        Percentiles of a bootstrap over pairs (groups), or t intervals from cluster-robust standard errors.
-        ``"auto"`` is the bootstrap up to 5,000 pairs (at 10,000 resamples), the closed form beyond.
+        ``"auto"`` is logit-t: a t interval from cluster-robust standard errors on the logit scale of the quantity's
+        range, with the effective number of pairs (groups) that the variance comes from as degrees of freedom. Below 10
+        changed or 15 unchanged pairs (groups) there is none, since none would hold. ``"bootstrap"`` takes percentiles,
+        ``"closed_form"`` plain t intervals, for two pairs or more; both run short where few pairs changed.
     confidence_level, n_resamples, seed
         As for `paraconsist.measures.pairs.semantic_inconsistency`.
 
@@ -146,13 +160,9 @@ def distribution_shift(
     codes = group_codes(function, groups, n, "probabilities")
     changed = variant.argmax(axis=1) != original.argmax(axis=1)
     values = shifts(variant, original)
-    if options.method == "auto":
-        n_units = n if codes is None else int(codes.max()) + 1
-        few = n_units * options.n_resamples <= _MOST_DRAWS
-        options = replace(options, method="bootstrap" if few else "closed_form")
     sides = {"changed": changed, "unchanged": ~changed}
     estimates = {side: Estimates(options, "pair" if codes is None else "group") for side in sides}
-    means = {side: _means(estimates[side], values, rows, codes, side) for side, rows in sides.items()}
+    means = {side: _means(estimates[side], values, rows, codes, side, n_classes) for side, rows in sides.items()}
     fields = {side: one.fields(avg="pair", logarithm="2") for side, one in estimates.items()}
     uncertainty: dict[str, Any] = {
         key: {name: {side: fields[side][key][name] for side in sides} for name in SHIFTS} for key in UNCERTAINTY
@@ -169,7 +179,12 @@ def distribution_shift(
 
 
 def _means(
-    estimates: Estimates, values: Floats, rows: npt.NDArray[np.bool_], groups: Integers | None, side: str
+    estimates: Estimates,
+    values: Floats,
+    rows: npt.NDArray[np.bool_],
+    groups: Integers | None,
+    side: str,
+    n_classes: int,
 ) -> Floats:
     """Return the means over some rows, and keep what is known of them."""
     if not rows.any():
@@ -180,11 +195,17 @@ def _means(
         return np.full(len(SHIFTS), nan)
     chosen = values[rows]
     units = Units.of_rows(chosen, None if groups is None else partition(groups[rows]).codes)
-    bounds = estimates.intervals(units, mean_of_sums, _RANGES, [True] * len(SHIFTS))
-    if units.n == 1:
-        estimates.warnings.append(f"one of the {estimates.unit}s is {side}: no interval for those")
-    elif units.n < FEW_UNITS:
-        estimates.warnings.append(f"only {units.n} {estimates.unit}s are {side}: the intervals for those are rough")
+    most = math.sqrt(n_classes - 1) / n_classes
+    ranges = [(0.0, 1.0)] * 3 + [(0.0, most), (-most, most)]
+    bounds = estimates.intervals(units, mean_of_sums, ranges, [True] * len(SHIFTS), skewed=True)
+    if units.n < FEWEST[side]:
+        number = f"one of the {estimates.unit}s is" if units.n == 1 else f"only {units.n} {estimates.unit}s are"
+        effect = "the intervals for those are rough"
+        if units.n == 1 or estimates.options.method == "auto":
+            nothing = np.full(len(SHIFTS), np.nan)
+            bounds = replace(bounds, low=nothing, high=nothing, at_boundary=np.zeros(len(SHIFTS), dtype=np.bool_))
+            effect = f"no interval for those, which takes {FEWEST[side]}"
+        estimates.warnings.append(f"{number} {side}: {effect}")
     pairs = Units.unstratified(np.insert(chosen, 0, 1.0, axis=1), np.ones(len(chosen)))
     effects = design_effects(units, pairs, mean_of_sums).tolist()
     estimates.add(SHIFTS, bounds, units.n, effects, between=f"{side} {estimates.unit}s")

@@ -85,6 +85,7 @@ def intervals(
     rng: np.random.Generator | None = None,
     scales: npt.ArrayLike | None = None,
     reported: npt.ArrayLike | None = None,
+    skewed: bool = False,
 ) -> Intervals:
     """Return an interval for every measure; never one that excludes its own point estimate.
 
@@ -104,6 +105,9 @@ def intervals(
         out of it.
     reported : array_like, shape (q,), optional
         The point estimates as reported, where they were summed in another order.
+    skewed : bool
+        For means of quantities with long tails, near the ends of their ranges: the degrees of freedom are the effective
+        number of units that the variance comes from, (sum u^2)^2 / sum u^4 with u their influences.
 
     Returns
     -------
@@ -122,12 +126,16 @@ def intervals(
 
     error, bootstrap_error, degrees = linearised_errors(units, estimate)
     spread = error > NO_SPREAD
-    degrees = np.where(means, n_units - 1.0, np.minimum(n_units - 1.0, degrees))
+    if skewed:
+        degrees = np.minimum(n_units - 1.0, 1.0 / (2.0 / degrees + 1.0 / units.n))
+    else:
+        degrees = np.where(means, n_units - 1.0, np.minimum(n_units - 1.0, degrees))
     t = stdtrit(np.maximum(degrees, 1.0), (1.0 + confidence_level) / 2.0)
     half = t * error
     low, high = point - half, point + half
     if method == "logit_t":
-        low, high = _on_logit_scale(point, half, bounds if scales is None else np.asarray(scales, dtype=np.float64))
+        ends = bounds if scales is None else np.asarray(scales, dtype=np.float64)
+        low, high = _on_logit_scale(point, half, ends, 0.0 if skewed else _LEAST_DISTANCE)
     elif method == "bootstrap":
         replicates = bootstrap(units, estimate, n_resamples, rng or np.random.default_rng(0))
         defined = np.isfinite(replicates)
@@ -152,11 +160,14 @@ def too_few(units: Units) -> bool:
     return units.n < FEW_UNITS or units.effective_n < _LEAST_EFFECTIVE
 
 
-def _on_logit_scale(point: Floats, half: Floats, scales: Floats) -> tuple[Floats, Floats]:
-    """Return the ends of t intervals on the logit scale; plain ones where a scale has no end."""
+def _on_logit_scale(point: Floats, half: Floats, scales: Floats, least: float) -> tuple[Floats, Floats]:
+    """Return the ends of t intervals on the logit scale; plain ones where a scale has no end.
+
+    `least` is how near the ends of a scale a point may be, as a share of it.
+    """
     start, width = scales[:, 0], scales[:, 1] - scales[:, 0]
-    with np.errstate(invalid="ignore"):
-        share = np.clip((point - start) / width, _LEAST_DISTANCE, 1.0 - _LEAST_DISTANCE)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.clip((point - start) / width, least, 1.0 - least)
         step = half / (width * share * (1.0 - share))
         ends = [start + width * expit(logit(share) + sign * step) for sign in (-1.0, 1.0)]
     bounded = np.isfinite(width)
