@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 
+import numpy as np
 import pytest
 
+import paraconsist as pc
 from paraconsist.data.predictions import read_predictions
 from paraconsist.errors import InputError
 from paraconsist.scoring.gate import check, parse_conditions
@@ -131,3 +133,59 @@ def test_results_of_a_measure_that_is_not_known_here() -> None:
     assert [one.passed for one in check(parse_conditions("odd >= 0.4"), results)] == [True]
     with pytest.raises(InputError, match="odd"):
         check(parse_conditions("zzz >= 0.1"), results)
+
+
+# -------------------------------------------------------------------------------- against another model
+
+
+def steady_and_shaky(tmp_path, flips=(0.05, 0.05, 0.4)):
+    """Predictions of 60 buckets of four, the third model's shaky."""
+    paths = []
+    for i, flip in enumerate(flips):
+        rng = np.random.default_rng(i)
+        rows = [f"b{b},1,{int(rng.random() > flip)}" for b in range(60) for _ in range(4)]
+        paths.append(tmp_path / f"{'abc'[i]}.csv")
+        paths[-1].write_text("bucket_id,label,prediction\n" + "\n".join(rows) + "\n")
+    return paths
+
+
+def test_not_worse_than_another_model(command, tmp_path):
+    a, b, c = steady_and_shaky(tmp_path)
+    code, out, _ = command("gate", "pc.not_worse", a, "--against", c, "--margin", 0.02)
+    assert code == 0
+    assert out.startswith("pass: pc.not_worse (found 0.000")
+    code, out, _ = command("gate", "pc.not_worse", c, "--against", a, "--margin", 0.02)
+    assert code == 1
+    assert out.startswith("fail: pc.not_worse (found 1.0000: c, pc.not_worse, p, 0.05 at most)")
+    # two models alike: not shown within two points by 60 buckets, within 15 points it is
+    assert command("gate", "pc.equivalent", a, "--against", b, "--margin", 0.02)[0] == 1
+    assert command("gate", "pc.equivalent and pc >= 0.5", a, "--against", b, "--margin", 0.15)[0] == 0
+    assert command("gate", "pc.equivalent", a, "--against", c, "--margin", 0.15)[0] == 1
+
+
+def test_gate_and_compare_say_the_same(tmp_path):
+    a, b, c = map(pc.score, steady_and_shaky(tmp_path))
+    for one, other in ((a, b), (b, a), (a, c), (c, a)):
+        test = pc.compare(one, other, names=["x", "y"], margin=0.05).sets[0].pairs[0].result["margin_test"]
+        (found,) = one.checks("pc.not_worse", against=other, margin=0.05)
+        assert found.value == test["p_not_worse1"]
+        assert found.passed == (test["verdict"] in ("first_not_worse", "equivalent"))
+        assert one.gate("pc.equivalent", against=other, margin=0.05) == (test["verdict"] == "equivalent")
+
+
+def test_a_model_against_itself_passes_where_the_set_is_large_enough(command, tmp_path):
+    a = steady_and_shaky(tmp_path)[0]
+    assert command("gate", "pc.not_worse", a, "--against", a, "--margin", 0.1)[0] == 0
+
+
+def test_what_a_test_against_another_model_needs(command, tmp_path):
+    a, b, _ = steady_and_shaky(tmp_path)
+    for args, message in (
+        (("pc.not_worse", a), "name a measure that both models have, with `--against` and `--margin`"),
+        (("pc.not_worse", a, "--against", b), "`--margin` must be given with `--against`"),
+        (("pc.not_worse", a, "--against", b, "--margin", 2), "`--margin` must be a share above 0 and below 1"),
+        (("semantic.not_worse", a, "--against", b, "--margin", 0.1), "name a measure that both models have"),
+        (("pc_published.not_worse", a, "--against", b, "--margin", 0.1), "name a measure that both models have"),
+    ):
+        code, _, err = command("gate", *args)
+        assert (code, message in err) == (2, True), err

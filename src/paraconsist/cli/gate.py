@@ -21,13 +21,22 @@ FAILED = 1
 
 
 def gate(
-    condition: Annotated[str, typer.Argument(help="For instance 'pc.low >= 0.75' or 'change.high < 10%'.")],
+    condition: Annotated[
+        str,
+        typer.Argument(help="For instance 'pc.low >= 0.75', 'change.high < 10%', or 'pc.not_worse' with --against."),
+    ],
     path: Annotated[
         Path, typer.Argument(help="A run folder, a predictions file, a log, or results from score --output.")
     ],
     *,
     set_name: Annotated[
         list[str] | None, typer.Option("--set", help="Only this set; repeat for several. By default every set.")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="Another model's predictions, for pc.not_worse and pc.equivalent.")
+    ] = None,
+    margin: Annotated[
+        float | None, typer.Option(help="By how much a measure may be worse: a share, 0.02 for two points.")
     ] = None,
     read: SourceOptions,
     measuring: MeasureOptions,
@@ -37,10 +46,22 @@ def gate(
 
     What is undefined fails. Warnings about the results go to standard error.
     """
-    from paraconsist.scoring.gate import check, parse_conditions, results_of, warnings_of
+    from paraconsist.scoring.compare import CompareOptions
+    from paraconsist.scoring.gate import check, parse_conditions, results_of, warnings_of, with_margin_tests
+    from paraconsist.scoring.sources import open_source
 
-    conditions = parse_conditions(condition)
+    conditions = parse_conditions(condition, intervals.confidence_level)
     results = results_of(path, read, measuring, intervals)
+    if against is not None:
+        options = CompareOptions(
+            example=read.example,
+            measures=measuring.measure,
+            unparsed=measuring.unparsed,
+            margin=margin,
+            **intervals.intervals,
+        )
+        model, other = (open_source(one, read, function="gate") for one in (path, against))
+        results = with_margin_tests(results, model, other, options)
     if set_name:
         absent = [name for name in set_name if name not in results]
         if absent:

@@ -17,7 +17,7 @@ from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC
 from paraconsist.scoring.compare import CompareOptions, SetComparison, compare_opened
 from paraconsist.scoring.folders import score_sources
-from paraconsist.scoring.gate import Check, check, parse_conditions
+from paraconsist.scoring.gate import Check, check, parse_conditions, with_margin_tests
 from paraconsist.scoring.options import SourceOptions
 from paraconsist.scoring.score import ScoreOptions, SetScores
 from paraconsist.scoring.sources import Opened, open_source
@@ -85,13 +85,20 @@ class Scores:
 
         return write_report([entry_of(self)], Path(path), ReportOptions(**options)).page
 
-    def gate(self, condition: str) -> bool:
-        """Say whether a condition such as ``pc.low >= 0.75`` holds in every set."""
-        return all(one.passed for one in self.checks(condition))
+    def gate(self, condition: str, *, against: Scores | None = None, margin: float | None = None) -> bool:
+        """Say whether a condition such as ``pc.low >= 0.75`` holds in every set.
 
-    def checks(self, condition: str) -> list[Check]:
-        """Return the condition's value on every set."""
-        return check(parse_conditions(condition), {name: scored.to_dict() for name, scored in self.sets.items()})
+        Against another model's scores, ``pc.not_worse`` holds where P_C is shown not to be worse by `margin` (a share)
+        or more, ``pc.equivalent`` where it is neither worse nor better by that much.
+        """
+        return all(one.passed for one in self.checks(condition, against=against, margin=margin))
+
+    def checks(self, condition: str, *, against: Scores | None = None, margin: float | None = None) -> list[Check]:
+        """Return the condition's value on every set; for the tests against another model p."""
+        results = {name: scored.to_dict() for name, scored in self.sets.items()}
+        if against is not None:
+            results = with_margin_tests(results, self.opened, against.opened, CompareOptions(margin=margin))
+        return check(parse_conditions(condition), results)
 
     def __repr__(self) -> str:
         return _as_text(score_tables(self.to_dict()))

@@ -5,6 +5,10 @@ A condition is ``QUANTITY OPERATOR NUMBER``, several joined by ``and``. A quanti
 that is another (``pc`` is the unbiased P_C, ``pc_published`` the plug-in), any key of its results
 (``paraphrastic_consistency_unbiased``, ``accuracy``), ``measure.key`` where two measures have that key, or
 a key of the set (``unparsed_rate``). ``.low`` and ``.high`` take the ends of its interval.
+
+Against another model, with a margin: ``pc.not_worse`` holds where a paired test shows that the measure is not worse
+than the other model's by the margin or more (non-inferiority), ``pc.equivalent`` where it is neither worse nor better
+by that much (two one-sided tests), at 1 less the confidence level.
 """
 
 from __future__ import annotations
@@ -19,10 +23,11 @@ from typing import Any
 
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec
+from paraconsist.scoring.compare import CompareOptions, compare
 from paraconsist.scoring.folders import score_sources
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
 from paraconsist.scoring.score import ScoreOptions
-from paraconsist.scoring.sources import open_source, read_json
+from paraconsist.scoring.sources import Opened, Source, open_source, read_json
 
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -33,12 +38,17 @@ _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 _CONDITION = re.compile(r"\s*([a-z0-9_.]+)\s*(>=|<=|>|<)\s*([0-9.eE+-]+)\s*(%?)\s*")
 _OF_THE_SET = ("unparsed_rate", "n_unparsed", "n_rows", "majority_rate", "n_dropped_buckets")
 _PUBLISHED = "_published"
+_MARGIN = re.compile(r"\s*([a-z0-9_]+)\.(not_worse|equivalent)\s*")
+_MARGIN_KEYS = {"not_worse": "p_not_worse1", "equivalent": "p_equivalent"}
 _HOW = "Write for instance 'pc.low >= 0.75' or 'change.high < 10% and unparsed_rate <= 0.01'."
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One comparison: what, which end (``""``, ``low``, ``high``), operator, bound."""
+    """One comparison: what, which end (``""``, ``low``, ``high``), operator, bound.
+
+    Against another model the end is ``not_worse`` or ``equivalent``, and p is compared with the bound.
+    """
 
     quantity: str
     end: str
@@ -46,7 +56,7 @@ class Condition:
     bound: float
 
     def __str__(self) -> str:
-        return f"{self.what} {self.comparison} {self.bound:g}"
+        return self.what if self.end in _MARGIN_KEYS else f"{self.what} {self.comparison} {self.bound:g}"
 
     @property
     def what(self) -> str:
@@ -56,6 +66,8 @@ class Condition:
     @property
     def meaning(self) -> str:
         """Which of a measure's two values is meant, where its paper computes another than the headline."""
+        if self.end in _MARGIN_KEYS:
+            return f"p, {self.bound:.4g} at most"
         spec, published = _spec_of(self.quantity)
         return "" if spec is None or not spec.published else "as published" if published else "unbiased"
 
@@ -84,8 +96,8 @@ class Check:
         return self.condition.holds(self.value)
 
 
-def parse_conditions(text: str) -> tuple[Condition, ...]:
-    """Read conditions.
+def parse_conditions(text: str, confidence_level: float = 0.95) -> tuple[Condition, ...]:
+    """Read conditions; the tests of ``not_worse`` and ``equivalent`` are at 1 less the confidence level.
 
     Raises
     ------
@@ -99,6 +111,9 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
     """
     conditions = []
     for part in re.split(r"\band\b|&&", text):
+        if tested := _MARGIN.fullmatch(part):
+            conditions.append(Condition(tested[1], tested[2], "<=", 1.0 - confidence_level + 1e-9))
+            continue
         match = _CONDITION.fullmatch(part)
         number = None if match is None else _number(match[3])
         if match is None or number is None:
@@ -132,6 +147,9 @@ def check(conditions: tuple[Condition, ...], results: Mapping[str, Mapping[str, 
         values = [(name, _find(condition, result)) for name, result in results.items()]
         checks += [Check(condition, name, *value) for name, value in values if value is not None]
         if all(value is None for _, value in values):
+            if condition.end in _MARGIN_KEYS:
+                must = "name a measure that both models have, with `against` and `margin`"
+                raise input_error("gate", "condition", must, got=str(condition))
             known = sorted({key for result in results.values() for key in _known(result)})
             raise input_error(
                 "gate", "condition", "name a quantity of the results", got=condition.quantity, remedy=_listed(known)
@@ -172,6 +190,32 @@ def results_of(
     return {name: scored.to_dict() for name, scored in score_sources(opened, options).items()}
 
 
+def with_margin_tests(
+    results: Mapping[str, Mapping[str, Any]], model: Opened, against: Opened, options: CompareOptions
+) -> dict[str, dict[str, Any]]:
+    """Return a model's results with the ``margin_test`` of each measure against another model.
+
+    Sets that the other model lacks stay as they are; where each has one set, these are taken for the same.
+
+    Raises
+    ------
+    InputError
+        If the two cannot be compared, or there is no margin.
+    """
+    if options.margin is None:
+        raise input_error("gate", "margin", "be given with `against`", got=None, remedy="Two points are 0.02.")
+    found = {name: {**one, "measures": dict(one["measures"])} for name, one in results.items()}
+    models: dict[str, Mapping[str, Source]] = {"the model": model.sets, "the other model": against.sets}
+    if all(len(sets) == 1 for sets in (*models.values(), found)):
+        models = {who: {next(iter(found)): next(iter(sets.values()))} for who, sets in models.items()}
+    for one in compare(models, options):
+        measures = found[one.set]["measures"] if one.set in found else {}
+        for pair in one.pairs:
+            if pair.measure in measures:
+                measures[pair.measure] = {**measures[pair.measure], "margin_test": pair.result.get("margin_test")}
+    return found
+
+
 def _is_whole(written: Mapping[str, Any]) -> bool:
     """Say whether a JSON file holds results of sets and nothing else."""
     return bool(written) and all(isinstance(part, Mapping) and "measures" in part for part in written.values())
@@ -191,6 +235,12 @@ def _find(condition: Condition, result: Mapping[str, Any]) -> tuple[float, str] 
     first, _, rest = condition.quantity.partition(".")
     spec, published = _spec_of(first)
     name = first if spec is None else spec.name
+    if condition.end in _MARGIN_KEYS:
+        keys = measures.get(name, {})
+        if published or "margin_test" not in keys:
+            return None
+        test = keys["margin_test"]
+        return (math.nan, "nothing to compare") if test is None else (test[_MARGIN_KEYS[condition.end]], "")
     if name in measures:
         headline = name if spec is None else spec.published if published else spec.headline
         return _value(condition, measures[name], rest or headline)
