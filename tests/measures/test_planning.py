@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,10 @@ def test_without_a_second_pilot_models_correlate_in_their_true_values() -> None:
         apart, alike = (detectable_difference(pilot, 500, k, Target(correlation=r)) for r in (0.0, 0.5))
         saved = pilot.between_variance / (2 * pilot.variance(k))
         assert (alike / apart) ** 2 == pytest.approx(1 - saved, rel=1e-6)
+    three = pilot_of(drawn(np.random.default_rng(7), 2000, 3))  # says nothing of true values
+    assert math.isnan(three.between_variance)
+    apart, alike = (detectable_difference(three, 500, 3, Target(correlation=r)) for r in (0.0, 0.5))
+    assert alike == apart
 
 
 def test_a_budget_buys_what_the_plan_costs() -> None:

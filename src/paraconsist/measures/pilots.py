@@ -53,7 +53,8 @@ class Pilot(Record):
     value : float
         The pilot's estimate (mean over buckets); for two models first minus second.
     between_variance : float
-        V(k) for infinitely many paraphrases, without what shared contexts add.
+        V(k) for infinitely many paraphrases, without what shared contexts add; nan where no bucket has the 2m
+        paraphrases that tell it.
     context_covariance : float
         What shared contexts add to V, at the pilot's number of buckets per context; 0 without groups.
     products : list of float, length m + 1
@@ -90,8 +91,8 @@ class Pilot(Record):
 
     @property
     def lasting_variance(self) -> float:
-        """V(k) for infinitely many paraphrases, with what shared contexts add."""
-        return self.between_variance + self.context_covariance
+        """V(k) for infinitely many paraphrases, as far as it is known, with what shared contexts add."""
+        return self.context_covariance + (0.0 if math.isnan(self.between_variance) else self.between_variance)
 
     def variance(self, k: int) -> float:
         """Return V(k): the variance of the measure is this over the number of buckets."""
@@ -207,7 +208,7 @@ def pilot_of_difference(
         One of `MEASURES`.
     both : ndarray of int, shape (n_buckets,), optional
         How many rows of each bucket are right (violating) for both models, where both answered the same texts. Without
-        it their answers are taken for independent within a bucket, which is cautious where they are alike.
+        it their answers are independent within a bucket, as of different texts: cautious for a study of the same texts.
     groups : ndarray of int, shape (n_buckets,), optional
 
     Raises
@@ -282,7 +283,8 @@ def _pilot(
     if n < _FEW_BUCKETS:
         warnings.append(f"only {n} buckets: the plan is rough")
     known = ~np.isnan(products)
-    if not known[:, 0].any():
+    lasts = bool(known[:, 0].any())
+    if not lasts:
         warnings.append("no bucket has four paraphrases: what more of them would gain is put at its least")
     for j in range(products.shape[1] - 2, -1, -1):
         if not known[:, j].any():  # kernels that share less have no larger product
@@ -301,7 +303,7 @@ def _pilot(
     return Pilot(
         measure=measure,
         value=value,
-        between_variance=float(kernels[0] - squared),
+        between_variance=float(kernels[0] - squared) if lasts else math.nan,
         context_covariance=max(0.0, n * (error - alone)),
         products=kernels.tolist(),
         squared_value=squared,

@@ -47,7 +47,7 @@ class Target:
         The chance of an interval of the difference that excludes 0.
     correlation : float
         Of two models' true values over the same buckets, in (-1, 1): what is hard for both. 0 is cautious. It is
-        not asked for where there is a pilot of the difference.
+        not read where there is a pilot of the difference, and saves nothing where `Pilot.between_variance` is nan.
     """
 
     confidence_level: float = 0.95
