@@ -13,7 +13,7 @@ import pytest
 from helpers.endpoint import WRITTEN
 from helpers.language_models import save_language_model
 from helpers.models import WORDS, tiny_encoder
-from helpers.processes import write_set
+from helpers.processes import launch, write_set
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -274,6 +274,20 @@ def test_drawn_answers_are_split_into_wording_draws_and_batches(tmp_path, monkey
     assert list(floor["variance"]) == ["problem", "paraphrase", "decoding", "numeric"]
     assert floor["flip_rate"]["numeric"] == 0 < floor["flip_rate"]["decoding"]
     assert sum(floor["share"].values()) == pytest.approx(1)
+
+
+@pytest.mark.slow
+def test_two_processes_draw_what_one_draws(tmp_path):
+    save_language_model(tmp_path / "model", "llama")
+    write_set(tmp_path / "set.jsonl", 28)
+    options = ["--model", tmp_path / "model", "--dataset", tmp_path / "set.jsonl", "--device", "cpu", "--scoring"]
+    options += ["generate", "--temperature", 1, "--max-new-tokens", 3, "--noise-floor", 1, "--repeats", 1]
+    tables = []
+    for n in (1, 2):
+        launch([*map(str, ["run", *options, "--output", tmp_path / f"{n}"])], processes=n)
+        files = (tmp_path / f"{n}/{part}/set.parquet" for part in ("predictions", "noise"))
+        tables.append([read_predictions(file).table.select(["example_id", "raw_output"]) for file in files])
+    assert tables[0] == tables[1]
 
 
 def test_repeats_are_refused_where_nothing_is_drawn(place, tmp_path, capsys):

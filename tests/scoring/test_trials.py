@@ -79,3 +79,22 @@ def test_recorded_answers_of_one_model(data_folder, tmp_path, command):
     direct = pc.trial_noise(rows["correct"], rows["variation"], rows["prompt_type"], rows["trial"])
     assert floor["flip_rate"]["decoding"] == pytest.approx(0.1338173018753781, abs=1e-12)
     assert floor["variance"] == pytest.approx(direct.variance, abs=1e-12)
+
+
+@pytest.mark.real_data
+def test_recorded_epochs_of_one_wording(data_folder, tmp_path, command):
+    """GPQA: of five epochs 17.3 % of pairs differ; with one wording there is no P_C, and that is said."""
+    rows = pd.read_csv(data_folder / "recorded/gpqa_epochs.csv").query("model == 'openai/gpt-5-nano-2025-08-07'")
+    rows.assign(gold=1, wording="as it stands").to_csv(tmp_path / "gpqa.csv", index=False)
+    columns = {"bucket": "item", "example": "wording", "prediction": "correct", "label": "gold", "trial": "epoch"}
+    options = [part for name, value in columns.items() for part in (f"--{name}", value)]
+    code, out, why = command("score", tmp_path / "gpqa.csv", *options, "--json")
+    assert code == 0, why
+    floor = json.loads(out)["gpqa"]["noise_floor"]
+    by_item = rows.groupby("item")["correct"]
+    within = by_item.var(ddof=1).mean()  # a pair differs with twice the variance within an item
+    assert floor["flip_rate"]["decoding"] == pytest.approx(2 * within, abs=1e-12)
+    between = by_item.mean().var(ddof=1) - within / 5
+    assert floor["variance"] == pytest.approx({"problem": between, "decoding": within}, abs=1e-12)
+    assert floor["inconsistency"] is None
+    assert any("no bucket has two paraphrases" in warning for warning in floor["warnings"])
