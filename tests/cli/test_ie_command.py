@@ -20,6 +20,7 @@ from helpers.processes import launch
 from helpers.rows import write_csv
 
 from paraconsist.cli.app import main
+from paraconsist.measures.ie_test import ie_test
 from paraconsist.studies.ie.reading import read_families
 
 pytest.importorskip("sklearn")
@@ -370,3 +371,35 @@ def test_files_that_are_no_vectors(undisturbed, tmp_path, refused):
     assert "`--from` must be a readable, whole file" in refused(["ie-test", "--from", str(tmp_path / "cut.parquet")])
     assert "`--from` must hold matched.parquet, or .npz files" in refused(["ie-test", "--from", str(tmp_path)])
     assert "`--from` must name a file or folder that exists" in refused(["ie-test", "--from", str(tmp_path / "no")])
+
+
+def test_rows_of_one_group_are_swapped_together(tmp_path, here, refused):
+    rng = np.random.default_rng(0)
+    table = tmp_path / "v.csv"
+    lines = ["rho,run,row,premise,A,B"]
+    for run in (1, 2):
+        lost = rng.random(12) < 0.4
+        lines += [f"0,{run},{i},p{i // 6},1,{int(not lost[i // 6])}" for i in range(72)]
+    table.write_text("\n".join(lines))
+    items, groups = (
+        json.loads(here(["ie-test", "--from", str(table), "--json", *more]))["families"][0]
+        for more in ((), ("--group", "premise"))
+    )
+    for run, (one, grouped) in enumerate(zip(items["runs"], groups["runs"], strict=True)):
+        direct = ie_test(
+            [1] * 72,
+            [int(line.rsplit(",", 1)[1]) for line in lines[1 + 72 * run : 73 + 72 * run]],
+            [1] * 72,
+            groups=[i // 6 for i in range(72)],
+        )
+        assert grouped["p_value"] == pytest.approx(direct.p_value)
+        assert grouped["difference_interval"] == pytest.approx(direct.intervals[0])
+        assert one["p_value"] < 0.001 < grouped["p_value"]
+        assert (grouped["n"], grouped["n10"]) == (one["n"], one["n10"])
+    assert "ci:tango-groups" in groups["signature"]
+    assert "`--group` must name a column" in refused(["ie-test", "--from", str(table), "--group", "no"])
+    must = refused(["ie-test", "--from", str(table), "--group", "premise", "--method", "replay"])
+    assert "`--group` must be left out for a replay" in must
+    (tmp_path / "c.csv").write_text("rho,run,n,n11,n10,n01\n0,1,10,5,2,0\n")
+    counts = refused(["ie-test", "--from", str(tmp_path / "c.csv"), "--group", "premise"])
+    assert "`--group` must be a column of a file with one row for each test row" in counts

@@ -140,7 +140,7 @@ def _decide(
     from paraconsist.studies.ie.runs import distinct
     from paraconsist.studies.ie.tables import decision_tables
 
-    families = distinct([(path, family) for path in paths for family in read_families(path)])
+    families = distinct([(path, family) for path in paths for family in read_families(path, options.group)])
     if rhos is not None:
         families = [family.at(rhos) for family in families]
     decided = decide(families, options)

@@ -9,6 +9,7 @@ is n, and all values are those of `paraconsist.measures.paired_tests`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -198,11 +199,20 @@ def _null_tail(differences: IntArray, rng: np.random.Generator) -> tuple[float, 
         sides = [compare_statistics(*one, k, q) for one in _draws(steps, DRAWS, rng)]
         beyond, equal = (sum(int(np.count_nonzero(side == sign)) for side in sides) / DRAWS for sign in (1, 0))
         return beyond, equal
+    values, counts = np.unique(np.abs(steps), return_counts=True)
+    return _exact_tail(k, tuple(values.tolist()), tuple(counts.tolist()))
+
+
+@lru_cache(maxsize=256)
+def _exact_tail(k: int, sizes: tuple[int, ...], times: tuple[int, ...]) -> tuple[float, float]:
+    """P(t* > t) and P(t* = t) for K = k, where so many groups have differences of these sizes."""
     from scipy.fft import irfft, next_fast_len
 
+    values, counts = np.array(sizes), np.array(times)
+    steps = np.repeat(values, counts)
+    q = int(steps @ steps)
     shape, least = _shape(steps)
     rows, columns = (next_fast_len(size, real=True) for size in shape)
-    values, counts = np.unique(np.abs(steps), return_counts=True)
     # a quarter of the plane: the mass is real, and even in K*
     angles = [2.0 * np.pi * np.arange(size // 2 + 1) / size for size in (rows, columns)]
     cosines = np.cos(np.multiply.outer(angles[0], values)) * (counts / len(steps))

@@ -19,26 +19,14 @@ from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import IE_TEST
+from paraconsist.measures.ie_methods import REPLAYS, TAILS, Evidence, by_groups, by_items, checked_options
 from paraconsist.measures.multiple_testing import correct_p_values, signal_to_noise, too_few_resamples
-from paraconsist.measures.paired_resampling import (
-    mcnemar_replayed_p_value,
-    mcnemar_resampled_p_value,
-    replayed_p_value,
-    resampled_p_value,
-)
-from paraconsist.measures.paired_tests import (
-    exact_p_value,
-    mcnemar_p_value,
-    mcnemar_statistic,
-    paired_difference_interval,
-    paired_statistic,
-)
+from paraconsist.measures.paired_resampling import mcnemar_replayed_p_value, replayed_p_value
+from paraconsist.measures.paired_tests import Ties
 from paraconsist.measures.signatures import signature
 from paraconsist.studies.ie.options import FUNCTION, DecisionOptions
 from paraconsist.studies.ie.runs import Family, Run
 
-_RESAMPLED = {"paper": 2, "replay": 2, "mcnemar_resampled": 1, "mcnemar_replay": 1}
-_REPLAYS = ("replay", "mcnemar_replay")
 #: Methods that stand beside the one that decides.
 _WITHOUT_ROWS = ("exact", "exact_lower", "paper", "mcnemar", "mcnemar_mid_p", "mcnemar_resampled")
 _SCOPES = ("first_run", "all_runs")
@@ -67,13 +55,10 @@ def decide(families: Sequence[Family], options: DecisionOptions | None = None) -
 
 
 def _decide(family: Family, options: DecisionOptions) -> dict[str, Any]:
-    p_values = _p_values(family, options)
-    counts = family.n, family.n10, family.n01
-    is_mcnemar = options.method.startswith("mcnemar")
-    statistics: NDArray[Any] = mcnemar_statistic(*counts[1:]) if is_mcnemar else paired_statistic(*counts)
-    low, high = paired_difference_interval(*counts, confidence_level=options.confidence_level)
+    evidence = _evidence(options.method, family, options)
+    p_values, statistics, low, high = evidence.p_values, evidence.statistics, evidence.low, evidence.high
     mid = replace(options, method="exact", ties=None)
-    others = {name: _p_value(name, family, mid) for name in _WITHOUT_ROWS}
+    others = {name: _evidence(name, family, mid).p_values for name in _WITHOUT_ROWS}
     whole = correct_p_values(p_values, alpha=options.alpha, correction=options.correction)
     snr = signal_to_noise(family.accuracy) if family.n_runs > 1 else None
     by_rho, rejected = [], np.zeros(family.n_runs, dtype=bool)
@@ -116,8 +101,8 @@ def _decide(family: Family, options: DecisionOptions) -> dict[str, Any]:
         },
         "n_collapsed": _n_collapsed(family.runs),
         "runs": runs,
-        "signature": _signature(family, options),
-        "warnings": _warnings(family, options, snr),
+        "signature": _signature(family, options, evidence),
+        "warnings": _warnings(family, options, evidence, snr),
     }
 
 
@@ -151,23 +136,32 @@ def _n_collapsed(runs: Sequence[Run]) -> int | None:
     return None if any(run.collapsed is None for run in runs) else sum(bool(run.collapsed) for run in runs)
 
 
-def _p_values(family: Family, options: DecisionOptions) -> NDArray[np.float64]:
-    if options.method in _REPLAYS:
-        return np.array(_replayed(family, options), dtype=np.float64)
-    return _p_value(options.method, family, options)
-
-
-def _p_value(method: str, family: Family, options: DecisionOptions) -> NDArray[np.float64]:
-    """The runs' p-values by a method that needs no rows."""
-    counts = family.n, family.n10, family.n01
-    if method in ("exact", "exact_lower"):
-        p_values = exact_p_value(*counts, ties="lower" if method == "exact_lower" else options.ties or "mid")
-    elif method in ("mcnemar", "mcnemar_mid_p"):
-        p_values = mcnemar_p_value(*counts[1:], mid_p=method == "mcnemar_mid_p")
-    else:
-        resampled = resampled_p_value if method == "paper" else mcnemar_resampled_p_value
-        p_values = resampled(*counts, n_resamples=options.n_resamples, rng=np.random.default_rng(options.seed))
-    return np.asarray(p_values, dtype=np.float64)
+def _evidence(method: str, family: Family, options: DecisionOptions) -> Evidence:
+    """What a method says of every run."""
+    is_exact = method.startswith("exact")
+    ties: Ties = "lower" if method == "exact_lower" else options.ties or "mid"
+    checked = checked_options(
+        FUNCTION,
+        "exact" if is_exact else method,  # type: ignore[arg-type]
+        ties if is_exact else None,
+        options.n_resamples,
+        options.seed,
+        options.alpha,
+        options.correction,
+        options.confidence_level,
+    )
+    if options.group is None:
+        replayed = np.array(_replayed(family, options), dtype=np.float64) if method in REPLAYS else None
+        return by_items(family.n, family.n10, family.n01, checked, replayed)
+    changes = [
+        (one.original_correct.astype(np.int8) - one.transformed_correct, groups)
+        for one in (family.vectors() if family.vectors is not None else ())
+        if (groups := one.groups) is not None
+    ]
+    if len(changes) < family.n_runs:
+        must, remedy = "be a column of a file with one row for each test row", "Counts and .npz files have no groups."
+        raise input_error(FUNCTION, "group", must, got=options.group, remedy=remedy)
+    return by_groups(changes, checked)
 
 
 def _replayed(family: Family, options: DecisionOptions) -> list[float]:
@@ -183,15 +177,15 @@ def _replayed(family: Family, options: DecisionOptions) -> list[float]:
     return p_values
 
 
-def _signature(family: Family, options: DecisionOptions) -> str:
+def _signature(family: Family, options: DecisionOptions, evidence: Evidence) -> str:
     sizes = np.unique(family.rho, return_counts=True)[1]
     at_rho = "-".join(map(str, dict.fromkeys((sizes.min(), sizes.max()))))
     n_rhos = len(sizes)
     parts = {"est": options.method, "family": family.name, "sided": "two"}
     if options.method == "exact":
         parts["ties"] = options.ties or "mid"
-    if options.method in _RESAMPLED:
-        parts["resamples"] = str(options.n_resamples)
+    if options.method in TAILS or evidence.n_draws:
+        parts["resamples"] = str(evidence.n_draws or options.n_resamples)
     parts |= {
         "alpha": f"{options.alpha:g}",
         "corr": f"{options.correction} over {at_rho} run(s) at each of {n_rhos} rho(s), overall over {family.n_runs}",
@@ -199,19 +193,20 @@ def _signature(family: Family, options: DecisionOptions) -> str:
     identity = family.metadata.get("identity")
     if identity:
         parts |= {"trained": f"seed {identity.get('seed')}", "data": f"ietest@{identity.get('data')}"}
-    parts |= {"ci": "tango-items", "level": f"{options.confidence_level:g}"}
-    if options.method in _RESAMPLED:
-        published = options.method in _REPLAYS and any(run.seed is not None for run in family.runs)
+    parts |= {"ci": f"tango-{evidence.unit}s", "level": f"{options.confidence_level:g}"}
+    if options.method in TAILS or evidence.n_draws:
+        published = options.method in REPLAYS and any(run.seed is not None for run in family.runs)
         parts["seed"] = "published" if published else str(options.seed)
     return signature(IE_TEST.name, **parts)
 
 
-def _warnings(family: Family, options: DecisionOptions, snr: float | None) -> list[str]:
+def _warnings(family: Family, options: DecisionOptions, evidence: Evidence, snr: float | None) -> list[str]:
     warnings = []
-    unchanged = [run for run in family.runs if run.n10 + run.n01 == 0]
+    unchanged = [run for run, still in zip(family.runs, evidence.is_still.tolist(), strict=True) if still]
     if unchanged:
-        p = "0, as the authors' program has it" if options.method in _REPLAYS else "1"
-        warnings.append(f"no row changed between right and wrong at (rho, run) {_some(unchanged)}: p is {p}")
+        p = "0, as the authors' program has it" if options.method in REPLAYS else "1"
+        what = "row changed between right and wrong" if evidence.unit == "item" else "group lost or gained"
+        warnings.append(f"no {what} at (rho, run) {_some(unchanged)}: p is {p}")
     collapsed = [run for run in family.runs if run.collapsed]
     if collapsed:
         names = _some(collapsed)
@@ -219,7 +214,7 @@ def _warnings(family: Family, options: DecisionOptions, snr: float | None) -> li
     if snr is not None and np.isnan(snr):
         warnings.append("all runs have the same accuracy: their signal-to-noise ratio is undefined")
     sizes = np.unique(family.rho, return_counts=True)[1]
-    largest, tails = int(sizes.max()), _RESAMPLED.get(options.method)
+    largest, tails = int(sizes.max()), TAILS.get(options.method)
     if tails and too_few_resamples(options.n_resamples, largest, options.alpha, tails=tails):
         warnings.append(
             f"{options.n_resamples} resamples are too few to reject at {options.alpha:g} over {largest} run(s) by any "

@@ -153,9 +153,12 @@ class DecisionOptions:
     alpha: float = _option(0.05, "Level of each decision.")
     correction: Literal["bonferroni", "holm"] = _option("bonferroni", "bonferroni or holm.")
     confidence_level: float = _option(0.95, "Of the intervals.")
+    group: str | None = _option(
+        None, "Column of test rows that are not independent (one premise, say): whole groups are swapped. With --from."
+    )
 
     def __post_init__(self) -> None:
-        from paraconsist.measures.ie_methods import METHODS
+        from paraconsist.measures.ie_methods import METHODS, REPLAYS
 
         check_choice(FUNCTION, "method", self.method, METHODS)
         check_choice(FUNCTION, "correction", self.correction, ("bonferroni", "holm"))
@@ -163,6 +166,9 @@ class DecisionOptions:
             check_choice(FUNCTION, "ties", self.ties, ("mid", "lower"))
             if self.method != "exact":
                 raise input_error(FUNCTION, "ties", "be left out unless the method is 'exact'", got=self.ties)
+        if self.group is not None and self.method in REPLAYS:
+            must, remedy = "be left out for a replay", "The authors' program has none."
+            raise input_error(FUNCTION, "group", must, got=self.group, remedy=remedy)
         check_whole(FUNCTION, "n_resamples", self.n_resamples)
         check_fraction(FUNCTION, "alpha", self.alpha)
         check_fraction(FUNCTION, "confidence_level", self.confidence_level)

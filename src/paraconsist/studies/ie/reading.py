@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from paraconsist.data.tables import read_table
+from paraconsist.data.tables import column_of, read_table
 from paraconsist.errors import InputError, input_error
 from paraconsist.studies.ie.options import FUNCTION
 from paraconsist.studies.ie.runs import (
@@ -36,7 +36,7 @@ _FAMILY = ("dataset", "model", "family", "transformation")
 _NPZ_NAME = re.compile(r"(?P<family>.+?)_b(?P<run>\d+)_rho(?P<rho>\d+(?:\.\d+)?)")
 
 
-def read_families(path: Path) -> list[Family]:
+def read_families(path: Path, group: str | None = None) -> list[Family]:
     """Read every family of a file or folder.
 
     Parameters
@@ -47,6 +47,8 @@ def read_families(path: Path) -> list[Family]:
         ``label``, ``prediction``) or with one row for each run (``rho``, ``run`` or ``batch``, ``n``, ``n11``,
         ``n10``, ``n01``); ``.npz`` files with arrays ``A``, ``B`` and ``label`` named ``<family>_b<run>_rho<rho>.npz``,
         or a folder of them. Columns ``dataset`` and ``model`` tell families apart.
+    group : str, optional
+        The column of the rows' groups, in a file with one row for each test row.
 
     Raises
     ------
@@ -55,7 +57,7 @@ def read_families(path: Path) -> list[Family]:
     """
     if path.is_dir():
         if (path / "matched.parquet").is_file():
-            return read_families(path / "matched.parquet")
+            return read_families(path / "matched.parquet", group)
         archives = sorted(path.glob("*.npz"))
         if not archives:
             remedy = "An experiment writes matched.parquet when all its runs are finished."
@@ -63,6 +65,8 @@ def read_families(path: Path) -> list[Family]:
         return _archives(archives)
     if not path.is_file():
         raise _error("name a file or folder that exists", got=str(path))
+    if group is not None and path.suffix != ".npz":
+        return _from_table(read_table(path, function=FUNCTION, parameter="from"), path, group)
     if path.suffix == ".npz":
         return _archives([path])
     if path.suffix == ".parquet":
@@ -95,7 +99,7 @@ def _from_row_group(table: pa.Table) -> Matched:
     return Matched(**columns)
 
 
-def _from_table(table: pa.Table, path: Path) -> list[Family]:
+def _from_table(table: pa.Table, path: Path, group: str | None = None) -> list[Family]:
     names = table.column_names
     if "rho" not in names:
         raise _error("have a column rho", got=f"{path}, with {', '.join(names)}")
@@ -106,7 +110,7 @@ def _from_table(table: pa.Table, path: Path) -> list[Family]:
     keys = [" ".join(map(str, values)) for values in zip(*of, strict=True)] if of else [path.stem] * table.num_rows
     for before, after in _CORRECT:
         if before in names and after in names:
-            return _from_rows(table, keys, rho, run, (before, after))
+            return _from_rows(table, keys, rho, run, (before, after), group)
     if not set(_COUNTS) <= set(names):
         must = (
             "have columns original_correct and transformed_correct (a row for each test row), or n, n11, n10 and n01 "
@@ -129,13 +133,23 @@ def _from_counts(table: pa.Table, keys: Sequence[str], rho: Sequence[float], run
 
 
 def _from_rows(
-    table: pa.Table, keys: Sequence[str], rho: Sequence[float], run: Sequence[Any], correct: tuple[str, str]
+    table: pa.Table,
+    keys: Sequence[str],
+    rho: Sequence[float],
+    run: Sequence[Any],
+    correct: tuple[str, str],
+    group: str | None,
 ) -> list[Family]:
     columns: dict[str, Any] = {}
     for name, column in zip(("original_correct", "transformed_correct"), correct, strict=True):
         columns[name] = _zero_one(table[column].to_pylist(), column)
     for name in ("label", "prediction", "transformed_prediction"):
         columns[name] = _codes(table[name].to_pylist()) if name in table.column_names else None
+    if group is not None:
+        ids = column_of(table, group, parameter="group", function=FUNCTION).to_pylist()
+        columns["groups"] = _codes(ids)
+        if columns["groups"] is None:
+            raise input_error(FUNCTION, "group", "not be empty", got=None, row=ids.index(None))
     families: dict[str, dict[tuple[float, Any], list[int]]] = {}
     for i in _order(table):  # rows of every run in one order: hard cases compare them one by one
         families.setdefault(keys[i], {}).setdefault((rho[i], run[i]), []).append(i)

@@ -189,6 +189,8 @@ class Matched:
         Gold labels and predictions, where they are known.
     seed : int, optional
         Of the published resampling, where the file says it.
+    groups : int array, shape (n,), optional
+        Which rows are not independent.
     validation_accuracy : float
         Of the training, on its own validation sample; nan where it is not known.
     """
@@ -202,6 +204,7 @@ class Matched:
     transformed_prediction: NDArray[Any] | None = None
     seed: int | None = None
     validation_accuracy: float = float("nan")
+    groups: NDArray[Any] | None = None
 
     @property
     def n(self) -> int:
