@@ -284,6 +284,8 @@ def test_list_shows_what_there_is(monkeypatch):
     for word in ("paraphrastic_consistency", "paranlu:delta_social_automatic", "1,688 paraphrase", "abductive_nli"):
         assert word in done.output
     assert "s24-roberta" in done.output
+    assert "--batch-size" in done.output
+    assert "`vectors`" not in done.output
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -136,5 +137,6 @@ def _presets() -> Table:
     table = _table("Training presets", "train --preset", "model", "settings", "what for")
     for name, preset in PRESETS.items():
         settings = ", ".join(f"{key}={value}" for key, value in preset.settings.items())
-        table.add_row(name, preset.model or "any", settings, preset.description)
+        description = re.sub(r"`(\w+)`", lambda field: f"--{field[1].replace('_', '-')}", preset.description)
+        table.add_row(name, preset.model or "any", settings, description)
     return table

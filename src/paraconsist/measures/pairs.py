@@ -13,6 +13,7 @@ from paraconsist.measures._validation import CodedColumns, as_column, as_mask, c
 from paraconsist.measures.chance import pair_chance
 from paraconsist.measures.dyads import group_columns, grouping
 from paraconsist.measures.results import Result
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, Answers, Rule, changed, unchanged
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,7 +113,7 @@ def semantic_inconsistency(
     """
     options = share_options("semantic_inconsistency", interval_method, confidence_level, n_resamples, seed, groups)
     labels = (predictions, perturbed_predictions, references, perturbed_references)
-    return _pair_measure(options, labels, condition, groups, must_differ=False)
+    return _pair_measure(options, labels, condition, groups, changed)
 
 
 def symmetric_inconsistency(
@@ -174,7 +175,7 @@ def symmetric_inconsistency(
     """
     options = share_options("symmetric_inconsistency", interval_method, confidence_level, n_resamples, seed, groups)
     labels = (predictions, perturbed_predictions, references, perturbed_references)
-    return _pair_measure(options, labels, condition, groups, must_differ=False)
+    return _pair_measure(options, labels, condition, groups, changed)
 
 
 def negational_inconsistency(
@@ -242,7 +243,7 @@ def negational_inconsistency(
     """
     options = share_options("negational_inconsistency", interval_method, confidence_level, n_resamples, seed, groups)
     labels = (predictions, perturbed_predictions, references, perturbed_references)
-    return _pair_measure(options, labels, condition, groups, must_differ=True, unanswered=unanswered)
+    return _pair_measure(options, labels, condition, groups, unchanged, unanswered)
 
 
 def _pair_measure(
@@ -250,24 +251,24 @@ def _pair_measure(
     labels: tuple[Any, Any, Any, Any],
     condition: Any,
     groups: Any,
-    *,
-    must_differ: bool,
+    rule: Rule,
     unanswered: Any = None,
 ) -> PairInconsistencyResult:
-    """Count the pairs that break the rule: equal labels where they must differ, different ones elsewhere."""
+    """Count the pairs that break the rule."""
     names = ("predictions", "perturbed_predictions", "references", "perturbed_references")
     columns_of = {
         name: values for name, values in zip(names, labels, strict=True) if values is not None or name in names[:2]
     }
     columns = code_columns(options.function, columns_of, **group_columns(groups), unanswered=unanswered)
     original, perturbed = columns["predictions"], columns["perturbed_predictions"]
-    violated = original == perturbed if must_differ else original != perturbed
     silent = None if unanswered is None else as_mask(options.function, "unanswered", columns.columns["unanswered"])
-    if silent is not None:
-        violated |= silent
+    unparsed = {PARAPHRASE: np.zeros(len(original), dtype=np.bool_) if silent is None else silent}
+    answers = {ORIGINAL: original, PARAPHRASE: perturbed}
+    pairs = Answers(answers, {}, unparsed, np.arange(len(original)), PARAPHRASE, never_agree=True)
+    violated = rule(pairs)[0] > 0
     estimates = Estimates(options, "pair", grouping(options.function, columns.columns))
     values: dict[str, Any] = {"inconsistency": estimates.add_share("inconsistency", violated)}
-    values |= estimates.add_chance(pair_chance(original, perturbed, must_differ=must_differ, unanswered=silent))
+    values |= estimates.add_chance(pair_chance(original, perturbed, must_differ=rule is unchanged, unanswered=silent))
     parts = {"condition": "none"}
     if condition is not None:
         label = _condition(options.function, columns, condition)
@@ -283,7 +284,7 @@ def _pair_measure(
             values[name] = estimates.add_share(name, right)
     constant = columns.constant("predictions", "perturbed_predictions")
     if constant:
-        estimates.warn_of_constant(constant[0], int(must_differ))
+        estimates.warn_of_constant(constant[0], int(rule is unchanged))
     return PairInconsistencyResult(
         **values, n_pairs=len(original), **estimates.fields(avg="pair", **parts, unparsed="refused")
     )

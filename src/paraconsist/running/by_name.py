@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
 from paraconsist.data.selection import assign_models, expand_specs, parse_limits, with_test_sets
+from paraconsist.data.tasks import partial_task
 from paraconsist.errors import input_error
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 from paraconsist.running.endpoint import EndpointReport, run_endpoint
 from paraconsist.running.options import AskOptions, LoadOptions, RunOptions, SetOptions
-from paraconsist.running.partial_input import check_partial, shown_to
 from paraconsist.running.prompting import Pool, load_pools, prompt_for, settings_for
 from paraconsist.running.run import RunReport, run
 
@@ -62,7 +64,7 @@ def run_by_name(
 
         loaded = load_model(name, task=group[0].task, ask=settings, **vars(loading))
         ask.check_used(loaded)
-        check_partial(loaded, sets.input_columns)
+        _check_partial(loaded, sets.input_columns)
         return loaded
 
     return run(load, load_sets, options)
@@ -101,3 +103,37 @@ def _prompt(
     own: dict[str, Any] = {"normalize": ask.normalize, "max_tokens": ask.max_new_tokens, "temperature": ask.temperature}
     own = {name: value for name, value in own.items() if value is not None}
     return EndpointPrompt(model, prompt_for(group, ask.prompts, pools), ask.scoring, seed=seed, **own)
+
+
+def _trained_columns(model: str) -> list[str] | None:
+    """Return the columns that the model in a folder was trained on, None where all or where nothing says."""
+    try:
+        record = json.loads((Path(model).expanduser() / "training.json").read_text(encoding="utf-8"))
+        return list(record["options"]["input_columns"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def shown_to(model: str, bucket_set: BucketSet, input_columns: str | None) -> BucketSet:
+    """Return the set as the model reads it: with `input_columns` (commas between), which must be those of its training.
+
+    A folder of `paraconsist train` says itself what the model was trained on.
+    """
+    trained = _trained_columns(model)
+    columns = trained if input_columns is None else [name.strip() for name in input_columns.split(",")]
+    if trained is not None and columns is not None and set(columns) != set(trained):
+        must = f"be those that the model was trained on ({', '.join(trained)})"
+        remedy = f"Leave them out: {model} says so itself."
+        raise input_error("run", "input_columns", must, got=columns, remedy=remedy)
+    if columns is None:
+        return bucket_set
+    return replace(bucket_set, task=partial_task(bucket_set.task, columns, function="run"))
+
+
+def _check_partial(model: Any, input_columns: str | None) -> None:
+    """Refuse `input_columns` for language models, whose prompts they do not change."""
+    from paraconsist.models.prompted import PromptedModel
+
+    if input_columns is not None and isinstance(model, PromptedModel):
+        must = "be given for classifiers only"
+        raise input_error("run", "input_columns", must, got=input_columns, remedy="Give a `template` instead.")

@@ -171,8 +171,8 @@ def run_and_score(model: Path, folder: Path, options: StudyOptions) -> dict[str,
     from paraconsist.data.selection import with_test_sets
     from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
     from paraconsist.models.loading import load_model
+    from paraconsist.running.by_name import shown_to
     from paraconsist.running.options import RunOptions
-    from paraconsist.running.partial_input import shown_to
     from paraconsist.running.run import run
     from paraconsist.scoring.folders import score_sources
     from paraconsist.scoring.score import ScoreOptions, score_set

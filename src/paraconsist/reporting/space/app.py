@@ -11,11 +11,11 @@ import gradio as gr
 import pyarrow as pa
 
 from paraconsist.data.predictions import Predictions
+from paraconsist.data.tables import ENDINGS
 from paraconsist.errors import InputError
 from paraconsist.reporting.space.forms import Field, Layout, Module, Query
 from paraconsist.reporting.space.page import empty_page, header, preview, results_page
 from paraconsist.reporting.space.upload import (
-    FORMATS,
     MAX_BYTES,
     MAX_ROWS,
     guess_columns,
@@ -56,7 +56,7 @@ def build(module: Module) -> gr.Blocks:
         gr.HTML(header(module))
         with gr.Row(equal_height=False):
             with gr.Column(scale=5, min_width=300):
-                file = gr.File(label="Predictions", file_types=list(FORMATS), height=130, elem_id="upload")
+                file = gr.File(label="Predictions", file_types=list(ENDINGS), height=130, elem_id="upload")
                 limits = f"up to {MAX_BYTES // 2**20} MB and {MAX_ROWS:,} rows"
                 gr.HTML(f'<p class="pc-muted">CSV, TSV, JSON Lines or Parquet, {limits}.</p>')
                 example = gr.Button("Try the example", elem_id="example", size="sm")

@@ -30,7 +30,6 @@ MAX_ROWS = 200_000
 MAX_COLUMNS = 300
 #: What a Parquet file may hold once it is decompressed.
 MAX_UNPACKED = 10 * MAX_BYTES
-FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 
 
 def scratch_folder() -> str:
