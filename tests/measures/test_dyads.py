@@ -12,6 +12,7 @@ from scipy.special import expit
 from paraconsist.errors import InputError
 from paraconsist.measures.antecedents import additive_inconsistency
 from paraconsist.measures.dyads import Dyads
+from paraconsist.measures.inconsistency_difference import inconsistency_difference
 from paraconsist.measures.intervals import korn_graubard_interval
 from paraconsist.measures.pairs import semantic_inconsistency
 
@@ -117,6 +118,45 @@ def test_intervals_of_additive_sets_cover_the_share_over_texts() -> None:
             covered[i] += low <= truth <= high
     assert 0.93 <= covered[0] / replications <= 0.985
     assert covered[1] / replications < 0.85
+
+
+def test_two_models_of_one_truth_differ_in_a_twentieth_of_sets() -> None:
+    """With first parts as groups the test of a true null rejects in 30 %."""
+    rng = np.random.default_rng(5)
+    n, replications, rejected, covered = 40, 200, 0, 0
+    first, second = all_pairs(n)
+    for _ in range(replications):
+        shared, violated, right = rng.normal(0, 0.6, n), [], []
+        for _ in range(2):
+            text = shared + rng.normal(0, 0.8, n)
+            answered = rng.random(n) < 0.9
+            violated.append(rng.random(len(first)) < expit(-2.0 + text[first] + text[second]))
+            right.append(answered[first] & answered[second])
+        result = inconsistency_difference(
+            *violated, satisfied1=right[0], satisfied2=right[1], groups=(first, second), margin=0.1
+        )
+        low, high = result.confidence_interval["difference"]
+        rejected += result.p_value <= 0.05
+        covered += low <= 0.0 <= high
+        assert (result.p_value <= 0.05) == (not low <= 0.0 <= high)
+        assert result.margin_test is not None
+    assert rejected <= 0.08 * replications
+    assert covered == replications - rejected
+    assert "p:score-dyadic" in result.signature
+    assert "ci:dyad-tango" in result.signature
+    assert result.n_clusters["difference"] <= n
+
+
+def test_a_difference_where_nothing_varies_or_every_two_rows_share_a_member() -> None:
+    members = np.triu_indices(9, 1)
+    same = inconsistency_difference(np.zeros(36, int), np.zeros(36, int), groups=members)
+    low, high = same.confidence_interval["difference"]
+    assert low == -high == pytest.approx(-0.4899, abs=1e-3)  # Tango's for 0 of 4 rows that share nothing
+    assert same.p_value == 1.0
+    star = inconsistency_difference([1, 0, 0], [0, 0, 0], groups=([0, 0, 0], [1, 2, 3]))
+    assert star.p_value == 1.0
+    assert all(map(math.isnan, star.confidence_interval["difference"]))
+    assert "every two rows share a member: no interval, and a p-value of 1" in star.warnings
 
 
 def test_without_spread_the_bound_counts_rows_that_share_nothing() -> None:

@@ -6,6 +6,7 @@ by up to half a point).
 
 from __future__ import annotations
 
+import json
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +17,7 @@ from helpers.score_roles import GOOD, rows, scored
 
 from paraconsist.data.predictions import write_predictions
 from paraconsist.measures.antecedents import additive_inconsistency
+from paraconsist.measures.inconsistency_difference import inconsistency_difference
 
 
 @pytest.mark.real_data
@@ -184,3 +186,19 @@ def test_rows_that_share_parts_within_groups_only_go_by_groups(command, tmp_path
     found = scored(command, write(tmp_path / "a.csv", additive(12, **columns)))["measures"]["additive_inconsistency"]
     assert found["n_clusters"] == {"inconsistency": 11, "chance_corrected": 11}
     assert "ci:group-korn-graubard" in found["signature"]
+
+
+def test_models_are_compared_over_texts_that_additive_rows_share(command, tmp_path):
+    rows_of = additive(12, input_id=text)
+    for row in rows_of:
+        if row["role"] == "merged":
+            row["prediction"] = 1
+    other = write(tmp_path / "other.csv", rows_of)
+    code, out, err = command("compare", write(tmp_path / "one.csv", additive(12, input_id=text)), other, "--json")
+    assert code == 0, err
+    (pair,) = json.loads(out)[0]["pairs"]
+    first, second = zip(*combinations(range(12), 2), strict=True)
+    direct = inconsistency_difference([i % 3 != 1 for i in first], [0] * 66, groups=(first, second))
+    assert pair["result"]["p_value"] == pytest.approx(direct.p_value)
+    assert pair["result"]["confidence_interval"] == direct.confidence_interval
+    assert pair["result"]["n_clusters"] == {"difference": 12}

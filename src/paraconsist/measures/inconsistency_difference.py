@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_whole
-from paraconsist.measures._estimates import Estimates, Mask, interval_options
+from paraconsist.measures._estimates import Estimates, Mask, effect_of, interval_options
 from paraconsist.measures._validation import Integers, as_mask, check_both, code_columns
 from paraconsist.measures.buckets import partition
-from paraconsist.measures.difference_tests import Joined, NullTest, ScoreTest, check_margin, margin_test
+from paraconsist.measures.difference_tests import DifferenceTest, Joined, NullTest, ScoreTest, check_margin, margin_test
+from paraconsist.measures.dyads import Dyads, group_columns, grouping
 from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.resampling import NO_SPREAD, Units, design_effects, distinct, mean_of_sums, standard_errors
 from paraconsist.measures.results import Result
@@ -99,8 +100,10 @@ def inconsistency_difference(
         Whether each model breaks the rule in each row.
     satisfied1, satisfied2 : sequence of bool, shape (n,), optional
         Whether the row counts for each model; by default all do.
-    groups : sequence of int or str, shape (n,), optional
-        What stays together in permutation, and what the interval's effective sample size is found from.
+    groups : sequence of int or str, shape (n,), or two of them, optional
+        What stays together in permutation, and what the interval's effective sample size is found from. Two columns are
+        the members of each row, which rows share crosswise (`paraconsist.measures.dyads`): no permutation keeps these
+        together, so p and interval are those of the score test with the dyad-robust standard error.
     margin : float, optional
         In (0, 1), a share: tests whether one model is not worse than the other by more than this (non-inferiority) and
         whether the two are equivalent within it.
@@ -139,19 +142,22 @@ def inconsistency_difference(
     permutations = check_whole(_FUNCTION, "n_permutations", n_permutations)
     counts = {"satisfied1": satisfied1, "satisfied2": satisfied2}
     labels = {"violated1": violated1, "violated2": violated2, **(counts if check_both(_FUNCTION, counts) else {})}
-    columns = code_columns(_FUNCTION, labels, groups=groups).columns
+    columns = code_columns(_FUNCTION, labels, **group_columns(groups)).columns
     masks = {name: as_mask(_FUNCTION, name, columns[name]) for name in labels}
     first, second = masks["violated1"], masks["violated2"]
     everything = np.ones(len(first), dtype=np.bool_)
     counted = [masks.get(name, everything) for name in counts]
     common = counted[0] & counted[1]
     own = [float(v[c].mean()) if c.any() else float("nan") for v, c in zip((first, second), counted, strict=True)]
-    codes = partition(columns["groups"]).codes[common] if "groups" in columns else None
-    if codes is not None and len(codes):
-        codes = partition(codes).codes
-
-    estimates = Estimates(options, "row" if codes is None else "group")
-    values, test = _compare(estimates, first[common], second[common], codes, permutations, margin)
+    grouped = grouping(_FUNCTION, columns)
+    if isinstance(grouped, Dyads):
+        estimates = Estimates(options, "dyad")
+        within: Dyads | Integers | None = grouped.where(common)
+    else:
+        codes = None if grouped is None else partition(grouped).codes[common]
+        within = partition(codes).codes if codes is not None and len(codes) else codes
+        estimates = Estimates(options, "row" if codes is None else "group")
+    values, test = _compare(estimates, first[common], second[common], within, permutations, margin)
     lost: list[int] = [int(np.count_nonzero(mask & ~common)) for mask in counted]
     if common.any() and any(lost):
         estimates.warnings.append(
@@ -168,7 +174,7 @@ def inconsistency_difference(
         **estimates.fields(
             avg="row",
             population="all" if satisfied1 is None else "both-models-antecedents-right",
-            p=f"sign-flip-{test}",
+            p=test,
             unparsed="refused",
             ci=f"{estimates.unit}-tango",
             seed=options.seed_name,
@@ -180,7 +186,7 @@ def _compare(
     estimates: Estimates,
     first: Mask,
     second: Mask,
-    groups: Integers | None,
+    groups: Integers | Dyads | None,
     n_permutations: int,
     margin: float | None,
 ) -> tuple[dict[str, Any], str]:
@@ -191,37 +197,55 @@ def _compare(
         estimates.put("difference", (nan, nan), nan, 0, nan)
         estimates.warnings.append("no row counts for both models: undefined, so nan: difference")
         values = dict.fromkeys(("difference", "p_value", "value1", "value2", "p_value_error"), nan)
-        return {**values, "n_only1": 0, "n_only2": 0}, "none"
-    rows = _units(first, second, np.arange(n))
-    units = rows if groups is None else _units(first, second, groups)
-    rng = np.random.default_rng(estimates.options.entropy)
-    sums = units.sums[:, [0, 1]], units.sums[:, [0, 2]]
-    flips = sign_flip_test(*sums, units.multiplicity, mean_of_sums, n_permutations, rng)
-    error = float(standard_errors(units, _difference)[0])
-    effect = float(design_effects(units, rows, _difference)[0])
-    point, p, level = (n10 - n01) / n, float(flips.p_value[0]), estimates.options.confidence_level
-    interval, more = [nan, nan], {}
-    if units.n == 1:
-        estimates.warnings.append("one unit: no interval, and a p-value of 1")
+        return {**values, "n_only1": 0, "n_only2": 0}, "sign-flip-none"
+    counts, point, level = (n, n10, n01), (n10 - n01) / n, estimates.options.confidence_level
+    tests: list[DifferenceTest]
+    p, p_error, n_units = 1.0, 0.0, n
+    if isinstance(groups, Dyads):
+        change = first.astype(np.float64) - second
+        error, freedom = groups.standard_error(change)
+        effect = effect_of(error, float(np.sqrt(change.var() / (n - 1))) if n > 1 else nan)
+        tests = [] if np.isnan(error) else _score_tests(counts, groups.n_apart, effect, error, freedom)
+        n_units, method = groups.n_members, "score-dyadic"
     else:
-        test = Joined([NullTest(point, p), *_score_tests(n, n10, n01, units, effect, error)])
+        rows = _units(first, second, np.arange(n))
+        units = rows if groups is None else _units(first, second, groups)
+        rng = np.random.default_rng(estimates.options.entropy)
+        sums = units.sums[:, [0, 1]], units.sums[:, [0, 2]]
+        flips = sign_flip_test(*sums, units.multiplicity, mean_of_sums, n_permutations, rng)
+        error = float(standard_errors(units, _difference)[0])
+        effect = float(design_effects(units, rows, _difference)[0])
+        p, p_error, n_units, method = (
+            float(flips.p_value[0]),
+            float(flips.error[0]),
+            units.n,
+            f"sign-flip-{flips.method}",
+        )
+        freedom = max(1.0, units.effective_n - 1.0)
+        tests = [] if n_units == 1 else [NullTest(point, p), *_score_tests(counts, n_units, effect, error, freedom)]
+    interval, more = [nan, nan], {}
+    if not tests:
+        reason = "every two rows share a member" if isinstance(groups, Dyads) else "one unit"
+        estimates.warnings.append(f"{reason}: no interval, and a p-value of 1")
+    else:
+        test = Joined(tests)
         low, high = test.interval(level)
         interval, p = [min(low, point), max(high, point)], test.p_at(0.0)
         if margin is not None:
             more["margin_test"] = margin_test(test, point, margin, level, up_is_good=False)
-        if units.n < FEW_UNITS:
-            estimates.warnings.append(f"only {units.n} units: the interval is rough")
-    estimates.put("difference", interval, error, units.n, effect)
+        if n_units < FEW_UNITS:
+            estimates.warnings.append(f"only {n_units} units: the interval is rough")
+    estimates.put("difference", interval, error, n_units, effect)
     return {
         "difference": point,
         "p_value": p,
-        "p_value_error": float(flips.error[0]),
+        "p_value_error": p_error,
         "value1": float(first.mean()),
         "value2": float(second.mean()),
         "n_only1": n10,
         "n_only2": n01,
         **more,
-    }, flips.method
+    }, method
 
 
 def _units(first: Mask, second: Mask, groups: Integers) -> Units:
@@ -237,12 +261,17 @@ def _difference(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return difference
 
 
-def _score_tests(n: int, n10: int, n01: int, units: Units, effect: float, error: float) -> list[ScoreTest]:
-    """Return Tango's test at the effective sample size: rows over the design effect, and never more than all rows."""
-    if units.n == n:
+def _score_tests(
+    counts: tuple[int, int, int], n_units: int, effect: float, error: float, freedom: float
+) -> list[DifferenceTest]:
+    """Return Tango's test at the effective sample size: rows over the design effect, and never more than all rows.
+
+    `counts` are the rows, and those that only the first and only the second model violates.
+    """
+    n, n10, n01 = counts
+    if n_units == n:
         return [ScoreTest(n, n10, n01)]
     if error <= NO_SPREAD or np.isnan(effect):
-        each = units.n / n  # no spread between groups: each counts once
+        each = n_units / n  # no spread between units: each counts once
         return [ScoreTest(each * n, each * n10, each * n01)]
-    df = max(1.0, units.effective_n - 1.0)
-    return [ScoreTest(n, n10, n01), ScoreTest(n / effect, n10 / effect, n01 / effect, df)]
+    return [ScoreTest(n, n10, n01), ScoreTest(n / effect, n10 / effect, n01 / effect, freedom)]

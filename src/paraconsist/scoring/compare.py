@@ -29,7 +29,7 @@ from paraconsist.measures.rules import ORIGINAL
 from paraconsist.measures.signatures import parse_signature
 from paraconsist.measures.standings import Standing, joint_test, standings
 from paraconsist.scoring.alignment import ROW_ID, Aligned, align
-from paraconsist.scoring.roles import groups_of, violations
+from paraconsist.scoring.roles import groups_of, members_of, violations
 from paraconsist.scoring.score import chosen_measures, data_of
 from paraconsist.scoring.sources import Opened, Source
 from paraconsist.scoring.unparsed import apply_policy, check_parsed
@@ -327,7 +327,7 @@ def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptio
         other.amount > 0,
         satisfied1=one.counts if spec.is_conditional else None,
         satisfied2=other.counts if spec.is_conditional else None,
-        groups=groups_of(first, one.positions),
+        groups=members_of(first, one.positions, one.partners) or groups_of(first, one.positions),
         **settings,
     )
 
@@ -379,7 +379,11 @@ def _unit_differences(
         common = found[one].counts & found[two].counts if spec.is_conditional else True
         columns.append(((found[one].amount > 0).astype(np.float64) - (found[two].amount > 0)) * common)
     each: Floats = np.stack(columns, axis=1)
-    groups = groups_of(first, next(iter(found.values())).positions)
+    counted = next(iter(found.values()))
+    members = members_of(first, counted.positions, counted.partners)
+    if members is not None:  # only the likeness of the pairs is used: each row counts for both of its members
+        return sums_by_group(np.concatenate([each, each]), partition(np.concatenate(members)).codes)
+    groups = groups_of(first, counted.positions)
     return each if groups is None else sums_by_group(each, partition(groups).codes)
 
 
