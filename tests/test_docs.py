@@ -51,7 +51,9 @@ def test_a_changed_number_is_written_and_prose_is_kept(tmp_path: Path, monkeypat
     text = "| a | b |\n|---|---|\n| {} | prose |\n"
     (tmp_path / "card.md").write_text(f"# Set\n\n<!-- table: toy -->\n\n{text.format('1,980')}\n<!-- end -->\nEnd\n")
     monkeypatch.setattr(tables, "ROOT", tmp_path)
-    monkeypatch.setattr(tables, "TABLES", {"toy": tables.Table(("card.md",), False, lambda: [[f"{2098:,}", None]])})
+    cells = [[f"{2098:,}", None]]
+    toy = tables.TABLES["demo"]._replace(documents=("card.md",), compute=lambda: cells)
+    monkeypatch.setattr(tables, "TABLES", {"toy": toy})
     assert tables.main(["--check"]) == 1
     assert "1,980" in (tmp_path / "card.md").read_text()
     assert tables.main([]) == tables.main(["--check"]) == 0
