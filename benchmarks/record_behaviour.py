@@ -170,9 +170,6 @@ def expand(lines: str, work: Path) -> Cases:
     return cases
 
 
-# ------------------------------------------------------------------------------------------- tables written here
-
-
 def own_rows(kind: str, model: str, *, lost: float = 0.0, n: int = 36) -> Rows:
     """Return lopsided buckets with the roles of one measure; gold depends on the kind, answers on the model."""
     places, answers, rows = random.Random(kind), random.Random(f"{kind} {model}"), []
@@ -254,9 +251,6 @@ def write_own(own: Path) -> None:
                 write(folder / "noise" / file, again, drop=drop, metadata=metadata)
 
 
-# ------------------------------------------------------------------------- stored predictions and the data folder
-
-
 def builds(results: Path) -> Cases:
     """Return the commands that build the sets of stored predictions, the large additive ones by themselves."""
     configs: dict[tuple[str, str], set[str]] = {}
@@ -287,9 +281,6 @@ def join_stored(results: Path, work: Path) -> None:
             target = work / "runs" / path.parent.name / "predictions" / path.name
             target.parent.mkdir(parents=True, exist_ok=True)
             pq.write_table(rows.replace_schema_metadata({METADATA_KEY: run.encode()}), target)
-
-
-# ------------------------------------------------------------------------------------------------ what is kept
 
 
 def page_of(text: str) -> dict[str, Any]:
@@ -394,9 +385,6 @@ def record(options: argparse.Namespace) -> None:
     options.output.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     note = "" if full or options.quick else f"; left out, as it is not there: {data}"
     print(f"{len(answers)} cases in {time.monotonic() - started:.0f} s: {options.output}{note}")
-
-
-# ------------------------------------------------------------------------------------------------ the comparison
 
 
 def differences(old: Any, new: Any, tolerance: float, path: str = "") -> Iterator[tuple[str, Any, Any]]:
