@@ -76,10 +76,10 @@ def test_the_page_shows_the_measures_of_the_rows(page):
         [row["bucket_id"] for row in paraphrases],
         n_resamples=10,
     )
-    assert f"{100 * expected.paraphrastic_consistency:.1f} %" in text_of(page).replace(" %", " %")
-    for key in ("accuracy", "paraphrastic_consistency_unbiased", "pvap"):
+    assert f"{100 * expected.paraphrastic_consistency_unbiased:.1f} %" in text_of(page).replace(" %", " %")
+    for key in ("accuracy", "paraphrastic_consistency", "pvap_unbiased"):
         assert f"{100 * getattr(expected, key):.1f}" in text_of(page)
-    assert "pc|est:plugin" in page
+    assert "pc|est:unbiased" in page
     assert "weights_hash" in page
     assert "2026-01-02T03:04:05Z" in page
 

@@ -108,9 +108,9 @@ def test_markdown_through_the_command(command):
         "| measure | value | interval |",
         "| --- | ---: | ---: |",
     ]
-    assert any(line.startswith("| P_C, paraphrastic consistency (published) | 91.0 % | [") for line in found)
+    assert any(line.startswith("| P_C as published | 91.0 % | [") for line in found)
     assert all(line.count("|") == found[2].count("|") for line in found[2 : found.index("", 2)])
-    assert found[-1].startswith("`pc|est:plugin|")
+    assert found[-1].startswith("`pc|est:unbiased|")
 
 
 def test_markdown_shows_hostile_text_as_text():
