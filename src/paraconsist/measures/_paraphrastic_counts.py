@@ -12,7 +12,7 @@ import numpy.typing as npt
 from paraconsist.errors import input_error
 from paraconsist.measures._validation import Integers, as_probabilities, check_both, code_columns
 from paraconsist.measures.buckets import BucketCounts, bucket_groups, count_buckets, one_per_bucket, partition
-from paraconsist.measures.resampling import distinct
+from paraconsist.measures.resampling import Units, distinct, linearised_errors
 from paraconsist.measures.sampling_correction import decile_weights, deciles
 
 RANGES: dict[str, tuple[float, float]] = {
@@ -83,20 +83,21 @@ def bucket_sums(counts: BucketCounts) -> npt.NDArray[np.float64]:
     )
 
 
-def measures_of_sums(sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def measures_of_sums(sums: npt.NDArray[Any], variance_of_mean: float | None = None) -> npt.NDArray[Any]:
     """Return the measures named in `MEASURES`, shape (..., 13), from sums over buckets, shape (..., 12).
 
     Unbiased, with m buckets of two paraphrases, a = mean of their theta: S^2 = sum (theta - a)^2 / (m - 1) is the
     between-variance and what paraphrasing adds to it, a (1 - a) + S^2 / m the whole variance of correctness (the
     variance of a is added, since it is taken off a (1 - a)); the between-variance is the whole less VAP, and PVAP the
-    ratio. Buckets count as independent in this.
+    ratio. Buckets count as independent in this, unless the variance of a is given.
     """
     n, k, c, theta, theta_squared, within, with_pair, differ, same, differ_label, *of_pairs = np.moveaxis(sums, -1, 0)
     bucket_accuracy, accuracy, vap = theta / n, c / k, within / n
     between = theta_squared / n - bucket_accuracy**2
     p_differ = differ / with_pair
     mean, mean_square = (column / with_pair for column in of_pairs)
-    whole = mean * (1.0 - mean) + (mean_square - mean**2) / (with_pair - 1.0)
+    of_mean = (mean_square - mean**2) / (with_pair - 1.0) if variance_of_mean is None else variance_of_mean
+    whole = mean * (1.0 - mean) + of_mean
     return np.stack(
         [
             1.0 - 2.0 * vap,
@@ -126,10 +127,16 @@ def minimum_consistency(bucket_accuracy: float) -> float:
     return 1.0 - 2.0 * bucket_accuracy * (1.0 - bucket_accuracy)
 
 
-def point_measures(total: npt.NDArray[np.float64]) -> dict[str, float]:
+def variance_of_mean(units: Units) -> float:
+    """Return the variance of the mean share of right rows, over buckets of two paraphrases, where units are groups."""
+    error = linearised_errors(units, lambda sums: sums[..., -2:-1] / sums[..., PAIRS : PAIRS + 1]).bootstrap_error[0]
+    return float(error**2) * units.n / max(units.n - 1, 1)
+
+
+def point_measures(total: npt.NDArray[np.float64], variance_of_mean: float | None = None) -> dict[str, float]:
     """Return the measures by name from the sums over all buckets; nan where undefined."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = measures_of_sums(total)
+        values = measures_of_sums(total, variance_of_mean)
     bounds = np.array(list(RANGES.values())).T
     return dict(zip(MEASURES, np.clip(values, *bounds).tolist(), strict=True))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from paraconsist.measures._paraphrastic_counts import (
     measures_of_sums,
     minimum_consistency,
     point_measures,
+    variance_of_mean,
 )
 from paraconsist.measures._validation import as_generator
 from paraconsist.measures.alarms import constant_message
@@ -256,16 +258,16 @@ def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, Any
     sums = bucket_sums(counts.take(first))
     buckets = Units.unstratified(sums, multiplicity)
     units = buckets if checked.groups is None else group_units(sums, pattern, checked.groups)
-    values: dict[str, Any] = point_measures(multiplicity @ sums)
+    of_mean = None if checked.groups is None else variance_of_mean(units)
+    estimate = partial(measures_of_sums, variance_of_mean=of_mean)
+    values: dict[str, Any] = point_measures(multiplicity @ sums, of_mean)
     are_means = [name not in NOT_MEANS for name in MEASURES]
     reported = [values[name] for name in MEASURES]
     scales = _scales(counts, values)
-    bounds = estimates.intervals(
-        units, measures_of_sums, list(RANGES.values()), are_means, reported=reported, scales=scales
-    )
+    bounds = estimates.intervals(units, estimate, list(RANGES.values()), are_means, reported=reported, scales=scales)
     if bounds.method == "logit_t":
         _leave_out_variances(estimates, bounds, counts, units)
-    effects = dict(zip(MEASURES, design_effects(units, buckets, measures_of_sums).tolist(), strict=True))
+    effects = dict(zip(MEASURES, design_effects(units, buckets, estimate).tolist(), strict=True))
     rows = row_error(int(counts.correct.sum()), int(counts.size.sum()))
     effects["accuracy"] = effect_of(float(bounds.standard_error[MEASURES.index("accuracy")]), rows)
     estimates.add(MEASURES, bounds, units.n, list(effects.values()))
