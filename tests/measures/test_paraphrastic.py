@@ -67,9 +67,9 @@ def test_by_hand() -> None:
     assert result.between_variance == pytest.approx((0.5625 + 1) / 3 - (1.75 / 3) ** 2)
     assert result.pvap == pytest.approx(result.vap / (result.vap + result.between_variance))
     assert result.pvap_pooled == pytest.approx(result.vap / (5 / 7 * 2 / 7))
-    # of the two with a pair: mean 7/8, S^2 1/32, so the whole is 7/64 + 1/64 = 1/8, which is VAP
-    assert result.between_variance_unbiased == pytest.approx(0.0, abs=1e-15)
-    assert result.pvap_unbiased == pytest.approx(1.0)
+    # of the two with a pair: mean 7/8, so the whole is 7/64, and VAP is 1/8
+    assert result.between_variance_unbiased == pytest.approx(7 / 64 - 1 / 8)
+    assert result.pvap_unbiased == pytest.approx(8 / 7)
     assert (result.n_buckets, result.n_examples) == (3, 7)
     assert "1 of 3 buckets have one paraphrase" in result.warnings[0]
 
@@ -314,7 +314,7 @@ def test_test_accuracy() -> None:
             {"test_predictions": [1], "test_references": [1, 0]},
             "`test_references` must have one value per row",
         ),
-        ({"estimator": "best"}, "`estimator` must be one of plugin, unbiased; got 'best'"),
+        ({"estimator": "best"}, "`estimator` must be one of unbiased, plugin; got 'best'"),
         ({"interval_method": "normal"}, "`interval_method` must be one of auto, bootstrap, closed_form"),
         ({"confidence_level": 95}, "`confidence_level` must lie between 0 and 1; got 95"),
         ({"n_resamples": 0}, "`n_resamples` must be a whole number of at least 1; got 0"),

@@ -52,12 +52,11 @@ ROWS, PAIRS = 1, 6
 
 
 def bucket_sums(counts: BucketCounts) -> npt.NDArray[np.float64]:
-    """Return what each bucket adds to the sums that every measure is a function of, shape (n_buckets, 12).
+    """Return what each bucket adds to the sums that every measure is a function of, shape (n_buckets, 11).
 
-    With k paraphrases of which c are right, theta = c/k, and s ordered pairs with the same label: 1, k, c,
-    theta, theta^2, theta (1 - theta), [k >= 2], 2c(k-c)/(k(k-1)), s/k^2, (k^2-s)/(k(k-1)), [k >= 2] theta, [k >= 2]
-    theta^2. The two with k(k-1), which are the chances that two different paraphrases differ in correctness and in
-    label, are 0 for k = 1.
+    With k paraphrases of which c are right, theta = c/k, and s ordered pairs with the same label: 1, k, c, theta,
+    theta^2, theta (1 - theta), [k >= 2], 2c(k-c)/(k(k-1)), s/k^2, (k^2-s)/(k(k-1)), [k >= 2] theta. The two with k(k-1),
+    which are the chances that two different paraphrases differ in correctness and in label, are 0 for k = 1.
     """
     k, c, s = (column.astype(np.float64) for column in (counts.size, counts.correct, counts.same_label))
     theta = c / k
@@ -77,27 +76,25 @@ def bucket_sums(counts: BucketCounts) -> npt.NDArray[np.float64]:
             s / k**2,
             np.where(has_pair, (k**2 - s) / pairs, 0.0),
             has_pair * theta,
-            has_pair * theta**2,
         ],
         axis=1,
     )
 
 
-def measures_of_sums(sums: npt.NDArray[Any], variance_of_mean: float | None = None) -> npt.NDArray[Any]:
-    """Return the measures named in `MEASURES`, shape (..., 13), from sums over buckets, shape (..., 12).
+def measures_of_sums(sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the measures named in `MEASURES`, shape (..., 13), from sums over buckets, shape (..., 11).
 
-    Unbiased, with m buckets of two paraphrases, a = mean of their theta: S^2 = sum (theta - a)^2 / (m - 1) is the
-    between-variance and what paraphrasing adds to it, a (1 - a) + S^2 / m the whole variance of correctness (the
-    variance of a is added, since it is taken off a (1 - a)); the between-variance is the whole less VAP, and PVAP the
-    ratio. Buckets count as independent in this, unless the variance of a is given.
+    Over buckets of two paraphrases with mean theta a, the whole variance of correctness is a (1 - a): the unbiased
+    between-variance is that less the unbiased VAP, and PVAP the ratio.
     """
-    n, k, c, theta, theta_squared, within, with_pair, differ, same, differ_label, *of_pairs = np.moveaxis(sums, -1, 0)
+    n, k, c, theta, theta_squared, within, with_pair, differ, same, differ_label, theta_of_pairs = np.moveaxis(
+        sums, -1, 0
+    )
     bucket_accuracy, accuracy, vap = theta / n, c / k, within / n
     between = theta_squared / n - bucket_accuracy**2
     p_differ = differ / with_pair
-    mean, mean_square = (column / with_pair for column in of_pairs)
-    of_mean = (mean_square - mean**2) / (with_pair - 1.0) if variance_of_mean is None else variance_of_mean
-    whole = mean * (1.0 - mean) + of_mean
+    mean = theta_of_pairs / with_pair
+    whole = mean * (1.0 - mean)
     return np.stack(
         [
             1.0 - 2.0 * vap,
@@ -128,15 +125,15 @@ def minimum_consistency(bucket_accuracy: float) -> float:
 
 
 def variance_of_mean(units: Units) -> float:
-    """Return the variance of the mean share of right rows, over buckets of two paraphrases, where units are groups."""
-    error = linearised_errors(units, lambda sums: sums[..., -2:-1] / sums[..., PAIRS : PAIRS + 1]).bootstrap_error[0]
+    """Return the variance of the mean of theta over buckets of two paraphrases."""
+    error = linearised_errors(units, lambda sums: sums[..., -1:] / sums[..., PAIRS : PAIRS + 1]).bootstrap_error[0]
     return float(error**2) * units.n / max(units.n - 1, 1)
 
 
-def point_measures(total: npt.NDArray[np.float64], variance_of_mean: float | None = None) -> dict[str, float]:
+def point_measures(total: npt.NDArray[np.float64]) -> dict[str, float]:
     """Return the measures by name from the sums over all buckets; nan where undefined."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = measures_of_sums(total, variance_of_mean)
+        values = measures_of_sums(total)
     bounds = np.array(list(RANGES.values())).T
     return dict(zip(MEASURES, np.clip(values, *bounds).tolist(), strict=True))
 

@@ -48,7 +48,7 @@ FEW_UNITS = 10
 
 _LEAST_EFFECTIVE = 3.0
 _LEAST_DISTANCE = 1e-3  # from the ends of a range on the logit scale, as a share of it
-_PRIOR_UNITS = 2.0  # of a stratum's own spread, in `stratified_interval`
+_PRIOR_UNITS = 1.0  # of a stratum's own spread, in `stratified_interval`
 _MOST_UNDEFINED = 0.05  # share of replicates without a value, above which percentiles mean nothing
 
 
@@ -256,10 +256,10 @@ def stratified_interval(
     design_effect: float = 1.0,
     confidence_level: float = 0.95,
 ) -> tuple[float, float]:
-    """Return an interval of a weighted mean of strata of few units, whose values lie in [lowest, 1].
+    """Return an interval of a weighted mean of strata of few units, whose means lie in [lowest, 1].
 
     Each stratum's mean gets a Jeffreys interval at its effective size, that of a share with the same spread: the
-    spread over p (1 - p), of the stratum, drawn towards 1 by two units of prior and never below that of all strata
+    spread over p (1 - p), of the stratum, drawn towards 1 by one unit of prior and never below that of all strata
     pooled. A stratum whose few units all agree so keeps an interval of its own. The stratum's distances to its ends
     then add up as standard errors do (MOVER), on each side.
 
@@ -273,7 +273,7 @@ def stratified_interval(
     weights : ndarray, shape (d,)
         They sum to 1.
     lowest : float
-        Values below it count as `lowest` in the interval.
+        What no stratum's true mean lies below; single values may.
     design_effect : float
         What the sizes are divided by where units are not independent; at least 1.
 
@@ -291,10 +291,11 @@ def stratified_interval(
     >>> round(low, 4), round(high, 4)
     (0.2585, 0.971)
     """
-    share = np.clip((values - lowest) / (1.0 - lowest), 0.0, 1.0)
+    share = (values - lowest) / (1.0 - lowest)
     n = np.bincount(strata).astype(np.float64)
-    p = np.bincount(strata, weights=share) / n
-    variance = np.bincount(strata, weights=(share - p[strata]) ** 2) / n
+    mean = np.bincount(strata, weights=share) / n
+    variance = np.bincount(strata, weights=(share - mean[strata]) ** 2) / n
+    p = np.clip(mean, 0.0, 1.0)
     most = p * (1.0 - p)
     with np.errstate(divide="ignore", invalid="ignore"):
         pooled = float(np.nan_to_num((n @ variance) / ((n - 1.0) @ most), nan=1.0))
@@ -305,6 +306,6 @@ def stratified_interval(
     hits, misses = p * size + 0.5, (1.0 - p) * size + 0.5
     low = np.where(p > 0.0, betaincinv(hits, misses, tail), 0.0)
     high = np.where(p < 1.0, betaincinv(hits, misses, 1.0 - tail), 1.0)
-    value, mean = float(weights @ p), float(weights @ (np.bincount(strata, weights=values) / n))
+    value = float(weights @ mean)
     ends = value - np.sqrt(weights**2 @ (p - low) ** 2), value + np.sqrt(weights**2 @ (high - p) ** 2)
-    return min(lowest + (1.0 - lowest) * float(ends[0]), mean), max(lowest + (1.0 - lowest) * float(ends[1]), mean)
+    return lowest + (1.0 - lowest) * float(ends[0]), lowest + (1.0 - lowest) * float(ends[1])

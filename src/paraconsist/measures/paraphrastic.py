@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,7 @@ from paraconsist.measures.results import Result
 from paraconsist.measures.sampling_correction import LEAST_MASS, Stratified, bucket_values, corrected_values
 
 _FEW_THAT_DIFFER = 15  # buckets with right and wrong answers, below which PVAP and between-variance have no interval
-_LEAST_EFFECTIVE = 5.0  # units, for those two
+_LEAST_EFFECTIVE = 12.0  # units, for those two
 _CORRECTED_MEANS = (
     "corrected_accuracy",
     "corrected_paraphrastic_consistency",
@@ -258,16 +257,18 @@ def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, Any
     sums = bucket_sums(counts.take(first))
     buckets = Units.unstratified(sums, multiplicity)
     units = buckets if checked.groups is None else group_units(sums, pattern, checked.groups)
-    of_mean = None if checked.groups is None else variance_of_mean(units)
-    estimate = partial(measures_of_sums, variance_of_mean=of_mean)
-    values: dict[str, Any] = point_measures(multiplicity @ sums, of_mean)
+    values: dict[str, Any] = point_measures(multiplicity @ sums)
     are_means = [name not in NOT_MEANS for name in MEASURES]
-    reported = [values[name] for name in MEASURES]
+    reported = list(_centres(values, units).values())
     scales = _scales(counts, values)
-    bounds = estimates.intervals(units, estimate, list(RANGES.values()), are_means, reported=reported, scales=scales)
+    bounds = estimates.intervals(
+        units, measures_of_sums, list(RANGES.values()), are_means, reported=reported, scales=scales
+    )
+    point = np.array([values[name] for name in MEASURES])
+    bounds = replace(bounds, low=np.minimum(bounds.low, point), high=np.maximum(bounds.high, point))
     if bounds.method == "logit_t":
         _leave_out_variances(estimates, bounds, counts, units)
-    effects = dict(zip(MEASURES, design_effects(units, buckets, estimate).tolist(), strict=True))
+    effects = dict(zip(MEASURES, design_effects(units, buckets, measures_of_sums).tolist(), strict=True))
     rows = row_error(int(counts.correct.sum()), int(counts.size.sum()))
     effects["accuracy"] = effect_of(float(bounds.standard_error[MEASURES.index("accuracy")]), rows)
     estimates.add(MEASURES, bounds, units.n, list(effects.values()))
@@ -290,6 +291,20 @@ def _scales(counts: BucketCounts, values: Mapping[str, float]) -> list[tuple[flo
     scales = dict(RANGES) | {"between_variance_unbiased": (-added, 0.25)}
     scales["pvap_unbiased"] = (0.0, 1.0 + (added / whole if whole > 0.0 else 0.0))
     return list(scales.values())
+
+
+def _centres(values: Mapping[str, float], units: Units) -> dict[str, float]:
+    """Return what intervals are made around: the values, and for the unbiased variances those of *all* buckets.
+
+    The variance over the buckets at hand is too small by that of their mean.
+    """
+    centres = {name: values[name] for name in MEASURES}
+    within, between = centres["vap_unbiased"], centres["between_variance_unbiased"] + variance_of_mean(units)
+    whole = within + between
+    return centres | {
+        "between_variance_unbiased": between,
+        "pvap_unbiased": within / whole if whole > 0.0 else float("nan"),
+    }
 
 
 def _leave_out_variances(estimates: Estimates, bounds: Intervals, counts: BucketCounts, units: Units) -> None:
