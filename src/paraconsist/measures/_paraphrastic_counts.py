@@ -55,8 +55,8 @@ def bucket_sums(counts: BucketCounts) -> npt.NDArray[np.float64]:
     """Return what each bucket adds to the sums that every measure is a function of, shape (n_buckets, 11).
 
     With k paraphrases of which c are right, theta = c/k, and s ordered pairs with the same label: 1, k, c, theta,
-    theta^2, theta (1 - theta), [k >= 2], 2c(k-c)/(k(k-1)), s/k^2, (k^2-s)/(k(k-1)), [k >= 2] theta. The two with k(k-1),
-    which are the chances that two different paraphrases differ in correctness and in label, are 0 for k = 1.
+    theta^2, theta (1 - theta), [k >= 2], 2c(k-c)/(k(k-1)), s/k^2, (k^2-s)/(k(k-1)), [k >= 2] theta. The two with
+    k(k-1), the chances that two different paraphrases differ in correctness and in label, are 0 for k = 1.
     """
     k, c, s = (column.astype(np.float64) for column in (counts.size, counts.correct, counts.same_label))
     theta = c / k
