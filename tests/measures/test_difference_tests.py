@@ -144,6 +144,15 @@ def test_a_rare_difference_is_not_cut_short() -> None:
     assert found.p_value == pytest.approx(0.125)
 
 
+def test_many_different_groups_are_no_overflow() -> None:
+    rng = np.random.default_rng(0)
+    buckets = np.repeat(np.arange(3000), 5)
+    one, two = (rng.random((2, len(buckets))) < 0.8).astype(int)
+    options: dict[str, Any] = {"n_resamples": 99, "n_permutations": 99}
+    found = consistency_difference(one, two, np.ones_like(one), buckets, groups=buckets // 3, **options)
+    assert contradictions(found, found.p_values, 0.05) == []
+
+
 def test_few_units_reject_nothing() -> None:
     found = consistency_difference([1] * 10, [1, 0] * 5, [1] * 10, [i // 2 for i in range(10)])
     assert (found.difference, found.p_value) == (1.0, 0.0625)

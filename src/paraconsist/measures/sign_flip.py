@@ -91,8 +91,7 @@ def sign_flip_test(
     totals = multiplicity @ first, multiplicity @ second
     observed = np.abs(_difference(estimate, *totals))
     low, steps, counts = _distinct_differences(first, second, multiplicity)
-    assignments = float(np.prod(counts + 1.0)) if len(counts) else 1.0
-    exact = assignments <= _MOST_EXACT
+    exact = _n_assignments(counts) <= _MOST_EXACT
     swapped = _every(counts) if exact else _drawn(counts, n_permutations, rng)
     hits = np.zeros(len(observed))
     for times, weight in swapped:
@@ -153,7 +152,7 @@ def flip_tests(
     patterns, code = np.unique(np.concatenate([second - first, weights], axis=1), axis=0, return_inverse=True)
     counts = np.bincount(code.ravel(), weights=multiplicity, minlength=len(patterns)).astype(np.int64)
     steps, taken = np.split(patterns, [first.shape[1]], axis=1)
-    exact = float(np.prod(counts + 1.0)) <= _MOST_ENDS
+    exact = _n_assignments(counts) <= _MOST_ENDS
     ends, masses = [], []
     for times, mass in _every(counts) if exact else _drawn(counts, n_draws, rng):
         one = totals[0] + times @ steps
@@ -215,6 +214,12 @@ def _distinct_differences(
     counts = np.bincount(code.ravel(), weights=multiplicity, minlength=len(steps)).astype(np.int64)
     moves = (steps != 0.0).any(axis=1)
     return low, steps[moves], counts[moves]
+
+
+def _n_assignments(counts: npt.NDArray[np.int64]) -> float:
+    """Return in how many ways the units of each pattern can be swapped, or infinity."""
+    with np.errstate(over="ignore"):
+        return float(np.prod(counts + 1.0))
 
 
 def _every(counts: npt.NDArray[np.int64]) -> Iterator[tuple[Floats, Floats]]:
