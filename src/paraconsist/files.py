@@ -66,6 +66,17 @@ def write_json(path: str | Path, value: Any, *, indent: int | None = 2) -> None:
     write_text(path, to_json(value, indent=indent) + "\n")
 
 
+def read_record(function: str, parameter: str, file: Path, *, remedy: str = "") -> dict[str, Any]:
+    """Return the JSON object that a file of the folder `parameter` holds; an `InputError` where it holds none."""
+    try:
+        record = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        record = None
+    if not isinstance(record, dict):
+        raise input_error(function, parameter, f"hold a readable {file.name}", got=str(file.parent), remedy=remedy)
+    return record
+
+
 def to_strict_json(value: Any) -> Any:
     """Return `value` with nan and infinities replaced by None, which strict JSON writes as ``null``.
 

@@ -183,7 +183,7 @@ def test_the_card_of_a_run_shows_its_numbers(hub, tmp_path):
 @pytest.mark.slow
 def test_a_folder_that_is_no_scored_run(hub, tmp_path):
     where = ("--repo", "org/run")
-    push("run", tmp_path, *where, fails="`folder` must be a run folder with a readable results.json")
+    push("run", tmp_path, *where, fails="`folder` must hold a readable results.json")
     folder = write_run(tmp_path / "run")
     push("run", folder, *where, "--benchmark", "x=org/x", fails="`benchmark` must name sets of the run: .*; got 'x'")
     push("run", folder, *where, "--benchmark", "toy", fails="`benchmark` must be items of the form SET=NAMESPACE/NAME")

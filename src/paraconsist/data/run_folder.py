@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import write_json, writing
+from paraconsist.files import read_record, write_json, writing
 
 
 def content_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,12 +94,8 @@ class RunFolder:
     def _read(self) -> dict[str, Any]:
         if not self.run_file.exists():
             return {}
-        try:
-            run: dict[str, Any] = json.loads(self.run_file.read_text(encoding="utf-8"))
-        except ValueError:
-            remedy = "Give `overwrite` to start anew, or choose another folder."
-            raise self._wrong("hold a readable run.json", remedy) from None
-        return run
+        remedy = "Give `overwrite` to start anew, or choose another folder."
+        return read_record("run", "output", self.run_file, remedy=remedy)
 
     def update_run(self, entries: Mapping[str, Any]) -> None:
         """Add to ``run.json``; what it says of other tasks and sets is kept."""

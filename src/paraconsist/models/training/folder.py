@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import write_json, writing
+from paraconsist.files import read_record, write_json, writing
 from paraconsist.models.training.options import TrainingOptions
 
 _PACKAGES = ("paraconsist", "torch", "transformers", "accelerate", "numpy")
@@ -63,13 +63,7 @@ class TrainingFolder:
 
     def read(self) -> dict[str, Any]:
         """The record."""
-        try:
-            record = json.loads(self.record.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            record = None
-        if not isinstance(record, dict):
-            raise self._refused("hold a readable training.json", "Delete the folder or name another one.")
-        return record
+        return read_record("train", "output", self.record, remedy="Delete the folder or name another one.")
 
     def _refused(self, must: str, remedy: str = "") -> InputError:
         return input_error("train", "output", must, got=str(self.path), remedy=remedy)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.errors import input_error
+from paraconsist.files import read_record
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.reporting.formatting import count, decimal, interval
 from paraconsist.reporting.hub.client import NEW, HubFile, Push, Remote, card_text, check_repo_id
@@ -37,7 +37,7 @@ def run_dataset(
     from huggingface_hub import constants, eval_result_entries_to_yaml
     from huggingface_hub.utils import yaml_dump
 
-    saved, run = _read(folder, "results.json"), _read(folder, "run.json")
+    saved, run = (read_record("push", "folder", folder / name, remedy=_HOW) for name in ("results.json", "run.json"))
     results, unknown = _known(saved)
     predictions = sorted(path.relative_to(folder).as_posix() for path in (folder / "predictions").glob("*.parquet"))
     if not predictions:
@@ -72,14 +72,6 @@ def run_dataset(
         notes=(*unknown, *_notes(results, entries, run)),
         how_to_use=f'load_dataset("{repo_id}", "{Path(predictions[0]).stem}")',
     )
-
-
-def _read(folder: Path, name: str) -> dict[str, Any]:
-    try:
-        return dict(json.loads((folder / name).read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        must = f"be a run folder with a readable {name}"
-        raise input_error("push", "folder", must, got=str(folder), remedy=_HOW) from None
 
 
 def _known(saved: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.store import store_key
 from paraconsist.errors import input_error
-from paraconsist.files import replacing, to_json, write_json, writing
+from paraconsist.files import read_record, replacing, to_json, write_json, writing
 from paraconsist.studies.ie.options import FUNCTION, Unit
 
 
@@ -82,13 +82,7 @@ class ExperimentFolder:
 
     def read(self) -> dict[str, Any]:
         """What ``experiment.json`` says."""
-        try:
-            record = json.loads(self.record.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            record = None
-        if not isinstance(record, dict):
-            raise input_error(FUNCTION, "output", "hold a readable experiment.json", got=str(self.record))
-        return record
+        return read_record(FUNCTION, "output", self.record)
 
     def update(self, facts: Mapping[str, Any]) -> None:
         """Add to ``experiment.json``."""
