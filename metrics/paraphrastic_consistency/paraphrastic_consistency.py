@@ -24,8 +24,10 @@ class ParaphrasticConsistency(evaluate_module.Metric):
     Returns:
         paraphrastic_consistency, paraphrastic_consistency_unbiased, accuracy, bucket_accuracy, vap,
         vap_unbiased, between_variance, pvap, pvap_pooled, min_paraphrastic_consistency, agreement,
-        agreement_unbiased, n_buckets, n_examples, confidence_interval, standard_error, n_clusters,
-        design_effect, bias, signature, warnings.
+        agreement_unbiased, consistently_right, consistently_wrong, agreement_chance,
+        krippendorff_alpha, fleiss_kappa (where buckets are of one size), n_buckets, n_examples, chance,
+        chance_corrected, confidence_interval, standard_error, n_clusters, design_effect, bias,
+        signature, warnings.
     Examples:
         >>> metric = evaluate.load("metrics/paraphrastic_consistency")
         >>> results = metric.compute(

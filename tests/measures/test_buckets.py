@@ -93,13 +93,16 @@ def test_counts_of_dense_and_sparse_labels_agree_with_a_loop(n_labels: int) -> N
     codes = np.concatenate([np.arange(20), rng.integers(0, 20, 300)])
     predictions = rng.integers(0, 3, len(codes)) * (n_labels - 1) // 2
     gold = rng.integers(0, 3, 20) * (n_labels - 1) // 2
-    counts, used = count_buckets(codes, 20, predictions, gold, n_labels)
+    counts, pool, used = count_buckets(codes, 20, predictions, gold, n_labels)
+    in_pool = predictions[np.bincount(codes)[codes] > 1]
+    assert pool.counts.tolist() == np.bincount(in_pool, minlength=n_labels).tolist()
     assert used.tolist() == [0, (n_labels - 1) // 2, n_labels - 1]
     for bucket in range(20):
         inside = predictions[codes == bucket]
         assert counts.size[bucket] == len(inside)
         assert counts.correct[bucket] == np.sum(inside == gold[bucket])
         assert counts.same_label[bucket] == sum(a == b for a in inside for b in inside)
+        assert pool.commonness[bucket] == pytest.approx(sum(np.mean(in_pool == a) for a in inside))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from paraconsist.measures._paraphrastic_counts import measures_of_counts
-from paraconsist.measures.buckets import BucketCounts, count_buckets
+from paraconsist.measures.buckets import BucketCounts, LabelPool, count_buckets
 from paraconsist.measures.chance import (
     ChanceLevel,
     agreement_chance,
@@ -19,7 +19,6 @@ from paraconsist.measures.chance import (
     pair_chance,
     rule_chance,
 )
-from paraconsist.measures.label_agreement import LabelPool, pool_labels
 
 # Lopsided on purpose: buckets of 3, 2, 1 and 1, labels 0 (3 times), 1 (3 times), 2 (once).
 CODES = np.array([0, 0, 0, 1, 1, 2, 3])
@@ -28,8 +27,8 @@ GOLD = np.array([0, 1, 2, 0])
 
 
 def bucket_level(codes: Any, labels: Any, gold: Any, n_labels: int = 3, **options: Any) -> ChanceLevel:
-    counts = count_buckets(codes, len(gold), labels, gold, n_labels).counts
-    return agreement_chance(counts, pool_labels(codes, counts.size, labels, n_labels), **options)
+    counts, pool, _ = count_buckets(codes, len(gold), labels, gold, n_labels)
+    return agreement_chance(counts, pool, **options)
 
 
 def mean_over_shuffles(statistic: Callable[[np.ndarray], float], answers: np.ndarray) -> float:

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from paraconsist.measures._paraphrastic_counts import measures_of_counts
-from paraconsist.measures.buckets import BucketCounts, count_buckets, partition
+from paraconsist.measures.buckets import BucketCounts, LabelPool, count_buckets, partition
 from paraconsist.measures.chance import agreement_chance
-from paraconsist.measures.label_agreement import LabelPool, fleiss_kappa, krippendorff_alpha, pool_labels
+from paraconsist.measures.label_agreement import fleiss_kappa, krippendorff_alpha
 
 
 def counts_of(codes: np.ndarray, labels: np.ndarray) -> tuple[BucketCounts, LabelPool]:
     n_buckets, n_labels = int(codes.max()) + 1, int(labels.max()) + 1
     gold = np.zeros(n_buckets, dtype=np.intp)
-    counts = count_buckets(codes, n_buckets, labels, gold, n_labels).counts
-    return counts, pool_labels(codes, counts.size, labels, n_labels)
+    counts, pool, _ = count_buckets(codes, n_buckets, labels, gold, n_labels)
+    return counts, pool
 
 
 def lopsided(seed: int, *, one_size: bool = False) -> tuple[np.ndarray, np.ndarray]:

@@ -33,6 +33,10 @@ KEYS = [
     "min_paraphrastic_consistency",
     "agreement",
     "agreement_unbiased",
+    "consistently_right",
+    "consistently_wrong",
+    "agreement_chance",
+    "krippendorff_alpha",
     "n_buckets",
     "n_examples",
 ]
@@ -86,9 +90,10 @@ def test_to_dict_is_plain_python_with_stable_keys() -> None:
     values = paraphrastic_consistency(**toy()).to_dict()
     assert list(values)[: len(KEYS)] == KEYS
     uncertainty = ["confidence_interval", "standard_error", "n_clusters", "design_effect"]
-    assert list(values)[len(KEYS) :] == [*uncertainty, "bias", "signature", "warnings"]
+    chance = ["chance", "chance_corrected"]
+    assert list(values)[len(KEYS) :] == ["fleiss_kappa", *chance, *uncertainty, "bias", "signature", "warnings"]
     for name in uncertainty:
-        assert set(values[name]) == set(KEYS[:-2])
+        assert set(values[name]) == {*KEYS[:-2], "fleiss_kappa", "chance_corrected"} - {"agreement_chance"}
     assert set(values["bias"]) == {"paraphrastic_consistency", "vap", "between_variance", "pvap", "agreement"}
     strict = to_strict_json(values)
     assert json.loads(json.dumps(strict, allow_nan=False)) == strict

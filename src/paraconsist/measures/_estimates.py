@@ -253,19 +253,20 @@ class Estimates:
     def add_chance(self, level: ChanceLevel, population: Mask | None = None) -> dict[str, Any]:
         """Return the chance level of the rows in the population and the consistency above it; keep its uncertainty."""
         groups: Integers | Dyads | None = self.codes
-        n = level.units().n
         if self.dyads is not None:
             groups = self.dyads.where(population)
-            n = groups.n_members
-        elif self.codes is not None:
-            groups = self.codes if population is None else self.codes[population]
-            n = level.units(groups).n
-        interval, error = level.interval(groups, self.options.confidence_level)
-        effect = effect_of(error, error if groups is None else level.interval()[1])
-        self.put("chance_corrected", interval, error, n, effect)
+        elif self.codes is not None and population is not None:
+            groups = self.codes[population]
         if not np.isnan(level.shuffled) and np.isnan(level.corrected):
             self.undefined.append("chance_corrected")
-        return {"chance": level.shuffled, "chance_corrected": level.corrected}
+        return {"chance": level.shuffled, "chance_corrected": self.add_corrected("chance_corrected", level, groups)}
+
+    def add_corrected(self, name: str, level: ChanceLevel, groups: Integers | Dyads | None) -> float:
+        """Return the consistency above the chance level of rows or buckets, and keep its uncertainty."""
+        interval, error = level.interval(groups, self.options.confidence_level)
+        n = groups.n_members if isinstance(groups, Dyads) else level.units(groups).n
+        self.put(name, interval, error, n, effect_of(error, error if groups is None else level.interval()[1]))
+        return level.corrected
 
     def stratum(self, hits: Mapping[str, Mask], population: Mask, **rows: Mask) -> dict[str, Any]:
         """Return the shares of several kinds of hits in one stratum, the sizes of masks of rows, and the intervals."""

@@ -11,7 +11,14 @@ import numpy.typing as npt
 
 from paraconsist.errors import input_error
 from paraconsist.measures._validation import Integers, as_probabilities, check_both, code_columns
-from paraconsist.measures.buckets import BucketCounts, bucket_groups, count_buckets, one_per_bucket, partition
+from paraconsist.measures.buckets import (
+    BucketCounts,
+    LabelPool,
+    bucket_groups,
+    count_buckets,
+    one_per_bucket,
+    partition,
+)
 from paraconsist.measures.resampling import Units, distinct, linearised_errors
 from paraconsist.measures.sampling_correction import decile_weights, deciles
 
@@ -29,6 +36,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "pvap_pooled": (0.0, np.inf),  # rows weigh the denominator, buckets the numerator: 1 is no bound
     "agreement": (0.0, 1.0),
     "agreement_unbiased": (0.0, 1.0),
+    "consistently_right": (0.0, 1.0),
+    "consistently_wrong": (0.0, 1.0),
 }
 MEASURES = tuple(RANGES)
 """The order of the measures in `measures_of_sums`."""
@@ -45,7 +54,10 @@ UNBIASED = {
     "pvap": "pvap_unbiased",
     "agreement": "agreement_unbiased",
 }
-"""Plug-in measure to its unbiased one; these are over buckets with two paraphrases."""
+"""Plug-in measure to its unbiased one."""
+
+OVER_PAIRS = (*UNBIASED.values(), "consistently_right", "consistently_wrong")
+"""Those over buckets with two paraphrases."""
 
 ROWS, PAIRS = 1, 6
 """The columns of `bucket_sums` that count rows, and buckets with two paraphrases."""
@@ -82,10 +94,11 @@ def bucket_sums(counts: BucketCounts) -> npt.NDArray[np.float64]:
 
 
 def measures_of_sums(sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the measures named in `MEASURES`, shape (..., 13), from sums over buckets, shape (..., 11).
+    """Return the measures named in `MEASURES`, shape (..., 15), from sums over buckets, shape (..., 11).
 
     Over buckets of two paraphrases with mean theta a, the whole variance of correctness is a (1 - a): the unbiased
-    between-variance is that less the unbiased VAP, and PVAP the ratio.
+    between-variance is that less the unbiased VAP, and PVAP the ratio. Two different paraphrases are both right with
+    chance a less half of that of their differing, both wrong with chance 1 - a less the other half.
     """
     n, k, c, theta, theta_squared, within, with_pair, differ, same, differ_label, theta_of_pairs = np.moveaxis(
         sums, -1, 0
@@ -110,6 +123,8 @@ def measures_of_sums(sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
             vap / (accuracy * (1.0 - accuracy)),
             same / n,
             1.0 - differ_label / with_pair,
+            mean - p_differ / 2.0,
+            1.0 - mean - p_differ / 2.0,
         ],
         axis=-1,
     )
@@ -164,11 +179,13 @@ class Originals:
 class Checked:
     """What is left of the rows: each model's counts for every bucket that holds a paraphrase.
 
-    `groups` are codes, one per bucket; `only_label` is the one label predicted for every paraphrase, if it is
-    one.
+    `pools` are each model's answers, `gold_counts` the numbers of buckets with two paraphrases by gold label, `groups`
+    are codes, one per bucket; `only_label` is the one label predicted for every paraphrase, if it is one.
     """
 
     counts: list[BucketCounts]
+    pools: list[LabelPool]
+    gold_counts: npt.NDArray[np.intp]
     bucket_ids: list[Any]
     groups: Integers | None
     originals: Originals | None
@@ -235,6 +252,8 @@ def check_input(
     used = counted[0].labels_predicted
     return Checked(
         counts=[one.counts for one in counted],
+        pools=[one.pool for one in counted],
+        gold_counts=np.bincount(bucket_gold[counted[0].counts.size > 1], minlength=n_labels),
         bucket_ids=divided.ids_of(keep),
         groups=grouping,
         originals=originals,

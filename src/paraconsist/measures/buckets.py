@@ -212,10 +212,51 @@ def _is_sum_of_squares(n: int, total: int) -> bool:
     return any(_is_sum_of_squares(n - p, total - p * p) for p in range(largest, (total - 1) // n, -1))
 
 
+class LabelPool(NamedTuple):
+    """The answers of all buckets that have two, in one pool.
+
+    Attributes
+    ----------
+    counts : ndarray of int, shape (n_labels,)
+        How often each label is in the pool.
+    commonness : ndarray, shape (n_buckets,)
+        The sum over a bucket's answers of the share of the pool that has the same label.
+    """
+
+    counts: npt.NDArray[np.int64]
+    commonness: npt.NDArray[np.float64]
+
+    @property
+    def size(self) -> int:
+        """The number of answers in the pool."""
+        return int(self.counts.sum())
+
+    @property
+    def sum_of_squares(self) -> float:
+        """The sum over labels of their squared shares: the chance that two draws with replacement are equal."""
+        return float(((self.counts / self.size) ** 2).sum()) if self.size else float("nan")
+
+    @property
+    def same(self) -> float:
+        """The chance that two *different* answers of the pool are equal; nan for less than two answers."""
+        return same_answer_rate(self.counts)
+
+
+def same_answer_rate(counts: npt.NDArray[np.int64]) -> float:
+    """Return the chance that two different answers, of which `counts` have each label, are equal.
+
+    >>> same_answer_rate(np.array([2, 2]))
+    0.3333333333333333
+    """
+    n = int(counts.sum())
+    return float((counts * (counts - 1.0)).sum() / (n * (n - 1.0))) if n > 1 else float("nan")
+
+
 class Counted(NamedTuple):
-    """What `count_buckets` returns: the counts, and the codes of the labels that were predicted."""
+    """What `count_buckets` returns: the counts, the pool of answers, and the codes of the predicted labels."""
 
     counts: BucketCounts
+    pool: LabelPool
     labels_predicted: npt.NDArray[np.intp]
 
 
@@ -238,6 +279,8 @@ def count_buckets(codes: Integers, n_buckets: int, predictions: Integers, gold: 
         correct = table[np.arange(n_buckets), gold]
         same_label = np.einsum("bl,bl->b", table, table)
         used = np.flatnonzero(table.any(axis=0))
+        pooled = (size > 1) @ table
+        commonness = table @ (pooled / max(int(pooled.sum()), 1))
     else:  # many labels: only the cells that occur
         used, dense = np.unique(predictions, return_inverse=True)
         cells_used, n_in_cell = np.unique(codes.astype(np.int64) * len(used) + dense, return_counts=True)
@@ -248,4 +291,7 @@ def count_buckets(codes: Integers, n_buckets: int, predictions: Integers, gold: 
         correct[bucket[is_gold]] = n_in_cell[is_gold]
         same_label = np.zeros(n_buckets, dtype=np.int64)
         np.add.at(same_label, bucket, n_in_cell**2)
-    return Counted(BucketCounts(size, correct, same_label), used)
+        pooled = np.bincount(label, weights=n_in_cell * (size[bucket] > 1), minlength=n_labels).astype(np.int64)
+        share = pooled / max(int(pooled.sum()), 1)
+        commonness = np.bincount(bucket, weights=n_in_cell * share[label], minlength=n_buckets)
+    return Counted(BucketCounts(size, correct, same_label), LabelPool(pooled, commonness), used)

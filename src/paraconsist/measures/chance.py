@@ -22,10 +22,9 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from paraconsist.measures._validation import Integers
-from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.buckets import BucketCounts, LabelPool, same_answer_rate
 from paraconsist.measures.dyads import Dyads
-from paraconsist.measures.intervals import boundary_interval
-from paraconsist.measures.label_agreement import LabelPool, same_answer_rate
+from paraconsist.measures.intervals import boundary_interval, too_few
 from paraconsist.measures.resampling import NO_SPREAD, Floats, Units, distinct, group_units, linearised_errors
 
 _FEWEST = 8  # effective units that an interval needs
@@ -77,9 +76,9 @@ class ChanceLevel:
 
         Above 1/2 a t interval for the logarithm of the ratio of the two shares: it ends below 1. Below, Fieller's for
         that ratio, since the two shares vary together, at Satterthwaite's degrees of freedom. Where all rows (buckets,
-        groups) are alike it is a Clopper-Pearson type bound. nan for one unit, and where less than 8 (Kish's effective
-        number) hold the answers that are not the commonest: nearly constant answers. Rows that share members (`Dyads`)
-        have the first of the three throughout.
+        groups) are alike it is a Clopper-Pearson type bound. nan for too few units, and where the answers that are not
+        the commonest are held by less than 8 (Kish's effective number): nearly constant answers. Rows that share
+        members (`Dyads`) have the first of the three throughout.
 
         Parameters
         ----------
@@ -89,20 +88,22 @@ class ChanceLevel:
         """
         none, nan = (float("nan"), float("nan")), float("nan")
         units = self.units(None if isinstance(groups, Dyads) else groups)
-        n, weight = units.n, units.multiplicity
-        if np.isnan(self.corrected) or n < 2:
+        if np.isnan(self.corrected) or units.n < 2:
             return none, nan
-        ratio, freedom = self.broken / self.shuffled, n - 1.0
+        ratio, freedom, degrees = self.broken / self.shuffled, units.effective_n - 1.0, 1.0
         if isinstance(groups, Dyads):
             error, freedom = groups.standard_error((self.sums[:, 1] - ratio * self.sums[:, 2])[self.pattern])
             error /= self.shuffled
         else:
-            error = float(linearised_errors(units, _corrected)[0][0])
+            linearised = linearised_errors(units, _corrected)
+            error, degrees = float(linearised.standard_error[0]), float(linearised.degrees_of_freedom[0])
+        weight = units.multiplicity
         _, broken, shuffled = units.sums.T
-        if np.isnan(error) or (weight @ shuffled) ** 2 < _FEWEST * (weight @ shuffled**2):
+        effective = (weight @ shuffled) ** 2 / (weight @ shuffled**2)
+        if np.isnan(error) or too_few(units) or effective < _FEWEST:
             return none, error
         if error <= NO_SPREAD or ratio == 0.0:
-            n_apart = groups.n_apart if isinstance(groups, Dyads) else n
+            n_apart = groups.n_apart if isinstance(groups, Dyads) else units.n
             ends = boundary_interval(self.broken, 0.0, 1.0, n_apart, confidence_level)
             return (1.0 - ends[1] / self.shuffled, 1.0 - ends[0] / self.shuffled), error
         tail = (1.0 + confidence_level) / 2.0
@@ -110,9 +111,7 @@ class ChanceLevel:
             step = float(np.exp(stdtrit(freedom, tail) * error / ratio))
             ends = ratio / step, ratio * step
         else:
-            squares = (broken - ratio * shuffled) ** 2
-            excess = n * (weight @ squares**2) / (weight @ squares) ** 2 - 1.0
-            freedom = min(freedom, max(1.0, 2.0 * n / (excess + 2.0 / (n - 1.0))))
+            freedom = max(1.0, min(freedom, degrees))
             ends = _fieller(broken, shuffled, weight, float(stdtrit(freedom, tail)))
         return (1.0 - min(ends[1], 1.0 / self.shuffled), 1.0 - max(ends[0], 0.0)), error
 

@@ -2,64 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
-
-from paraconsist.measures._validation import Integers
-from paraconsist.measures.buckets import BucketCounts
-
-_Floats = npt.NDArray[np.float64]
-
-
-class LabelPool(NamedTuple):
-    """The answers of all buckets that have two, in one pool.
-
-    Attributes
-    ----------
-    counts : ndarray of int, shape (n_labels,)
-        How often each label is in the pool.
-    commonness : ndarray, shape (n_buckets,)
-        The sum over a bucket's answers of the share of the pool that has the same label.
-    """
-
-    counts: npt.NDArray[np.int64]
-    commonness: _Floats
-
-    @property
-    def size(self) -> int:
-        """The number of answers in the pool."""
-        return int(self.counts.sum())
-
-    @property
-    def sum_of_squares(self) -> float:
-        """The sum over labels of their squared shares: the chance that two draws with replacement are equal."""
-        return float(((self.counts / self.size) ** 2).sum()) if self.size else float("nan")
-
-    @property
-    def same(self) -> float:
-        """The chance that two *different* answers of the pool are equal; nan for less than two answers."""
-        return same_answer_rate(self.counts)
-
-
-def same_answer_rate(counts: npt.NDArray[np.int64]) -> float:
-    """Return the chance that two different answers, of which `counts` have each label, are equal.
-
-    >>> same_answer_rate(np.array([2, 2]))
-    0.3333333333333333
-    """
-    n = int(counts.sum())
-    return float((counts * (counts - 1.0)).sum() / (n * (n - 1.0))) if n > 1 else float("nan")
-
-
-def pool_labels(codes: Integers, sizes: Integers, labels: Integers, n_labels: int) -> LabelPool:
-    """Return the pool of the answers, by bucket and label of each row (codes from 0) and the buckets' sizes."""
-    paired = sizes >= 2
-    rows = slice(None) if paired.all() else paired[codes]
-    counts = np.bincount(labels[rows], minlength=n_labels).astype(np.int64)
-    shares = counts / max(int(counts.sum()), 1)
-    return LabelPool(counts, np.bincount(codes, weights=shares[labels], minlength=len(sizes)).astype(np.float64))
+from paraconsist.measures.buckets import BucketCounts, LabelPool
 
 
 def krippendorff_alpha(counts: BucketCounts, pool: LabelPool) -> float:
@@ -82,12 +25,13 @@ def krippendorff_alpha(counts: BucketCounts, pool: LabelPool) -> float:
     --------
     Two problems of two paraphrases, answered a a and a b:
 
+    >>> import numpy as np
     >>> counts = BucketCounts.from_counts(size=[2, 2], correct=[2, 1])
-    >>> codes = np.array([0, 0, 1, 1])
-    >>> krippendorff_alpha(counts, pool_labels(codes, counts.size, np.array([0, 0, 0, 1]), 2))
+    >>> pool = LabelPool(np.array([3, 1]), np.array([3 / 4 + 3 / 4, 3 / 4 + 1 / 4]))
+    >>> krippendorff_alpha(counts, pool)
     0.0
     """
-    paired = counts.size >= 2
+    paired = counts.size > 1
     size, same = counts.size[paired], counts.same_label[paired]
     by_chance = 1.0 - pool.same
     if not by_chance > 0.0:

@@ -13,6 +13,7 @@ from paraconsist.measures._estimates import Estimates, effect_of, interval_optio
 from paraconsist.measures._paraphrastic_counts import (
     MEASURES,
     NOT_MEANS,
+    OVER_PAIRS,
     PAIRS,
     PUBLISHED_VARIANCES,
     RANGES,
@@ -32,7 +33,9 @@ from paraconsist.measures._paraphrastic_counts import (
 from paraconsist.measures._validation import as_generator
 from paraconsist.measures.alarms import constant_message
 from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.chance import agreement_chance, consistency_chance
 from paraconsist.measures.intervals import FEW_UNITS, Intervals, proportion_interval, stratified_interval, too_few
+from paraconsist.measures.label_agreement import fleiss_kappa
 from paraconsist.measures.resampling import Units, design_effects, distinct, group_units, mean_of_sums
 from paraconsist.measures.results import Result
 from paraconsist.measures.sampling_correction import LEAST_MASS, Stratified, bucket_values, corrected_values
@@ -72,6 +75,17 @@ class ParaphrasticConsistencyResult(Result):
         The least P_C (plug-in) that a model of this bucket accuracy can have.
     agreement, agreement_unbiased : float
         Chance that two paraphrases get the same *label*; for two labels it is P_C.
+    consistently_right, consistently_wrong : float
+        Chance that two different paraphrases are both right, both wrong; the unbiased P_C is their sum.
+    chance, agreement_chance : float
+        What the unbiased P_C and the unbiased agreement would be if the model's own answers were shuffled over the
+        texts; for two labels they are the same.
+    chance_corrected : float
+        The agreement above that: (agreement_unbiased - agreement_chance) / (1 - agreement_chance). 1 if no wording
+        changes an answer, 0 as if the wording decided all; nan for a constant answer.
+    krippendorff_alpha, fleiss_kappa : float
+        Of the labels, buckets being units. With buckets of one size alpha is `chance_corrected`, kappa the same but for
+        1/n; else alpha counts buckets by their size, and kappa is None.
     n_buckets, n_examples : int
         Buckets with at least one paraphrase, and paraphrases.
     original_accuracy, test_accuracy : float or None
@@ -102,9 +116,14 @@ class ParaphrasticConsistencyResult(Result):
     min_paraphrastic_consistency: float
     agreement: float
     agreement_unbiased: float
+    consistently_right: float
+    consistently_wrong: float
+    agreement_chance: float
+    krippendorff_alpha: float
     n_buckets: int
     n_examples: int
     bias: dict[str, float]
+    fleiss_kappa: float | None = None
     original_accuracy: float | None = None
     test_accuracy: float | None = None
     corrected_accuracy: float | None = None
@@ -273,8 +292,9 @@ def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, Any
     effects["accuracy"] = effect_of(float(bounds.standard_error[MEASURES.index("accuracy")]), rows)
     estimates.add(MEASURES, bounds, units.n, list(effects.values()))
     with_pair = int(units.multiplicity[units.sums[:, PAIRS] > 0.0].sum())
-    estimates.n_clusters |= dict.fromkeys(UNBIASED.values(), with_pair)
+    estimates.n_clusters |= dict.fromkeys(OVER_PAIRS, with_pair)
     _add_minimum(estimates, values)
+    values |= _above_chance(estimates, checked)
     _warn_of_buckets(estimates, checked, units.n)
     return values | {"n_buckets": len(counts), "n_examples": int(counts.size.sum())}, bounds.method
 
@@ -330,6 +350,25 @@ def _add_minimum(estimates: Estimates, values: dict[str, Any]) -> None:
     error = abs(4.0 * values[base] - 2.0) * estimates.standard_error[base]
     interval = (0.5 if low <= 0.5 <= high else ends[0], ends[1])
     estimates.put(name, interval, error, estimates.n_clusters[base], estimates.design_effect[base])
+
+
+def _above_chance(estimates: Estimates, checked: Checked) -> dict[str, float]:
+    """Return what shuffled answers get, and the agreement of the labels above that."""
+    (counts,), (pool,), groups = checked.counts, checked.pools, checked.groups
+    alpha, kappa = "krippendorff_alpha", "fleiss_kappa"
+    values = {
+        "chance": consistency_chance(pool.counts, checked.gold_counts),
+        "agreement_chance": pool.same,
+        "chance_corrected": estimates.add_corrected("chance_corrected", agreement_chance(counts, pool), groups),
+        alpha: estimates.add_corrected(alpha, agreement_chance(counts, pool, pooled=True), groups),
+    }
+    if counts.size.min() == counts.size.max() > 1:
+        values[kappa] = fleiss_kappa(counts, pool)
+        by = pool.size / (pool.size - 1.0)
+        low, high = (1.0 - (1.0 - end) * by for end in estimates.confidence_interval[alpha])
+        error = by * estimates.standard_error[alpha]
+        estimates.put(kappa, (low, high), error, estimates.n_clusters[alpha], estimates.design_effect[alpha])
+    return values
 
 
 def _warn_of_buckets(estimates: Estimates, checked: Checked, n_units: int) -> None:
