@@ -16,17 +16,16 @@ class ParaphrasticConsistency(evaluate_module.Metric):
         (option): 'original' or 'paraphrase' for every row; originals leave the buckets and give
         original_accuracy. groups (option): what intervals resample where buckets are not independent.
         original_confidences, test_confidences (options): bucket -> confidence in gold, and those of the test set;
-        give the
-            corrected values. renormalize (option): divide them by covered_mass.
+        give the corrected values. renormalize (option): divide them by covered_mass.
         test_predictions, test_references (options): give test_accuracy.
         estimator, interval_method, confidence_level, n_resamples, seed (options): see
             paraconsist.measures.paraphrastic.paraphrastic_consistency.
     Returns:
         paraphrastic_consistency, paraphrastic_consistency_unbiased, accuracy, bucket_accuracy, vap,
-        vap_unbiased, between_variance, pvap, pvap_pooled, min_paraphrastic_consistency, agreement,
-        agreement_unbiased, consistently_right, consistently_wrong, agreement_chance,
-        krippendorff_alpha, fleiss_kappa (where buckets are of one size), n_buckets, n_examples, chance,
-        chance_corrected, confidence_interval, standard_error, n_clusters, design_effect, bias,
+        vap_unbiased, between_variance, between_variance_unbiased, pvap, pvap_unbiased, pvap_pooled,
+        min_paraphrastic_consistency, agreement, agreement_unbiased, consistently_right,
+        consistently_wrong, agreement_chance, krippendorff_alpha, fleiss_kappa (where buckets are of one
+        size), n_buckets, n_examples, chance, chance_corrected, confidence_interval, standard_error, n_clusters, design_effect, bias,
         signature, warnings.
     Examples:
         >>> metric = evaluate.load("metrics/paraphrastic_consistency")
