@@ -25,8 +25,8 @@ class ParaphrasticConsistency(evaluate_module.Metric):
         vap_unbiased, between_variance, between_variance_unbiased, pvap, pvap_unbiased, pvap_pooled,
         min_paraphrastic_consistency, agreement, agreement_unbiased, consistently_right,
         consistently_wrong, agreement_chance, krippendorff_alpha, fleiss_kappa (where buckets are of one
-        size), n_buckets, n_examples, chance, chance_corrected, confidence_interval, standard_error, n_clusters, design_effect, bias,
-        signature, warnings.
+        size), n_buckets, n_examples, chance, chance_corrected, confidence_interval, standard_error,
+        n_clusters, design_effect, bias, signature, warnings.
     Examples:
         >>> metric = evaluate.load("metrics/paraphrastic_consistency")
         >>> results = metric.compute(
