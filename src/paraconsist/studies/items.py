@@ -118,7 +118,7 @@ def read_items(
         drop_unlabelled=drop_unlabelled,
     )
     source = Source(str(file), columns)
-    of_task = find_task(source, options)
+    of_task = find_task(source, options.task)
     names = label_names or of_task.label_names
     multiple = bool(of_task.choices) and set(of_task.columns) <= set(columns)
     examples = encode_examples(source, of_task, options, names, multiple_choice=multiple, say=say)

@@ -224,7 +224,7 @@ def _check_smallest_share(options: SweepOptions, cells: Sequence[Cell]) -> None:
             return
         if whole is None:
             source, _ = open_sources(trained)
-            task = find_task(source, trained)
+            task = find_task(source, trained.task)
             names = trained.label_names or source.label_names or task.label_names
             whole = encode_examples(source, task, trained, names, multiple_choice=False, say=lambda line: None)
         sample_share(sample(whole, trained.limit, trained.limit_seed), trained.share, trained.limit_seed, names)

@@ -107,16 +107,18 @@ def _build(dataset: str, parameter: str, data_dir: str | None) -> tuple[Source, 
     )
 
 
-def find_task(source: Source, options: TrainingOptions) -> Task:
-    """The task named by the option, else by the data set, else the one that fits the columns."""
-    named = options.task or source.task
+def find_task(
+    source: Source, named: str | None, *, function: str = "train", remedy: str = "For instance defeasible_nli."
+) -> Task:
+    """The task that the user named, else the data set's, else the one that fits the columns."""
+    named = named or source.task
     if named is not None:
         return get_task(named)
     try:
         return infer_task(source.columns)
     except InputError:
-        must = "be given (defeasible_nli, for one), because the columns do not say"
-        raise input_error("train", "task", must, got=list(source.columns)) from None
+        must = "be given, because the columns do not say"
+        raise input_error(function, "task", must, got=list(source.columns), remedy=remedy) from None
 
 
 def encode_examples(

@@ -66,7 +66,7 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
         name = "best_model" if options.patience is None else "patience"
         must, remedy = "come with evaluation rows", "Give `eval_file`."
         raise input_error("train", name, must, got=getattr(options, name), remedy=remedy)
-    task = find_task(source, options)
+    task = find_task(source, options.task)
     label_names = options.label_names or source.label_names or task.label_names
     multiple_choice = _multiple_choice(options, source, task)
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist.data.tasks import ModelInput, Task, Template, get_task, infer_task
-from paraconsist.errors import InputError, input_error
-from paraconsist.models.training.data import Source, label_rows
+from paraconsist.data.tasks import ModelInput, Task, Template
+from paraconsist.errors import input_error
+from paraconsist.models.training.data import Source, find_task, label_rows
 from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions
 from paraconsist.studies.ie.splits import check_labels, label_names, read_splits
 
@@ -123,15 +123,8 @@ def _find_task(options: ExperimentOptions, rows: Source) -> Task:
             return Task("text", "Texts in columns that the user names.", columns, (), template)
         except ValueError:
             raise input_error(FUNCTION, "text_columns", "be columns with plain names", got=columns) from None
-    named = options.task or rows.task
-    if named is not None:
-        return get_task(named)
-    try:
-        return infer_task(rows.columns)
-    except InputError:
-        must = "be given, or `text_columns`, because the columns do not say"
-        remedy = "For instance `task` nli, or `text_columns` premise,hypothesis."
-        raise input_error(FUNCTION, "task", must, got=list(rows.columns), remedy=remedy) from None
+    remedy = "For instance nli, or `text_columns` premise,hypothesis."
+    return find_task(rows, options.task, function=FUNCTION, remedy=remedy)
 
 
 def _part(options: ExperimentOptions, rows: Source, task: Task, names: Sequence[str]) -> _Part:
