@@ -219,8 +219,9 @@ def test_values_lie_in_the_documented_ranges(name: str) -> None:
             low, high = float(bounds[1].replace("−", "-")), 1.0 if "`" in bounds[2] else float(bounds[2])
             ranges |= dict.fromkeys(re.findall(r"`((?!n_)\w+)`", row["key"]), (low, high))
     assert ranges
-    # of all rows, with different row sizes, this one may pass its range, as its card says
-    ranges.pop("pvap_pooled", None)
+    # these may pass their ranges, as their card says: of all rows, with different bucket sizes; by chance
+    for key in ("pvap_pooled", "pvap_unbiased", "between_variance_unbiased"):
+        ranges.pop(key, None)
     seen = set()
     for rng, rows in examples(name):
         for key, value in flat(measured(name, rows)).items():

@@ -113,7 +113,7 @@ def test_scores_are_short_to_see_and_long_to_read() -> None:
     whole = frame[(frame["measure"] == "paraphrastic_consistency") & (frame["stratum"] == "")]
     assert (
         whole["value"].item()
-        == scores.sets["predictions"].measures["paraphrastic_consistency"]["paraphrastic_consistency"]
+        == scores.sets["predictions"].measures["paraphrastic_consistency"]["paraphrastic_consistency_unbiased"]
     )
     assert set(frame["stratum"]) == {"", "label=yes", "label=no"}
     with pytest.raises(AttributeError):

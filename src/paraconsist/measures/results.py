@@ -87,13 +87,17 @@ class Result(Record):
                 for key, inner in value.items():
                     pair = ends.get(key) if isinstance(ends, Mapping) and ends else level.get(f"{name}/{key}")
                     if pair:
-                        yield f"{name}/{key}", _text(inner), f"[{_text(pair[0])}, {_text(pair[1])}]"
+                        yield f"{name}/{key}", _text(inner), _ends(pair)
             elif isinstance(value, (bool, int, float)):
-                yield name, _text(value), f"[{_text(ends[0])}, {_text(ends[1])}]" if ends else ""
+                yield name, _text(value), _ends(ends)
 
 
 def _place(name: str) -> int:
     return _LAST.index(name) + 1 if name in _LAST else 0
+
+
+def _ends(interval: Any) -> str:
+    return f"[{_text(interval[0])}, {_text(interval[1])}]" if interval and interval[0] == interval[0] else ""
 
 
 def _text(value: float) -> str:
