@@ -70,7 +70,8 @@ class MeasureSpec:
     quantities : sequence of Quantity
         What is shown of its results.
     chance : str
-        What answers that are drawn independently get, in a sentence.
+        What answers that are drawn independently get, in a sentence; what a model's own answers get when they are
+        shuffled over the texts is `chance` in its results (`paraconsist.measures.chance`).
     sentence : str
         The headline in words: a template over the results' keys, shares as per cent.
     symbol : str
@@ -154,17 +155,23 @@ _PAIRS = {
 }
 
 
+#: On one scale for every measure that answers can be shuffled in.
+_SCALE = "0: as if the wording decided all, so answers shuffled over the texts; 100: no wording changes an answer"
+ABOVE_CHANCE = Quantity("chance_corrected", "consistency above chance", "above chance", _SCALE)
+
+
 def _share_of_pairs(kind: str) -> tuple[Quantity, ...]:
     return (
         Quantity("inconsistency", f"tau, {kind} inconsistency", "tau", "share of pairs that break the rule"),
         Quantity("accuracy", "A, accuracy on originals", "acc.", "accuracy on the originals"),
         Quantity("perturbed_accuracy", "A, accuracy on perturbed texts", "pert.", "accuracy on the perturbed side"),
+        ABOVE_CHANCE,
     )
 
 
 def _share_of_conclusions(kind: str) -> tuple[Quantity, ...]:
     meaning = "share of conclusions that break the rule, of those whose antecedents are answered right"
-    return (Quantity("inconsistency", f"tau, {kind} inconsistency", "tau", meaning),)
+    return (Quantity("inconsistency", f"tau, {kind} inconsistency", "tau", meaning), ABOVE_CHANCE)
 
 
 _SPECS = (
@@ -203,6 +210,9 @@ _SPECS = (
                 "agreement",
                 "two different paraphrases get the same label, right or wrong",
             ),
+            Quantity("consistently_right", "consistently right", "both right", "two paraphrases are both right"),
+            Quantity("consistently_wrong", "consistently wrong", "both wrong", "two paraphrases are both wrong"),
+            ABOVE_CHANCE,
             Quantity("vap_unbiased", "VAP, variance due to paraphrasing", "VAP", is_share=False),
             Quantity("vap", "VAP as published", "VAP publ.", is_share=False),
             Quantity(
@@ -349,7 +359,10 @@ _SPECS = (
         direction="Down is good: 0 % is a model that never changes its mind.",
         headline="change_rate",
         symbol="change",
-        quantities=(Quantity("change_rate", "changed predictions", "change", "share of answers that a change turns"),),
+        quantities=(
+            Quantity("change_rate", "changed predictions", "change", "share of answers that a change turns"),
+            ABOVE_CHANCE,
+        ),
         chance="Two independent uniform answers among L labels get 1 - 1/L.",
         sentence="{n_changed} of {n_pairs} answers change under a paraphrase: {correct_to_incorrect} from right to "
         "wrong, {incorrect_to_correct} from wrong to right.",

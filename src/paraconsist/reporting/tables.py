@@ -11,11 +11,12 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, scored_measures
+from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, scored_measures
 from paraconsist.reporting.formatting import count, decimal, interval, known, percent, quantity
 
 #: What a breakdown by stratum shows of paraphrastic consistency.
 STRATUM_QUANTITIES = [q for q in PARAPHRASTIC.quantities if q.symbol in ("A", "P_C", "P_C publ.", "PVAP")]
+AGREEMENT = "agreement_unbiased"
 _VARIANCES = ("problem", "paraphrase", "decoding", "numeric")
 #: More lines than three labels can make; of longer tables the commonest are shown.
 _MOST_LINES = 30
@@ -97,8 +98,6 @@ def result_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableTy
 def _headline(name: str, result: Mapping[str, Any], measure: Mapping[str, Any]) -> Table:
     model = f"{result['model']}, " if result["model"] else ""
     intervals = measure["confidence_interval"]
-    both = (measure["agreement_unbiased"], measure[PARAPHRASTIC.headline])
-    two_labels = all(map(known, both)) and math.isclose(*both, abs_tol=1e-9)
     rows = [
         (
             q.label,
@@ -106,7 +105,7 @@ def _headline(name: str, result: Mapping[str, Any], measure: Mapping[str, Any]) 
             interval(intervals.get(q.key), percent if q.is_share else decimal),
         )
         for q in PARAPHRASTIC.quantities
-        if q.key in measure and not (q.key == "agreement_unbiased" and two_labels)
+        if q.key in measure and not (q.key == AGREEMENT and has_two_labels(measure))
     ]
     if result["n_unparsed"]:
         rows.append(("unparsed answers", quantity(result["unparsed_rate"], True), ""))
@@ -117,6 +116,12 @@ def _headline(name: str, result: Mapping[str, Any], measure: Mapping[str, Any]) 
         caption=f"A constant answer would get accuracy {_majority(result)} and P_C 100.0 %.",
         padding=_WIDE,
     )
+
+
+def has_two_labels(measure: Mapping[str, Any]) -> bool:
+    """Return whether the same answer is the same as both right or both wrong, so that one of the two says it all."""
+    both = (measure.get(AGREEMENT), measure.get(PARAPHRASTIC.headline))
+    return all(map(known, both)) and math.isclose(*both, abs_tol=1e-9)  # type: ignore[arg-type]
 
 
 def _majority(result: Mapping[str, Any]) -> str:
@@ -196,20 +201,21 @@ def inconsistency_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[R
         return
     yield table(
         f"Inconsistency (per cent, {direction(spec for _, spec, *_ in lines)}; - is undefined)",
-        ["set", "tau", "interval", "rows", "acc.", "pert.", "maj."],
+        ["set", "tau", "interval", ABOVE_CHANCE.symbol, "rows", "acc.", "pert.", "maj."],
         [
             [
                 _set_and_measure(name, spec),
                 _share(values[spec.headline]),
                 interval(values["confidence_interval"].get(spec.headline)),
+                _share(values.get(ABOVE_CHANCE.key)),
                 population(values),
                 *(_share(values.get(key)) for key in ("accuracy", "perturbed_accuracy")),
                 _share(result["majority_rate"]),
             ]
             for name, spec, result, values in lines
         ],
-        caption="rows: what the share is of. acc.: accuracy on the originals; pert.: on the perturbed side; "
-        "maj.: of always giving the originals' commonest label.",
+        caption=f"{ABOVE_CHANCE.symbol}: {ABOVE_CHANCE.meaning}. rows: what the share is of. acc.: accuracy on the "
+        "originals; pert.: on the perturbed side; maj.: of always giving the originals' commonest label.",
     )
     warnings = (f"{name}: {w}" for name, _, result, values in lines for w in (*result["warnings"], *values["warnings"]))
     yield from remarks(warnings, (values["signature"] for *_, values in lines))

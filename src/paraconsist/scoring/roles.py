@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from paraconsist.data.rows import Rows
 from paraconsist.errors import input_error, renamed
+from paraconsist.measures.bucket_model import fit_bucket_model
+from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec, scored_measures
 from paraconsist.measures.rules import ORIGINAL, Answers
 
@@ -54,6 +56,35 @@ class Violations:
         sizes = np.bincount(of_counted, minlength=n_buckets)
         with np.errstate(invalid="ignore"):
             return np.bincount(of_counted, weights=self.amount[self.counts], minlength=n_buckets) / sizes
+
+    def shrunken_by_bucket(
+        self, buckets: Positions, n_buckets: int, right: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the same shrunk towards what the set's buckets are like, so that small buckets do not lead a list.
+
+        0 where no row breaks the rule.
+
+        Parameters
+        ----------
+        buckets, n_buckets
+            As for `by_bucket`, whose values these are where the model of the buckets cannot be fitted.
+        right : bool array, shape (n_rows,), optional
+            Which rows of the file are right, where the rule is about rows of a bucket that are right and wrong.
+        """
+        counted = self.positions[self.counts]
+        of_counted, hits = buckets[counted], self.amount[self.counts] > 0 if right is None else right[counted]
+        sizes = np.bincount(of_counted, minlength=n_buckets)
+        has_rows = sizes > 0
+        raw = self.by_bucket(buckets, n_buckets)
+        if not has_rows.any():
+            return raw
+        n_hits = np.bincount(of_counted[hits], minlength=n_buckets)[has_rows]
+        model = fit_bucket_model(BucketCounts.from_counts(sizes[has_rows], n_hits))
+        if np.isnan(model.correlation):
+            return raw
+        shrunken = model.shrink(sizes[has_rows], n_hits)
+        raw[has_rows] = np.where(raw[has_rows] > 0.0, shrunken.share if right is None else shrunken.differing, 0.0)
+        return raw
 
 
 def spec_of(function: str, name: str) -> MeasureSpec:

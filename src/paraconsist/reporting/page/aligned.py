@@ -39,15 +39,23 @@ class AlignedSet:
     bucket: Positions  # shape (n,): each row's bucket, numbered in the order of appearance
     bucket_ids: list[Any]  # length m
     inconsistency: dict[str, Floats]  # shape (m,): share of the bucket that breaks the measure's rule
+    shrunken: dict[str, Floats]  # shape (m,): the same shrunk towards the others, as buckets are ranked
     accuracy: dict[str, Floats]  # shape (m,): share of right answers (of paraphrases, where there are any)
 
     def worst_first(self) -> Positions:
-        """Return the buckets, most inconsistent first (mean over models); ties: more rows, then in order."""
-        values = np.array([self.inconsistency[model] for model in self.models])
-        known = ~np.isnan(values)
-        mean = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        """Return the buckets, most inconsistent first (mean over models).
+
+        What counts is the shrunken value: two of two rows say less than nine of ten. Ties: by the bucket's own value,
+        more rows, then in order.
+        """
         sizes = np.bincount(self.bucket, minlength=len(self.bucket_ids))
-        return np.lexsort((-sizes, -np.round(mean, 9)))
+        return np.lexsort((-sizes, -self._mean(self.inconsistency), -self._mean(self.shrunken)))
+
+    def _mean(self, by_model: Mapping[str, Floats]) -> Floats:
+        values = np.array([by_model[model] for model in self.models])
+        known = ~np.isnan(values)
+        mean: Floats = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        return np.round(mean, 9)
 
 
 def align(name: str, scored: Mapping[str, ScoredSet]) -> AlignedSet:
@@ -84,13 +92,12 @@ def align(name: str, scored: Mapping[str, ScoredSet]) -> AlignedSet:
         dtype=np.intp,
     )
     spec = next((CATALOGUE[m] for m in scored[models[0]].results["measures"] if m in scored_measures()), PARAPHRASTIC)
-    inconsistency, accuracy = {}, {}
+    values = {}
     for model in models:
         policy = str(scored[model].results.get("unparsed_policy", POLICIES[0]))
-        inconsistency[model], accuracy[model] = _bucket_values(rows[model], spec, policy, numbers)
-    return AlignedSet(
-        name, models, spec.name, predictions, rows, positions, base, bucket, list(numbers), inconsistency, accuracy
-    )
+        values[model] = _bucket_values(rows[model], spec, policy, numbers)
+    by_model = ({model: values[model][i] for model in models} for i in range(3))
+    return AlignedSet(name, models, spec.name, predictions, rows, positions, base, bucket, list(numbers), *by_model)
 
 
 def _keys(predictions: Mapping[str, Predictions], rows: Mapping[str, Rows]) -> dict[str, list[Any]]:
@@ -116,8 +123,10 @@ def _ordinal_keys(rows: Rows) -> list[Any]:
     return keys
 
 
-def _bucket_values(rows: Rows, spec: MeasureSpec, policy: str, numbers: Mapping[Any, int]) -> tuple[Floats, Floats]:
-    """Return how inconsistent and how accurate each bucket is, as the policy for unparsed answers has it."""
+def _bucket_values(
+    rows: Rows, spec: MeasureSpec, policy: str, numbers: Mapping[Any, int]
+) -> tuple[Floats, Floats, Floats]:
+    """Return how inconsistent each bucket is, itself and shrunken, and how accurate, as the policy has it."""
     kept, _ = apply_policy(rows, policy)
     assert kept.buckets is not None
     codes = np.array([numbers[value] for value in kept.buckets.tolist()], dtype=np.intp)
@@ -128,6 +137,8 @@ def _bucket_values(rows: Rows, spec: MeasureSpec, policy: str, numbers: Mapping[
             codes[is_target], minlength=len(numbers)
         )
     try:
-        return violations(spec, kept).by_bucket(codes, len(numbers)), accuracy
+        broken = violations(spec, kept)
     except InputError:  # a saved measure that is not of these rows: nothing to mark
-        return np.full(len(numbers), np.nan), accuracy
+        return np.full(len(numbers), np.nan), np.full(len(numbers), np.nan), accuracy
+    shrunken = broken.shrunken_by_bucket(codes, len(numbers), right if spec.mean_over == "buckets" else None)
+    return broken.by_bucket(codes, len(numbers)), shrunken, accuracy

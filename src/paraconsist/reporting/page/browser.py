@@ -145,6 +145,7 @@ class _SetMaker:
             "s": number,
             "id": str(aligned.bucket_ids[place]),
             "v": [_rounded(aligned.inconsistency[model][place]) for model in aligned.models],
+            "w": [_rounded(aligned.shrunken[model][place]) for model in aligned.models],
             "a": [_rounded(aligned.accuracy[model][place]) for model in aligned.models],
             "st": self._bucket_strata([row for row, *_ in kept]),
             "x": shared,

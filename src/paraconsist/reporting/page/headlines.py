@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec, scored_measures
+from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec, scored_measures
 from paraconsist.reporting.formatting import bounds, known, number, percent, quantity
 from paraconsist.reporting.page.entries import Entry
 from paraconsist.reporting.page.tables import Cell, Column, Table, measures_of, results_of, share
-from paraconsist.reporting.tables import direction
+from paraconsist.reporting.tables import AGREEMENT, direction, has_two_labels
 
 #: Where there would be more cards, the page has none.
 _MOST_CARDS = 12
@@ -85,8 +85,17 @@ def _beside_accuracy(sentence: str, result: Mapping[str, Any], values: Mapping[s
     chance = f" (always the commonest label: {percent(majority)} %)" if known(majority) else ""
     return (
         f"Right on {percent(values['accuracy'])} % of the paraphrases{beside}{chance}. {sentence.removesuffix('.')}; a "
-        f"model this accurate could be as low as {percent(values.get(_LEAST))} %."
+        f"model this accurate could be as low as {percent(values.get(_LEAST))} %.{_same_answer(values)}"
     )
+
+
+def _same_answer(values: Mapping[str, Any]) -> str:
+    """Return how often the answer is the same, where that is another thing, and what is above chance."""
+    same, above = values.get(AGREEMENT), values.get(ABOVE_CHANCE.key)
+    sentence = f" They get the same answer {percent(same)} % of the time." if known(same) else ""
+    sentence = "" if has_two_labels(values) else sentence
+    meaning = "0: as if the wording decided all, 100: no wording changes an answer"
+    return sentence + (f" Above chance: {percent(above)} ({meaning})." if known(above) else "")
 
 
 def _scaled(value: Any, low: float) -> float:

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC
+from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC
 from paraconsist.reporting.comparison_tables import compared, margin_words
 from paraconsist.reporting.formatting import bounds, count, decimal, interval, known, number, p_value, percent, quantity
 from paraconsist.reporting.page.entries import Entry, ScoredSet, set_names
-from paraconsist.reporting.tables import STRATUM_QUANTITIES, direction, population, rates_of
+from paraconsist.reporting.tables import AGREEMENT, STRATUM_QUANTITIES, direction, has_two_labels, population, rates_of
 from paraconsist.scoring.compare import CompareOptions, ModelPair, SetComparison, compare
 from paraconsist.scoring.score import ScoreOptions
 from paraconsist.scoring.sources import Source
 
 #: Shares of paraphrastic consistency that the headline table has no column for.
-_LEFT_OUT = ("agreement_unbiased", "corrected_pvap", "covered_mass")
+_LEFT_OUT = ("consistently_right", "consistently_wrong", "corrected_pvap", "covered_mass")
 #: What is no share: shown with four decimals.
 _NO_SHARE = ("vap", "variance", "statistic", "p_value", "snr", "distance", "divergence", "deviation", "difference")
 
@@ -100,10 +100,11 @@ def headline_table(entries: Sequence[Entry]) -> Table | None:
     lines = list(results_of(entries, PARAPHRASTIC.name))
     if not lines:
         return None
+    left_out = [*_LEFT_OUT, *([AGREEMENT] if all(has_two_labels(values) for *_, values in lines) else [])]
     used = [
         q
         for q in PARAPHRASTIC.quantities
-        if q.is_share and q.key not in _LEFT_OUT and any(known(values.get(q.key)) for *_, values in lines)
+        if q.is_share and q.key not in left_out and any(known(values.get(q.key)) for *_, values in lines)
     ]
     columns = [
         Column("set", numeric=False),
@@ -134,6 +135,7 @@ def inconsistency_table(entries: Sequence[Entry]) -> Table | None:
             Cell(name, spec.short, head=True),
             Cell(model),
             share(values, spec.headline),
+            share(values, ABOVE_CHANCE.key),
             Cell(population(values, " / ")),
             Cell(percent(values.get("accuracy"))),
             Cell(percent(values.get("perturbed_accuracy"))),
@@ -146,6 +148,7 @@ def inconsistency_table(entries: Sequence[Entry]) -> Table | None:
         Column("set", numeric=False),
         MODEL,
         Column("tau", "share of broken rules; lower is better"),
+        Column(ABOVE_CHANCE.symbol, ABOVE_CHANCE.meaning),
         Column("rows", "what the share is of; for transitive and additive sets: rows whose parts are right, of all"),
         Column("A", "accuracy on the originals"),
         Column("A perturbed", "accuracy on the perturbed side"),

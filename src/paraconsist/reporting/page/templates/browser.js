@@ -66,7 +66,7 @@
     return wanted.every((word) => haystack(bucket).includes(word));
   }
   const orders = {
-    flips: (a, b) => measure(b, "v") - measure(a, "v") || a.order - b.order,
+    flips: (a, b) => measure(b, "w") - measure(a, "w") || measure(b, "v") - measure(a, "v") || a.order - b.order,
     accuracy: (a, b) => measure(a, "a") - measure(b, "a") || a.order - b.order,
     swing: (a, b) => measure(b, "swing") - measure(a, "swing") || a.order - b.order,
     size: (a, b) => b.r.length - a.r.length || a.order - b.order,
