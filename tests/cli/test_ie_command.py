@@ -403,3 +403,5 @@ def test_rows_of_one_group_are_swapped_together(tmp_path, here, refused):
     (tmp_path / "c.csv").write_text("rho,run,n,n11,n10,n01\n0,1,10,5,2,0\n")
     counts = refused(["ie-test", "--from", str(tmp_path / "c.csv"), "--group", "premise"])
     assert "`--group` must be a column of a file with one row for each test row" in counts
+    trained = refused(["ie-test", "--train", str(table), "--output", str(tmp_path / "ie"), "--group", "premise"])
+    assert "`--group` must be given with `--from` only" in trained

@@ -198,7 +198,7 @@ def text_rows(rng: np.random.Generator, n: int) -> Rows:
 def run_rows(rng: np.random.Generator, n: int) -> Rows:
     gold = labels(rng, n)
     transformed = {"transformed_predictions": labels(rng, n, gold, 0.4), "references": gold}
-    return {"predictions": labels(rng, n, gold), **transformed}
+    return {"predictions": labels(rng, n, gold), **transformed, "groups": lopsided(rng, n)}
 
 
 # ------------------------------------------------------------------------------------------------- what is worse
@@ -345,10 +345,9 @@ CASES: dict[str, Case] = {
         ),
         worse=("accuracy_difference", breaks("transformed_predictions", other_than("references"))),
         fails={
-            "renamed buckets": "has neither buckets nor groups",
             "duplication": "twice the items are more evidence; the accuracies stay, as a test of their own shows",
         },
-        on_page=lambda c: ie_test(c["prediction"], c["transformed_prediction"], c["label"]),
+        on_page=lambda c: ie_test(c["prediction"], c["transformed_prediction"], c["label"], groups=c["group_id"]),
         quick={},
     ),
     "negational_inconsistency": _pairs(

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.request import urlopen
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -212,8 +213,9 @@ def test_the_null_distribution_agrees_with_the_exact_p():
     from paraconsist.measures.ie_test import ie_test_from_counts
 
     result = ie_test_from_counts(n, n10, n01, n_correct=300)
-    assert f"p = {result.p_value:.3g}" in figures.null_distribution(n, n10, n01, result.statistic, result.p_value)
-    assert figures.null_distribution(50, 0, 0, float("nan"), 1.0) == ""
+    lost = np.repeat([1, -1, 0], [n10, n01, n - n10 - n01])
+    assert f"p = {result.p_value:.3g}" in figures.null_distribution(lost, result.statistic, result.p_value)
+    assert figures.null_distribution(np.zeros(50, dtype=int), float("nan"), 1.0) == ""
 
 
 def test_undefined_values_say_so():

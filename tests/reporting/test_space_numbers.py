@@ -11,6 +11,7 @@ from measures.cases import CASES
 
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
+from paraconsist.measures.ie_test import ie_test
 from paraconsist.reporting.space.catalogue import module
 from paraconsist.reporting.space.page import results_page
 from paraconsist.reporting.space.upload import guess_columns, guess_layout, read_upload
@@ -110,6 +111,7 @@ def test_the_two_layouts_of_a_file_agree():
         "is_original": ["true"] * n + ["false"] * n,
         "answer": c["prediction"] + c["transformed_prediction"],
         "gold": c["label"] * 2,
+        "group_id": c["group_id"] * 2,
     }
     result = measured("ie_test", to_csv(long))
     assert result.keys == measured("ie_test").keys
@@ -162,6 +164,16 @@ def test_runs_are_tested_apart():
     result = measured("ie_test", to_csv({**c, "run": ["one", "two"] * 18}))
     assert result.keys["runs"] == ["one", "two"]
     assert "p-values of 2 runs" in result.figure
+
+
+def test_items_of_one_group_are_swapped_together():
+    c = columns_of(module("ie_test").example())
+    groups = [f"g{i // 3}" for i in range(36)]
+    keys = measured("ie_test", to_csv({**c, "group_id": groups})).keys
+    direct = ie_test(c["prediction"], c["transformed_prediction"], c["label"], groups=groups).to_dict()
+    assert keys["p_value"] == direct["p_value"]
+    assert keys["confidence_interval"] == direct["confidence_interval"]
+    assert keys["n_clusters"] == {"accuracy_difference": 12}
 
 
 # ---------------------------------------------------------------------------- columns

@@ -56,6 +56,9 @@ def ie_test(
             raise input_error(_NAME, "from", must, got=from_)
         _decide(from_, decision, wanted, output, plots=plots, as_json=as_json)
         return
+    if decision.group is not None:
+        remedy = "The rows of an experiment have no groups yet: give its vectors with a column of them."
+        raise input_error(_NAME, "group", "be given with `from` only", got=decision.group, remedy=remedy)
     if output is None:
         raise input_error(_NAME, "output", "be given", got=None, remedy="Name a folder for the experiment.")
     experiment["transformation_options"] = read_values(_NAME, "transformation_option", transformation_option)

@@ -95,7 +95,7 @@ def grouped_resampled_p_value(differences: IntArray, *, n_resamples: int, rng: n
     if not differences.any():
         return 1.0
     k, q = int(differences.sum()), int(differences @ differences)
-    drawn = _draws(differences, n_resamples, rng)
+    drawn = null_draws(differences, n_resamples, rng)
     lower = sum(int(np.count_nonzero(compare_statistics(*one, k, q) <= 0)) for one in drawn)
     return 2 * min(lower, n_resamples - lower) / n_resamples
 
@@ -105,7 +105,7 @@ def grouped_mcnemar_resampled_p_value(differences: IntArray, *, n_resamples: int
     if not differences.any():
         return 1.0
     k, q = abs(int(differences.sum())), int(differences @ differences)
-    drawn = _draws(differences, n_resamples, rng)
+    drawn = null_draws(differences, n_resamples, rng)
     return sum(int(np.count_nonzero(compare_squares(np.abs(a), q, k, b) > 0)) for a, b in drawn) / n_resamples
 
 
@@ -196,7 +196,7 @@ def _null_tail(differences: IntArray, rng: np.random.Generator) -> tuple[float, 
     steps = _reduced(differences)
     k, q = abs(int(steps.sum())), int(steps @ steps)
     if not is_exact(differences):
-        sides = [compare_statistics(*one, k, q) for one in _draws(steps, DRAWS, rng)]
+        sides = [compare_statistics(*one, k, q) for one in null_draws(steps, DRAWS, rng)]
         beyond, equal = (sum(int(np.count_nonzero(side == sign)) for side in sides) / DRAWS for sign in (1, 0))
         return beyond, equal
     values, counts = np.unique(np.abs(steps), return_counts=True)
@@ -226,7 +226,7 @@ def _exact_tail(k: int, sizes: tuple[int, ...], times: tuple[int, ...]) -> tuple
     return float(mass[side > 0].sum()), float(mass[side == 0].sum())
 
 
-def _draws(differences: IntArray, total: int, rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
+def null_draws(differences: IntArray, total: int, rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
     """Yield K* and Q* of `total` resamples, in parts: how often each size of difference is drawn, then signs."""
     values, counts = np.unique(np.abs(differences), return_counts=True)
     chunk = max(1, _CELLS_AT_ONCE // len(values))

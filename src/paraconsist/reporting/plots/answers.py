@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.measures.grouped_tests import null_draws
 from paraconsist.reporting.formatting import percent
 from paraconsist.reporting.plots.canvas import (
     BAD,
@@ -259,15 +260,17 @@ def shift_histogram(distances: NDArray[np.float64], changed: NDArray[np.bool_]) 
     return _picture(description, draw, grid="y")
 
 
-def null_distribution(n: int, n10: int, n01: int, statistic: float, p_value: float) -> str:
-    """Where the statistic lies among those that chance alone would give; empty where nothing changed."""
-    discordant = n10 + n01
-    if discordant == 0 or not np.isfinite(statistic):
+def null_distribution(differences: NDArray[np.int64], statistic: float, p_value: float) -> str:
+    """Where the statistic lies among those that chance alone would give; empty where nothing changed.
+
+    `differences` are what each item (1, 0, -1) or group of items loses by the change, of shape (n,).
+    """
+    if not differences.any() or not np.isfinite(statistic):
         return ""
     rng = np.random.default_rng(0)  # of the picture only: the p-value is not drawn from it
-    drawn_d = rng.binomial(n, discordant / n, 40_000)
-    k = 2 * rng.binomial(drawn_d, 0.5) - drawn_d
-    spread = drawn_d - k * k / n
+    drawn = list(null_draws(differences, 40_000, rng))
+    k, squares = (np.concatenate(part) for part in zip(*drawn, strict=True))
+    spread = squares - k * k / len(differences)
     t = np.divide(k, np.sqrt(np.maximum(spread, 1e-12)), out=np.zeros(len(k)), where=spread > 1e-12)
     reach = max(4.0, abs(statistic) * 1.15)
     edges = np.linspace(-reach, reach, 42)

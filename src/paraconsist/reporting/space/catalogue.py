@@ -205,10 +205,11 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
                     _field("prediction", "Answer on the transformed item", _TRANSFORMED),
                     _LABEL,
                     _RUN,
+                    _GROUP,
                 ),
                 _sides(PARAPHRASE),
             ),
-            Layout("texts", "Each row is one text", (_BUCKET, _PAIR_ROLES, _PREDICTION, _LABEL)),
+            Layout("texts", "Each row is one text", (_BUCKET, _PAIR_ROLES, _PREDICTION, _LABEL, _GROUP)),
         ],
         "headlines": [
             Headline("p-value", ("p_value",), "p"),

@@ -17,6 +17,7 @@ from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift, shifts
 from paraconsist.measures.diversity import paraphrase_diversity
 from paraconsist.measures.fooling_rate import fooling_rate
+from paraconsist.measures.grouped_tests import group_differences
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, unchanged
 from paraconsist.reporting.formatting import known
@@ -251,14 +252,17 @@ def measure_ie_test(query: Query) -> PageResult:
     before, after, gold = rows.predictions[others[ORIGINAL]], rows.predictions[targets], rows.labels[others[ORIGINAL]]
     alpha = round(1 - query.confidence_level, 10)
     runs = rows.strata["run"][targets].tolist() if has_runs else None
-    options = {**query.intervals, **query.options, "alpha": alpha, "runs": runs}
+    groups = rows.groups[targets].tolist() if rows.groups is not None and query.columns.get("group") else None
+    options = {**query.intervals, **query.options, "alpha": alpha, "runs": runs, "groups": groups}
     keys = ie_test(before.tolist(), after.tolist(), gold.tolist(), **options).to_dict()
     figure = caption = ""
     if keys["n_runs"] > 1:
         figure = figures.p_values(keys["runs"], keys["p_values"], alpha / keys["n_runs"])
         caption = "Every run is tested; the level is divided by the number of runs."
     elif not str(query.options.get("method")).startswith("mcnemar"):  # which has another statistic
-        figure = figures.null_distribution(keys["n"], keys["n10"], keys["n01"], keys["statistic"], keys["p_value"])
+        lost = (before == gold).astype(np.int64) - (after == gold)
+        lost = lost if groups is None else group_differences(lost, np.unique(groups, return_inverse=True)[1])
+        figure = figures.null_distribution(lost, keys["statistic"], keys["p_value"])
         caption = "What t would be if the change cost nothing, and where it is. Drawn from 40,000 resamples."
     flips = pair_flips(long, rows, others[ORIGINAL], targets, before != after, _TWO_ANSWERS)
     return PageResult(keys, figure, caption, flips, _unparsed(rows))
