@@ -116,7 +116,7 @@ def test_all_pairs_together(command, tmp_path: Path) -> None:
     ranks = {row["model"]: (row["rank_low"], row["rank_high"], row["letters"]) for row in found["standings"]}
     assert ranks == {"a": (1, 2, "a"), "b": (1, 2, "a"), "c": (3, 4, "b"), "d": (3, 4, "b")}
     text = " ".join(run(command, *files)[1].split())
-    assert "Models with a letter in common do not differ." in text
+    assert "Models with a letter in common are not shown to differ." in text
     assert "All pairs together (max-T): interval of the first line" in text
 
 

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from paraconsist.errors import InputError
+from paraconsist.measures._estimates import IntervalOptions
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.difference_tests import BoundaryTest, DifferenceTest, Joined, NullTest, ScoreTest, StudentTest
 from paraconsist.measures.inconsistency_difference import inconsistency_difference
+from paraconsist.measures.paired_differences import Compared, paired_differences
 from paraconsist.measures.paired_tests import paired_difference_interval
 from paraconsist.measures.resampling import mean_of_sums
 from paraconsist.measures.sign_flip import flip_tests, sign_flip_test
@@ -142,6 +144,22 @@ def test_a_rare_difference_is_not_cut_short() -> None:
         paired_difference_interval(100, 4, 0)[1], abs=0.002
     )
     assert found.p_value == pytest.approx(0.125)
+
+
+def test_a_p_of_just_the_level_rejects() -> None:
+    """50 of 1,000 assignments: p is .05 and not a rounding above it, and the interval excludes 0."""
+    rng = np.random.default_rng(0)
+    d = rng.normal(0.16, 1.0, 60)
+    units = np.stack([np.ones(60), d], axis=1), np.stack([np.ones(60), np.zeros(60)], axis=1)
+    at_level = 0
+    for seed in range(200):
+        options = IntervalOptions("", "auto", 0.95, 999, seed)
+        found = paired_differences(options, *units, np.arange(60), None, mean_of_sums, [Compared("", 9.0)], 999)
+        if abs(found.p_value[0] - 0.05) < 1e-6:
+            at_level += 1
+            assert found.p_value[0] == 0.05
+            assert found.interval.low[0] > 0.0
+    assert at_level > 3
 
 
 def test_many_different_groups_are_no_overflow() -> None:

@@ -102,6 +102,7 @@ def paired_differences(
         one, two = (np.asarray(estimate(part), dtype=np.float64) for part in (total[:m], total[m:]))
     point, error, df = one - two, standard_errors(units, difference), max(1.0, units.effective_n - 1.0)
     tests: list[list[DifferenceTest]]
+    flips = None
     if options.method == "closed_form":
         p_value, p_error = np.where(point == 0.0, 1.0, np.nan), np.zeros(len(point))
         method = p_method = "student-t"
@@ -126,7 +127,8 @@ def paired_differences(
         if np.isfinite(point[j]) and (error[j] > NO_SPREAD or (flat[j] and units.n > 1)):
             joined[j] = one_test = Joined(tests[j])
             low[j], high[j] = np.clip(one_test.interval(options.confidence_level), -measure.widest, measure.widest)
-            p_value[j] = one_test.p_at(0.0)
+            of_flips = [float(p_value[j])] if flips else []  # without the rounding of a sum of weights
+            p_value[j] = max(of_flips + [test.p_at(0.0) for test in tests[j][len(of_flips) :]])
     endless = np.isinf(low) | np.isinf(high)
     low[endless] = high[endless] = np.nan
     bounds = Intervals(low, high, error, flat, method)

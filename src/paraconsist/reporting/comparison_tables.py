@@ -26,7 +26,7 @@ def comparison_tables(comparisons: Sequence[Mapping[str, Any]]) -> Iterator[Rend
         if one["standings"]:
             title, note = (
                 f"{_of(one)}models that differ, all pairs together",
-                "Models with a letter in common do not differ.",
+                "Models with a letter in common are not shown to differ.",
             )
             columns = ["measure", "model", "rank", "letters"]
             yield table(title, columns, _standing_rows(one), words=columns, caption=note)
@@ -69,8 +69,8 @@ def _margin_note(pair: Mapping[str, Any]) -> str:
     test = pair["result"]["margin_test"]
     p = [p_value(test[key]) for key in ("p_not_worse1", "p_not_worse2", "p_equivalent")]
     return (
-        f"Margin: {words} (p that model 1 is not worse {p[0]}, model 2 {p[1]}, equivalence {p[2]}; the "
-        f"interval that goes with it is {interval(test['interval'], percent, signed=True)}).\n"
+        f"Margin: {words} (p of non-inferiority: model 1 {p[0]}, model 2 {p[1]}; of equivalence {p[2]}; the interval "
+        f"that goes with these is {interval(test['interval'], percent, signed=True)}).\n"
     )
 
 

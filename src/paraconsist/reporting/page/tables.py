@@ -354,9 +354,7 @@ def _standings(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
             Column("rank"),
             Column("group"),
         ]
-        note = (
-            "Models with a letter in common do not differ, all pairs together; ranks hold together with the intervals."
-        )
+        note = "Models with a letter in common are not shown to differ. Ranks and letters hold for all pairs together."
         yield Table("Ranks of the models", columns, rows, note)
 
 

@@ -1,0 +1,70 @@
+"""What comparisons show: the same in the terminal and on the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import paraconsist as pc
+from paraconsist.reporting.comparison_tables import margin_words
+from paraconsist.reporting.page.tables import comparison_tables
+
+
+def table_of(seed: int, flip: float) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    buckets = [f"b{b}" for b in range(40) for _ in range(4)]
+    return {"bucket_id": buckets, "label": [1] * 160, "prediction": (rng.random(160) > flip).astype(int).tolist()}
+
+
+def compared(*flips: float, **options: Any) -> pc.Comparison:
+    tables = [table_of(seed, flip) for seed, flip in enumerate(flips)]
+    names = list("abcdef"[: len(tables)])
+    return pc.compare(*tables, names=names, n_resamples=500, n_permutations=500, **options)
+
+
+def page_tables(comparison: pc.Comparison) -> dict[str, Any]:
+    return {table.caption: table for table in comparison_tables(comparison.sets)}
+
+
+def test_a_model_is_beaten_on_the_page_beyond_chance_only() -> None:
+    chance = page_tables(compared(0.2, 0.2))
+    assert list(chance) == ["Differences between the models, in points"]
+    beaten = page_tables(compared(0.05, 0.4))["Models that another one beats in accuracy or consistency"]
+    assert [[cell.text for cell in row][1::3] for row in beaten.rows] == [["b", "a"]]
+
+
+def test_ranks_and_intervals_of_all_pairs_are_on_the_page() -> None:
+    comparison = compared(0.05, 0.06, 0.35)
+    tables = page_tables(comparison)
+    ranks = tables["Ranks of the models"]
+    assert [[cell.text for cell in row][2:] for row in ranks.rows] == [
+        ["a", "1 to 2", "a"],
+        ["b", "1 to 2", "a"],
+        ["c", "3", "b"],
+    ]
+    columns = [column.label for column in tables["Differences between the models, in points"].columns]
+    assert "p, all pairs together" in columns
+    assert "margin" not in columns
+    assert "p, all pairs together" not in [
+        column.label for column in page_tables(compared(0.05, 0.4))["Differences between the models, in points"].columns
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flips", "margin", "words"),
+    [
+        ((0.05, 0.4), 0.02, "a is not worse than b by more than 2.0 points"),
+        ((0.4, 0.05), 0.02, "b is not worse than a by more than 2.0 points"),
+        ((0.05, 0.05), 0.2, "equivalent within 20.0 points"),
+        ((0.2, 0.2), 0.01, "undecided: neither is shown to be not worse by more than 1.0 points"),
+    ],
+)
+def test_verdicts_on_a_margin(flips: tuple[float, ...], margin: float, words: str) -> None:
+    comparison = compared(*flips, margin=margin)
+    assert margin_words(comparison.to_dict()[0]["pairs"][0]) == words
+    assert f"Margin: {words}"[:40] in " ".join(repr(comparison).split())
+    rows = page_tables(comparison)["Differences between the models, in points"].rows
+    assert rows[0][-1].text == words
+    assert margin_words(compared(*flips).to_dict()[0]["pairs"][0]) == ""
