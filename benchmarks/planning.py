@@ -3,7 +3,8 @@
 Ten designs. In each, pilots of two models are drawn; from every pilot a study is planned for the true difference and
 for a half-width (`paraconsist.measures.planning`); studies of just that size are drawn. Printed are the share of those
 whose interval of the difference excludes 0, which must lie within 3 points of the power, and of those whose interval is
-as narrow as wanted, which must not lie below the assurance by more than 3 points.
+as narrow as wanted, which must not lie below the assurance by more than 3 points. Where under 100 buckets of skewed
+differences followed a pilot of 100 or fewer, the power was up to 4 points above what was promised.
 
 The whole takes a minute or two of processor time, `--quick` a quarter of that.
 """
@@ -78,8 +79,8 @@ DESIGNS = {
     "P_C, 20 to 4": Design(P_C, alike(2.0, 1.0, 0.17), 0.0, 300, (20, 20), 4, 0.03),
     "P_C, 20 to 20": Design(P_C, alike(2.0, 1.0, 0.17), 0.0, 300, (20, 20), 20, 0.02),
     "P_C, 5 to 3, same texts": Design(P_C, alike(1.2, 0.6, 0.18), 0.5, 250, (5, 5), 3, 0.03, power=0.9, assurance=0.9),
-    "P_C, 4-8 to 12, same texts": Design(P_C, alike(2.0, 1.0, 0.16), 0.6, 200, (4, 8), 12, 0.03),
-    "accuracy, 4 to 8, same texts": Design(ACCURACY, alike(2.0, 1.0, 0.06), 0.7, 100, (4, 4), 8, 0.04),
+    "P_C, 4-8 to 12, same texts": Design(P_C, alike(2.0, 1.0, 0.14), 0.6, 300, (4, 8), 12, 0.03),
+    "accuracy, 4 to 8, same texts": Design(ACCURACY, alike(2.0, 1.0, 0.03), 0.7, 250, (4, 4), 8, 0.04),
     "accuracy, 40 buckets of 3": Design(ACCURACY, apart((2.0, 1.0), (3.0, 0.8)), 0.0, 40, (3, 3), 3, 0.04),
     "inconsistency, 4 to 10": Design(INCONSISTENCY, alike(0.6, 1.5, 0.08), 0.5, 150, (4, 4), 10, 0.03),
     "VAP, 5 to 8, contexts": Design(VAP, alike(1.5, 0.8, 0.2), 0.5, 300, (5, 5), 8, 0.015, per_context=3),
