@@ -123,7 +123,7 @@ def test_intervals_of_additive_sets_cover_the_share_over_texts() -> None:
 def test_two_models_of_one_truth_differ_in_a_twentieth_of_sets() -> None:
     """With first parts as groups the test of a true null rejects in 30 %."""
     rng = np.random.default_rng(5)
-    n, replications, rejected, covered = 40, 200, 0, 0
+    n, replications, rejected, covered = 40, 120, 0, 0
     first, second = all_pairs(n)
     for _ in range(replications):
         shared, violated, right = rng.normal(0, 0.6, n), [], []

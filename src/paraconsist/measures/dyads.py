@@ -20,6 +20,7 @@ from paraconsist.measures._validation import Column, Integers, check_comparable,
 from paraconsist.measures.buckets import partition_integers
 
 _PAIR = ("groups[0]", "groups[1]")
+_CELLS_PER_ROW = 16  # pairs of members that are counted without a sort, for each row
 
 
 def is_pair(groups: Any) -> bool:
@@ -69,12 +70,13 @@ class Dyads:
 
     @cached_property
     def _cells(self) -> Integers:
-        """The unordered pair of members of every row, as codes without gaps."""
+        """The unordered pair of members of every row, as codes."""
         one, two = self._ends
         pair = np.minimum(one, two).astype(np.int64) * self.n_members + np.maximum(one, two)
-        return partition_integers(pair).codes
+        few = self.n_members**2 <= _CELLS_PER_ROW * len(pair)
+        return pair if few else partition_integers(pair).codes
 
-    @property
+    @cached_property
     def n_members(self) -> int:
         """How many members there are."""
         return int(max(end.max() for end in self._ends)) + 1
@@ -124,9 +126,9 @@ class Dyads:
 
     def _connected(self, weights: npt.NDArray[np.float64]) -> float:
         """Return the sum of the products of the weights of every two rows that share a member."""
-        twice = self.first != self.second
+        one, two = self._ends
         members = self._sums(weights)
-        cells = np.bincount(self._cells[twice], weights=weights[twice])
+        cells = np.bincount(self._cells, weights=np.where(one == two, 0.0, weights))
         return float(members @ members - cells @ cells)
 
     def _sums(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -134,5 +136,5 @@ class Dyads:
         one, two = self._ends
         twice = one != two
         sums = np.bincount(one, weights=weights, minlength=self.n_members)
-        more = np.bincount(two[twice], weights=weights[twice], minlength=self.n_members)
+        more = np.bincount(two, weights=np.where(twice, weights, 0.0), minlength=self.n_members)
         return np.asarray(sums + more, dtype=np.float64)
