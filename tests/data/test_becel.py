@@ -302,6 +302,7 @@ def test_the_same_text_has_one_id_everywhere(prepared):
                 assert ids.setdefault(key, input_id) == input_id
 
 
+@pytest.mark.slow
 @real_data
 def test_distinct_inputs(prepared):
     asked, distinct, overall = 0, 0, set()

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-#: The number of examples of a whole run, to which `examples` is written; conftest.py's profile `quick` has fewer.
+#: Examples of a property by default in a whole run; conftest.py's profile `quick` has fewer.
 WHOLE = 100
 
 
+def share_of(n: int, *, least: int = 1) -> int:
+    """Return `n` in a whole run, and as small a part of it as the profile has in ``make test-quick``."""
+    return max(least, n * settings.default.max_examples // WHOLE)
+
+
 def examples(n: int) -> settings:
-    """Return settings with `n` examples; with as small a part of them as the profile has (``make test-quick``)."""
-    return settings(max_examples=max(1, n * settings.default.max_examples // WHOLE))
+    """Return settings with `n` examples, or their part."""
+    return settings(max_examples=share_of(n))
