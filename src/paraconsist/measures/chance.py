@@ -226,16 +226,18 @@ def agreement_chance(counts: BucketCounts, pool: LabelPool, *, pooled: bool = Fa
         Whether every bucket counts by its size, so that `corrected` is Krippendorff's alpha; by default each counts
         once, as in all means over buckets. For buckets of one size the two are the same.
     """
+    first, pattern, n_alike = distinct(counts.size, counts.same_label, pool.commonness.view(np.int64))
+    counts, commonness = counts.take(first), pool.commonness[first]
     k = counts.size.astype(np.float64)
     paired = k >= 2.0
     weight = np.where(paired, k if pooled else 1.0, 0.0)
     differ = np.where(paired, (k**2 - counts.same_label) / np.where(paired, k * (k - 1.0), 1.0), 0.0)
-    total, by_chance = float(weight.sum()), 1.0 - pool.same
+    total, by_chance = float(n_alike @ weight), 1.0 - pool.same
     if total == 0.0:
-        return ChanceLevel.undefined(len(k))
-    influence = np.where(paired, pool.commonness - k * pool.sum_of_squares, 0.0) * (total / pool.size)
+        return ChanceLevel.undefined(len(pattern))
+    influence = np.where(paired, commonness - k * pool.sum_of_squares, 0.0) * (total / pool.size)
     sums = np.stack([weight, weight * differ, weight * by_chance - 2.0 * influence], axis=1)
-    return ChanceLevel(float(weight @ differ) / total, by_chance, sums, np.arange(len(k)))
+    return ChanceLevel(float((n_alike * weight) @ differ) / total, by_chance, sums, pattern)
 
 
 def consistency_chance(label_counts: npt.NDArray[np.int64], gold_counts: npt.NDArray[np.int64]) -> float:
