@@ -30,6 +30,7 @@ from paraconsist.data.predictions import Predictions
 from paraconsist.dataset_builders.becel.configs import TEST_CASES
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.measures.paired_tests import exact_p_value
+from paraconsist.reporting import formatting
 from paraconsist.scoring.score import ScoreOptions, SetScores, score_set
 
 sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent / "tests")]
@@ -123,14 +124,14 @@ def demo() -> str:
     """What `make demo` prints."""
     result = measured("demo", "sample:defeasible_nli")
     quantities = {quantity.key: quantity for quantity in PARAPHRASTIC.quantities}
-    keys = ("accuracy", "original_accuracy", _PC, f"{_PC}_unbiased", f"min_{_PC}", "vap", "pvap")
+    keys = ["accuracy", "original_accuracy", f"{_PC}_unbiased", _PC, f"min_{_PC}"]
+    keys += ["consistently_right", "consistently_wrong", "chance_corrected", "vap_unbiased", "vap", "pvap_unbiased"]
     lines = []
     for key in keys:
-        share = quantities[key].is_share
-        value, low, high = (
-            f"{100 * x:.1f}" if share else f"{x:.4f}" for x in (result[key], *result["confidence_interval"][key])
-        )
-        lines.append(f"  {quantities[key].label:<43}{value + ' %' * share:>10}{f'[{low}, {high}]':>19}")
+        show = formatting.percent if quantities[key].is_share else formatting.decimal
+        value = formatting.quantity(result[key], quantities[key].is_share)
+        ends = formatting.interval(result["confidence_interval"][key], show)
+        lines.append(f"  {quantities[key].label:<43}{value:>10}{ends:>19}")
     head = f"sample:defeasible_nli: runs/demo/model, {result['n_buckets']} buckets, {result['n_examples']} paraphrases"
     heading = f"  {'measure':<43}{'value':>10}{'interval':>19}"
     return "\n".join(["```", head, "", heading, " " + "─" * 74, *lines, "  ...", "```"])
