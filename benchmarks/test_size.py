@@ -110,7 +110,6 @@ def by_flips(drawn: dict[str, Any], n_draws: int) -> Iterator[tuple[str, float, 
         ("P_C", "paraphrastic_consistency_unbiased"),
         ("P_C, plug-in", "paraphrastic_consistency"),
         ("accuracy", "accuracy"),
-        ("agreement", "agreement_unbiased"),
         ("PVAP", "pvap_unbiased"),
     ):
         yield f"sign flips: {name}", result.p_values[key], _contradicts(result, key, result.p_values[key])

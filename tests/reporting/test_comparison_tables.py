@@ -44,6 +44,9 @@ def test_ranks_and_intervals_of_all_pairs_are_on_the_page() -> None:
         ["b", "1 to 2", "a"],
         ["c", "3", "b"],
     ]
+    frame = comparison.to_frame()
+    outside = (frame["simultaneous_low"] > 0) | (frame["simultaneous_high"] < 0)
+    assert (outside == (frame["simultaneous_p_value"] <= 0.05)).all()
     columns = [column.label for column in tables["Differences between the models, in points"].columns]
     assert "p, all pairs together" in columns
     assert "margin" not in columns

@@ -127,7 +127,7 @@ class Comparison:
         return values
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a line for each pair of models: its difference with interval and p-values."""
+        """Return a line for each pair of models: its difference with interval and p-values, alone and for all pairs."""
         import pandas as pd
 
         lines = []
@@ -135,8 +135,10 @@ class Comparison:
             for pair in one.pairs:
                 low, high = pair.result["confidence_interval"]["difference"]
                 number = (pair.result["difference"], low, high, pair.result["p_value"], pair.corrected_p_value)
-                lines.append((one.set, pair.measure, pair.first, pair.second, *number))
+                together = (pair.simultaneous_p_value, *(pair.simultaneous_interval or (None, None)))
+                lines.append((one.set, pair.measure, pair.first, pair.second, *number, *together))
         names = ["set", "measure", "first", "second", "difference", "low", "high", "p_value", "corrected_p_value"]
+        names += ["simultaneous_p_value", "simultaneous_low", "simultaneous_high"]
         return pd.DataFrame(lines, columns=names)
 
     def __repr__(self) -> str:
