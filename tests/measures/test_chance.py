@@ -47,6 +47,16 @@ def test_pairs_over_every_shuffle_of_both_sides() -> None:
     assert level.shuffled == pytest.approx(mean_over_shuffles(lambda x: float(np.mean(x[:3] == x[3:])), answers))
 
 
+def test_unanswered_pairs_break_the_rule_in_every_shuffle() -> None:
+    first, second, unanswered = np.array([0, 7, 1, 2]), np.array([0, 1, 2, 2]), np.array([False, True, False, False])
+    level = pair_chance(first, second, must_differ=True, unanswered=unanswered)
+    rest = pair_chance(first[~unanswered], second[~unanswered], must_differ=True)
+    assert level.broken == (1 + 3 * rest.broken) / 4 == 0.75
+    assert level.shuffled == pytest.approx((1 + 3 * rest.shuffled) / 4)
+    alone = pair_chance(first, second, must_differ=True, unanswered=np.ones(4, dtype=bool))
+    assert (alone.broken, alone.corrected) == (1.0, 0.0)
+
+
 def test_rules_over_every_shuffle() -> None:
     rules, allowed = np.array([0, 0, 1, 1, 2]), np.array([[1, 0, 0], [0, 1, 1], [1, 0, 1]], dtype=bool)
     answers = np.array([0, 1, 1, 0, 2])
@@ -169,7 +179,7 @@ def test_a_coin_stands_at_0() -> None:
     flips = rng.integers(0, 2, 1000)
     codes, gold = np.repeat(np.arange(500), 2), rng.integers(0, 2, 500)
     level = bucket_level(codes, flips, gold, 2)
-    (low, high), _ = level.interval()
+    (low, high), *_ = level.interval()
     assert abs(level.corrected) < 0.1
     assert low < 0 < high
 
@@ -177,7 +187,7 @@ def test_a_coin_stands_at_0() -> None:
 def test_a_perfect_model_stands_at_1() -> None:
     gold = np.arange(100) % 3
     level = bucket_level(np.repeat(np.arange(100), 4), np.repeat(gold, 4), gold)
-    (low, high), _ = level.interval()
+    (low, high), *_ = level.interval()
     assert level.corrected == high == 1.0
     # Clopper-Pearson: at most 3.62 % of 100 buckets can differ, of about 2/3 that would by chance.
     assert low == pytest.approx(1 - 0.0362 / (2 / 3), abs=0.001)
@@ -215,7 +225,7 @@ def test_too_few_answers_have_no_value(size: int) -> None:
 def test_nearly_constant_answers_have_no_interval() -> None:
     table = np.tile([[5, 0]], (60, 1))
     table[:4] = [[2, 3]]
-    (low, high), _ = level_of_table(table).interval()
+    (low, high), *_ = level_of_table(table).interval()
     assert np.isnan([low, high]).all()
 
 
@@ -234,6 +244,6 @@ def test_intervals_cover(n: int, k: int, shape: tuple[float, float], truth: floa
     hits = []
     for _ in range(1500):
         right = rng.binomial(k, rng.beta(*shape, n))
-        (low, high), _ = level_of_table(np.stack([right, k - right], axis=1)).interval()
+        (low, high), *_ = level_of_table(np.stack([right, k - right], axis=1)).interval()
         hits.append(low <= truth <= high)
     assert 0.93 <= np.mean(hits) <= 0.985

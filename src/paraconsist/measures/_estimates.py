@@ -263,8 +263,7 @@ class Estimates:
 
     def add_corrected(self, name: str, level: ChanceLevel, groups: Integers | Dyads | None) -> float:
         """Return the consistency above the chance level of rows or buckets, and keep its uncertainty."""
-        interval, error = level.interval(groups, self.options.confidence_level)
-        n = groups.n_members if isinstance(groups, Dyads) else level.units(groups).n
+        interval, error, n = level.interval(groups, self.options.confidence_level)
         self.put(name, interval, error, n, effect_of(error, error if groups is None else level.interval()[1]))
         return level.corrected
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from paraconsist.measures._validation import Integers
-from paraconsist.measures.buckets import BucketCounts, LabelPool, same_answer_rate
+from paraconsist.measures.buckets import BucketCounts, LabelPool, partition_integers, same_answer_rate
 from paraconsist.measures.dyads import Dyads
 from paraconsist.measures.intervals import boundary_interval, too_few
 from paraconsist.measures.resampling import NO_SPREAD, Floats, Units, distinct, group_units, linearised_errors
@@ -71,8 +71,8 @@ class ChanceLevel:
 
     def interval(
         self, groups: Integers | Dyads | None = None, confidence_level: float = 0.95
-    ) -> tuple[tuple[float, float], float]:
-        """Return an interval for `corrected`, and its cluster-robust standard error.
+    ) -> tuple[tuple[float, float], float, int]:
+        """Return an interval for `corrected`, its cluster-robust standard error, and the number of independent units.
 
         Above 1/2 a t interval for the logarithm of the ratio of the two shares: it ends below 1. Below, Fieller's for
         that ratio, since the two shares vary together, at Satterthwaite's degrees of freedom. Where all rows (buckets,
@@ -88,8 +88,9 @@ class ChanceLevel:
         """
         none, nan = (float("nan"), float("nan")), float("nan")
         units = self.units(None if isinstance(groups, Dyads) else groups)
+        n = groups.n_members if isinstance(groups, Dyads) else units.n
         if np.isnan(self.corrected) or units.n < 2:
-            return none, nan
+            return none, nan, n
         ratio, freedom, degrees = self.broken / self.shuffled, units.effective_n - 1.0, 1.0
         if isinstance(groups, Dyads):
             error, freedom = groups.standard_error((self.sums[:, 1] - ratio * self.sums[:, 2])[self.pattern])
@@ -101,11 +102,11 @@ class ChanceLevel:
         _, broken, shuffled = units.sums.T
         effective = (weight @ shuffled) ** 2 / (weight @ shuffled**2)
         if np.isnan(error) or too_few(units) or effective < _FEWEST:
-            return none, error
+            return none, error, n
         if error <= NO_SPREAD or ratio == 0.0:
             n_apart = groups.n_apart if isinstance(groups, Dyads) else units.n
             ends = boundary_interval(self.broken, 0.0, 1.0, n_apart, confidence_level)
-            return (1.0 - ends[1] / self.shuffled, 1.0 - ends[0] / self.shuffled), error
+            return (1.0 - ends[1] / self.shuffled, 1.0 - ends[0] / self.shuffled), error, n
         tail = (1.0 + confidence_level) / 2.0
         if ratio < 0.5 or isinstance(groups, Dyads):
             step = float(np.exp(stdtrit(freedom, tail) * error / ratio))
@@ -113,7 +114,7 @@ class ChanceLevel:
         else:
             freedom = max(1.0, min(freedom, degrees))
             ends = _fieller(broken, shuffled, weight, float(stdtrit(freedom, tail)))
-        return (1.0 - min(ends[1], 1.0 / self.shuffled), 1.0 - max(ends[0], 0.0)), error
+        return (1.0 - min(ends[1], 1.0 / self.shuffled), 1.0 - max(ends[0], 0.0)), error, n
 
 
 def _fieller(broken: Floats, shuffled: Floats, weight: Integers, t: float) -> tuple[float, float]:
@@ -156,17 +157,23 @@ def pair_chance(
     >>> level.broken, round(level.shuffled, 4), round(level.corrected, 4)
     (0.25, 0.5357, 0.5333)
     """
-    fixed = np.zeros(len(first), dtype=np.bool_) if unanswered is None else unanswered
-    index, pattern, multiplicity = distinct(first, second, fixed.astype(np.int64))
-    one, two, broken = first[index], second[index], fixed[index].astype(np.float64)
-    free, n_free = ~fixed[index], int(np.count_nonzero(~fixed))
-    counts = np.bincount(np.concatenate([first[~fixed], second[~fixed]]), minlength=int(max(one.max(), two.max())) + 1)
-    share, values = counts / max(2 * n_free, 1), np.ones(len(index))
-    if n_free:
+    n_labels = int(max(first.max(), second.max())) + 1
+    kinds = first.astype(np.int64) * n_labels + second
+    if unanswered is not None:
+        kinds[unanswered] += n_labels**2
+    divided = partition_integers(kinds)
+    pattern, multiplicity, kind = divided.codes, divided.sizes, np.array(divided.ids_of())
+    fixed, one, two = kind >= n_labels**2, kind // n_labels % n_labels, kind % n_labels
+    broken, values, free = fixed.astype(np.float64), np.ones(len(kind)), ~fixed
+    answers = np.concatenate([one[free], two[free]])
+    counts = np.bincount(answers, np.tile(multiplicity[free], 2), n_labels).astype(np.int64)
+    share = counts / max(int(counts.sum()), 1)
+    if free.any():
         same = same_answer_rate(counts)
-        equal, expected = (one == two)[free].astype(np.float64), same + share[one] + share[two] - 2.0 * (share**2).sum()
+        equal, expected = (one == two)[free].astype(np.float64), same + (share[one] + share[two])[free]
+        expected -= 2.0 * (share**2).sum()
         broken[free] = equal if must_differ else 1.0 - equal
-        values[free] = expected[free] if must_differ else 1.0 - expected[free]
+        values[free] = expected if must_differ else 1.0 - expected
     return _level(broken, values, pattern, multiplicity)
 
 
