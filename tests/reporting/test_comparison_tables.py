@@ -40,8 +40,8 @@ def test_ranks_and_intervals_of_all_pairs_are_on_the_page() -> None:
     tables = page_tables(comparison)
     ranks = tables["Ranks of the models"]
     assert [[cell.text for cell in row][2:] for row in ranks.rows] == [
+        ["b", "1 to 2", "a"],  # the better one by its value first
         ["a", "1 to 2", "a"],
-        ["b", "1 to 2", "a"],
         ["c", "3", "b"],
     ]
     frame = comparison.to_frame()
