@@ -13,15 +13,6 @@ from paraconsist.errors import InputError
 from paraconsist.transforms.dictionary import read_dictionary
 from paraconsist.transforms.sheets import read_soundness, write_soundness_sheet
 
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    """No test reads or writes the user's cache; the lexicon is made once for all of them."""
-    folder = tmp_path_factory.getbasetemp() / "cache"
-    monkeypatch.setenv("PARACONSIST_CACHE", str(folder))
-    return folder
-
-
 # The sheet
 
 

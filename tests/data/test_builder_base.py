@@ -265,6 +265,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         thread.join()
 
 
+@pytest.mark.slow
 def test_downloads_and_streams(server, tmp_path):
     (server / FILE.relative_path).write_bytes(CONTENT)
     builder = ToyBuilder(cache_dir=str(tmp_path / "cache"))
@@ -273,6 +274,7 @@ def test_downloads_and_streams(server, tmp_path):
     assert len(builder.as_dataset(split="test")) == 6
 
 
+@pytest.mark.slow
 def test_a_corrupt_download_is_named_and_not_kept(server, tmp_path):
     (server / FILE.relative_path).write_bytes(b"<html>a login page</html>")
     builder = ToyBuilder(cache_dir=str(tmp_path / "cache"))
@@ -285,11 +287,13 @@ def test_a_corrupt_download_is_named_and_not_kept(server, tmp_path):
     assert len(builder.as_dataset(split="test")) == 6
 
 
+@pytest.mark.slow
 def test_a_file_that_is_not_there(server, tmp_path):
     with pytest.raises(InputError, match=r"`network` must give http://127.*toy\.json; .*`data_dir`"):
         ToyBuilder(cache_dir=str(tmp_path / "cache")).download_and_prepare()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streaming", [False, True])
 def test_offline_without_a_mirror(server, tmp_path, monkeypatch, streaming):
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)

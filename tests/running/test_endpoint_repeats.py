@@ -49,6 +49,7 @@ def given(place, url: str, output, **options: object) -> list[str]:
     return arguments(url, place / "set.jsonl", output, **options)
 
 
+@pytest.mark.slow
 def test_drawn_answers_are_asked_again_with_other_seeds(place, tmp_path):
     with FaultyServer(write=drawn) as server:
         line = given(place, server.url, tmp_path, temperature=0.7, repeats=3, noise_share=1)
@@ -82,6 +83,7 @@ def test_drawn_answers_are_asked_again_with_other_seeds(place, tmp_path):
     assert result["variance"]["paraphrase"] == pytest.approx((differ - flips) / 2)
 
 
+@pytest.mark.slow
 def test_certain_answers_are_asked_again_and_their_flips_are_the_servers(place, tmp_path):
     seen: dict[str, int] = {}
 
@@ -99,6 +101,7 @@ def test_certain_answers_are_asked_again_and_their_flips_are_the_servers(place, 
     assert result["flip_rate"] == {"numeric": pytest.approx(1 / N_WORDINGS)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -19,7 +19,7 @@ from paraconsist.transforms.wordnet import find_wordnet, load_wordnet
 
 
 @pytest.fixture
-def lexicon(own_cache):
+def lexicon():
     wordnet_or_skip()
     return load_lexicon()
 

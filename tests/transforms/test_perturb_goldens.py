@@ -19,7 +19,7 @@ SENTENCES = ["sentence_1=sentence1", "sentence_2=sentence2"]
 
 
 @pytest.fixture
-def lexicon(own_cache):
+def lexicon():
     wordnet_or_skip()
     return load_lexicon()
 
