@@ -280,9 +280,9 @@ def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, Any
     are_means = [name not in NOT_MEANS for name in MEASURES]
     reported = list(_centres(values, units).values())
     scales = _scales(counts, values)
-    bounds = estimates.intervals(
-        units, measures_of_sums, list(RANGES.values()), are_means, reported=reported, scales=scales
-    )
+    true = RANGES | {"between_variance_unbiased": (0.0, 0.25), "pvap_unbiased": (0.0, 1.0)}
+    ranges = list(true.values())
+    bounds = estimates.intervals(units, measures_of_sums, ranges, are_means, reported=reported, scales=scales)
     point = np.array([values[name] for name in MEASURES])
     bounds = replace(bounds, low=np.minimum(bounds.low, point), high=np.maximum(bounds.high, point))
     if bounds.method == "logit_t":

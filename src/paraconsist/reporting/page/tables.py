@@ -326,7 +326,7 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
             Column("set", numeric=False),
             MODEL,
             Column("A"),
-            Column("P_C unbiased"),
+            Column("P_C"),
             Column("better in one, not worse in the other", "beyond chance, corrected", numeric=False),
         ]
         yield Table("Models that another one beats in accuracy or consistency", columns, beaten)
