@@ -40,7 +40,10 @@ def compare(
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
-    """Compare models on the same buckets: paired differences with intervals and permutation p-values."""
+    """Compare models on the same buckets: paired differences with intervals and permutation p-values.
+
+    p and interval come from one test: sign flips (--interval-method auto), or t (closed_form); no bootstrap here.
+    """
     from paraconsist.reporting.comparison_tables import comparison_tables
     from paraconsist.reporting.result import Comparison, show
     from paraconsist.scoring.compare import CompareOptions, compare_opened

@@ -20,7 +20,7 @@ from paraconsist.measures.resampling import (
     Units,
     design_effects,
     group_units,
-    standard_errors,
+    linearised_errors,
 )
 from paraconsist.measures.sign_flip import flip_tests, sign_flip_test
 
@@ -100,13 +100,17 @@ def paired_differences(
     total = units.total
     with np.errstate(divide="ignore", invalid="ignore"):
         one, two = (np.asarray(estimate(part), dtype=np.float64) for part in (total[:m], total[m:]))
-    point, error, df = one - two, standard_errors(units, difference), max(1.0, units.effective_n - 1.0)
+    point, df = one - two, max(1.0, units.effective_n - 1.0)
+    error, _, degrees = linearised_errors(units, difference)
     tests: list[list[DifferenceTest]]
     flips = None
     if options.method == "closed_form":
         p_value, p_error = np.where(point == 0.0, 1.0, np.nan), np.zeros(len(point))
         method = p_method = "student-t"
-        tests = [[StudentTest(*pair, df)] if pair[1] > NO_SPREAD else [] for pair in zip(point, error, strict=True)]
+        of_measure = [df if one.is_mean else max(1.0, min(df, d)) for one, d in zip(measures, degrees, strict=True)]
+        tests = [
+            [StudentTest(*each)] if each[1] > NO_SPREAD else [] for each in zip(point, error, of_measure, strict=True)
+        ]
     else:
         models = units.sums[:, :m], units.sums[:, m:], units.multiplicity, estimate
         of_ends, of_p = map(np.random.default_rng, np.random.SeedSequence(options.entropy).spawn(2))
