@@ -71,3 +71,28 @@ def test_verdicts_on_a_margin(flips: tuple[float, ...], margin: float, words: st
     rows = page_tables(comparison)["Differences between the models, in points"].rows
     assert rows[0][-1].text == words
     assert margin_words(compared(*flips).to_dict()[0]["pairs"][0]) == ""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_joint_p_and_interval_agree_for_violations(seed: int) -> None:
+    """Transitive rows count for other models in part, and share contexts."""
+    rng = np.random.default_rng(seed)
+    tables = []
+    for wrong in (0.1, 0.2, 0.45):
+        columns: dict[str, list[Any]] = {
+            name: [] for name in ("bucket_id", "group_id", "role", "label", "prediction", "example_id")
+        }
+        for b in range(60):
+            for role, right in (("antecedent_1", 0.9), ("antecedent_2", 0.9), ("consequent", 1.0 - wrong)):
+                row = (f"b{b}", f"c{b // 3}", role, 1, int(rng.random() < right), f"{b}.{role}")
+                for column, value in zip(columns.values(), row, strict=True):
+                    column.append(value)
+        tables.append(columns)
+    found = pc.compare(*tables, names=["a", "b", "c"], n_permutations=999)
+    frame = found.to_frame()
+    assert set(frame["measure"]) == {"transitive_inconsistency"}
+    outside = (frame["simultaneous_low"] > 0) | (frame["simultaneous_high"] < 0)
+    assert (outside == (frame["simultaneous_p_value"] <= 0.05)).all()
+    assert (frame["simultaneous_p_value"] >= frame["p_value"]).all()
+    best = found.sets[0].standings[0]
+    assert best["model"] != "c"  # fewer violations are better
