@@ -199,16 +199,10 @@ _SPECS = (
                 "the same as published: it pairs paraphrases with themselves too, so it is too high",
             ),
             Quantity(
-                "min_paraphrastic_consistency",
-                "least P_C that this accuracy allows",
-                "least P_C",
-                "least P_C that this bucket accuracy allows",
+                "min_paraphrastic_consistency", "least P_C that this accuracy allows", "least P_C", "at this accuracy"
             ),
             Quantity(
-                "agreement_unbiased",
-                "agreement (same label, right or wrong)",
-                "agreement",
-                "two different paraphrases get the same label, right or wrong",
+                "agreement_unbiased", "same answer, right or wrong", "same answer", "two paraphrases get one answer"
             ),
             Quantity("consistently_right", "consistently right", "both right", "two paraphrases are both right"),
             Quantity("consistently_wrong", "consistently wrong", "both wrong", "two paraphrases are both wrong"),
@@ -223,23 +217,12 @@ _SPECS = (
             ),
             Quantity("pvap", "PVAP as published", "PVAP publ.", "the same as published, which is too low"),
             Quantity("test_accuracy", "A_T, accuracy on the full test set", "A_T", "accuracy on the full test set"),
+            Quantity("corrected_accuracy", "A, corrected for sampling", "A corr.", "A weighted back to the test set"),
             Quantity(
-                "corrected_accuracy",
-                "A, corrected for sampling",
-                "A corr.",
-                "accuracy weighted back to the full test set",
+                "corrected_paraphrastic_consistency_unbiased", "P_C, corrected", "P_C corr.", "weighted to the test set"
             ),
             Quantity(
-                "corrected_paraphrastic_consistency_unbiased",
-                "P_C, corrected",
-                "P_C corr.",
-                "P_C weighted back to the test set",
-            ),
-            Quantity(
-                "corrected_paraphrastic_consistency",
-                "P_C, corrected, as published",
-                "P_C corr. publ.",
-                "the same as published",
+                "corrected_paraphrastic_consistency", "P_C, corrected, as published", "P_C corr. publ.", "as published"
             ),
             Quantity("corrected_vap", "VAP, corrected", "VAP corr.", is_share=False),
             Quantity("corrected_pvap", "PVAP, corrected", "PVAP corr.", "PVAP weighted back to the full test set"),
