@@ -89,6 +89,23 @@ def test_a_plain_table_is_exported_too(command, tmp_path):
     assert again["measures"] == first["measures"]
 
 
+def test_an_export_says_which_end_of_each_number_is_better(command, tmp_path):
+    file = tmp_path / "pairs.csv"
+    rows = [
+        f"{q},{row}" for q in "abcdef" for row in ("original,1,1", f"paraphrase,1,{int(q > 'b')}", "paraphrase,1,1")
+    ]
+    file.write_text("\n".join(["bucket_id,role,label,prediction", *rows]))
+    measures = ("semantic_inconsistency", "paraphrastic_consistency")
+    given = [part for name in measures for part in ("--measure", name)]
+    results(command, file, *given, "--export", "lm-eval", "--output-dir", tmp_path / "out")
+    written = json.loads(next((tmp_path / "out").rglob("results_*.json")).read_text())
+    (better,) = written["higher_is_better"].values()
+    higher = ["semantic_inconsistency_accuracy", "semantic_inconsistency_chance_corrected", "consistently_right"]
+    lower = ["semantic_inconsistency_inconsistency", "consistently_wrong", "vap_unbiased"]
+    assert [better[key] for key in higher + lower] == [True] * 3 + [False] * 3
+    assert not any(key.endswith("chance") for key in better)
+
+
 def test_a_folder_that_cannot_be_written(command, tmp_path):
     (tmp_path / "file").write_text("")
     given = ("--bucket", "question_id", "--export", "lm-eval", "--output-dir", tmp_path / "file")

@@ -22,7 +22,9 @@ from paraconsist.measures.catalogue import PARAPHRASTIC
 
 _UNPARSED = "[invalid]"
 #: Measures of which less is better; the others of `paraconsist` are better when larger.
-_LOWER = ("inconsistency", "rate", "vap", "variance")
+_LOWER = ("inconsistency", "rate", "vap", "variance", "wrong")
+#: What no end of is better, and what the unbiased value says better.
+_LEFT_OUT = ("chance", "agreement_chance", "agreement")
 
 
 def export_lm_eval(
@@ -90,11 +92,11 @@ def _results(task: str, result: Mapping[str, Any], rows: Rows, model: str) -> di
     for measure, scores in measures.items():
         errors = scores.get("standard_error") or {}
         for key, value in scores.items():
-            if isinstance(value, float) and key not in ("standard_error", "agreement"):
+            if isinstance(value, float) and key not in _LEFT_OUT:
                 metric = key if key.startswith(measure) or measure == PARAPHRASTIC.name else f"{measure}_{key}"
                 values[f"{metric},none"] = value
                 values[f"{metric}_stderr,none"] = errors.get(key, "N/A")
-                better[metric] = not any(word in metric for word in _LOWER)
+                better[metric] = not any(word in key for word in _LOWER)
     return {
         "results": {task: values},
         "group_subtasks": {task: []},
