@@ -234,7 +234,7 @@ def test_means_and_tests_over_seeds_are_scipys() -> None:
     few, many = [0.6, 0.7, 0.65], [0.8, 0.82, 0.9]
     cells = [cell(0.1, i, v) for i, v in enumerate(few)] + [cell(1.0, i, v) for i, v in enumerate(many)]
     said = summarise(cells)
-    row = said["summary"][0]["figures"]["P_C unb."]
+    row = said["summary"][0]["figures"]["P_C"]
     assert (row["mean"], row["sd"], row["n"]) == (pytest.approx(0.65), pytest.approx(0.05), 3)
     (test,) = said["tests"]
     assert test["difference"] == pytest.approx(np.mean(few) - np.mean(many))

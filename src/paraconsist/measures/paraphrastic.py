@@ -34,7 +34,7 @@ from paraconsist.measures._validation import as_generator
 from paraconsist.measures.alarms import constant_message
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.chance import agreement_chance, consistency_chance
-from paraconsist.measures.intervals import FEW_UNITS, Intervals, proportion_interval, stratified_interval, too_few
+from paraconsist.measures.intervals import FEW_UNITS, Intervals, proportion_interval, too_few
 from paraconsist.measures.label_agreement import fleiss_kappa
 from paraconsist.measures.resampling import Units, design_effects, distinct, group_units, mean_of_sums
 from paraconsist.measures.results import Result
@@ -420,40 +420,17 @@ def _corrected(estimates: Estimates, checked: Checked, sampling: Sampling | None
         estimates.warnings.append(
             f"deciles with buckets cover only {mass:.1%} of the test set: corrected values have no interval{rest}"
         )
-    ends = zip(_CORRECTED_MEANS, strata, (0.0, 0.5, 0.5), (True, True, False), strict=True)
-    for name, stratified, lowest, loses_mass in ends:
-        by = mass if loses_mass and not renormalize else 1.0
-        interval, error, effect = _stratified_interval(estimates, stratified, checked.groups, lowest)
-        n_units = len(stratified.values) if checked.groups is None else len(np.unique(checked.groups[stratified.used]))
-        estimates.put(name, (by * interval[0], by * interval[1]), by * error, n_units, effect)
-    _add_corrected_vap(estimates, 1.0 if renormalize else mass)
+    by = 1.0 if renormalize else mass
+    for name, stratified, scale in zip(_CORRECTED_MEANS, strata, (by, by, 1.0), strict=True):
+        lowest = 0.0 if name == "corrected_accuracy" else 0.5
+        interval, error, effect = stratified.interval(checked.groups, lowest, estimates.options.confidence_level)
+        ends = scale * interval[0], scale * interval[1]
+        estimates.put(name, ends, scale * error, stratified.n_units(checked.groups), effect)
+        if name == "corrected_paraphrastic_consistency":  # VAP is a function of it
+            vap = (by - ends[1]) / 2.0, (by - ends[0]) / 2.0
+            estimates.put("corrected_vap", vap, scale * error / 2.0, stratified.n_units(checked.groups), effect)
     del values["corrected_between_variance"]  # no key of its own: it is in PVAP
     return values
-
-
-def _stratified_interval(
-    estimates: Estimates, stratified: Stratified, groups: Any, lowest: float
-) -> tuple[tuple[float, float], float, float]:
-    """Return the interval of a corrected mean, its standard error and its design effect."""
-    nan = float("nan")
-    n_units = len(stratified.values) if groups is None else len(np.unique(groups[stratified.used]))
-    if not n_units:
-        return (nan, nan), nan, nan
-    error, effect = stratified.standard_error(groups)
-    if stratified.mass < LEAST_MASS or n_units < FEW_UNITS:
-        return (nan, nan), error, effect
-    level, worst = estimates.options.confidence_level, max(1.0, effect if effect == effect else 1.0)
-    parts = stratified.values, stratified.stratum, stratified.weights
-    return stratified_interval(*parts, lowest, worst, level), error, effect
-
-
-def _add_corrected_vap(estimates: Estimates, mass: float) -> None:
-    """Add the corrected VAP, a function of the plug-in P~_C."""
-    base, name = _CORRECTED_MEANS[1], "corrected_vap"
-    low, high = estimates.confidence_interval[base]
-    ends = (mass - high) / 2.0, (mass - low) / 2.0
-    error = estimates.standard_error[base] / 2.0
-    estimates.put(name, ends, error, estimates.n_clusters[base], estimates.design_effect[base])
 
 
 def _on_test_set(estimates: Estimates, test_set: tuple[int, int] | None) -> dict[str, Any]:

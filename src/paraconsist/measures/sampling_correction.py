@@ -11,6 +11,7 @@ import numpy.typing as npt
 from paraconsist.errors import input_error
 from paraconsist.measures._validation import Integers, as_probabilities
 from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.intervals import FEW_UNITS, stratified_interval
 from paraconsist.measures.resampling import NO_SPREAD
 
 N_DECILES = 10
@@ -98,6 +99,24 @@ class Stratified:
         if not len(self.values):
             return float("nan")
         return float(self.weights @ (np.bincount(self.stratum, weights=self.values) / self.n_in_stratum))
+
+    def n_units(self, groups: Integers | None) -> int:
+        """Return the number of independent units: buckets, or their groups (codes of all buckets)."""
+        return len(self.values) if groups is None else len(np.unique(groups[self.used]))
+
+    def interval(
+        self, groups: Integers | None, lowest: float, confidence_level: float
+    ) -> tuple[tuple[float, float], float, float]:
+        """Return an interval for `mean` (nan where none would hold), its standard error and its design effect."""
+        nothing, n_units = (float("nan"), float("nan")), self.n_units(groups)
+        if n_units == 0:
+            return nothing, float("nan"), float("nan")
+        error, effect = self.standard_error(groups)
+        if self.mass < LEAST_MASS or n_units < FEW_UNITS:
+            return nothing, error, effect
+        widened = effect if effect > 1.0 else 1.0
+        ends = stratified_interval(self.values, self.stratum, self.weights, lowest, widened, confidence_level)
+        return ends, error, effect
 
     def standard_error(self, groups: Integers | None) -> tuple[float, float]:
         """Return the standard error of `mean`, and the design effect of `groups` (codes of all buckets)."""
