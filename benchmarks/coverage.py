@@ -2,10 +2,9 @@
 
 Models are simulated whose true values are known (in closed form, or to four digits from a large draw). Each
 replication draws new problems, contexts and answers and asks the public functions for their default interval. A cell
-holds where the truth lies in 93 to 98.5 % of the intervals that are shown; where none or hardly any is shown (below
-`LEAST_SHOWN` of the replications) the cell says so, and why. The designs are the ones in which intervals of an earlier
-version ran short: few, large or unequal groups, sizes tied to difficulty, models near the ceiling, strata of few
-buckets, and rows that share texts.
+holds where the truth lies in 93 to 98.5 % of the intervals that are shown; where hardly any is, it says so. The designs
+are those in which intervals ran short: few, large or unequal groups, sizes tied to difficulty, models near the ceiling,
+strata of few buckets, rows that share texts.
 
 With the data folder (``PARACONSIST_TEST_DATA``, else ../shared/data) corrected values are simulated from the shares of
 right answers and the confidences that RoBERTa-large has on delta-SNLI and delta-ATOMIC; without it from made ones.
@@ -148,8 +147,7 @@ def bucket_designs() -> Iterator[Design]:
             result = paraphrastic_consistency(right.astype(int), np.ones(len(bucket), int), bucket, groups=groups)
             return {key: result.confidence_interval[key] for key in OF_BUCKETS}
 
-        truth = problems.truth()
-        yield Design(name, {key: truth[key] for key in OF_BUCKETS}, draw)
+        yield Design(name, {key: value for key, value in problems.truth().items() if key in OF_BUCKETS}, draw)
 
 
 # ------------------------------------------------------------------------------- corrected for stratified sampling
@@ -269,6 +267,7 @@ PAIRS = {
 
 def pair_designs() -> Iterator[Design]:
     """Yield the measures that are shares of rows."""
+    keys = ("semantic", "negational", "transitive", "change")
     for name, pairs in PAIRS.items():
 
         def draw(rng: np.random.Generator, pairs: Pairs = pairs) -> Intervals:
@@ -276,16 +275,15 @@ def pair_designs() -> Iterator[Design]:
             answer = np.where(broken, 1 - gold, gold)
             settled = rng.random(len(gold)) < 0.8
             before = np.where(settled, gold, 1 - gold)
-            results = {
-                "semantic": semantic_inconsistency(gold, answer, groups=groups),
-                "negational": negational_inconsistency(gold, 1 - answer, groups=groups),
-                "transitive": transitive_inconsistency(answer, gold, before, gold, gold, gold, groups=groups),
-            }
-            shares = {key: result.confidence_interval["inconsistency"] for key, result in results.items()}
-            change = prediction_change(answer, gold, gold, groups=groups)
-            return {**shares, "change": change.confidence_interval["change_rate"]}
+            results = (
+                semantic_inconsistency(gold, answer, groups=groups),
+                negational_inconsistency(gold, 1 - answer, groups=groups),
+                transitive_inconsistency(answer, gold, before, gold, gold, gold, groups=groups),
+                prediction_change(answer, gold, gold, groups=groups),
+            )
+            return {key: next(iter(r.confidence_interval.values())) for key, r in zip(keys, results, strict=True)}
 
-        yield Design(name, dict.fromkeys(("semantic", "negational", "transitive", "change"), pairs.truth), draw)
+        yield Design(name, dict.fromkeys(keys, pairs.truth), draw)
     yield from _additive()
     yield from _fooling()
 
@@ -297,9 +295,9 @@ def _additive() -> Iterator[Design]:
         def draw(rng: np.random.Generator, n_texts: int = n_texts, n_rows: int = n_rows) -> Intervals:
             score = rng.standard_normal(n_texts)
             first, second = rng.integers(0, n_texts, n_rows), rng.integers(0, n_texts, n_rows)
-            both = np.sqrt(0.3) * (score[first] + score[second]) + np.sqrt(0.4) * rng.standard_normal(n_rows)
-            same = first == second
-            both = np.where(same, rng.standard_normal(n_rows), both)
+            own = rng.standard_normal(n_rows)
+            both = np.sqrt(0.3) * (score[first] + score[second]) + np.sqrt(0.4) * own
+            both = np.where(first == second, own, both)
             gold = np.zeros(n_rows, int)
             result = additive_inconsistency((both > 0.8416).astype(int), gold, gold, gold, groups=[first, second])
             return {"additive": result.confidence_interval["inconsistency"]}
@@ -351,6 +349,7 @@ def shift_designs() -> Iterator[Design]:
 
 def difference_designs() -> Iterator[Design]:
     """Yield differences of two models that are alike on the same problems."""
+    keys = (f"{PC}_unbiased", "accuracy", "inconsistency")
     for name in ("250 x 8", "30 x 5", "10 x 5", "60 contexts", "12 unequal contexts", "accuracy .97, 60 x 5"):
         problems = PROBLEMS[name]
 
@@ -364,10 +363,9 @@ def difference_designs() -> Iterator[Design]:
             consistency = consistency_difference(one, two, ones, bucket, **options).confidence_interval
             shared = bucket if context is None else groups
             tau = inconsistency_difference(one == 0, two == 0, **{**options, "groups": shared}).confidence_interval
-            keys = (f"{PC}_unbiased", "accuracy")
-            return {**{key: consistency[key] for key in keys}, "inconsistency": tau["difference"]}
+            return {**{key: consistency[key] for key in keys[:2]}, "inconsistency": tau["difference"]}
 
-        yield Design(name, dict.fromkeys((f"{PC}_unbiased", "accuracy", "inconsistency"), 0.0), draw)
+        yield Design(name, dict.fromkeys(keys, 0.0), draw)
 
 
 FAMILIES: Mapping[str, Callable[[], Iterator[Design]]] = {
@@ -379,12 +377,9 @@ FAMILIES: Mapping[str, Callable[[], Iterator[Design]]] = {
 }
 
 
-# --------------------------------------------------------------------------------------------------------- report
-
-
 @dataclass(frozen=True)
 class Cell:
-    """The share of replications that showed an interval, and how many of those lay below and above the truth."""
+    """The share of replications that showed an interval; of those, how many lay below and above the truth."""
 
     shown: float
     below: float
