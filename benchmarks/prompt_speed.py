@@ -35,7 +35,7 @@ from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, PreTrained
 from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
 from paraconsist.data.store import Store
 from paraconsist.models.batching import BatchPolicy
-from paraconsist.models.prefix_sharing import compute_prefix
+from paraconsist.models.causal_engine import compute_prefix
 from paraconsist.models.prompted import PromptSettings
 from paraconsist.models.scoring import CausalScorer
 from paraconsist.running.loop import compute, start_accelerator

@@ -52,7 +52,7 @@ LIGHT = {
     "paraconsist.data.logs.reading": PLATFORM - {"pyarrow"},
     "paraconsist.models": PLATFORM - {"pyarrow"},
     "paraconsist.models.labels": PLATFORM,
-    "paraconsist.models.training.presets": PLATFORM | NUMBERS,
+    "paraconsist.models.training.options": PLATFORM | NUMBERS,
     "paraconsist.scoring.score": PLATFORM - {"pyarrow"},
     "paraconsist.scoring.folders": PLATFORM - {"pyarrow"},
     "paraconsist.scoring.compare": PLATFORM - {"pyarrow"},

@@ -42,7 +42,7 @@ def test_options_out_of_bounds_are_refused_before_anything_runs(rows, option):
 
 
 def test_a_set_and_its_test_set_are_answered_by_one_model(tmp_path):
-    from paraconsist.models.training.presets import options_from_preset
+    from paraconsist.models.training.options import options_from_preset
     from paraconsist.models.training.trainer import train
 
     models = [tmp_path / "a", tmp_path / "b"]

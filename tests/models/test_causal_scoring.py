@@ -18,9 +18,9 @@ from paraconsist.data.prompt_templates import TEMPLATES
 from paraconsist.data.prompts import Example, Prompt
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
+from paraconsist.models.causal_engine import Pack, compute_prefix, plan_packs
 from paraconsist.models.generation import CausalWriter, GenerationSettings, Seq2SeqWriter, generate
 from paraconsist.models.loading import prompted
-from paraconsist.models.prefix_sharing import Pack, compute_prefix, plan_packs
 from paraconsist.models.pretrained import LanguageModel
 from paraconsist.models.prompted import PromptSettings
 

@@ -16,8 +16,8 @@ from helpers.faulty_server import KEY, FaultyServer, ToyBrain, at_random, first
 
 from paraconsist.errors import InputError
 from paraconsist.models.endpoint.client import EndpointClient, Key, backoff, find_key, retry_after
-from paraconsist.models.endpoint.journal import Journal
 from paraconsist.models.endpoint.protocol import text_of
+from paraconsist.models.endpoint.queue import Journal
 from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
 
 

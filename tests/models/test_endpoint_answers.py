@@ -12,9 +12,9 @@ from paraconsist.data.prompt_templates import TEMPLATES
 from paraconsist.data.prompts import Prompt, PromptTemplate, WrittenAnswer
 from paraconsist.errors import InputError
 from paraconsist.models.endpoint.client import EndpointClient
-from paraconsist.models.endpoint.journal import Answered, Journal, add_up
 from paraconsist.models.endpoint.label_scoring import Method, find_method, method_key, result_of, wanted_parts
 from paraconsist.models.endpoint.protocol import (
+    Answered,
     Question,
     TokenUse,
     Wishes,
@@ -25,6 +25,7 @@ from paraconsist.models.endpoint.protocol import (
     text_of,
     tokens_used,
 )
+from paraconsist.models.endpoint.queue import Journal, add_up
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 
 DELTA = Prompt(TEMPLATES["s24-delta"])

@@ -23,8 +23,7 @@ from paraconsist.cli.app import main
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.models.loading import load_model
-from paraconsist.models.training.options import TrainingOptions
-from paraconsist.models.training.presets import options_from_preset
+from paraconsist.models.training.options import TrainingOptions, options_from_preset
 from paraconsist.models.training.trainer import train
 
 pytestmark = pytest.mark.slow
@@ -183,7 +182,7 @@ KILLED = """
     import os, signal, sys
     from pathlib import Path
     import transformers
-    from paraconsist.models.training.presets import options_from_preset
+    from paraconsist.models.training.options import options_from_preset
     from paraconsist.models.training import trainer
     after = int(sys.argv[4])
     class Kill(transformers.TrainerCallback):

@@ -11,8 +11,7 @@ from helpers.rows import easy_rows, write_csv
 
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.models.training.options import TrainingOptions
-from paraconsist.models.training.presets import PRESETS, options_from_preset
+from paraconsist.models.training.options import PRESETS, TrainingOptions, options_from_preset
 from paraconsist.models.training.trainer import train
 
 DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")

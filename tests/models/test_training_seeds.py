@@ -15,8 +15,7 @@ from paraconsist.cli.app import main
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.models.loading import load_model
-from paraconsist.models.training.options import TrainingOptions
-from paraconsist.models.training.presets import options_from_preset
+from paraconsist.models.training.options import TrainingOptions, options_from_preset
 from paraconsist.models.training.trainer import train, train_seeds
 
 pytestmark = pytest.mark.slow

@@ -22,11 +22,16 @@ from paraconsist.errors import InputError
 from paraconsist.models.baselines import BASELINES
 from paraconsist.models.classifier import Classifier
 from paraconsist.models.loading import load_model
-from paraconsist.models.training.options import WORD_MODELS, TrainingOptions
-from paraconsist.models.training.presets import options_from_preset
+from paraconsist.models.training.options import WORD_MODELS, TrainingOptions, options_from_preset
 from paraconsist.models.training.trainer import train
-from paraconsist.models.vocabulary import VOCABULARY_FILE, Vocabulary, read_vectors, split_text
-from paraconsist.models.word_models import POOLINGS, WordClassifier
+from paraconsist.models.word_models import (
+    POOLINGS,
+    VOCABULARY_FILE,
+    Vocabulary,
+    WordClassifier,
+    read_vectors,
+    split_text,
+)
 
 DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")
 LABELS = DEFEASIBLE.label_names

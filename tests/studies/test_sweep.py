@@ -17,8 +17,7 @@ from helpers.study_rows import bucket_rows, call, refused
 
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.models.training.data import Examples
-from paraconsist.models.training.sampling import context_keys, sample_share
+from paraconsist.models.training.data import Examples, context_keys, sample_share
 from paraconsist.running.pool import alone
 from paraconsist.studies.sweep import sweep
 from paraconsist.studies.sweep_grid import Cell, SweepOptions, cells_of

@@ -132,7 +132,7 @@ def _tasks() -> Table:
 
 
 def _presets() -> Table:
-    from paraconsist.models.training.presets import PRESETS
+    from paraconsist.models.training.options import PRESETS
 
     table = _table("Training presets", "train --preset", "model", "settings", "what for")
     for name, preset in PRESETS.items():

@@ -33,8 +33,7 @@ def demo(
 
 def _train(model: Path) -> None:
     typer.echo("Training the bag-of-words baseline on the sample set ...")
-    from paraconsist.models.training.folder import TrainingFolder
-    from paraconsist.models.training.presets import options_from_preset
+    from paraconsist.models.training.options import TrainingFolder, options_from_preset
     from paraconsist.models.training.trainer import train
 
     options = options_from_preset(

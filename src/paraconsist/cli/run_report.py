@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from paraconsist.models.endpoint.journal import Usage
+    from paraconsist.models.endpoint.queue import Usage
     from paraconsist.running.endpoint import EndpointReport
     from paraconsist.running.run import RunReport
     from paraconsist.scoring.score import ScoreOptions

@@ -11,8 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from paraconsist.cli.options import Fields, quiet_libraries, read_numbers
-from paraconsist.models.training.options import TrainingOptions
-from paraconsist.models.training.presets import PRESETS, options_from_preset
+from paraconsist.models.training.options import PRESETS, TrainingOptions, options_from_preset
 
 #: What only presets and the options of `sweep` change.
 _NO_OPTIONS = ("model", "scheduler", "max_grad_norm", "n_buckets", "max_ngram", "min_count", "progress")
@@ -35,7 +34,7 @@ def train(
     options = options_from_preset(training.pop("preset", None), model=model, **training)
     chosen = None if seeds is None else read_numbers("train", "seeds", seeds)
     quiet_libraries()
-    from paraconsist.models.training.folder import TrainingFolder
+    from paraconsist.models.training.options import TrainingFolder
     from paraconsist.models.training.trainer import train as train_model
     from paraconsist.models.training.trainer import train_seeds
 

@@ -18,9 +18,8 @@ from paraconsist.data.prompts import WrittenAnswer, parse_answer
 from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import input_error
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
-from paraconsist.models.causal_engine import tolerance_of, warn_of_no_sharing
+from paraconsist.models.causal_engine import FrozenLayer, Prefix, compute_prefix, tolerance_of, warn_of_no_sharing
 from paraconsist.models.classifier import Prepared, TokenArray, pad_sequences
-from paraconsist.models.prefix_sharing import FrozenLayer, Prefix, compute_prefix
 from paraconsist.models.prompted import PreparedPrompt
 from paraconsist.models.scoring import CausalScorer, Seq2SeqModel, opening_tokens
 

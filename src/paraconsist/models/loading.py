@@ -30,8 +30,7 @@ from paraconsist.models.pretrained import (
 )
 from paraconsist.models.prompted import PromptedModel, PromptSettings, window_of
 from paraconsist.models.scoring import CausalScorer, Seq2SeqScorer
-from paraconsist.models.vocabulary import Vocabulary
-from paraconsist.models.word_models import WordClassifier
+from paraconsist.models.word_models import Vocabulary, WordClassifier
 
 Kind = Literal["classifier", "causal", "seq2seq"]
 _ENDINGS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")

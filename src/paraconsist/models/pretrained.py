@@ -16,7 +16,7 @@ from transformers.utils import logging as transformers_logging
 
 from paraconsist.errors import InputError, first_line, input_error
 from paraconsist.models.baselines import find_baseline
-from paraconsist.models.vocabulary import VOCABULARY_FILE
+from paraconsist.models.word_models import VOCABULARY_FILE
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 TOKENIZER_FILES = (

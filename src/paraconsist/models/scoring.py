@@ -13,9 +13,8 @@ from transformers.modeling_outputs import BaseModelOutput
 from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import input_error
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
-from paraconsist.models.causal_engine import CausalEngine, PromptTokens
+from paraconsist.models.causal_engine import CausalEngine, PromptTokens, plan_packs
 from paraconsist.models.classifier import Prepared, TokenArray
-from paraconsist.models.prefix_sharing import plan_packs
 from paraconsist.models.prompted import PreparedPrompt, PromptedModel, check_labels
 
 _CHUNK = 256
@@ -27,7 +26,7 @@ class CausalScorer(PromptedModel):
 
     `logits` are the log-probabilities of the label words after the prompt, all of their tokens counted; a softmax
     over them is the confidence that S24 uses. What all prompts begin with is computed once and kept; what some
-    have in common is computed once in their batch (see `prefix_sharing`).
+    have in common is computed once in their batch (see `Pack`).
     """
 
     pads = False

@@ -15,10 +15,9 @@ from paraconsist.data.store import Store
 from paraconsist.errors import input_error
 from paraconsist.files import write_json
 from paraconsist.models.endpoint.client import EndpointClient, Key, find_key
-from paraconsist.models.endpoint.journal import Answered, Journal, Usage, add_up
 from paraconsist.models.endpoint.label_scoring import Method, find_method, method_key
-from paraconsist.models.endpoint.protocol import Question, question_of
-from paraconsist.models.endpoint.queue import QueueStatistics, RequestQueue, run_to_end
+from paraconsist.models.endpoint.protocol import Answered, Question, question_of
+from paraconsist.models.endpoint.queue import Journal, QueueStatistics, RequestQueue, Usage, add_up, run_to_end
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, draw_identity
 from paraconsist.models.progress import ProgressBar
 from paraconsist.running.options import RunOptions

@@ -21,9 +21,8 @@ from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task
 from paraconsist.errors import input_error
 from paraconsist.measures.sampling_correction import deciles
-from paraconsist.models.training.data import Source, encode_examples, find_task, label_rows
+from paraconsist.models.training.data import Source, context_texts, encode_examples, find_task, label_rows
 from paraconsist.models.training.options import TrainingOptions
-from paraconsist.models.training.sampling import context_texts
 
 _FUNCTION = "select"
 _N_DECILES = 10

@@ -211,8 +211,7 @@ def _n_parameters(folder: Path) -> int:
 
 def _check_smallest_share(options: SweepOptions, cells: Sequence[Cell]) -> None:
     """Draw every share once, so that one in which a label is missing is refused before hours of training."""
-    from paraconsist.models.training.data import encode_examples, find_task, open_sources
-    from paraconsist.models.training.sampling import sample, sample_share
+    from paraconsist.models.training.data import encode_examples, find_task, open_sources, sample, sample_share
 
     smallest = min(options.shares)
     whole = None

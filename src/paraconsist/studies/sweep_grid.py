@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.errors import check_whole, input_error
-from paraconsist.models.training.options import TrainingOptions
-from paraconsist.models.training.presets import options_from_preset
+from paraconsist.models.training.options import TrainingOptions, options_from_preset
 
 _FUNCTION = "sweep"
 #: Of Srikanth et al. 2024, Figure 6.

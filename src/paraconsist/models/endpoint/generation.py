@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.client import EndpointClient, Stopped, find_key
 from paraconsist.models.endpoint.errors import Refused, refusal
-from paraconsist.models.endpoint.journal import Answered, Journal
-from paraconsist.models.endpoint.protocol import served_model, text_of, tokens_used
-from paraconsist.models.endpoint.queue import run_to_end
+from paraconsist.models.endpoint.protocol import Answered, served_model, text_of, tokens_used
+from paraconsist.models.endpoint.queue import Journal, run_to_end
 from paraconsist.models.endpoint.settings import EndpointSettings
 
 if TYPE_CHECKING:

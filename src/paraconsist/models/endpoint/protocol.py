@@ -26,6 +26,16 @@ class TokenUse(NamedTuple):
     completion: int | None
 
 
+class Answered(NamedTuple):
+    """What one request was answered: for which input, which part of it, and what was read of the answer."""
+
+    input_id: str
+    part: str
+    value: Any
+    used: TokenUse
+    served: str
+
+
 class LabelScore(NamedTuple):
     """A label's log-probability after a prompt: over all of its tokens, how many, and the first one's alone."""
 

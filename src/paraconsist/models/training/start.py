@@ -19,8 +19,14 @@ from paraconsist.models.labels import resolve_label_map
 from paraconsist.models.loading import load_model
 from paraconsist.models.pretrained import checked_max_length, load_head, open_configuration
 from paraconsist.models.training.options import TrainingOptions
-from paraconsist.models.vocabulary import Vocabulary, WordVectors, count_words, read_vectors
-from paraconsist.models.word_models import BilstmConfig, WordClassifier
+from paraconsist.models.word_models import (
+    BilstmConfig,
+    Vocabulary,
+    WordClassifier,
+    WordVectors,
+    count_words,
+    read_vectors,
+)
 
 
 def starting_model(

@@ -22,10 +22,16 @@ from paraconsist.models.baselines import BASELINES
 from paraconsist.models.classifier import Classifier, Prepared
 from paraconsist.models.pretrained import quiet
 from paraconsist.models.progress import ProgressBar
-from paraconsist.models.training.data import Examples, Source, encode_examples, find_task, open_sources
-from paraconsist.models.training.folder import TrainingFolder
-from paraconsist.models.training.options import TrainingOptions
-from paraconsist.models.training.sampling import sample, sample_share
+from paraconsist.models.training.data import (
+    Examples,
+    Source,
+    encode_examples,
+    find_task,
+    open_sources,
+    sample,
+    sample_share,
+)
+from paraconsist.models.training.options import TrainingFolder, TrainingOptions
 from paraconsist.models.training.start import checkpoint_to_resume, starting_model
 from paraconsist.models.word_models import WordClassifier
 
@@ -41,7 +47,7 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
     Parameters
     ----------
     options : TrainingOptions
-        What and how; see `paraconsist.models.training.presets` for named settings, `train_seeds` for several seeds.
+        What and how; see `paraconsist.models.training.options` for named settings, `train_seeds` for several seeds.
     say : callable
         Takes the lines a person should see (columns taken, inputs cut, accuracy after each epoch). By
         default only those that begin with ``warning:`` are shown, as Python warnings.

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import InputError, input_error
-from paraconsist.models.training.options import TrainingOptions
-from paraconsist.models.training.presets import options_from_preset
+from paraconsist.models.training.options import TrainingOptions, options_from_preset
 from paraconsist.studies.ie.learners import Answers, Sample, SearchSpace, refuse_unknown
 from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions
 from paraconsist.studies.ie.rows import SPLITS, Rows

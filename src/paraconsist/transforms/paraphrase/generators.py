@@ -19,7 +19,7 @@ from paraconsist.transforms.sheets import read_sheet
 if TYPE_CHECKING:
     import torch
 
-    from paraconsist.models.endpoint.journal import Usage
+    from paraconsist.models.endpoint.queue import Usage
     from paraconsist.models.endpoint.settings import EndpointSettings
     from paraconsist.models.generation import GenerationSettings
     from paraconsist.models.pretrained import LanguageModel
@@ -279,7 +279,7 @@ class EndpointGenerator:
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
         """Return `settings.n` candidates for each text; asked again, others."""
         from paraconsist.models.endpoint.generation import write_texts
-        from paraconsist.models.endpoint.journal import Journal
+        from paraconsist.models.endpoint.queue import Journal
 
         sampling = _sampling(self.settings, self.seed + self._calls * self.settings.n)
         self._calls += 1
@@ -291,7 +291,7 @@ class EndpointGenerator:
 
     def usage(self) -> Usage:
         """Return what the answers came to, over all the commands that put them there."""
-        from paraconsist.models.endpoint.journal import Journal, add_up
+        from paraconsist.models.endpoint.queue import Journal, add_up
 
         self.answers.mkdir(parents=True, exist_ok=True)
         with Journal(self.answers) as journal:

@@ -17,7 +17,7 @@ from typing import Any
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task, get_task
 from paraconsist.errors import check_whole, input_error
-from paraconsist.models.training.sampling import CONTEXT_COLUMNS
+from paraconsist.models.training.data import CONTEXT_COLUMNS
 from paraconsist.transforms.agreement import cohen_kappa, fleiss_kappa
 from paraconsist.transforms.sheets import Sheet, even_space, no_formula, read_sheet, render, write_sheet
 
