@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
 
 #: Task -> the columns that its papers paraphrase.
-COLUMNS = {
-    "nli": ("hypothesis",),
-    "defeasible_nli": ("update",),
-    "abductive_nli": ("hypothesis_1", "hypothesis_2"),
-}
+COLUMNS = {"nli": ("hypothesis",), "defeasible_nli": ("update",), "abductive_nli": ("hypothesis_1", "hypothesis_2")}
 
 #: Paraphrase, original, bucket.
 Pair = tuple[str, str, str]
