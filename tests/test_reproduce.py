@@ -80,7 +80,7 @@ def test_what_is_trained_runs_as_a_trial(
     file: Path, data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "wordnet" in said(file, "Wants"):
-        from paraconsist.transforms.wordnet import find_wordnet
+        from paraconsist.transforms.lexicon import find_wordnet
 
         if find_wordnet() is None:
             pytest.skip("WordNet not found: apt-get install wordnet-base, or python -m nltk.downloader wordnet")

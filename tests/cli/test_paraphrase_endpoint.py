@@ -20,8 +20,7 @@ from helpers.perturb import write_csv
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
 from paraconsist.models.endpoint.settings import EndpointSettings
-from paraconsist.transforms.paraphrase.generators import EndpointGenerator, without_beams
-from paraconsist.transforms.paraphrase.settings import GeneratorSettings, preset
+from paraconsist.transforms.paraphrase.generators import EndpointGenerator, GeneratorSettings, preset, without_beams
 
 ROWS = [
     ("A girl reads.", "A girl is awake.", "entailment"),

@@ -7,8 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from paraconsist.data.prompt_templates import TEMPLATES, default_template, get_template
-from paraconsist.data.prompts import Example, Prompt, PromptTemplate, draw_examples, parse_answer, template_from_mapping
+from paraconsist.data.prompts import (
+    TEMPLATES,
+    Example,
+    Prompt,
+    PromptTemplate,
+    default_template,
+    draw_examples,
+    get_template,
+    parse_answer,
+    template_from_mapping,
+)
 from paraconsist.data.tasks import TASKS, get_task, input_id
 from paraconsist.errors import InputError
 from paraconsist.running.options import PromptOptions

@@ -7,8 +7,8 @@ import csv
 import pytest
 
 from paraconsist.data.tasks import get_task
+from paraconsist.transforms.lexicon import find_wordnet, load_wordnet
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
-from paraconsist.transforms.wordnet import find_wordnet, load_wordnet
 
 NLI_ROWS = [
     ("A girl reads.", "A girl is awake.", "entailment"),

@@ -14,8 +14,7 @@ from helpers.language_models import byte_tokenizer, tiny_language_model
 from helpers.models import WORDS
 from tokenizers import normalizers
 
-from paraconsist.data.prompt_templates import TEMPLATES
-from paraconsist.data.prompts import Example, Prompt
+from paraconsist.data.prompts import TEMPLATES, Example, Prompt
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.models.causal_engine import Pack, compute_prefix, plan_packs

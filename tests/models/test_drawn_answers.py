@@ -11,8 +11,7 @@ from helpers.language_models import byte_tokenizer, tiny_language_model
 from helpers.models import WORDS
 from scipy.stats import chisquare
 
-from paraconsist.data.prompt_templates import TEMPLATES
-from paraconsist.data.prompts import Example, Prompt
+from paraconsist.data.prompts import TEMPLATES, Example, Prompt
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.models.generation import Draws

@@ -8,8 +8,7 @@ import math
 import pytest
 from helpers.faulty_server import FaultyServer
 
-from paraconsist.data.prompt_templates import TEMPLATES
-from paraconsist.data.prompts import Prompt, PromptTemplate, WrittenAnswer
+from paraconsist.data.prompts import TEMPLATES, Prompt, PromptTemplate, WrittenAnswer
 from paraconsist.errors import InputError
 from paraconsist.models.endpoint.client import EndpointClient
 from paraconsist.models.endpoint.label_scoring import Method, find_method, method_key, result_of, wanted_parts

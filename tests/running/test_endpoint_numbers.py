@@ -210,8 +210,7 @@ def test_transformers_serve_answers_as_the_model_does(place, tmp_path, language_
     from paraconsist.models.prompted import PromptSettings
     from paraconsist.running.options import PromptOptions
     from paraconsist.running.prompting import make_prompt
-    from paraconsist.transforms.paraphrase.generators import EndpointGenerator
-    from paraconsist.transforms.paraphrase.settings import GeneratorSettings
+    from paraconsist.transforms.paraphrase.generators import EndpointGenerator, GeneratorSettings
 
     data = write_set(tmp_path / "set.jsonl", 7)
     options = {"model": language_model, "template": place / "written.yaml", "max_tokens": 6}

@@ -11,7 +11,7 @@ from helpers.perturb import labelled
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.studies.sensitivity import compare_sides, generator_settings, measure_sensitivity
-from paraconsist.transforms.paraphrase.settings import GeneratorSettings, preset
+from paraconsist.transforms.paraphrase.generators import GeneratorSettings, preset
 
 LABELS = ("entailment", "neutral", "contradiction")
 ROWS = [

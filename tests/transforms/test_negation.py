@@ -11,11 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.errors import InputError
-from paraconsist.transforms.antonyms import antonym, antonyms_from_list, antonyms_from_wordnet
-from paraconsist.transforms.lexicon import load_lexicon
-from paraconsist.transforms.negation import is_negated, negate, negation
+from paraconsist.transforms.lexicon import find_wordnet, load_lexicon, load_wordnet
+from paraconsist.transforms.negation import (
+    antonym,
+    antonyms_from_list,
+    antonyms_from_wordnet,
+    is_negated,
+    negate,
+    negation,
+)
 from paraconsist.transforms.replacing import replace_span
-from paraconsist.transforms.wordnet import find_wordnet, load_wordnet
 
 
 @pytest.fixture
@@ -218,6 +223,6 @@ def test_wordnet_forms(lexicon):
 def test_no_wordnet_says_how_to_get_it(monkeypatch, tmp_path):
     with pytest.raises(InputError, match=r"hold WordNet's dict files .*python -m nltk.downloader wordnet"):
         find_wordnet(tmp_path)
-    monkeypatch.setattr("paraconsist.transforms.wordnet.find_wordnet", lambda folder=None: None)
+    monkeypatch.setattr("paraconsist.transforms.lexicon.find_wordnet", lambda folder=None: None)
     with pytest.raises(InputError, match=r"be found, and nltk installed\. .*apt-get install wordnet-base"):
         load_wordnet()

@@ -8,10 +8,16 @@ from helpers.language_models import byte_tokenizer, tiny_language_model
 from helpers.paraphrase import write_places
 
 from paraconsist.errors import InputError
-from paraconsist.transforms.paraphrase.generators import LanguageGenerator, call, load_generator
+from paraconsist.transforms.paraphrase.generators import (
+    PRESETS,
+    GeneratorSettings,
+    LanguageGenerator,
+    call,
+    load_generator,
+    preset,
+)
 from paraconsist.transforms.paraphrase.refining import entailment_label, reason_against, refine
 from paraconsist.transforms.paraphrase.rules import RuleGenerator, rewordings
-from paraconsist.transforms.paraphrase.settings import PRESETS, GeneratorSettings, preset
 
 PLAIN = GeneratorSettings(n=4, keep=2)
 

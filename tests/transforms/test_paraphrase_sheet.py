@@ -10,8 +10,12 @@ from helpers.perturb import NLI_ROWS, labelled, write_csv
 
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
-from paraconsist.transforms.agreement import cohen_kappa, fleiss_kappa
-from paraconsist.transforms.paraphrase.judgements import read_judgements, write_judgement_sheet
+from paraconsist.transforms.paraphrase.judgements import (
+    cohen_kappa,
+    fleiss_kappa,
+    read_judgements,
+    write_judgement_sheet,
+)
 from paraconsist.transforms.paraphrase.sets import GeneratedSet, keep_valid, write_generated
 
 # Agreement

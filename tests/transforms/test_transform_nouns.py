@@ -164,7 +164,7 @@ def test_a_corpus_without_a_noun_is_refused():
 def test_wordnet_absent(monkeypatch, tmp_path):
     pytest.importorskip("nltk")
     monkeypatch.setattr(lexicon_cache, "find_wordnet", lambda folder: None)
-    monkeypatch.setattr("paraconsist.transforms.wordnet.find_wordnet", lambda folder: None)
+    monkeypatch.setattr("paraconsist.transforms.lexicon.find_wordnet", lambda folder: None)
     with pytest.raises(InputError, match=r"`folder` must be found, and nltk installed.*wordnet-base"):
         lexicon_cache.read_or_make(str(tmp_path / "never"))
 

@@ -18,9 +18,8 @@ from paraconsist.errors import renamed
 from paraconsist.models.endpoint.settings import EndpointSettings
 
 if TYPE_CHECKING:
-    from paraconsist.transforms.paraphrase.generators import Generator
+    from paraconsist.transforms.paraphrase.generators import Generator, GeneratorSettings
     from paraconsist.transforms.paraphrase.refining import Refined
-    from paraconsist.transforms.paraphrase.settings import GeneratorSettings
 
 #: The endpoint's `tries` are of a request, the generator's of candidates.
 GENERATOR_ENDPOINT = endpoint_fields(tries="request_tries")

@@ -22,7 +22,7 @@ from paraconsist.cli.generation import (
 )
 from paraconsist.cli.options import Fields, LabelMap, RowOptions, option, print_json, quiet_libraries, read_label_map
 from paraconsist.errors import input_error
-from paraconsist.transforms.paraphrase.settings import GeneratorSettings
+from paraconsist.transforms.paraphrase.generators import GeneratorSettings
 
 if TYPE_CHECKING:
     from paraconsist.measures.diversity import ParaphraseDiversityResult

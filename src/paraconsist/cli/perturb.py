@@ -108,8 +108,7 @@ def _items(
 def _perturbations(
     property_name: str, rows: LabelledSet, skipped: Counter[str], options: ItemOptions
 ) -> Iterator[Perturbation]:
-    from paraconsist.transforms.antonyms import antonym, antonyms_from_list, antonyms_from_wordnet
-    from paraconsist.transforms.negation import negation
+    from paraconsist.transforms.negation import antonym, antonyms_from_list, antonyms_from_wordnet, negation
     from paraconsist.transforms.pairings import symmetric, transitive
 
     if property_name == "symmetric":

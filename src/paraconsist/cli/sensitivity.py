@@ -18,7 +18,7 @@ from paraconsist.cli.generation import (
 )
 from paraconsist.cli.options import Device, Fields, LabelMap, RowOptions, print_json, quiet_libraries, read_label_map
 from paraconsist.errors import renamed
-from paraconsist.transforms.paraphrase.settings import GeneratorSettings
+from paraconsist.transforms.paraphrase.generators import GeneratorSettings
 
 if TYPE_CHECKING:
     from paraconsist.studies.sensitivity_run import SensitivityRun

@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paraconsist.data.columns import EMPTY, column_error, fillable_column, filled_column
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.tables import column_of
+from paraconsist.data.tables import EMPTY, column_error, column_of, fillable_column, filled_column
 from paraconsist.errors import input_error
 
 #: The largest number that stands for "no answer could be read" among integer predictions; see `mark_unparsed`.

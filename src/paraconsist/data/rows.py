@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paraconsist.data.answers import check_known, check_meeting, gold_labels, predicted_labels
-from paraconsist.data.columns import column_error, filled_column, plain_column
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.tables import column_of
+from paraconsist.data.tables import column_error, column_of, filled_column, plain_column
 
 #: A row's place in its bucket.
 ROLES = (

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from paraconsist.data.prompt_templates import default_template, get_template
-from paraconsist.data.prompts import Example, Prompt, PromptTemplate, draw_examples, template_from_mapping
+from paraconsist.data.prompts import (
+    Example,
+    Prompt,
+    PromptTemplate,
+    default_template,
+    draw_examples,
+    get_template,
+    template_from_mapping,
+)
 from paraconsist.data.tasks import Task
 from paraconsist.errors import input_error
 from paraconsist.running.options import AskOptions, PromptOptions

@@ -92,7 +92,7 @@ def first_paraphrase(generator: str, preset: str = "a24", seed: int = 0) -> Call
         Of sampling.
     """
     from paraconsist.transforms.paraphrase.generators import call, load_generator
-    from paraconsist.transforms.paraphrase.settings import preset as settings_of
+    from paraconsist.transforms.paraphrase.generators import preset as settings_of
 
     loaded = load_generator(generator, settings_of(preset), seed=seed)
     return lambda texts: [

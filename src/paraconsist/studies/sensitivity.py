@@ -23,10 +23,9 @@ from paraconsist.measures.resampling import Units
 from paraconsist.measures.text_distances import jaccard, lexical_distance
 from paraconsist.models.labels import LabelMap, resolve_label_map
 from paraconsist.running.predictor import Predictor
-from paraconsist.transforms.paraphrase.generators import Generator
+from paraconsist.transforms.paraphrase.generators import Generator, GeneratorSettings
 from paraconsist.transforms.paraphrase.refining import MutualEntailment, Refined, refine
 from paraconsist.transforms.paraphrase.sets import GeneratedSet
-from paraconsist.transforms.paraphrase.settings import GeneratorSettings
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
 
 if TYPE_CHECKING:

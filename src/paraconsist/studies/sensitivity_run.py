@@ -22,12 +22,12 @@ from paraconsist.studies.sensitivity import SensitivityReport, generator_setting
 from paraconsist.transforms.paraphrase.generators import (
     EXAMPLES,
     Generator,
+    GeneratorSettings,
     endpoint_facts,
     load_generator,
     read_examples,
 )
 from paraconsist.transforms.paraphrase.sets import write_generated
-from paraconsist.transforms.paraphrase.settings import GeneratorSettings
 from paraconsist.transforms.perturbation import LabelledSet
 
 

@@ -17,8 +17,7 @@ from paraconsist.errors import input_error, renamed
 from paraconsist.measures.text_distances import bare_words, jaccard
 from paraconsist.models.labels import normalise_label
 from paraconsist.running.predictor import Predictor
-from paraconsist.transforms.paraphrase.generators import Generator, call
-from paraconsist.transforms.paraphrase.settings import GeneratorSettings
+from paraconsist.transforms.paraphrase.generators import Generator, GeneratorSettings, call
 
 #: (originals, candidates) -> whether each pair means the same.
 Judge: TypeAlias = Callable[[Sequence[str], Sequence[str]], npt.NDArray[np.bool_]]

@@ -20,13 +20,13 @@ from paraconsist.measures.diversity import ParaphraseDiversityResult
 from paraconsist.transforms.paraphrase.generators import (
     EXAMPLES,
     Generator,
+    GeneratorSettings,
     endpoint_facts,
     load_generator,
     read_examples,
 )
 from paraconsist.transforms.paraphrase.judgements import Judgements, write_judgement_sheet
 from paraconsist.transforms.paraphrase.refining import Refined, load_judge, refine
-from paraconsist.transforms.paraphrase.settings import GeneratorSettings
 from paraconsist.transforms.paraphrase.surface_form import COLUMNS, measure_pairs, pairs_of
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
 from paraconsist.transforms.sheets import check_same_texts, no_formula, render
