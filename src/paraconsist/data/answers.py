@@ -58,18 +58,10 @@ def gold_labels(
 def allowed_labels(cells: Sequence[Any], label_names: Sequence[str] | None, function: str = "score") -> list[list[Any]]:
     """Return the labels that a rule allows each row, empty where a cell is.
 
-    Parameters
-    ----------
-    cells : sequence of length n
-        Lists of labels, single labels, or text of either: ``neutral|contradiction``, ``[1, 2]``, ``['a', 'b']``.
-    label_names : sequence of str, or None
-        None where gold labels are names. Else they are numbers, and these the names of 0, 1, ... as far as there are
-        any: names are turned into numbers.
-
-    Raises
-    ------
-    InputError
-        If a cell holds no labels of the gold labels' kind.
+    A cell is a list of labels, a single label, or text of either: ``neutral|contradiction``, ``[1, 2]``, ``['a',
+    'b']``. `label_names` is None where gold labels are names; else they are numbers, and these the names of 0, 1, ...
+    as far as there are any: names are turned into numbers. InputError if a cell holds no labels of the gold labels'
+    kind.
     """
     number = {name: i for i, name in enumerate(label_names or ())}
 
@@ -134,19 +126,9 @@ def mark_unparsed(
 ) -> NDArray[Any]:
     """Return the predictions, those that are unparsed holding a value that is none of the labels or other predictions.
 
-    Parameters
-    ----------
-    predictions, unparsed : array, shape (n,)
-        The answers, all numbers or all names, and where none could be read.
-    *labels : arrays
-        What the value must not be, beside the other predictions.
-    each : bool
-        Whether every unparsed prediction holds a value of its own.
-
-    Raises
-    ------
-    InputError
-        If labels are numbers so low that none is left below them.
+    The predictions are all numbers or all names, shape (n,), as are `labels`, what the value must not be beside them.
+    With `each` every unparsed prediction holds a value of its own. InputError if labels are numbers so low that none is
+    left below them.
     """
     n = int(np.count_nonzero(unparsed))
     if not n:
@@ -210,7 +192,6 @@ def check_meeting(
 
 
 def _folded(labels: NDArray[Any]) -> set[str]:
-    """Return labels without their case and the spaces around them."""
     return {str(label).strip().casefold() for label in labels.tolist()}
 
 

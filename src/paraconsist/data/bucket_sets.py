@@ -23,33 +23,15 @@ from paraconsist.errors import InputError, check_whole, first_line, input_error
 
 @dataclass(frozen=True)
 class BucketSet:
-    """Rows to predict, in the long format of the bucket set.
+    """Rows to predict, in the long format of the bucket set."""
 
-    Attributes
-    ----------
-    name : str
-        How results call it, such as ``paranlu:delta_atomic``; `file_name` is its form in file names.
-    task : Task
-        Which columns the model reads.
-    label_names : tuple of str
-        The gold labels' names, in order.
-    table : pyarrow.Table
-        `KEY_COLUMNS`, the task's input columns, strata.
-    fingerprint : str
-        Changes with any change of the rows.
-    measures : tuple of str
-        The measures that the set was made for; empty where only the rows' roles say.
-    split : str, optional
-        The split that the rows are of; None for a file.
-    """
-
-    name: str
-    task: Task
-    label_names: tuple[str, ...]
-    table: pa.Table
-    fingerprint: str
-    measures: tuple[str, ...] = ()
-    split: str | None = None
+    name: str  # How results call it, such as ``paranlu:delta_atomic``; `file_name` is its form in file names
+    task: Task  # Which columns the model reads
+    label_names: tuple[str, ...]  # The gold labels' names, in order
+    table: pa.Table  # `KEY_COLUMNS`, the task's input columns, strata
+    fingerprint: str  # Changes with any change of the rows
+    measures: tuple[str, ...] = ()  # What the set was made for; empty where only the rows' roles say
+    split: str | None = None  # The split that the rows are of; None for a file
 
     @property
     def file_name(self) -> str:

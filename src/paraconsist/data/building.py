@@ -21,10 +21,7 @@ _TAG = "paraconsist"  # a tag that every card has: only folders with such a card
 
 
 def config_named(name: str, config: str | None = None) -> BucketSetConfig:
-    """Return a builder's config; its default one if `config` is None.
-
-    InputError if there is no such builder or config.
-    """
+    """Return a builder's config, its default one if None; InputError if there is no such builder or config."""
     cls = builder_class(name)
     wanted = cls.DEFAULT_CONFIG_NAME if config is None else config
     configs: dict[str, BucketSetConfig] = {c.name: c for c in cls.BUILDER_CONFIGS}
@@ -49,34 +46,17 @@ def is_prepared(name: str, config: str, *, cache_dir: str | Path | None = None) 
 def prepare(
     name: str, config: str | None = None, *, data_dir: str | Path | None = None, cache_dir: str | Path | None = None
 ) -> BucketSetBuilder:
-    """Prepare one config in the datasets cache, so that ``load_dataset(name, config)`` finds it.
+    """Prepare one config in the datasets cache, so that ``load_dataset(name, config)`` finds it; return the builder.
 
-    A set that is there already is not built again. A build that is killed leaves nothing that is served.
+    ``.as_dataset(split=...)`` gives its rows, ``.config`` task and measures. `name` is a builder's, such as
+    ``"paranlu"``, `config` its default one if None. `data_dir` is a folder with the upstream files, used instead of the
+    network and held to the same checksums; `cache_dir` a datasets cache other than the default one
+    (``HF_DATASETS_CACHE``). A set that is there already is not built again. A build that is killed leaves nothing that
+    is served.
 
-    Parameters
-    ----------
-    name
-        A builder's name, such as ``"paranlu"``.
-    config
-        One of its configs; the default one if None.
-    data_dir
-        A folder with the upstream files, used instead of the network and held to the same checksums.
-    cache_dir
-        A datasets cache other than the default one (``HF_DATASETS_CACHE``).
+    InputError if name or config is unknown, the files cannot be had or are not the pinned ones, their content is not
+    what the builder declares, or the cache cannot be written.
 
-    Returns
-    -------
-    BucketSetBuilder
-        The prepared builder: ``.as_dataset(split=...)`` gives the rows, ``.config`` task and measures.
-
-    Raises
-    ------
-    InputError
-        If name or config is unknown, the files cannot be had or are not the pinned ones, their content is
-        not what the builder declares, or the cache cannot be written.
-
-    Examples
-    --------
     >>> rows = prepare("paranlu", "delta_snli").as_dataset(split="test")  # doctest: +SKIP
     """
     cls, wanted = builder_class(name), config_named(name, config)
@@ -112,30 +92,12 @@ def write_folder(
 ) -> Path:
     """Write a set in its public form: Parquet files and a card whose YAML lets ``load_dataset`` read them.
 
-    ``load_dataset(folder, config)`` then gives the same rows and features as ``load_dataset(name, config)``.
-    A new folder appears whole or not at all. In a folder of an earlier call each config is replaced whole,
-    and configs that are not asked for stay.
+    ``load_dataset(folder, config)`` then gives the same rows and features as ``load_dataset(name, config)``. The folder
+    must not exist, be empty, or be of an earlier call for this set: then each of the `configs` (all if None) is
+    replaced whole, and others stay. A new folder appears whole or not at all. `data_dir` and `cache_dir` as for
+    `prepare`. Returns the folder.
 
-    Parameters
-    ----------
-    name
-        A builder's name.
-    folder
-        Where to write: a folder that does not exist, is empty, or was written by this function for this set.
-    configs
-        Which configs; all if None.
-    data_dir, cache_dir
-        As for `prepare`.
-
-    Returns
-    -------
-    Path
-        The folder.
-
-    Raises
-    ------
-    InputError
-        If the folder holds something else or cannot be written, or for the reasons of `prepare`.
+    InputError if the folder holds something else or cannot be written, or for the reasons of `prepare`.
     """
     cls = builder_class(name)
     names = [c.name for c in cls.BUILDER_CONFIGS] if configs is None else list(configs)

@@ -29,18 +29,10 @@ _METADATA_KEY = b"paraconsist"
 
 @dataclass(frozen=True)
 class Predictions:
-    """The rows of a predictions file and the identity of the run that made them.
+    """The rows of a predictions file and the identity of the run that made them."""
 
-    Attributes
-    ----------
-    table : pyarrow.Table
-        One row for each row of the bucket set: `KEY_COLUMNS`, strata, `PREDICTION_COLUMNS`.
-    metadata : dict
-        The identity of the run; empty for files made elsewhere.
-    """
-
-    table: pa.Table
-    metadata: dict[str, Any] = field(default_factory=dict)
+    table: pa.Table  # One row for each row of the bucket set: `KEY_COLUMNS`, strata, `PREDICTION_COLUMNS`
+    metadata: dict[str, Any] = field(default_factory=dict)  # The identity of the run; empty for files made elsewhere
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -55,16 +47,9 @@ class Predictions:
 
 
 def write_predictions(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
-    """Write a predictions file whole or not at all.
+    """Write a predictions file whole or not at all, into a folder that exists.
 
-    Parameters
-    ----------
-    path : Path
-        Where to write; the folder must exist.
-    table : pyarrow.Table
-        The rows.
-    metadata : mapping
-        The run's identity: anything that JSON can hold.
+    `metadata` is the run's identity: anything that JSON can hold.
     """
     identity = json.dumps(dict(metadata), sort_keys=True).encode()
     write_table(table.replace_schema_metadata({_METADATA_KEY: identity}), path)
@@ -73,10 +58,7 @@ def write_predictions(path: Path, table: pa.Table, metadata: Mapping[str, Any]) 
 def read_predictions(path: str | os.PathLike[str]) -> Predictions:
     """Read a predictions file in any of its formats (Parquet, JSON Lines, CSV, TSV).
 
-    Raises
-    ------
-    InputError
-        If the file is absent, cut short, empty or of an unknown format.
+    InputError if the file is absent, cut short, empty or of an unknown format.
     """
     table = read_table(path, function="read_predictions")
     raw = (table.schema.metadata or {}).get(_METADATA_KEY)

@@ -33,40 +33,21 @@ class Example:
 class PromptTemplate:
     """How a task is put to a language model.
 
-    Parameters
-    ----------
-    name
-        How results call it.
-    task
-        Name of the task whose columns the question reads.
-    question
-        Pattern with plain ``{column}`` fields; ends where the answer begins (white space at its end is cut off).
-    labels
-        Label name -> label word, in label order. Label names meet those of a set by name, as a classifier's do.
-    instruction
-        Text before the first question, or empty.
-    separator
-        Between the instruction, the examples and the question.
-    answer_prefix
-        Between the question and a label word; chats do without it.
-    source
-        Where the template is from, for people.
-
-    Examples
-    --------
     >>> template = PromptTemplate("mine", "nli", "{premise} So {hypothesis}?", {"entailment": "yes", "neutral": "no"})
     >>> template.answers
     (' yes', ' no')
     """
 
-    name: str
-    task: str
+    name: str  # How results call it
+    task: str  # Name of the task whose columns the question reads
+    #: Pattern with plain ``{column}`` fields; ends where the answer begins (white space at its end is cut off).
     question: str
+    #: Label name -> label word, in label order. Label names meet those of a set by name, as a classifier's do.
     labels: Mapping[str, str]
-    instruction: str = ""
-    separator: str = "\n\n"
-    answer_prefix: str = " "
-    source: str = ""
+    instruction: str = ""  # Text before the first question, or empty
+    separator: str = "\n\n"  # Between the instruction, the examples and the question
+    answer_prefix: str = " "  # Between the question and a label word; chats do without it
+    source: str = ""  # Where the template is from, for people
 
     def __post_init__(self) -> None:
         task = get_task(self.task)
@@ -92,12 +73,10 @@ class PromptTemplate:
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """The label names, in label order."""
         return tuple(self.labels)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The label words, in label order."""
         return tuple(self.labels.values())
 
     @property

@@ -31,34 +31,20 @@ _PROBABILITY_TOLERANCE = 1e-3
 class ColumnNames:
     """What the columns of a file are called. The labels that a rule allows a row stand in ``allowed_labels``.
 
-    Attributes
-    ----------
-    bucket, prediction, label : str
-        Must be there (`bucket` not for the rows of a full test set).
-    role : str
-        ``original`` marks originals; without the column every row counts as a paraphrase.
-    original : str, optional
-        A true/false column that marks originals, in place of `role`.
-    group : str
-        What intervals resample. Without the column, or where it holds the buckets' ids, that is the bucket: of
-        measures on pairs where a bucket has several pairs, since one pair in each is independent.
-    confidence : str, optional
-        Probability of the gold label, in place of `probabilities`.
-    probabilities : sequence of str
-        One column of lists, or one column a label, in label order.
-    strata : sequence of str, optional
-        Columns to break results down by; by default those that the run named.
+    `bucket` (but for the rows of a full test set), `prediction` and `label` must be there.
     """
 
     bucket: str = "bucket_id"
     prediction: str = "prediction"
     label: str = "label"
-    role: str = "role"
-    original: str | None = None
+    role: str = "role"  # ``original`` marks originals; without the column every row counts as a paraphrase
+    original: str | None = None  # A true/false column that marks originals, in place of `role`
+    #: What intervals resample. Without the column, or where it holds the buckets' ids, that is the bucket: of
+    #: measures on pairs where a bucket has several pairs, since one pair in each is independent.
     group: str = "group_id"
-    confidence: str | None = None
-    probabilities: Sequence[str] = ("probabilities",)
-    strata: Sequence[str] | None = None
+    confidence: str | None = None  # Probability of the gold label, in place of `probabilities`
+    probabilities: Sequence[str] = ("probabilities",)  # One column of lists, or one column a label, in label order
+    strata: Sequence[str] | None = None  # Columns to break results down by; by default those that the run named
 
 
 @dataclass(frozen=True)
@@ -140,7 +126,6 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
 
 
 def _roles(table: pa.Table, names: ColumnNames) -> NDArray[Any]:
-    """Return every row's role; without a column for it every row is a paraphrase."""
     if names.original is not None:
         flags = plain_column(column_of(table, names.original, parameter="original"), names.original, "original")
         if flags.dtype.kind == "U":

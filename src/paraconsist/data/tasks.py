@@ -20,28 +20,15 @@ from paraconsist.errors import InputError, check_choice, input_error
 
 @dataclass(frozen=True)
 class Task:
-    """One kind of classification problem.
+    """One kind of classification problem."""
 
-    Parameters
-    ----------
-    name, description
-        The name that data sets declare, and one sentence for people.
-    columns
-        The input columns, in the order in which they enter an `input_id`.
-    label_names
-        The default labels, in class order. A data set's own `ClassLabel` names win (two-way NLI, for one).
-    single
-        The template for sequence classifiers.
-    choices
-        One template per label where the task can be put as multiple choice, else empty.
-    """
-
-    name: str
-    description: str
-    columns: tuple[str, ...]
+    name: str  # That data sets declare
+    description: str  # One sentence for people
+    columns: tuple[str, ...]  # The input columns, in the order in which they enter an `input_id`
+    #: The default labels, in class order. A data set's own `ClassLabel` names win (two-way NLI, for one).
     label_names: tuple[str, ...]
-    single: Template
-    choices: tuple[Template, ...] = ()
+    single: Template  # For sequence classifiers
+    choices: tuple[Template, ...] = ()  # One per label where the task can be put as multiple choice, else empty
 
     def __post_init__(self) -> None:
         unknown = set().union(*(t.columns for t in (self.single, *self.choices))) - set(self.columns)

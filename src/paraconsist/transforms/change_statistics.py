@@ -27,27 +27,14 @@ def change_statistics(
 ) -> dict[str, Any]:
     """Return what was changed, item by item; case and punctuation do not count.
 
-    Parameters
-    ----------
-    texts, changed : sequences, one entry an item
-        A text, or the texts of an item (premise and hypothesis), before and after.
-    substitutions : callable, optional
-        Text -> the words replaced in it, where the transformation knows; by default the two texts are compared.
-    nouns : callable, optional
-        Text -> for each of its words (`bare_words`), in order, whether it is a noun there.
+    `texts` and `changed` hold for each item a text, or its texts (premise and hypothesis), before and after.
+    `substitutions` gives the words replaced in a text, where the transformation knows; by default the two texts are
+    compared. `nouns` gives for each of a text's words (`bare_words`), in order, whether it is a noun there.
 
-    Returns
-    -------
-    dict
-        `n_items`, `n_changed`, `share_changed`, `words_changed_per_item` (over all items), `mean_words`,
-        `mean_words_changed` (mean lengths before and after), `n_substitutions`, `most_frequent` (20 of
-        before, after, n), `non_noun_share` (of the substitutions; None where it is not known).
-        Shares and means of nothing are nan.
-
-    Raises
-    ------
-    InputError
-        If the lengths differ.
+    The result has `n_items`, `n_changed`, `share_changed`, `words_changed_per_item` (over all items), `mean_words`,
+    `mean_words_changed` (mean lengths before and after), `n_substitutions`, `most_frequent` (20 of before, after, n),
+    `non_noun_share` (of the substitutions; None where it is not known). Shares and means of nothing are nan. InputError
+    if the lengths differ.
     """
     n = len(texts)
     if n != len(changed):

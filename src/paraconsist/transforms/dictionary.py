@@ -56,22 +56,11 @@ class FittedDictionary:
 class DictionaryTransformation:
     """Replaces words by a dictionary given as a file or a mapping.
 
-    Parameters
-    ----------
-    dictionary : path or mapping of str to str
-        A CSV or TSV with the columns `key` and `value`, a JSON object, or a mapping; one word a key.
-    block_list : path or iterable of str, optional
-        Words that are never replaced.
-    surface : str
-        ``kept``: case, punctuation and white space stay; ``plain``: the text is lower-cased and punctuation
-        removed, as the published code does (do the same to the texts that are not transformed).
-    repair_articles : bool
-        Set a/an before a replaced word right.
-
-    Raises
-    ------
-    InputError
-        If the dictionary cannot be read, repeats a key, has empty entries, or entries that cancel out.
+    `dictionary` is a CSV or TSV with the columns `key` and `value`, a JSON object, or a mapping; one word a key. The
+    words of `block_list` are never replaced. `surface`: with ``kept`` case, punctuation and white space stay; with
+    ``plain`` the text is lower-cased and punctuation removed, as the published code does (do the same to the texts that
+    are not transformed). `repair_articles` sets a/an before a replaced word right. InputError if the dictionary cannot
+    be read, repeats a key, has empty entries, or entries that cancel out.
     """
 
     name = "dictionary"

@@ -36,12 +36,8 @@ class HasSurface(Protocol):
 class Transformation(Protocol):
     """A change of text that should keep its meaning.
 
-    Attributes
-    ----------
-    name : str
-        As in the registry.
-    parameters : mapping
-        Every option with its value, ready for JSON: with the name and the corpus they say what was done.
+    `name` is as in the registry; `parameters` are every option with its value, ready for JSON: with the name and the
+    corpus they say what was done.
     """
 
     @property

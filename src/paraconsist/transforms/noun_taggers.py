@@ -52,13 +52,7 @@ CLOSED_CLASS = BEFORE_NOUNS | frozenset(_OTHERS.split())
 
 
 class NounTagger(Protocol):
-    """Finds nouns.
-
-    Attributes
-    ----------
-    name : str
-        With version: it says what a result depends on.
-    """
+    """Finds nouns. `name`, with version, says what a result depends on."""
 
     name: str
 

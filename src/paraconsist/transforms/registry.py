@@ -31,16 +31,8 @@ _END = re.compile(r"[\s.!?…]*\Z")
 def load_function(path: str, *, parameter: str = "function", signature: str = "text to text") -> Any:
     """Return what ``module:function`` names, the working folder among the places to look.
 
-    Parameters
-    ----------
-    path : str
-    parameter, signature : str
-        The caller's name for it and what the function must do, for messages.
-
-    Raises
-    ------
-    InputError
-        If it cannot be imported, or is nothing that can be called.
+    `parameter` is the caller's name for it and `signature` what the function must do, for messages. InputError if it
+    cannot be imported, or is nothing that can be called.
     """
     module_name, colon, name = path.partition(":")
     if not colon or not module_name or not name:
@@ -92,17 +84,9 @@ class FixedTransformation:
 
 
 def function_transformation(function: str | Callable[[str], object]) -> FixedTransformation:
-    """Return a function of the user's as a transformation.
+    """Return a function of the user's, ``module:function`` or the function itself, as a transformation.
 
-    Parameters
-    ----------
-    function : str or callable
-        ``module:function``, or the function itself.
-
-    Raises
-    ------
-    InputError
-        If it cannot be imported or called.
+    InputError if it cannot be imported or called.
     """
     own = load_function(function) if isinstance(function, str) else function
     if not callable(own):
@@ -124,12 +108,8 @@ def function_transformation(function: str | Callable[[str], object]) -> FixedTra
 def suffix_transformation(suffix: str = "tautology", times: int | None = None) -> FixedTransformation:
     """Return what adds a suffix to every text, before its final punctuation; an empty text stays empty.
 
-    Parameters
-    ----------
-    suffix : str
-        ``tautology``, ``negation``, ``length`` (see `SUFFIXES`), or the words themselves.
-    times : int, optional
-        How often it is repeated; by default once, five times for ``length``.
+    The suffix is ``tautology``, ``negation``, ``length`` (see `SUFFIXES`), or the words themselves, repeated so many
+    `times`; by default once, five times for ``length``.
     """
     if not isinstance(suffix, str) or not suffix.strip():
         raise input_error("suffix", "suffix", f"be one of {', '.join(SUFFIXES)}, or words", got=suffix)
@@ -154,19 +134,10 @@ TRANSFORMATIONS: dict[str, Callable[..., Transformation]] = {
 
 
 def transformation(name: str, **options: Any) -> Transformation:
-    """Return a transformation by name.
+    """Return a transformation by name: one of `TRANSFORMATIONS`, or ``module:function``, a function of yours on texts.
 
-    Parameters
-    ----------
-    name : str
-        One of `TRANSFORMATIONS`, or ``module:function``, a function of yours from text to text.
-    **options
-        Those of the transformation, see what `TRANSFORMATIONS` names.
-
-    Raises
-    ------
-    InputError
-        If there is no such transformation, or an option is unknown or wrong.
+    The options are those of the transformation, see what `TRANSFORMATIONS` names. InputError if there is no such
+    transformation, or an option is unknown or wrong.
     """
     if ":" in name and name not in TRANSFORMATIONS:
         name, options = "function", {"function": name, **options}

@@ -30,16 +30,7 @@ _NO = frozenset({"no", "n", "false", "f", "0", "0.0", "invalid"})
 
 
 class Sheet:
-    """A sheet that was read.
-
-    Attributes
-    ----------
-    columns : list of str
-    rows : list of dict of str to str
-        A missing cell is an empty one.
-    name : str
-        The file's.
-    """
+    """A sheet that was read: its columns, its rows (a missing cell is an empty one) and the file's name."""
 
     def __init__(self, columns: list[str], rows: list[dict[str, str]], name: str, function: str) -> None:
         self.columns, self.rows, self.name, self._function = columns, rows, name, function
@@ -74,7 +65,6 @@ def open_sheet(path: str | os.PathLike[str], columns: Sequence[str]) -> Iterator
 
 
 def write_sheet(path: str | os.PathLike[str], columns: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
-    """Write a whole sheet, see `open_sheet`."""
     with open_sheet(path, columns) as write:
         for row in rows:
             write(row)

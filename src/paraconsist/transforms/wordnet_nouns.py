@@ -53,41 +53,20 @@ STANDARD_BLOCK_LIST = CLOSED_CLASS | frozenset(f"{_ANOTHER_MEANING} {_LEARNED} {
 class WordNetNouns:
     """Replaces each noun of a corpus by a synonym.
 
-    Parameters
-    ----------
-    tagger : str
-        ``wordnet`` (WordNet's own counts; no model), ``spacy`` or ``spacy:MODEL``, or ``auto``: spaCy if it and
-        en_core_web_sm are installed, else WordNet. `parameters` says which it was.
-    nouns : path or iterable of str, optional
-        The nouns themselves, in place of a tagger.
-    tag_rule : str
-        ``any``: a word tagged as a noun once is one; ``majority``: mostly tagged so.
-    level : str
-        ``type``: a noun's word is replaced everywhere; ``token``: where it is tagged as a noun (spaCy only).
-    synset : str
-        ``first`` over all parts of speech, or ``first_noun``.
-    block_list : path or iterable of str, optional
-        Words that are never replaced: a file, words, None for no list, or ``standard`` (`STANDARD_BLOCK_LIST`).
-    drop_ing, drop_same_stem : bool
-        Leave out words in -ing and pairs with one Porter stem.
-    reinflect : bool
-        Put the substitute of a plural into the plural.
-    repair_articles : bool
-        Set a/an before a replaced word right.
-    surface : str
-        ``kept``, or ``plain``: lower case without punctuation, as the published code has it.
-    wordnet : path, optional
-        WordNet's folder, where it is in none of the usual places.
+    The `tagger` is ``wordnet`` (WordNet's own counts; no model), ``spacy`` or ``spacy:MODEL``, or ``auto``: spaCy if it
+    and en_core_web_sm are installed, else WordNet; `parameters` says which it was. `nouns`, a file or words, stand in
+    its place. `tag_rule`: with ``any`` a word tagged as a noun once is one, with ``majority`` mostly tagged so.
+    `level`: with ``type`` a noun's word is replaced everywhere, with ``token`` where it is tagged as a noun (spaCy
+    only). `synset` is the ``first`` over all parts of speech, or ``first_noun``.
 
-    Raises
-    ------
-    InputError
-        If an option is wrong, or WordNet or the tagger is not there.
+    The words of `block_list` are never replaced: a file, words, None for no list, or ``standard``
+    (`STANDARD_BLOCK_LIST`). `drop_ing` and `drop_same_stem` leave out words in -ing and pairs with one Porter stem;
+    `reinflect` puts the substitute of a plural into the plural, `repair_articles` sets a/an before a replaced word
+    right. `surface` is ``kept``, or ``plain``: lower case without punctuation, as the published code has it. `wordnet`
+    is WordNet's folder, where it is in none of the usual places.
 
-    Notes
-    -----
-    The defaults are the published rule, but for case and punctuation, which are kept, and the block list, which is
-    our own.
+    The defaults are the published rule, but for case and punctuation, which are kept, and the block list, which is our
+    own. InputError if an option is wrong, or WordNet or the tagger is not there.
     """
 
     name = "wordnet_nouns"

@@ -22,43 +22,25 @@ GOLD_CONFIDENCE = "gold_confidence"
 class LogQuery:
     """What is to be read from a log. Fields are paths or expressions (`paraconsist.data.logs.fields`).
 
-    Attributes
-    ----------
-    bucket, role, group : str
-        The fields of the bucket (empty for a full test set, which has none), of the row's place in it and of
-        what intervals resample. Under these default names the last two may be absent.
-    original : str, optional
-        A field or an expression that is true for originals, in place of `role`.
-    label, prediction, confidence : str, optional
-        Fields that stand in place of what the format says. With `label` alone the log's own verdict still
-        says what is right.
-    probabilities : sequence of str, optional
-        A field of lists, or one field a label.
-    strata : sequence of str
-        Fields to break results down by.
-    metric : str, optional
-        Which of the log's metrics (lm-eval) or scorers (inspect) says what is right.
-    filter : str, optional
-        Which of lm-eval's filters.
-    epoch : int, optional
-        Which of inspect's epochs; by default all.
-    trial : str, optional
-        For tables: the column that tells several answers to one example apart.
+    `bucket` (empty for a full test set, which has none), `role` and `group` are the fields of the bucket, of the row's
+    place in it and of what intervals resample; under their default names the last two may be absent. `label`,
+    `prediction` and `confidence` stand in place of what the format says; with `label` alone the log's own verdict still
+    says what is right.
     """
 
     bucket: str = "bucket_id"
     role: str = "role"
     group: str = "group_id"
-    original: str | None = None
+    original: str | None = None  # A field or an expression that is true for originals, in place of `role`
     label: str | None = None
     prediction: str | None = None
     confidence: str | None = None
-    probabilities: Sequence[str] | None = None
-    strata: Sequence[str] = ()
-    metric: str | None = None
-    filter: str | None = None
-    epoch: int | None = None
-    trial: str | None = None
+    probabilities: Sequence[str] | None = None  # A field of lists, or one field a label
+    strata: Sequence[str] = ()  # Fields to break results down by
+    metric: str | None = None  # Which of the log's metrics (lm-eval) or scorers (inspect) says what is right
+    filter: str | None = None  # Which of lm-eval's filters
+    epoch: int | None = None  # Which of inspect's epochs; by default all
+    trial: str | None = None  # For tables: the column that tells several answers to one example apart
 
 
 DEFAULT_QUERY = LogQuery()

@@ -249,26 +249,10 @@ def _long(original: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    r"""Return Cohen's kappa of two annotators, :math:`(p_o - p_e) / (1 - p_e)`, by scikit-learn.
+    r"""Return Cohen's kappa of two annotators' answers to every item, :math:`(p_o - p_e) / (1 - p_e)`, by scikit-learn.
 
-    Parameters
-    ----------
-    first, second : sequence, shape (n,)
-        The answer of each to every item.
-
-    Returns
-    -------
-    float
-        At most 1; 0 for agreement by chance; nan where both gave one and the same answer throughout, or none.
-
-    Raises
-    ------
-    InputError
-        If the lengths differ, or scikit-learn is not installed.
-
-    References
-    ----------
-    Cohen (1960), "A coefficient of agreement for nominal scales".
+    At most 1; 0 for agreement by chance; nan where both gave one and the same answer throughout, or none. InputError if
+    the lengths differ, or scikit-learn is not installed. (Cohen 1960, "A coefficient of agreement for nominal scales".)
     """
     if len(first) != len(second):
         raise input_error("cohen_kappa", "second", f"have {len(first)} answers, as the first has", got=len(second))
@@ -289,26 +273,10 @@ def fleiss_kappa(items: Sequence[Sequence[Hashable]]) -> float:
         \kappa = \frac{\bar P - \bar P_e}{1 - \bar P_e}, \quad
         P_i = \frac{\sum_j n_{ij}^2 - m}{m (m - 1)}, \quad \bar P_e = \sum_j p_j^2
 
-    with n_ij how many of the m annotators of item i answered j, and p_j the share of all answers that are j.
-
-    Parameters
-    ----------
-    items : sequence of sequences, shape (n, m)
-        The answers to each item, in any order of annotators; m at least 2.
-
-    Returns
-    -------
-    float
-        At most 1; 0 for agreement by chance; nan where all answers are the same, or there is no item.
-
-    Raises
-    ------
-    InputError
-        If items have different numbers of answers, or one only.
-
-    References
-    ----------
-    Fleiss (1971), "Measuring nominal scale agreement among many raters".
+    with n_ij how many of the m annotators of item i (at least 2, in any order) answered j, and p_j the share of all
+    answers that are j. At most 1; 0 for agreement by chance; nan where all answers are the same, or there is no item.
+    InputError if items have different numbers of answers, or one only. (Fleiss 1971, "Measuring nominal scale agreement
+    among many raters".)
     """
     if not items:
         return float("nan")

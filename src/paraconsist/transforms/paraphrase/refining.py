@@ -27,27 +27,13 @@ _NOT_ENTAILED = "not entailed both ways"
 
 @dataclass
 class Refined:
-    """What came of it.
+    """What came of it."""
 
-    Attributes
-    ----------
-    accepted : dict of str to list of str
-        Original -> its paraphrases, in the order in which they came.
-    candidates : Counter of str to int
-        Original -> candidates that were looked at.
-    reasons : Counter
-        Reason -> candidates left out for it.
-    n_candidates, n_calls : int
-        Candidates that the generator gave; times that it was called.
-    n_unused : int
-        Candidates that nobody looked at, because there were enough.
-    """
-
-    accepted: dict[str, list[str]]
-    reasons: Counter[str] = field(default_factory=Counter)
-    n_candidates: int = 0
-    n_calls: int = 0
-    n_unused: int = 0
+    accepted: dict[str, list[str]]  # Original -> its paraphrases, in the order in which they came
+    reasons: Counter[str] = field(default_factory=Counter)  # Reason -> candidates left out for it
+    n_candidates: int = 0  # That the generator gave
+    n_calls: int = 0  # How often it was called
+    n_unused: int = 0  # Candidates that nobody looked at, because there were enough
 
     @property
     def n_accepted(self) -> int:
