@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 def build(
     names: Annotated[list[str], typer.Argument(help="Bucket sets, such as paranlu (see `paraconsist list`).")],
     data_dir: Annotated[
-        Path | None,
-        typer.Option(help="Folder with the upstream files, used instead of the network; same checksums."),
+        Path | None, typer.Option(help="Folder with the upstream files, used instead of the network; same checksums.")
     ] = None,
     folder: Annotated[
         Path | None,

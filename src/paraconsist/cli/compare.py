@@ -25,8 +25,7 @@ def compare(
         str, typer.Option(help="Which P_C is the headline: unbiased, or plugin (as published).")
     ] = "unbiased",
     correction: Annotated[
-        str,
-        typer.Option(help="Of p for all pairs and sets: holm, bonferroni, benjamini_hochberg or none."),
+        str, typer.Option(help="Of p for all pairs and sets: holm, bonferroni, benjamini_hochberg or none.")
     ] = "holm",
     against_first: Annotated[
         bool, typer.Option(help="Compare every model with the first only, not every pair.")

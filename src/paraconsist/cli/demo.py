@@ -11,9 +11,7 @@ from paraconsist.cli.options import quiet_libraries
 from paraconsist.cli.run_report import say_run, score_and_show
 
 
-def demo(
-    output: Annotated[Path, typer.Option(help="Where the model and the run go.")] = Path("runs/demo"),
-) -> None:
+def demo(output: Annotated[Path, typer.Option(help="Where the model and the run go.")] = Path("runs/demo")) -> None:
     """Train a small model on the shipped sample set, run it, and print its consistency."""
     quiet_libraries()
     from paraconsist.running.by_name import run_by_name

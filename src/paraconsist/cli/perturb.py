@@ -39,8 +39,7 @@ def perturb(
     ],
     output: Annotated[Path, typer.Option(help="The bucket set to write, .parquet or .jsonl.")],
     property_name: Annotated[
-        str | None,
-        typer.Option("--property", help="symmetric, transitive, additive, negation or antonym."),
+        str | None, typer.Option("--property", help="symmetric, transitive, additive, negation or antonym.")
     ] = None,
     *,
     reading: Annotated[dict[str, Any], Fields(RowOptions, names={"columns": "column"})],

@@ -55,8 +55,7 @@ def push(
         ),
     ] = None,
     repo: Annotated[
-        str | None,
-        typer.Option(help="The repository, as NAMESPACE/NAME.", rich_help_panel=f"{_DATASETS}, {_RUNS}"),
+        str | None, typer.Option(help="The repository, as NAMESPACE/NAME.", rich_help_panel=f"{_DATASETS}, {_RUNS}")
     ] = None,
     config_name: Annotated[
         list[str] | None,

@@ -35,8 +35,7 @@ def select(
         Path | None, typer.Option(help="Folder to write; with --written the bucket set, a .parquet file.")
     ] = None,
     encoder: Annotated[
-        str | None,
-        typer.Option(help="Whose vectors are filtered: a bare encoder or a trained model, by folder or id."),
+        str | None, typer.Option(help="Whose vectors are filtered: a bare encoder or a trained model, by folder or id.")
     ] = None,
     confidence_model: Annotated[
         str | None, typer.Option(help="Draw items over the deciles of this model's confidence in the gold label.")

@@ -153,7 +153,7 @@ def _lines(report: dict[str, Any]) -> list[str]:
     lines = [
         f"{report['transformation']}: {changed:,} of {n:,} rows changed ({100 * report['share_changed']:.1f} %), "
         f"{report['words_changed_per_item']:.2f} words a row; "
-        f"mean length {report['mean_words']:.2f} -> {report['mean_words_changed']:.2f} words",
+        f"mean length {report['mean_words']:.2f} -> {report['mean_words_changed']:.2f} words"
     ]
     tagger = report.get("tagger")
     if tagger is not None:

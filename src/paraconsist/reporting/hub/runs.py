@@ -24,11 +24,7 @@ _HOW = "Give the folder that `paraconsist run --output` wrote; if it was cut off
 
 
 def run_dataset(
-    folder: Path,
-    repo_id: str,
-    *,
-    benchmarks: Mapping[str, str] = MappingProxyType({}),
-    remote: Remote = NEW,
+    folder: Path, repo_id: str, *, benchmarks: Mapping[str, str] = MappingProxyType({}), remote: Remote = NEW
 ) -> Push:
     """Return what the repository of a run holds: the `folder` that ``paraconsist run --output`` wrote.
 
