@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from paraconsist.cli.options import StudyChoices, quiet_libraries, read_names, read_values
+from paraconsist.cli.options import StudyChoices, option, quiet_libraries, read_names, read_values
 
 
 def adversarial(
@@ -16,18 +16,13 @@ def adversarial(
     train_file: Annotated[Path, typer.Option(help="Training rows: CSV, TSV, JSON Lines or Parquet.")],
     columns: Annotated[str, typer.Option(help="Columns of the training rows to change, with commas.")],
     study: StudyChoices,
-    transformation: Annotated[
-        str,
-        typer.Option(
-            help="wordnet_nouns, dictionary, suffix, module:function, paraphrase:rules, or textattack:RECIPE."
-        ),
-    ] = "wordnet_nouns",
-    option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE, of the transformation; repeat.")] = None,
-    dictionary: Annotated[Path | None, typer.Option(help="dictionary: the file of substitutions.")] = None,
-    control: Annotated[
-        bool, typer.Option(help="Also train on as many rows without a new text: those with a variant, twice.")
-    ] = False,
-    n_permutations: Annotated[int, typer.Option(min=1, help="Of the paired permutation test.")] = 10_000,
+    transformation: str = option(
+        "wordnet_nouns", "wordnet_nouns, dictionary, suffix, module:function, paraphrase:rules, or textattack:RECIPE."
+    ),
+    option: list[str] | None = option(None, "NAME=VALUE, of the transformation; repeat."),
+    dictionary: Path | None = option(None, "dictionary: the file of substitutions."),
+    control: bool = option(False, "Also train on as many rows without a new text: those with a variant, twice."),
+    n_permutations: int = option(10_000, "Of the paired permutation test.", min=1),
 ) -> None:
     """Train with and without variants of the training rows, run both, and compare them on the same rows."""
     quiet_libraries()

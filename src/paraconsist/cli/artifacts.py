@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paraconsist.cli.options import AsJson, Output, print_json, write_results
+from paraconsist.cli.options import AsJson, Output, option, print_json, write_results
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.scoring.options import IntervalOptions, SourceOptions
@@ -25,13 +25,9 @@ def artifacts(
         list[Path], typer.Option(help="The same of a model that was shown everything; repeat for several.")
     ],
     *,
-    set_: Annotated[str | None, typer.Option("--set", help="Which set, where a run folder holds several.")] = None,
-    partial_test: Annotated[
-        Path | None, typer.Option(help="Predictions on the full test set, where --partial is a file.")
-    ] = None,
-    full_test: Annotated[
-        list[Path] | None, typer.Option(help="The same for each --full that is a file, in their order.")
-    ] = None,
+    set_: str | None = option(None, "Which set, where a run folder holds several.", option="--set"),
+    partial_test: Path | None = option(None, "Predictions on the full test set, where --partial is a file."),
+    full_test: list[Path] | None = option(None, "The same for each --full that is a file, in their order."),
     read: SourceOptions,
     intervals: IntervalOptions,
     as_json: AsJson = False,

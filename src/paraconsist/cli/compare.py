@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from paraconsist.cli.options import AsJson, Output, print_json, write_results
+from paraconsist.cli.options import AsJson, Output, option, print_json, write_results
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
 
 
@@ -16,26 +16,17 @@ def compare(
         list[Path], typer.Argument(help="Two or more models: a predictions file, a log or a run folder of each.")
     ],
     *,
-    name: Annotated[
-        list[str] | None, typer.Option(help="What to call the models, once for each, in their order.")
-    ] = None,
+    name: list[str] | None = option(None, "What to call the models, once for each, in their order."),
     read: SourceOptions,
     measuring: MeasureOptions,
-    estimator: Annotated[
-        str, typer.Option(help="Which P_C is the headline: unbiased, or plugin (as published).")
-    ] = "unbiased",
-    correction: Annotated[
-        str, typer.Option(help="Of p for all pairs and sets: holm, bonferroni, benjamini_hochberg or none.")
-    ] = "holm",
-    against_first: Annotated[
-        bool, typer.Option(help="Compare every model with the first only, not every pair.")
-    ] = False,
-    margin: Annotated[
-        float | None,
-        typer.Option(help="A share, 0.02 for two points: is one model not worse by more, are both equal within it?"),
-    ] = None,
+    estimator: str = option("unbiased", "Which P_C is the headline: unbiased, or plugin (as published)."),
+    correction: str = option("holm", "Of p for all pairs and sets: holm, bonferroni, benjamini_hochberg or none."),
+    against_first: bool = option(False, "Compare every model with the first only, not every pair."),
+    margin: float | None = option(
+        None, "A share, 0.02 for two points: is one model not worse by more, are both equal within it?"
+    ),
     intervals: IntervalOptions,
-    n_permutations: Annotated[int, typer.Option(min=1, help="Of the permutation test.")] = 10_000,
+    n_permutations: int = option(10_000, "Of the permutation test.", min=1),
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from paraconsist.cli.options import quiet_libraries
+from paraconsist.cli.options import option, quiet_libraries
 from paraconsist.cli.run_report import say_run, score_and_show
 
 
-def demo(output: Annotated[Path, typer.Option(help="Where the model and the run go.")] = Path("runs/demo")) -> None:
+def demo(output: Path = option(Path("runs/demo"), "Where the model and the run go.")) -> None:
     """Train a small model on the shipped sample set, run it, and print its consistency."""
     quiet_libraries()
     from paraconsist.running.by_name import run_by_name

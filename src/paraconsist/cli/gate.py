@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paraconsist.cli.options import option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
 
@@ -29,15 +30,11 @@ def gate(
         Path, typer.Argument(help="A run folder, a predictions file, a log, or results from score --output.")
     ],
     *,
-    set_name: Annotated[
-        list[str] | None, typer.Option("--set", help="Only this set; repeat for several. By default every set.")
-    ] = None,
-    against: Annotated[
-        Path | None, typer.Option(help="Another model's predictions, for pc.not_worse and pc.equivalent.")
-    ] = None,
-    margin: Annotated[
-        float | None, typer.Option(help="By how much a measure may be worse: a share, 0.02 for two points.")
-    ] = None,
+    set_name: list[str] | None = option(
+        None, "Only this set; repeat for several. By default every set.", option="--set"
+    ),
+    against: Path | None = option(None, "Another model's predictions, for pc.not_worse and pc.equivalent."),
+    margin: float | None = option(None, "By how much a measure may be worse: a share, 0.02 for two points."),
     read: SourceOptions,
     measuring: MeasureOptions,
     intervals: IntervalOptions,

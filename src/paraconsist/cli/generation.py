@@ -1,7 +1,5 @@
 """What `paraphrase` and `sensitivity` share: the options of generators, and what is printed of them."""
 
-# ruff: noqa: RUF009 (`option` makes a field)
-
 from __future__ import annotations
 
 from collections import Counter

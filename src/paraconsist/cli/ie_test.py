@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from paraconsist.cli.options import Fields, print_json, quiet_libraries, read_values
+from paraconsist.cli.options import Fields, option, print_json, quiet_libraries, read_values
 from paraconsist.errors import input_error
 from paraconsist.studies.ie.options import DecisionOptions, ExperimentOptions, parse_rhos
 
@@ -20,31 +20,21 @@ _APART = ("output", "rhos", "transformation_options", "parameters")
 
 
 def ie_test(
-    output: Annotated[
-        Path | None, typer.Option(help="The experiment's folder. The same command goes on with an interrupted one.")
-    ] = None,
-    from_: Annotated[
-        list[Path] | None,
-        typer.Option("--from", help="Decide again, without training: an experiment's folder, or a file; repeat."),
-    ] = None,
-    plan: Annotated[bool, typer.Option(help="Only say how many trainings there are, and how long they take.")] = False,
+    output: Path | None = option(None, "The experiment's folder. The same command goes on with an interrupted one."),
+    from_: list[Path] | None = option(
+        None, "Decide again, without training: an experiment's folder, or a file; repeat.", option="--from"
+    ),
+    plan: bool = option(False, "Only say how many trainings there are, and how long they take."),
     *,
     experiment: Annotated[dict[str, Any], Fields(ExperimentOptions, without=_APART)],
-    transformation_option: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE of the transformation; repeat.")
-    ] = None,
-    parameter: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE of the model, such as learning_rate=3e-5; repeat.")
-    ] = None,
-    rhos: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Shares of transformed rows: 0,0.5,1, or 0:1:21 for 21 from 0 to 1; with --from, only these."
-        ),
-    ] = None,
+    transformation_option: list[str] | None = option(None, "NAME=VALUE of the transformation; repeat."),
+    parameter: list[str] | None = option(None, "NAME=VALUE of the model, such as learning_rate=3e-5; repeat."),
+    rhos: list[str] | None = option(
+        None, "Shares of transformed rows: 0,0.5,1, or 0:1:21 for 21 from 0 to 1; with --from, only these."
+    ),
     deciding: Annotated[dict[str, Any], Fields(DecisionOptions, without=("seed",))],
-    plots: Annotated[bool, typer.Option(help="Draw figures (needs matplotlib).")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results in full precision.")] = False,
+    plots: bool = option(True, "Draw figures (needs matplotlib)."),
+    as_json: bool = option(False, "Print the results in full precision.", option="--json"),
 ) -> None:
     """Test whether a model is invariant under a change that keeps meaning: transform, train, test, decide."""
     quiet_libraries()

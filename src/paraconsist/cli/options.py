@@ -3,8 +3,6 @@
 Also the texts that options are written as (NAME=VALUE, a,b), and what commands print and write alike.
 """
 
-# ruff: noqa: RUF009 (`option` makes a field)
-
 from __future__ import annotations
 
 import collections.abc
@@ -29,7 +27,7 @@ LabelMap = Annotated[list[str] | None, typer.Option(help="MODEL_LABEL=TASK_LABEL
 
 
 def option(default: Any, help: str, **more: Any) -> Any:
-    """Return a field of an option group: its default, its help, and what `Fields` reads of the metadata."""
+    """Return the field of an option, in a group or as a parameter's default; `more` is what `_declared` reads."""
     return field(default=default, metadata={"help": help, **more})
 
 
@@ -80,12 +78,9 @@ class Fields:
         hints = get_type_hints(self.group)
         options = {one.name: self._option(one) for one in self}
         for one in self:
-            known = {key: value for key, value in one.metadata.items() if key in ("min", "max", "rich_help_panel")}
-            if self.panel is not None:
-                known["rich_help_panel"] = self.panel
-            text = re.sub(r"`(\w+)`", lambda m: options.get(m[1], m[0]), one.metadata["help"])
-            declared = one.metadata.get("option", ()) if one.name not in self.names else ()
-            option = typer.Option(*([declared] if isinstance(declared, str) else declared), help=text, **known)
+            more: dict[str, Any] = {"help": re.sub(r"`(\w+)`", lambda m: options.get(m[1], m[0]), one.metadata["help"])}
+            more |= {"option": ()} if one.name in self.names else {}
+            more |= {} if self.panel is None else {"rich_help_panel": self.panel}
             hint, default = _typed_as(hints[one.name]), one.default
             if one.name in self.unset or one.default_factory is not MISSING or default == ():
                 hint, default = hint | None, None
@@ -93,7 +88,7 @@ class Fields:
                 self.names.get(one.name, one.name),
                 inspect.Parameter.KEYWORD_ONLY,
                 default=inspect.Parameter.empty if default is MISSING else default,
-                annotation=Annotated[hint, option],
+                annotation=Annotated[hint, _declared({**one.metadata, **more})],
             )
 
     def _option(self, one: Field[Any]) -> str:
@@ -155,10 +150,12 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
         if marks or is_dataclass(hint):
             group = groups[parameter.name] = (marks[0], dict) if marks else (Fields(hint), hint)
             parameters += group[0].parameters()
+        elif isinstance(one := parameter.default, Field):
+            parameters.append(
+                parameter.replace(default=one.default, annotation=Annotated[hint, _declared(one.metadata)])
+            )
         else:
             parameters.append(parameter)
-    if not groups:
-        return command
 
     def spread_out(**values: Any) -> None:
         made = {name: kind(**group.take(values)) for name, (group, kind) in groups.items()}
@@ -169,6 +166,13 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     spread_out.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     spread_out.__annotations__ = {p.name: p.annotation for p in parameters}
     return spread_out
+
+
+def _declared(metadata: Mapping[str, Any]) -> Any:
+    """What typer makes an option of: its help, its names if they are not the parameter's, bounds and panel."""
+    names = metadata.get("option", ())
+    known = {key: value for key, value in metadata.items() if key in ("help", "min", "max", "rich_help_panel")}
+    return typer.Option(*([names] if isinstance(names, str) else names), **known)
 
 
 def _kind(hint: Any) -> Any:

@@ -1,7 +1,5 @@
 """``paraconsist paraphrase``: a bucket set of generated paraphrases, a sheet to judge them, their surface form."""
 
-# ruff: noqa: RUF009 (`option` makes a field)
-
 from __future__ import annotations
 
 from collections import Counter
@@ -55,35 +53,28 @@ def paraphrase(
         str,
         typer.Argument(help="Labelled rows: a CSV, TSV, JSONL or Parquet file, builder:config, a folder or Hub name."),
     ],
-    output: Annotated[
-        Path | None, typer.Option(help="The bucket set to write: NAME.parquet, or a folder for load_dataset.")
-    ] = None,
+    output: Path | None = option(None, "The bucket set to write: NAME.parquet, or a folder for load_dataset."),
     *,
     generating: GeneratorOptions,
-    preset: Annotated[str, typer.Option(help="Settings of a paper: a24, v23 or s24.")] = "a24",
-    column: Annotated[
-        str | None, typer.Option(help="The text to paraphrase; by default what the task's papers do.")
-    ] = None,
-    nli_model: Annotated[
-        str | None, typer.Option(help="Keep candidates that this model finds entailed both ways.")
-    ] = None,
+    preset: str = option("a24", "Settings of a paper: a24, v23 or s24."),
+    column: str | None = option(None, "The text to paraphrase; by default what the task's papers do."),
+    nli_model: str | None = option(None, "Keep candidates that this model finds entailed both ways."),
     label_map: LabelMap = None,
     changes: Annotated[dict[str, Any], Fields(GeneratorSettings, only=_SETTINGS, unset=_SETTINGS)],
-    least: Annotated[int, typer.Option(min=1, help="Leave out originals with fewer.")] = 1,
+    least: int = option(1, "Leave out originals with fewer.", min=1),
     endpoint: Annotated[dict[str, Any], GENERATOR_ENDPOINT],
-    limit: Annotated[int | None, typer.Option(min=1, help="Draw this many originals at random.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draw and of sampling.")] = 0,
+    limit: int | None = option(None, "Draw this many originals at random.", min=1),
+    seed: int = option(0, "Of the draw and of sampling.", min=0),
     rows: Annotated[dict[str, Any], Fields(RowOptions)],
     judging: SheetOptions,
-    checked: Annotated[
-        list[Path] | None,
-        typer.Option(help="Filled-in sheets: DATA is then the set written before; keep what people found valid."),
-    ] = None,
-    least_similarity: Annotated[float, typer.Option(help="With scores: valid above this.")] = 75.0,
-    measure: Annotated[bool, typer.Option(help="Only measure the surface form of DATA, a bucket set.")] = False,
+    checked: list[Path] | None = option(
+        None, "Filled-in sheets: DATA is then the set written before; keep what people found valid."
+    ),
+    least_similarity: float = option(75.0, "With scores: valid above this."),
+    measure: bool = option(False, "Only measure the surface form of DATA, a bucket set."),
     measuring: Annotated[dict[str, Any], Fields(MeasuringModels)],
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
-    overwrite: Annotated[bool, typer.Option(help="Replace the output and the sheet.")] = False,
+    as_json: bool = option(False, "Print what was done as JSON.", option="--json"),
+    overwrite: bool = option(False, "Replace the output and the sheet."),
 ) -> None:
     """Generate paraphrases, filter them, and write a bucket set with a sheet for human judgement."""
     quiet_libraries()

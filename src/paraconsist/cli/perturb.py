@@ -1,7 +1,5 @@
 """``paraconsist perturb``: bucket sets from any labelled set, and the sheet to check them by hand."""
 
-# ruff: noqa: RUF009 (`option` makes a field)
-
 from __future__ import annotations
 
 import random
@@ -38,20 +36,17 @@ def perturb(
         typer.Argument(help="Labelled rows: a CSV, TSV, JSONL or Parquet file, builder:config, a folder or Hub name."),
     ],
     output: Annotated[Path, typer.Option(help="The bucket set to write, .parquet or .jsonl.")],
-    property_name: Annotated[
-        str | None, typer.Option("--property", help="symmetric, transitive, additive, negation or antonym.")
-    ] = None,
+    property_name: str | None = option(
+        None, "symmetric, transitive, additive, negation or antonym.", option="--property"
+    ),
     *,
     reading: Annotated[dict[str, Any], Fields(RowOptions, names={"columns": "column"})],
     making: ItemOptions,
-    sheet: Annotated[
-        Path | None, typer.Option(help="The CSV to check by hand; by default beside the output, NAME.check.csv.")
-    ] = None,
-    checked: Annotated[
-        Path | None,
-        typer.Option(help="A filled-in sheet: DATA is then the set written before; keep what is marked valid."),
-    ] = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace the output and the sheet.")] = False,
+    sheet: Path | None = option(None, "The CSV to check by hand; by default beside the output, NAME.check.csv."),
+    checked: Path | None = option(
+        None, "A filled-in sheet: DATA is then the set written before; keep what is marked valid."
+    ),
+    overwrite: bool = option(False, "Replace the output and the sheet."),
 ) -> None:
     """Make a symmetric, transitive, additive or negational bucket set from labelled rows (BECEL, section 3.2)."""
     from paraconsist.data.writing import check_new_files

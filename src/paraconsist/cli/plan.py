@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paraconsist.cli.options import AsJson, print_json
+from paraconsist.cli.options import AsJson, option, print_json
 from paraconsist.errors import check_choice, input_error, renamed
 from paraconsist.reporting.formatting import count, decimal
 from paraconsist.scoring.options import SourceOptions
@@ -23,40 +23,27 @@ if TYPE_CHECKING:
 def plan(
     pilot: Annotated[Path, typer.Argument(help="Predictions of a pilot: a file, a log, or a run folder of one set.")],
     *,
-    half_width: Annotated[
-        float | None, typer.Option(help="Wanted half-width of the interval, such as 0.02 for plus or minus 2 points.")
-    ] = None,
-    assurance: Annotated[
-        float, typer.Option(help="Share of studies of the planned size whose half-width is no larger, in (0, 1).")
-    ] = 0.8,
-    difference: Annotated[
-        float | None, typer.Option(help="Difference between two models that is to be found, such as 0.03.")
-    ] = None,
-    power: Annotated[float, typer.Option(help="Chance of finding it, in (0, 1).")] = 0.8,
-    against: Annotated[
-        Path | None,
-        typer.Option(help="Another model's predictions of the pilot: says how the two models' difference varies."),
-    ] = None,
-    correlation: Annotated[
-        float, typer.Option(help="Of two models' true values over buckets, without --against. 0 is cautious.")
-    ] = 0.0,
-    measure: Annotated[
-        str,
-        typer.Option(
-            help="paraphrastic_consistency_unbiased, vap_unbiased, accuracy, or inconsistency with the original."
-        ),
-    ] = "paraphrastic_consistency_unbiased",
-    paraphrases: Annotated[
-        str, typer.Option(help="Numbers of paraphrases per bucket to show.")
-    ] = "2,3,4,5,6,8,10,15,20",
-    set_name: Annotated[str | None, typer.Option("--set", help="Which set of a run folder.")] = None,
+    half_width: float | None = option(
+        None, "Wanted half-width of the interval, such as 0.02 for plus or minus 2 points."
+    ),
+    assurance: float = option(0.8, "Share of studies of the planned size whose half-width is no larger, in (0, 1)."),
+    difference: float | None = option(None, "Difference between two models that is to be found, such as 0.03."),
+    power: float = option(0.8, "Chance of finding it, in (0, 1)."),
+    against: Path | None = option(
+        None, "Another model's predictions of the pilot: says how the two models' difference varies."
+    ),
+    correlation: float = option(0.0, "Of two models' true values over buckets, without --against. 0 is cautious."),
+    measure: str = option(
+        "paraphrastic_consistency_unbiased",
+        "paraphrastic_consistency_unbiased, vap_unbiased, accuracy, or inconsistency with the original.",
+    ),
+    paraphrases: str = option("2,3,4,5,6,8,10,15,20", "Numbers of paraphrases per bucket to show."),
+    set_name: str | None = option(None, "Which set of a run folder.", option="--set"),
     read: SourceOptions,
-    budget: Annotated[
-        float | None, typer.Option(min=0, help="Show what this much buys, in the unit of the two costs.")
-    ] = None,
-    bucket_cost: Annotated[float, typer.Option(min=0, help="Of a new bucket beside its paraphrases.")] = 1.0,
-    paraphrase_cost: Annotated[float, typer.Option(min=0, help="Of one paraphrase.")] = 1.0,
-    confidence_level: Annotated[float, typer.Option(min=0, max=1, help="Of the interval.")] = 0.95,
+    budget: float | None = option(None, "Show what this much buys, in the unit of the two costs.", min=0),
+    bucket_cost: float = option(1.0, "Of a new bucket beside its paraphrases.", min=0),
+    paraphrase_cost: float = option(1.0, "Of one paraphrase.", min=0),
+    confidence_level: float = option(0.95, "Of the interval.", min=0, max=1),
     as_json: AsJson = False,
 ) -> None:
     """Say how many buckets, and how many paraphrases each, a wanted precision takes or a budget buys."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from paraconsist.cli.options import option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
 
@@ -16,24 +17,19 @@ def report(
         list[Path], typer.Argument(help="Run folders and predictions files; several models share the page.")
     ],
     *,
-    output: Annotated[
-        Path | None, typer.Option(help="The page; by default report.html in the (first) run folder, or here.")
-    ] = None,
-    plots: Annotated[Path | None, typer.Option(help="Also write every plot to this folder, as PNG and as SVG.")] = None,
-    name: Annotated[list[str] | None, typer.Option(help="Name of a model on the page, once for each in order.")] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
-    texts: Annotated[
-        list[str] | None,
-        typer.Option(help="File with texts and a column example_id, or a prepared set (builder:config); repeatable."),
-    ] = None,
-    text_column: Annotated[
-        list[str] | None, typer.Option(help="Column of texts to show, repeated; by default those of the task.")
-    ] = None,
-    browser_buckets: Annotated[int, typer.Option(min=1, help="Most buckets in the flip browser.")] = 5_000,
-    margin: Annotated[
-        float | None, typer.Option(help="A share, 0.02 for two points: which models are not worse than others by more?")
-    ] = None,
-    rescore: Annotated[bool, typer.Option(help="Score run folders anew, whatever their results.json says.")] = False,
+    output: Path | None = option(None, "The page; by default report.html in the (first) run folder, or here."),
+    plots: Path | None = option(None, "Also write every plot to this folder, as PNG and as SVG."),
+    name: list[str] | None = option(None, "Name of a model on the page, once for each in order."),
+    title: str | None = option(None, "Heading of the page."),
+    texts: list[str] | None = option(
+        None, "File with texts and a column example_id, or a prepared set (builder:config); repeatable."
+    ),
+    text_column: list[str] | None = option(None, "Column of texts to show, repeated; by default those of the task."),
+    browser_buckets: int = option(5_000, "Most buckets in the flip browser.", min=1),
+    margin: float | None = option(
+        None, "A share, 0.02 for two points: which models are not worse than others by more?"
+    ),
+    rescore: bool = option(False, "Score run folders anew, whatever their results.json says."),
     read: SourceOptions,
     measuring: MeasureOptions,
     intervals: IntervalOptions,

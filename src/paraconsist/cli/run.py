@@ -11,6 +11,7 @@ from paraconsist.cli.options import (
     LabelMap,
     endpoint_fields,
     endpoint_settings,
+    option,
     quiet_libraries,
     read_label_map,
 )
@@ -38,10 +39,8 @@ def run(
     ],
     ask: Annotated[dict[str, Any], Fields(AskOptions, without=("prompts",))],
     endpoint: Annotated[dict[str, Any], endpoint_fields()],
-    figures: Annotated[
-        bool, typer.Option(help="Also show which answers turn into which, and the confidence of inconsistent pairs.")
-    ] = False,
-    renormalize: Annotated[bool, typer.Option(help="Divide corrected values by the covered mass.")] = False,
+    figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
+    renormalize: bool = option(False, "Divide corrected values by the covered mass."),
     intervals: IntervalOptions,
 ) -> None:
     """Run a model over bucket sets and print its consistency."""

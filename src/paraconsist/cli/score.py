@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from paraconsist.cli.options import AsJson, Output, print_json, write_results
+from paraconsist.cli.options import AsJson, Output, option, print_json, write_results
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
 
@@ -22,27 +22,22 @@ def score(
     ],
     more: Annotated[list[Path] | None, typer.Argument(help="Further files of the same run.")] = None,
     *,
-    test_predictions: Annotated[
-        Path | None,
-        typer.Option(help="The model's predictions on the full test set: test accuracy and corrected values."),
-    ] = None,
+    test_predictions: Path | None = option(
+        None, "The model's predictions on the full test set: test accuracy and corrected values."
+    ),
     read: SourceOptions,
     measuring: MeasureOptions,
-    training_file: Annotated[
-        Path | None, typer.Option(help="What the model was trained on: rows of the set that stand in it are reported.")
-    ] = None,
-    renormalize: Annotated[bool, typer.Option(help="Divide corrected values by the covered mass.")] = False,
+    training_file: Path | None = option(
+        None, "What the model was trained on: rows of the set that stand in it are reported."
+    ),
+    renormalize: bool = option(False, "Divide corrected values by the covered mass."),
     intervals: IntervalOptions,
-    figures: Annotated[
-        bool, typer.Option(help="Also show which answers turn into which, and the confidence of inconsistent pairs.")
-    ] = False,
+    figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
     as_json: AsJson = False,
-    markdown: Annotated[bool, typer.Option(help="Print the tables as Markdown.")] = False,
+    markdown: bool = option(False, "Print the tables as Markdown."),
     output: Output = None,
-    export: Annotated[
-        str | None, typer.Option(help="Also write results and rows as another tool does: lm-eval. Needs --output-dir.")
-    ] = None,
-    output_dir: Annotated[Path | None, typer.Option(help="Folder for --export.")] = None,
+    export: str | None = option(None, "Also write results and rows as another tool does: lm-eval. Needs --output-dir."),
+    output_dir: Path | None = option(None, "Folder for --export."),
 ) -> None:
     """Score predictions made anywhere: accuracy, consistency, intervals, breakdowns."""
     from paraconsist.data.tables import read_table

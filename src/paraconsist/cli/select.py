@@ -31,42 +31,32 @@ def select(
         Path | None, typer.Argument(help="Labelled rows: CSV, TSV, JSON Lines or Parquet.", show_default=False)
     ] = None,
     *,
-    output: Annotated[
-        Path | None, typer.Option(help="Folder to write; with --written the bucket set, a .parquet file.")
-    ] = None,
-    encoder: Annotated[
-        str | None, typer.Option(help="Whose vectors are filtered: a bare encoder or a trained model, by folder or id.")
-    ] = None,
-    confidence_model: Annotated[
-        str | None, typer.Option(help="Draw items over the deciles of this model's confidence in the gold label.")
-    ] = None,
-    task: Annotated[str | None, typer.Option(help="Task of the rows, where their columns do not say.")] = None,
-    label_column: Annotated[str, typer.Option(help="Column of labels, by name or number.")] = "label",
-    label_names: Annotated[str | None, typer.Option(help="Labels in order, with commas.")] = None,
-    drop_unlabelled: Annotated[bool, typer.Option(help="Leave out rows without a gold label.")] = False,
-    group_columns: Annotated[
-        str | None, typer.Option(help="Columns that make a context, with commas; by default the task's.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=2, help="A random sample of this many rows.")] = None,
-    preset: Annotated[str, typer.Option(help="Named settings of the filter: s24.")] = "s24",
+    output: Path | None = option(None, "Folder to write; with --written the bucket set, a .parquet file."),
+    encoder: str | None = option(
+        None, "Whose vectors are filtered: a bare encoder or a trained model, by folder or id."
+    ),
+    confidence_model: str | None = option(
+        None, "Draw items over the deciles of this model's confidence in the gold label."
+    ),
+    task: str | None = option(None, "Task of the rows, where their columns do not say."),
+    label_column: str = option("label", "Column of labels, by name or number."),
+    label_names: str | None = option(None, "Labels in order, with commas."),
+    drop_unlabelled: bool = option(False, "Leave out rows without a gold label."),
+    group_columns: str | None = option(None, "Columns that make a context, with commas; by default the task's."),
+    limit: int | None = option(None, "A random sample of this many rows.", min=2),
+    preset: str = option("s24", "Named settings of the filter: s24."),
     changes: Annotated[dict[str, Any], Fields(FilterChanges)],
-    pooling: Annotated[str, typer.Option(help="auto, first, mean or head.")] = "auto",
-    max_length: Annotated[int | None, typer.Option(help="Cut the encoder's inputs at this many tokens.")] = None,
-    pool: Annotated[
-        float, typer.Option(help="Share of the contexts to draw items from; the rest goes to train.csv.")
-    ] = 1.0,
-    n_easy: Annotated[int, typer.Option(min=0, help="Easy items to draw.")] = 125,
-    n_difficult: Annotated[int, typer.Option(min=0, help="Difficult items to draw.")] = 125,
-    rewrite: Annotated[
-        str | None, typer.Option(help="Columns to paraphrase, with commas; by default what is not the context.")
-    ] = None,
-    places: Annotated[int, typer.Option(min=1, help="Empty places for paraphrases of each item.")] = 10,
+    pooling: str = option("auto", "auto, first, mean or head."),
+    max_length: int | None = option(None, "Cut the encoder's inputs at this many tokens."),
+    pool: float = option(1.0, "Share of the contexts to draw items from; the rest goes to train.csv."),
+    n_easy: int = option(125, "Easy items to draw.", min=0),
+    n_difficult: int = option(125, "Difficult items to draw.", min=0),
+    rewrite: str | None = option(None, "Columns to paraphrase, with commas; by default what is not the context."),
+    places: int = option(10, "Empty places for paraphrases of each item.", min=1),
     device: Device = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of partitions, pool and draw.")] = 0,
-    written: Annotated[Path | None, typer.Option(help="Read this filled-in sheet into a bucket set.")] = None,
-    originals: Annotated[
-        Path | None, typer.Option(help="The originals it was made for; by default those beside it.")
-    ] = None,
+    seed: int = option(0, "Of partitions, pool and draw.", min=0),
+    written: Path | None = option(None, "Read this filled-in sheet into a bucket set."),
+    originals: Path | None = option(None, "The originals it was made for; by default those beside it."),
 ) -> None:
     """Filter rows adversarially, draw easy and difficult items, write a sheet for paraphrases; or read one back."""
     if output is None:

@@ -16,7 +16,16 @@ from paraconsist.cli.generation import (
     say_generator,
     say_refined,
 )
-from paraconsist.cli.options import Device, Fields, LabelMap, RowOptions, print_json, quiet_libraries, read_label_map
+from paraconsist.cli.options import (
+    Device,
+    Fields,
+    LabelMap,
+    RowOptions,
+    option,
+    print_json,
+    quiet_libraries,
+    read_label_map,
+)
 from paraconsist.errors import renamed
 from paraconsist.transforms.paraphrase.generators import GeneratorSettings
 
@@ -35,27 +44,27 @@ def sensitivity(
     output: Annotated[
         Path, typer.Option(help="The folder to write; the same command goes on with an interrupted one.")
     ],
-    preset: Annotated[
-        str, typer.Option(help="paper (all variants, every right original) or code (the first 5, originals with 5).")
-    ] = "paper",
+    preset: str = option(
+        "paper", "paper (all variants, every right original) or code (the first 5, originals with 5)."
+    ),
     *,
     generating: GeneratorOptions,
-    generation: Annotated[str, typer.Option(help="Generator settings of a paper: a24, v23 or s24.")] = "a24",
+    generation: str = option("a24", "Generator settings of a paper: a24, v23 or s24."),
     changes: Annotated[dict[str, Any], Fields(GeneratorSettings, only=_SETTINGS, unset=_SETTINGS)],
-    limit: Annotated[int | None, typer.Option(min=1, help="Draw this many of the right originals.")] = None,
-    rows: Annotated[int | None, typer.Option(min=1, help="Draw this many rows before the model answers them.")] = None,
+    limit: int | None = option(None, "Draw this many of the right originals.", min=1),
+    rows: int | None = option(None, "Draw this many rows before the model answers them.", min=1),
     label_map: LabelMap = None,
-    label_rule: Annotated[str, typer.Option(help="For many-to-one maps: argmax or sum.")] = "argmax",
+    label_rule: str = option("argmax", "For many-to-one maps: argmax or sum."),
     endpoint: Annotated[dict[str, Any], GENERATOR_ENDPOINT],
-    embedding_model: Annotated[
-        str | None, typer.Option(help="Encoder for embedding distances; by default the model's own, where it has one.")
-    ] = None,
+    embedding_model: str | None = option(
+        None, "Encoder for embedding distances; by default the model's own, where it has one."
+    ),
     reading: Annotated[dict[str, Any], Fields(RowOptions, without=("task",))],
     device: Device = None,
-    n_resamples: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Of draws, sampling and bootstrap.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
-    overwrite: Annotated[bool, typer.Option(help="Delete an earlier run in the folder.")] = False,
+    n_resamples: int = option(10_000, "Bootstrap replicates.", min=1),
+    seed: int = option(0, "Of draws, sampling and bootstrap.", min=0),
+    as_json: bool = option(False, "Print the results as JSON.", option="--json"),
+    overwrite: bool = option(False, "Delete an earlier run in the folder."),
 ) -> None:
     """Measure semantic sensitivity: fooling rates of variants that the same model finds equivalent (A24)."""
     quiet_libraries()

@@ -6,14 +6,15 @@ from typing import Annotated
 
 import typer
 
+from paraconsist.cli.options import option
+
 
 def space(
     name: Annotated[str, typer.Argument(help="The metric, as evaluate.load knows it.")],
-    port: Annotated[
-        int | None,
-        typer.Option(help="Where it listens; by default GRADIO_SERVER_PORT, or the first free one of 7860 up."),
-    ] = None,
-    browser: Annotated[bool, typer.Option("--browser", help="Open it in the browser.")] = False,
+    port: int | None = option(
+        None, "Where it listens; by default GRADIO_SERVER_PORT, or the first free one of 7860 up."
+    ),
+    browser: bool = option(False, "Open it in the browser.", option="--browser"),
 ) -> None:
     """Open the page of a metric's Space locally: upload predictions, choose columns, see number, interval and plot.
 

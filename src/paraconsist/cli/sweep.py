@@ -9,23 +9,22 @@ from typing import Annotated, Any
 
 import typer
 
-from paraconsist.cli.options import StudyChoices, quiet_libraries, read_numbers, read_pairs, read_value
+from paraconsist.cli.options import StudyChoices, option, quiet_libraries, read_numbers, read_pairs, read_value
 
 
 def sweep(
     model: Annotated[list[str], typer.Option(help="Checkpoint: Hub id, folder, bow, ...; repeat for several.")],
     study: StudyChoices,
-    shares: Annotated[str, typer.Option(help="Shares of the training rows, with commas.")] = "0.01,0.05,0.1,0.5,1",
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(help="OPTION=A,B,C: any other option of `train`, such as embedding_dim=4,8; repeat for several."),
-    ] = None,
-    train_file: Annotated[Path | None, typer.Option(help="Training rows.")] = None,
-    train_dataset: Annotated[str | None, typer.Option(help="Training rows from a builder.")] = None,
-    eval_file: Annotated[Path | None, typer.Option(help="Rows to measure accuracy on after each epoch.")] = None,
-    with_test: Annotated[bool, typer.Option(help="Also run the full test sets.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes at a time; each has a device of its own.")] = 1,
-    keep_models: Annotated[bool, typer.Option(help="Keep the weights of every cell.")] = False,
+    shares: str = option("0.01,0.05,0.1,0.5,1", "Shares of the training rows, with commas."),
+    vary: list[str] | None = option(
+        None, "OPTION=A,B,C: any other option of `train`, such as embedding_dim=4,8; repeat for several."
+    ),
+    train_file: Path | None = option(None, "Training rows."),
+    train_dataset: str | None = option(None, "Training rows from a builder."),
+    eval_file: Path | None = option(None, "Rows to measure accuracy on after each epoch."),
+    with_test: bool = option(False, "Also run the full test sets."),
+    jobs: int = option(1, "Processes at a time; each has a device of its own.", min=1),
+    keep_models: bool = option(False, "Keep the weights of every cell."),
 ) -> None:
     """Train, run and score every cell of a grid; write the table, the tests and the figures."""
     quiet_libraries()

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from paraconsist.cli.options import Fields, quiet_libraries, read_numbers
+from paraconsist.cli.options import Fields, option, quiet_libraries, read_numbers
 from paraconsist.models.training.options import PRESETS, TrainingOptions, options_from_preset
 
 #: What only presets and the options of `sweep` change.
@@ -20,15 +20,12 @@ _OF_PRESETS = frozenset(name for preset in PRESETS.values() for name in preset.s
 
 
 def train(
-    model: Annotated[
-        str | None,
-        typer.Option(help="bow, glove_bow, bilstm, a Hub id, or a folder: an encoder, or a classifier to go on with."),
-    ] = None,
+    model: str | None = option(
+        None, "bow, glove_bow, bilstm, a Hub id, or a folder: an encoder, or a classifier to go on with."
+    ),
     *,
     training: Annotated[dict[str, Any], Fields(TrainingOptions, without=_NO_OPTIONS, unset=_OF_PRESETS)],
-    seeds: Annotated[
-        str | None, typer.Option(help="Several, with commas: one training each, in OUTPUT/seed-0 and so on.")
-    ] = None,
+    seeds: str | None = option(None, "Several, with commas: one training each, in OUTPUT/seed-0 and so on."),
 ) -> None:
     """Train a classifier that `paraconsist run` can run."""
     options = options_from_preset(training.pop("preset", None), model=model, **training)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paraconsist.cli.options import print_json, read_values
+from paraconsist.cli.options import option, print_json, read_values
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
@@ -19,43 +19,30 @@ def transform(
     file: Annotated[
         Path | None, typer.Argument(help="Rows with texts: a CSV, TSV, JSONL or Parquet file.", show_default=False)
     ] = None,
-    transformation_name: Annotated[
-        str | None,
-        typer.Option(
-            "--transformation",
-            help="wordnet_nouns, dictionary, suffix, or module:function, yours from text to text. "
-            "By default wordnet_nouns, or dictionary if one is given.",
-        ),
-    ] = None,
-    columns: Annotated[str, typer.Option(help="Columns to transform, with commas between.")] = "premise,hypothesis",
-    output: Annotated[Path | None, typer.Option(help="The file to write: .csv, .tsv, .jsonl or .parquet.")] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME=VALUE, an option of the transformation, such as surface=plain; repeat for several."),
-    ] = None,
-    dictionary: Annotated[
-        Path | None, typer.Option(help="dictionary: a CSV or TSV with columns key and value, or a JSON object.")
-    ] = None,
-    block_list: Annotated[
-        str | None, typer.Option(help="Words never to replace, one a line in a text file; none for no list.")
-    ] = None,
-    corpus: Annotated[
-        list[Path] | None, typer.Option(help="Fit to these files (all splits, say) in place of FILE; repeat.")
-    ] = None,
-    save_dictionary: Annotated[
-        Path | None, typer.Option(help="Write the substitutions that were found, .csv: --dictionary reads it.")
-    ] = None,
-    sheet: Annotated[
-        Path | None, typer.Option(help="Write a random sample of changed rows to mark by hand, CSV.")
-    ] = None,
-    sheet_size: Annotated[int, typer.Option(min=1, help="Rows of the sheet.")] = 400,
-    sheet_read: Annotated[Path | None, typer.Option(help="Read a marked sheet, and nothing else.")] = None,
-    label_column: Annotated[
-        str, typer.Option(help="Labels, for lengths by label and the sheet, where there.")
-    ] = "label",
-    seed: Annotated[int, typer.Option(min=0, help="Of the sheet's sample.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
-    overwrite: Annotated[bool, typer.Option(help="Replace files that are there.")] = False,
+    transformation_name: str | None = option(
+        None,
+        "wordnet_nouns, dictionary, suffix, or module:function, yours from text to text. "
+        "By default wordnet_nouns, or dictionary if one is given.",
+        option="--transformation",
+    ),
+    columns: str = option("premise,hypothesis", "Columns to transform, with commas between."),
+    output: Path | None = option(None, "The file to write: .csv, .tsv, .jsonl or .parquet."),
+    option: list[str] | None = option(
+        None, "NAME=VALUE, an option of the transformation, such as surface=plain; repeat for several."
+    ),
+    dictionary: Path | None = option(None, "dictionary: a CSV or TSV with columns key and value, or a JSON object."),
+    block_list: str | None = option(None, "Words never to replace, one a line in a text file; none for no list."),
+    corpus: list[Path] | None = option(None, "Fit to these files (all splits, say) in place of FILE; repeat."),
+    save_dictionary: Path | None = option(
+        None, "Write the substitutions that were found, .csv: --dictionary reads it."
+    ),
+    sheet: Path | None = option(None, "Write a random sample of changed rows to mark by hand, CSV."),
+    sheet_size: int = option(400, "Rows of the sheet.", min=1),
+    sheet_read: Path | None = option(None, "Read a marked sheet, and nothing else."),
+    label_column: str = option("label", "Labels, for lengths by label and the sheet, where there."),
+    seed: int = option(0, "Of the sheet's sample.", min=0),
+    as_json: bool = option(False, "Print the report as JSON.", option="--json"),
+    overwrite: bool = option(False, "Replace files that are there."),
 ) -> None:
     """Change texts by synonyms, a dictionary, a suffix or your function; report it, and sample it for checking."""
     from paraconsist.data.writing import check_new_files
