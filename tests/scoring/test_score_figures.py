@@ -11,7 +11,7 @@ import pytest
 from helpers.commands import write
 from helpers.score_roles import GOOD, scored
 
-from paraconsist.cli.run_report import score_and_show
+from paraconsist.cli.run import score_and_show
 from paraconsist.data.predictions import Predictions, write_predictions
 from paraconsist.data.rows import ColumnNames, read_rows
 from paraconsist.measures.catalogue import CATALOGUE

@@ -17,11 +17,9 @@ import click
 import typer
 
 from paraconsist._version import __version__
-from paraconsist.cli.adversarial import adversarial
 from paraconsist.cli.artifacts import artifacts
 from paraconsist.cli.build import build, list_
 from paraconsist.cli.compare import compare
-from paraconsist.cli.demo import demo
 from paraconsist.cli.gate import gate
 from paraconsist.cli.ie_test import ie_test
 from paraconsist.cli.options import spread
@@ -29,13 +27,12 @@ from paraconsist.cli.paraphrase import paraphrase
 from paraconsist.cli.perturb import perturb
 from paraconsist.cli.plan import plan
 from paraconsist.cli.push import push
-from paraconsist.cli.report import report
-from paraconsist.cli.run import run
+from paraconsist.cli.report import report, space
+from paraconsist.cli.run import demo, run
 from paraconsist.cli.score import score
 from paraconsist.cli.select import select
 from paraconsist.cli.sensitivity import sensitivity
-from paraconsist.cli.space import space
-from paraconsist.cli.sweep import sweep
+from paraconsist.cli.studies import adversarial, sweep
 from paraconsist.cli.train import train
 from paraconsist.cli.transform import transform
 from paraconsist.errors import InputError, input_error
@@ -53,30 +50,24 @@ app = typer.Typer(
         "Every command takes --config FILE.yaml with its options by name; options on the command line win."
     ),
 )
-for _name, _command in (
-    ("demo", demo),
-    ("build", build),
-    ("train", train),
-    ("run", run),
-    ("score", score),
-    ("compare", compare),
-    ("plan", plan),
-    ("report", report),
-    ("gate", gate),
-    ("perturb", perturb),
-    ("paraphrase", paraphrase),
-    ("sensitivity", sensitivity),
-    ("transform", transform),
-    ("ie-test", ie_test),
-    ("select", select),
-    ("artifacts", artifacts),
-    ("sweep", sweep),
-    ("adversarial", adversarial),
-    ("push", push),
-    ("space", space),
-    ("list", list_),
-):
-    app.command(_name)(spread(_command))
+_COMMANDS: tuple[Any, ...] = (
+    demo,
+    build,
+    train,
+    run,
+    score,
+    compare,
+    plan,
+    report,
+    gate,
+    perturb,
+    paraphrase,
+    sensitivity,
+    transform,
+)
+_COMMANDS += (ie_test, select, artifacts, sweep, adversarial, push, space, list_)
+for _command in _COMMANDS:
+    app.command(_command.__name__.rstrip("_").replace("_", "-"))(spread(_command))
 
 
 def _version(value: bool) -> None:
@@ -97,6 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     command: Any = typer.main.get_command(app)
     warnings.showwarning = _show_warning
     line: list[str] = []
+    code: Any = INTERRUPTED
     try:
         line, defaults = _take_config(_with_dashes(sys.argv[1:] if arguments is None else list(arguments)))
         _check_config(command, line, defaults)
@@ -109,14 +101,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except InputError as problem:
         _say(f"error: {_as_typed(problem, command, line)}")
         sys.exit(BAD_INPUT)
-    except _usage_errors() as problem:
-        usage: Any = problem
+    except _usage_errors() as usage:
         if _talks():
             usage.show()
         sys.exit(usage.exit_code)
     except (KeyboardInterrupt, click.Abort, typer.Abort):
-        _say("interrupted: what was finished is kept; the same command goes on from there.")
-        sys.exit(INTERRUPTED)
+        code = INTERRUPTED
     if code == INTERRUPTED:  # newer typers turn Ctrl-C into an exit code of their own
         _say("interrupted: what was finished is kept; the same command goes on from there.")
     sys.exit(code if isinstance(code, int) else 0)
@@ -142,7 +132,7 @@ def _as_typed(problem: InputError, command: Any, arguments: Sequence[str]) -> In
     return problem
 
 
-def _usage_errors() -> tuple[type[BaseException], ...]:
+def _usage_errors() -> tuple[Any, ...]:
     """Return what a wrong command line raises; newer typers bring a click of their own, with its own errors."""
     modules = (sys.modules.get(name) for name in ("click.exceptions", "typer._click.exceptions"))
     return tuple(module.ClickException for module in modules if module is not None)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from paraconsist.cli.options import endpoint_fields, endpoint_settings, option
-from paraconsist.cli.run_report import say_usage
+from paraconsist.cli.run import say_usage
 from paraconsist.errors import renamed
 from paraconsist.models.endpoint.settings import EndpointSettings
 

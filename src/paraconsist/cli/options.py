@@ -183,13 +183,8 @@ def _kind(hint: Any) -> Any:
 
 def _typed_as(hint: Any) -> Any:
     """What typer reads a field's value as: names with commas between are one text, items are texts."""
-    kind = _kind(hint)
-    if get_origin(kind) in (tuple, Literal):
-        typed: Any = str
-    elif get_origin(kind) in (collections.abc.Sequence, collections.abc.Mapping):
-        typed = list[str]
-    else:
-        return hint
+    kind, lists = _kind(hint), (collections.abc.Sequence, collections.abc.Mapping)
+    typed: Any = list[str] if get_origin(kind) in lists else str if get_origin(kind) in (tuple, Literal) else kind
     return typed if kind is hint else typed | None
 
 
@@ -250,19 +245,12 @@ def read_value(text: str) -> Any:
 
 
 def write_results(function: str, output: Path | None, results: Any) -> None:
-    """Write results as JSON where a file was named.
-
-    Raises
-    ------
-    InputError
-        If it cannot be written.
-    """
+    """Write results as JSON where a file was named."""
     from paraconsist.files import write_json, writing
 
-    if output is None:
-        return
-    with writing(function, "output", output, kind="file"):
-        write_json(output, results)
+    if output is not None:
+        with writing(function, "output", output, kind="file"):
+            write_json(output, results)
 
 
 def print_json(results: Any) -> None:
@@ -279,18 +267,12 @@ def endpoint_fields(**names: str) -> Fields:
 
 
 def endpoint_settings(options: Mapping[str, Any]) -> EndpointSettings | None:
-    """Return what the options of `endpoint_fields` say of an endpoint; None where there is none.
-
-    Raises
-    ------
-    InputError
-        For options without an endpoint, and settings that cannot be.
-    """
-    if "url" not in options:
-        for name in options:  # its value is not shown: it may be a key
-            remedy = "This command's model is a local one."
-            raise input_error("run", name, "be given only with `endpoint`", remedy=remedy)
+    """Return what the options of `endpoint_fields` say of an endpoint; None where there is none."""
+    if not options:
         return None
+    if "url" not in options:  # the option's value is not shown: it may be a key
+        remedy = "This command's model is a local one."
+        raise input_error("run", next(iter(options)), "be given only with `endpoint`", remedy=remedy)
     return EndpointSettings(**{**options, "request_fields": read_request_fields(options.get("request_fields"))})
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from paraconsist.cli.options import option, print_json, read_values
 from paraconsist.errors import input_error
-
-if TYPE_CHECKING:
-    pass
 
 
 def transform(

@@ -24,19 +24,14 @@ def comparison_tables(comparisons: Sequence[Mapping[str, Any]]) -> Iterator[Rend
         for pair in one["pairs"]:
             yield _consistency(one, pair) if "differences" in pair["result"] else _inconsistency(one, pair)
         if one["standings"]:
-            title, note = (
-                f"{_of(one)}models that differ, all pairs together",
-                "Models with a letter in common are not shown to differ.",
-            )
+            title = f"{_of(one)}models that differ, all pairs together"
+            note = "Models with a letter in common are not shown to differ."
             columns = ["measure", "model", "rank", "letters"]
             yield table(title, columns, _standing_rows(one), words=columns, caption=note)
         if one["pareto"]:
-            title, note = (
-                f"{_of(one)}accuracy against consistency",
-                "Beaten: in one beyond chance, in the other not worse.",
-            )
-            words = ["model", "place"]
-            yield table(title, ["model", "A", "P_C", "place"], _pareto_rows(one), words=words, caption=note)
+            note, columns = "Beaten: in one beyond chance, in the other not worse.", ["model", "A", "P_C", "place"]
+            title, words = f"{_of(one)}accuracy against consistency", ["model", "place"]
+            yield table(title, columns, _pareto_rows(one), words=words, caption=note)
         unparsed = [f"{n:,} answers of {model} are unparsed" for model, n in one["n_unparsed"].items() if n]
         yield from remarks([*unparsed, *one["warnings"]], [pair["result"]["signature"] for pair in one["pairs"]])
 
@@ -96,13 +91,8 @@ def _table(
 
 def _row(label: str, share: bool, values: Sequence[Any], difference: Any, ends: Any, p: Any) -> list[str]:
     show = percent if share else decimal
-    return [
-        label,
-        *(quantity(value, share) for value in values),
-        show(difference, signed=True, undefined="undefined"),
-        interval(ends, show, signed=True),
-        p_value(p, undefined="-"),
-    ]
+    changed = [show(difference, signed=True, undefined="undefined"), interval(ends, show, signed=True)]
+    return [label, *(quantity(value, share) for value in values), *changed, p_value(p, undefined="-")]
 
 
 def _consistency(one: Mapping[str, Any], pair: Mapping[str, Any]) -> Table:

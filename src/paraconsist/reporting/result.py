@@ -25,7 +25,7 @@ from paraconsist.scoring.sources import Opened, open_source
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,8 +45,7 @@ class Scores:
 
     def to_dict(self) -> dict[str, Any]:
         """Return strict JSON, as ``paraconsist score --json`` prints it: set name -> results."""
-        values: dict[str, Any] = to_strict_json({name: scored.to_dict() for name, scored in self.sets.items()})
-        return values
+        return dict(to_strict_json({name: scored.to_dict() for name, scored in self.sets.items()}))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a line for each number: set, measure, stratum, value, low, high, n_clusters.
@@ -123,8 +122,7 @@ class Comparison:
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return strict JSON, as ``paraconsist compare --json`` prints it: a mapping for each set."""
-        values: list[dict[str, Any]] = to_strict_json([one.to_dict() for one in self.sets])
-        return values
+        return list(to_strict_json([one.to_dict() for one in self.sets]))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a line for each pair of models: its difference with interval and p-values, alone and for all pairs."""
@@ -296,8 +294,11 @@ def source_options(function: str, columns: Mapping[str, Any]) -> SourceOptions:
     for name in columns:
         if name not in known:
             raise input_error(function, name, f"be a parameter; there are {', '.join(known)}")
-    lists = {k: ",".join(v) for k, v in columns.items() if k in ("probabilities", "label_names") and _is_list(v)}
-    return SourceOptions(**{**columns, **lists})
+    texts = dict(columns)
+    for name in ("probabilities", "label_names"):
+        if isinstance(value := columns.get(name), Sequence) and not isinstance(value, str):
+            texts[name] = ",".join(value)
+    return SourceOptions(**texts)
 
 
 def score_tables(results: Mapping[str, Any], *, figures: bool = False) -> Iterator[RenderableType]:
@@ -319,43 +320,39 @@ def score_tables(results: Mapping[str, Any], *, figures: bool = False) -> Iterat
 def show(parts: Iterator[RenderableType], *, markdown: bool = False) -> None:
     """Print tables and lines to the terminal, or as Markdown."""
     from rich.console import Console
-    from rich.text import Text
+
+    from paraconsist.reporting.formatting import as_markdown
 
     if markdown:
-        from paraconsist.reporting.formatting import as_markdown
-
         print(as_markdown(parts))
-        return
-    console = Console()
+    else:
+        _print(Console(), parts)
+
+
+def _print(console: Console, parts: Iterator[RenderableType]) -> None:
+    from rich.text import Text
+
     for part in parts:
         console.print(part, soft_wrap=isinstance(part, Text))
 
 
 def _lines(name: str, scored: SetScores) -> Iterator[tuple[Any, ...]]:
-    yield from _numbers(name, "", scored.measures)
-    for column, parts in scored.strata.items():
-        for value, measures in parts.items():
-            yield from _numbers(name, f"{column}={value}", measures)
-
-
-def _numbers(name: str, stratum: str, measures: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[Any, ...]]:
-    for measure, keys in measures.items():
-        for key, (low, high) in keys["confidence_interval"].items():
-            if not isinstance(keys.get(key), (int, float)):
-                continue
-            is_headline = measure in CATALOGUE and key == CATALOGUE[measure].headline
-            label = measure if is_headline else f"{measure}.{key}"
-            yield name, label, stratum, keys[key], low, high, keys.get("n_clusters", {}).get(key)
+    parts = [(f"{column}={value}", part) for column, by in scored.strata.items() for value, part in by.items()]
+    for stratum, measures in [("", scored.measures), *parts]:
+        for measure, keys in measures.items():
+            for key, (low, high) in keys["confidence_interval"].items():
+                if isinstance(keys.get(key), (int, float)):
+                    is_headline = measure in CATALOGUE and key == CATALOGUE[measure].headline
+                    label = measure if is_headline else f"{measure}.{key}"
+                    yield name, label, stratum, keys[key], low, high, keys.get("n_clusters", {}).get(key)
 
 
 def _as_text(parts: Iterator[RenderableType]) -> str:
     from rich.console import Console
-    from rich.text import Text
 
-    console = Console(file=io.StringIO(), width=120, color_system=None)
-    for part in parts:
-        console.print(part, soft_wrap=isinstance(part, Text))
-    return str(console.file.getvalue()).rstrip()  # type: ignore[attr-defined]
+    text = io.StringIO()
+    _print(Console(file=text, width=120, color_system=None), parts)
+    return text.getvalue().rstrip()
 
 
 def _as_html(parts: Iterator[RenderableType]) -> str:
@@ -365,7 +362,3 @@ def _as_html(parts: Iterator[RenderableType]) -> str:
     for part in parts:
         console.print(part)
     return console.export_html(inline_styles=True, code_format='<pre style="line-height:1.3">{code}</pre>')
-
-
-def _is_list(value: Any) -> bool:
-    return not isinstance(value, str) and isinstance(value, Sequence)

@@ -17,6 +17,7 @@ from paraconsist.reporting.formatting import count, decimal, interval, known, pe
 #: What a breakdown by stratum shows of paraphrastic consistency.
 STRATUM_QUANTITIES = [q for q in PARAPHRASTIC.quantities if q.symbol in ("A", "P_C", "P_C publ.", "PVAP")]
 AGREEMENT = "agreement_unbiased"
+_CHANGES = ("n_pairs", "n_changed", "correct_to_incorrect", "incorrect_to_correct")
 _VARIANCES = ("problem", "paraphrase", "decoding", "numeric")
 #: More lines than three labels can make; of longer tables the commonest are shown.
 _MOST_LINES = 30
@@ -87,35 +88,28 @@ def result_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableTy
     measure = result["measures"][PARAPHRASTIC.name]
     yield _headline(name, result, measure)
     if result["strata"]:
-        yield table(
-            "By stratum (per cent; - is undefined)",
-            ["stratum", "buckets", "rows", *(q.symbol for q in STRATUM_QUANTITIES), f"{PARAPHRASTIC.symbol} interval"],
-            _stratum_rows(result["strata"]),
-        )
+        symbols = [*(q.symbol for q in STRATUM_QUANTITIES), f"{PARAPHRASTIC.symbol} interval"]
+        columns = ["stratum", "buckets", "rows", *symbols]
+        yield table("By stratum (per cent; - is undefined)", columns, _stratum_rows(result["strata"]))
     yield from remarks([*result["warnings"], *measure["warnings"]], [measure["signature"]])
 
 
 def _headline(name: str, result: Mapping[str, Any], measure: Mapping[str, Any]) -> Table:
     model = f"{result['model']}, " if result["model"] else ""
     intervals = measure["confidence_interval"]
-    rows = [
-        (
-            q.label,
-            quantity(measure[q.key], q.is_share),
-            interval(intervals.get(q.key), percent if q.is_share else decimal),
-        )
-        for q in PARAPHRASTIC.quantities
-        if q.key in measure and not (q.key == AGREEMENT and has_two_labels(measure))
-    ]
+    rows = []
+    for q in PARAPHRASTIC.quantities:
+        if q.key in measure and not (q.key == AGREEMENT and has_two_labels(measure)):
+            ends = interval(intervals.get(q.key), percent if q.is_share else decimal)
+            rows.append((q.label, quantity(measure[q.key], q.is_share), ends))
     if result["n_unparsed"]:
         rows.append(("unparsed answers", quantity(result["unparsed_rate"], True), ""))
-    return table(
-        f"{name}: {model}{measure['n_buckets']:,} buckets, {measure['n_examples']:,} paraphrases",
-        ["measure", "value", "interval"],
-        rows,
-        caption=f"A constant answer would get accuracy {_majority(result)} and P_C 100.0 %.",
-        padding=_WIDE,
-    )
+    majority = quantity(result["majority_rate"], True)
+    if (of_test := result.get("test_majority_rate")) is not None:
+        majority += f" ({quantity(of_test, True)} on the full test set)"
+    title = f"{name}: {model}{measure['n_buckets']:,} buckets, {measure['n_examples']:,} paraphrases"
+    caption = f"A constant answer would get accuracy {majority} and P_C 100.0 %."
+    return table(title, ["measure", "value", "interval"], rows, caption=caption, padding=_WIDE)
 
 
 def has_two_labels(measure: Mapping[str, Any]) -> bool:
@@ -124,25 +118,14 @@ def has_two_labels(measure: Mapping[str, Any]) -> bool:
     return all(map(known, both)) and math.isclose(*both, abs_tol=1e-9)  # type: ignore[arg-type]
 
 
-def _majority(result: Mapping[str, Any]) -> str:
-    """Return the accuracy of a constant answer, where there is a test set on that too."""
-    of_rows = quantity(result["majority_rate"], True)
-    of_test = result.get("test_majority_rate")
-    return of_rows if of_test is None else f"{of_rows} ({quantity(of_test, True)} on the full test set)"
-
-
 def _stratum_rows(strata: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[str] | None]:
     for column, values in strata.items():
         yield [column]
         for value, measures in values.items():
             measure = measures[PARAPHRASTIC.name]
-            yield [
-                f"  {value}",
-                count(measure["n_buckets"]),
-                count(measure["n_examples"]),
-                *(_share(measure[q.key]) for q in STRATUM_QUANTITIES),
-                interval(measure["confidence_interval"].get(PARAPHRASTIC.headline)),
-            ]
+            counts = [count(measure[key]) for key in ("n_buckets", "n_examples")]
+            ends = interval(measure["confidence_interval"].get(PARAPHRASTIC.headline))
+            yield [f"  {value}", *counts, *(_share(measure[q.key]) for q in STRATUM_QUANTITIES), ends]
         yield None
 
 
@@ -159,26 +142,16 @@ def figure_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableTy
         if len(transitions) > _MOST_LINES:
             kept = sorted(sorted(kept, key=lambda i: -int(transitions[i]["n_pairs"]))[:_MOST_LINES])
             caption = f"the {_MOST_LINES} commonest of {len(transitions)}"
-        words = ["gold label", "on original", "on perturbed"]
-        yield table(
-            f"{name}, {measure}: predictions by gold label",
-            [*words, "pairs", "per cent"],
-            [_transition(transitions[i], n_pairs) for i in kept],
-            words=words,
-            caption=caption,
-        )
+        words, title = ["gold label", "on original", "on perturbed"], f"{name}, {measure}: predictions by gold label"
+        rows = [_transition(transitions[i], n_pairs) for i in kept]
+        yield table(title, [*words, "pairs", "per cent"], rows, words=words, caption=caption)
         if "confidence" in figures:
             keys = ("confidence", "original_confidence", "perturbed_confidence")
-            yield table(
-                f"{name}, {measure}: confidence",
-                ["pairs", "n", "both sides", "on original", "on perturbed"],
-                [
-                    [kind, count(part["n_pairs"]), *(_share(part[key]) for key in keys)]
-                    for kind, part in figures["confidence"].items()
-                ],
-                caption="Mean probability of the predicted label (per cent; - is undefined); unparsed answers have "
-                "none.",
-            )
+            parts = figures["confidence"].items()
+            rows = [[kind, count(part["n_pairs"]), *(_share(part[key]) for key in keys)] for kind, part in parts]
+            columns = ["pairs", "n", "both sides", "on original", "on perturbed"]
+            note = "Mean probability of the predicted label (per cent; - is undefined); unparsed answers have none."
+            yield table(f"{name}, {measure}: confidence", columns, rows, caption=note)
 
 
 def _transition(line: Mapping[str, Any], n_pairs: int) -> list[str]:
@@ -199,32 +172,23 @@ def inconsistency_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[R
     ]
     if not lines:
         return
+    rows = []
+    for name, spec, result, values in lines:
+        ends = interval(values["confidence_interval"].get(spec.headline))
+        tau, above = _share(values[spec.headline]), _share(values.get(ABOVE_CHANCE.key))
+        accuracies = [_share(values.get(key)) for key in ("accuracy", "perturbed_accuracy")]
+        name = name.partition(":")[2] or name
+        name = name if spec.short in name else f"{name} ({spec.short})"
+        rows.append([name, tau, ends, above, population(values), *accuracies, _share(result["majority_rate"])])
     yield table(
         f"Inconsistency (per cent, {direction(spec for _, spec, *_ in lines)}; - is undefined)",
         ["set", "tau", "interval", ABOVE_CHANCE.symbol, "rows", "acc.", "pert.", "maj."],
-        [
-            [
-                _set_and_measure(name, spec),
-                _share(values[spec.headline]),
-                interval(values["confidence_interval"].get(spec.headline)),
-                _share(values.get(ABOVE_CHANCE.key)),
-                population(values),
-                *(_share(values.get(key)) for key in ("accuracy", "perturbed_accuracy")),
-                _share(result["majority_rate"]),
-            ]
-            for name, spec, result, values in lines
-        ],
+        rows,
         caption=f"{ABOVE_CHANCE.symbol}: {ABOVE_CHANCE.meaning}. rows: what the share is of. acc.: accuracy on the "
         "originals; pert.: on the perturbed side; maj.: of always giving the originals' commonest label.",
     )
     warnings = (f"{name}: {w}" for name, _, result, values in lines for w in (*result["warnings"], *values["warnings"]))
     yield from remarks(warnings, (values["signature"] for *_, values in lines))
-
-
-def _set_and_measure(name: str, spec: MeasureSpec) -> str:
-    """Return the set's name, and the measure's where the name does not say it."""
-    name = name.partition(":")[2] or name
-    return name if spec.short in name else f"{name} ({spec.short})"
 
 
 def change_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableType]:
@@ -238,42 +202,29 @@ def change_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableTy
     for column, parts in (values.get("by_stratum") or {}).items():
         rows.append([str(column)])
         rows += [[f"  {value}", *_changes(part, part["confidence_interval"])] for value, part in parts.items()]
-    yield table(
-        f"{name}: changed predictions (share in per cent, lower is better)",
-        ["pairs", "n", "changed", "share", "interval", "lost", "gained"],
-        rows,
-        caption="lost: right on the original and wrong on the paraphrase; gained: the other way round.",
-    )
+    title, columns = "changed predictions (share in per cent, lower is better)", ["pairs", "n", "changed", "share"]
+    note = "lost: right on the original and wrong on the paraphrase; gained: the other way round."
+    yield table(f"{name}: {title}", [*columns, "interval", "lost", "gained"], rows, caption=note)
     yield from remarks([*result["warnings"], *values["warnings"]], [values["signature"]])
 
 
 def _changes(values: Mapping[str, Any], ends: Any) -> tuple[str, ...]:
-    return (
-        count(values["n_pairs"]),
-        count(values["n_changed"]),
-        _share(values[CHANGE.headline]),
-        interval(ends),
-        count(values["correct_to_incorrect"]),
-        count(values["incorrect_to_correct"]),
-    )
+    n, changed, lost, gained = (count(values[key]) for key in _CHANGES)
+    return n, changed, _share(values[CHANGE.headline]), interval(ends), lost, gained
 
 
 def noise_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[RenderableType]:
     """Yield what flips when nothing changes, beside what flips under paraphrase, for every set that was asked again."""
     for name, result in results.items():
-        floor = result.get("noise_floor")
-        if floor is None:
+        if (floor := result.get("noise_floor")) is None:
             continue
         ends = floor["confidence_interval"]
-        yield table(
-            f"{name}: noise floor, {floor['n_repeats']} repeats (per cent)",
-            ["measure", "value", "interval"],
-            [
-                [label, percent(value, digits=2, undefined="-"), interval(ends.get(key), digits=2)]
-                for key, value, label in _noise_rows(floor)
-            ],
-            padding=_WIDE,
-        )
+        rows = [
+            [label, percent(value, digits=2, undefined="-"), interval(ends.get(key), digits=2)]
+            for key, value, label in _noise_rows(floor)
+        ]
+        title = f"{name}: noise floor, {floor['n_repeats']} repeats (per cent)"
+        yield table(title, ["measure", "value", "interval"], rows, padding=_WIDE)
         yield from remarks(floor["warnings"], [floor["signature"]])
 
 
@@ -291,16 +242,10 @@ def _noise_rows(floor: Mapping[str, Any]) -> Iterator[tuple[str, float | None, s
 def policy_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[RenderableType]:
     """Yield one table for all sets with an unparsed answer, every measure under each policy; nothing without any."""
     rows = [row for name, result in results.items() if result["by_policy"] for row in _policy_rows(name, result)]
-    if not rows:
-        return
-    yield table(
-        "What unparsed answers count as (per cent)",
-        ["set (measure)", "unparsed", "counts as", "value", "interval"],
-        rows,
-        words=["set (measure)", "counts as"],
-        padding=_WIDE,
-    )
-    yield "* is what the tables above are of."
+    if rows:
+        columns, words = ["set (measure)", "unparsed", "counts as", "value", "interval"], ["set (measure)", "counts as"]
+        yield table("What unparsed answers count as (per cent)", columns, rows, words=words, padding=_WIDE)
+        yield "* is what the tables above are of."
 
 
 def _policy_rows(name: str, result: Mapping[str, Any]) -> Iterator[list[str]]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -57,32 +58,18 @@ _MOST_LETTERS = 30
 _STYLE = {
     "font.size": 9.5,
     "font.family": "sans-serif",
-    "axes.edgecolor": COLOURS["muted"],
-    "axes.labelcolor": COLOURS["ink"],
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
     "axes.titlelocation": "left",
     "axes.titlesize": 10,
     "axes.axisbelow": True,
-    "figure.facecolor": COLOURS["paper"],
-    "axes.facecolor": COLOURS["paper"],
-    "savefig.facecolor": COLOURS["paper"],
-    "text.color": COLOURS["ink"],
-    "text.parse_math": False,
-    "xtick.color": COLOURS["muted"],
-    "ytick.color": COLOURS["muted"],
-    "xtick.labelcolor": COLOURS["ink"],
-    "ytick.labelcolor": COLOURS["ink"],
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
-    "xtick.major.size": 3,
-    "ytick.major.size": 3,
     "grid.color": COLOURS["grid"],
-    "grid.linewidth": 0.7,
-    "legend.frameon": False,
     "legend.fontsize": 9,
     "lines.linewidth": 1.4,
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), COLOURS["paper"]),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), COLOURS["ink"]),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), COLOURS["muted"]),
+    **dict.fromkeys(("axes.linewidth", "grid.linewidth", "xtick.major.width", "ytick.major.width"), 0.7),
+    **dict.fromkeys(("xtick.major.size", "ytick.major.size"), 3),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "text.parse_math", "legend.frameon"), False),
 }
 _DRAWING = threading.Lock()  # matplotlib's settings belong to the process, which may serve several pages
 
@@ -125,9 +112,8 @@ def legend_entry(label: str, colour: str, marker: str, **style: Any) -> Line2D:
 
 def legend(axes: Axes, entries: Iterable[Any] | None = None, **style: Any) -> None:
     """Put a legend of two columns below the axes, in room of its own; by default each label on them once."""
-    handles = axes.get_legend_handles_labels()[0] if entries is None else list(entries)
-    if entries is None:
-        handles = list({handle.get_label(): handle for handle in handles}.values())
+    labelled = {handle.get_label(): handle for handle in axes.get_legend_handles_labels()[0]}
+    handles = list(labelled.values() if entries is None else entries)
     if handles:
         figure: Any = axes.figure
         figure.set_figheight(figure.get_figheight() + _LEGEND_ROW * -(-len(handles) // 2))
@@ -227,30 +213,31 @@ def drawn(plot: Plot) -> Figure:
             self.savefig(out, format="png", dpi=144)
             return out.getvalue()
 
-    with _styled(_STYLE):
-        return _draw_on(Shown(figsize=(plot.width, plot.height), layout="constrained"), plot)
+    with _styled():
+        return _draw_on(Shown, plot)
 
 
-def _draw_on(figure: Figure, plot: Plot) -> Figure:
+def _draw_on(kind: type[Figure], plot: Plot) -> Figure:
+    figure = kind(figsize=(plot.width, plot.height), layout="constrained")
     axes = figure.add_subplot()
     axes.grid(True)
     plot.draw(axes)
     return figure
 
 
-def _drawn(plot: Plot, style: Mapping[str, Any] | None = None, **saved: Any) -> bytes:
+def _drawn(plot: Plot, style: Mapping[str, Any] = MappingProxyType({}), **saved: Any) -> bytes:
     from matplotlib.figure import Figure
 
     out = io.BytesIO()
-    with _styled({**_STYLE, **(style or {})}):
-        _draw_on(Figure(figsize=(plot.width, plot.height), layout="constrained"), plot).savefig(out, **saved)
+    with _styled(**style):
+        _draw_on(Figure, plot).savefig(out, **saved)
     return out.getvalue()
 
 
 @contextmanager
-def _styled(style: Mapping[str, Any]) -> Iterator[None]:
+def _styled(**style: Any) -> Iterator[None]:
     import matplotlib
 
-    with _DRAWING, matplotlib.rc_context(dict(style)), warnings.catch_warnings():
+    with _DRAWING, matplotlib.rc_context({**_STYLE, **style}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from")  # a reader's own font may have it
         yield
