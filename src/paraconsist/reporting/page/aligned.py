@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,15 +69,12 @@ def align(name: str, scored: Mapping[str, ScoredSet]) -> AlignedSet:
     predictions = {model: scored[model].predictions for model in models}
     rows = {model: read_rows(predictions[model], scored[model].columns) for model in models}
     keys = _keys(predictions, rows)
-    order: dict[Any, int] = {}
-    owners: list[int] = []
-    places: list[int] = []
+    first: dict[Any, tuple[int, int]] = {}
     for number, model in enumerate(models):
         for place, key in enumerate(keys[model]):
-            if key not in order:
-                order[key] = len(order)
-                owners.append(number)
-                places.append(place)
+            first.setdefault(key, (number, place))
+    order = {key: row for row, key in enumerate(first)}
+    owners, places = ([one[i] for one in first.values()] for i in range(2))
     positions = {}
     for model in models:
         places_of_model = np.full(len(order), -1, dtype=np.intp)
@@ -84,18 +83,11 @@ def align(name: str, scored: Mapping[str, ScoredSet]) -> AlignedSet:
     base = np.array(owners, dtype=np.intp), np.array(places, dtype=np.intp)
     numbers: dict[Any, int] = {}
     bucket_lists = [rows[model].buckets.tolist() for model in models]  # type: ignore[union-attr]
-    bucket = np.array(
-        [
-            numbers.setdefault(bucket_lists[owner][place], len(numbers))
-            for owner, place in zip(owners, places, strict=True)
-        ],
-        dtype=np.intp,
-    )
+    values_of_rows = [bucket_lists[owner][place] for owner, place in zip(owners, places, strict=True)]
+    bucket = np.array([numbers.setdefault(value, len(numbers)) for value in values_of_rows], dtype=np.intp)
     spec = next((CATALOGUE[m] for m in scored[models[0]].results["measures"] if m in scored_measures()), PARAPHRASTIC)
-    values = {}
-    for model in models:
-        policy = str(scored[model].results.get("unparsed_policy", POLICIES[0]))
-        values[model] = _bucket_values(rows[model], spec, policy, numbers)
+    policies = {model: str(scored[model].results.get("unparsed_policy", POLICIES[0])) for model in models}
+    values = {model: _bucket_values(rows[model], spec, policies[model], numbers) for model in models}
     by_model = ({model: values[model][i] for model in models} for i in range(3))
     return AlignedSet(name, models, spec.name, predictions, rows, positions, base, bucket, list(numbers), *by_model)
 
@@ -114,13 +106,9 @@ def _keys(predictions: Mapping[str, Predictions], rows: Mapping[str, Rows]) -> d
 
 
 def _ordinal_keys(rows: Rows) -> list[Any]:
-    seen: dict[tuple[Any, str], int] = {}
-    keys = []
     assert rows.buckets is not None
-    for key in zip(rows.buckets.tolist(), rows.roles.tolist(), strict=True):
-        seen[key] = seen.get(key, -1) + 1
-        keys.append((*key, seen[key]))
-    return keys
+    counters: defaultdict[tuple[Any, str], Iterator[int]] = defaultdict(itertools.count)
+    return [(*key, next(counters[key])) for key in zip(rows.buckets.tolist(), rows.roles.tolist(), strict=True)]
 
 
 def _bucket_values(
@@ -132,10 +120,9 @@ def _bucket_values(
     codes = np.array([numbers[value] for value in kept.buckets.tolist()], dtype=np.intp)
     is_target = kept.roles != ORIGINAL if (kept.roles != ORIGINAL).any() else np.ones(len(kept), dtype=bool)
     right = (kept.predictions == kept.labels) & ~kept.unparsed
+    sizes, n_right = (np.bincount(codes[is_target], of, len(numbers)) for of in (None, right[is_target]))
     with np.errstate(invalid="ignore"):
-        accuracy = np.bincount(codes[is_target], weights=right[is_target], minlength=len(numbers)) / np.bincount(
-            codes[is_target], minlength=len(numbers)
-        )
+        accuracy = n_right / sizes
     try:
         broken = violations(spec, kept)
     except InputError:  # a saved measure that is not of these rows: nothing to mark

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paraconsist.data.rows import Rows
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.measures.rules import unchanged
 from paraconsist.reporting.page.aligned import AlignedSet
@@ -93,8 +92,7 @@ class _SetMaker:
             used = [part for rows in self.rows for part in (rows.labels, rows.predictions[~rows.unparsed])]
             for value in np.unique(np.concatenate(used)).tolist():
                 self._label(value)
-        #: The columns that buckets can be filtered by, with their values.
-        self.strata: dict[str, list[str]] = {}
+        self.strata: dict[str, list[str]] = {}  # the columns that buckets can be filtered by, with their values
         for name, column in self.rows[0].strata.items():
             distinct = np.unique(column[self.rows[0].roles != "original"])
             if 2 <= len(distinct) <= MAX_STRATUM_VALUES:
@@ -134,19 +132,18 @@ class _SetMaker:
 
     def _bucket(self, number: int, place: int, members: list[int]) -> dict[str, Any]:
         aligned = self.aligned
-        owned = sorted(
-            ((row, *self._owned(row)) for row in members), key=lambda one: one[1].roles[one[2]] != "original"
-        )
+        owners, places = aligned.base  # of each row the first model that has it, and its place in that one's
+        owned = [(row, self.rows[owners[row]], int(places[row])) for row in members]
+        owned.sort(key=lambda one: one[1].roles[one[2]] != "original")
         kept = owned[:_MOST_ROWS]
         texts = [None if self.texts is None else self.texts.rows[row] for row, *_ in owned]
         shared, varying = _split(texts)
         starts = {field: _start([text[field] for text in texts if text]) for field in varying}
+        shares = {"v": aligned.inconsistency, "w": aligned.shrunken, "a": aligned.accuracy}
         bucket: dict[str, Any] = {
             "s": number,
             "id": str(aligned.bucket_ids[place]),
-            "v": [_rounded(aligned.inconsistency[model][place]) for model in aligned.models],
-            "w": [_rounded(aligned.shrunken[model][place]) for model in aligned.models],
-            "a": [_rounded(aligned.accuracy[model][place]) for model in aligned.models],
+            **{key: [_rounded(values[model][place]) for model in aligned.models] for key, values in shares.items()},
             "st": self._bucket_strata([row for row, *_ in kept]),
             "x": shared,
             "f": varying,
@@ -162,11 +159,6 @@ class _SetMaker:
             ],
         }
         return bucket | ({"more": len(owned) - len(kept)} if len(owned) > len(kept) else {})
-
-    def _owned(self, row: int) -> tuple[Rows, int]:
-        """Return the rows of the first model that has this one, and its place in them."""
-        owners, places = self.aligned.base
-        return self.rows[owners[row]], int(places[row])
 
     def _bucket_strata(self, members: Sequence[int]) -> list[list[int]]:
         owners, places = self.aligned.base

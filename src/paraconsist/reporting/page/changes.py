@@ -89,34 +89,25 @@ def _change_rows(by_model: Mapping[str, Mapping[str, Any]]) -> Iterator[list[Cel
 
 
 def _counts(values: Mapping[str, Any]) -> list[Cell]:
-    before, after = (
-        [Cell(count(values.get(key))) for key in keys]
-        for keys in (("n_pairs", "n_changed"), ("correct_to_incorrect", "incorrect_to_correct"))
-    )
-    return [*before, share(values, CHANGE.headline), *after]
+    keys = ("n_pairs", "n_changed", "correct_to_incorrect", "incorrect_to_correct")
+    n, changed, lost, gained = (Cell(count(values.get(key))) for key in keys)
+    return [n, changed, share(values, CHANGE.headline), lost, gained]
 
 
 def transition_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Table]]:
     """Yield (set and model, table) of which answers turn into which (BECEL's Figure 2)."""
-    columns = [
-        *(Column(label, numeric=False) for label in ("gold label", "on original", "on perturbed")),
-        Column("pairs"),
-        Column("per cent"),
-    ]
+    words = (Column(label, numeric=False) for label in ("gold label", "on original", "on perturbed"))
+    columns = [*words, Column("pairs"), Column("per cent")]
     keys = ("label", "prediction", "perturbed_prediction")
     for entry in entries:
         for name, scored in entry.sets.items():
             for measure, figures in (scored.results.get("figures") or {}).items():
                 lines = sorted(figures["transitions"], key=lambda line: -int(line["n_pairs"]))
                 n_pairs = sum(line["n_pairs"] for line in lines)
-                rows = [
-                    [
-                        *(Cell("unparsed" if line[key] is None else str(line[key])) for key in keys),
-                        Cell(count(line["n_pairs"])),
-                        Cell(percent(line["n_pairs"] / n_pairs)),
-                    ]
-                    for line in lines[:_MOST_LINES]
-                ]
+                rows = []
+                for line in lines[:_MOST_LINES]:
+                    labels = ["unparsed" if line[key] is None else str(line[key]) for key in keys]
+                    rows.append([*map(Cell, (*labels, count(line["n_pairs"]), percent(line["n_pairs"] / n_pairs)))])
                 note = f"The {_MOST_LINES} commonest of {len(lines)}." if len(lines) > _MOST_LINES else ""
                 title = f"{name}, {entry.name}: {CATALOGUE[measure].title.lower()}"
                 yield title, Table("Which answers turn into which", columns, rows, note)

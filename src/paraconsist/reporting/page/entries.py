@@ -83,18 +83,17 @@ def load_entries(
 
 def entry_of(scores: Scores) -> Entry:
     """Return scores as an entry of a page."""
-    results = scores.to_dict()
-    sets = {
-        name: ScoredSet(source.predictions, results[name], source.columns, source.texts)
-        for name, source in scores.opened.sets.items()
-    }
+    sets = _sets(scores.opened, scores.to_dict())
     path = scores.opened.path
     name = _common_name([source.predictions for source in scores.opened.sets.values()])
     return Entry(name or (path.stem if path is not None else "model"), path or Path(), sets, run=scores.opened.run)
 
 
 def _scored(opened: Opened, options: ScoreOptions) -> dict[str, ScoredSet]:
-    results = to_strict_json({name: one.to_dict() for name, one in score_sources(opened, options).items()})
+    return _sets(opened, to_strict_json({name: one.to_dict() for name, one in score_sources(opened, options).items()}))
+
+
+def _sets(opened: Opened, results: Mapping[str, Any]) -> dict[str, ScoredSet]:
     return {
         name: ScoredSet(source.predictions, results[name], source.columns, source.texts)
         for name, source in opened.sets.items()
@@ -105,9 +104,8 @@ def _of_run(path: Path, opened: Opened, options: ScoreOptions, *, rescore: bool)
     """Return a run folder with its saved results, where they fit the predictions beside them, else scored anew."""
     kept = {name: part for name, part in opened.saved.items() if isinstance(part, Mapping) and "measures" in part}
     unknown = sorted({measure for part in kept.values() for measure in part["measures"]} - CATALOGUE.keys())
-    notes = (
-        [f"{path.name}: results.json has measures that are not known here: {', '.join(unknown)}."] if unknown else []
-    )
+    note = f"{path.name}: results.json has measures that are not known here: {', '.join(unknown)}."
+    notes = [note] if unknown else []
     rescore = rescore or bool(unknown)
     if not rescore and _fits(kept, opened):
         sets = {
@@ -174,14 +172,12 @@ def _common_name(files: Sequence[Predictions]) -> str | None:
 
 
 def _named(entries: Sequence[Entry], names: Sequence[str]) -> list[Entry]:
-    wanted = list(names) if names else [entry.name for entry in entries]
-    if not names:
-        short = [Path(name).name or name for name in wanted]
-        wanted = short if len(set(short)) == len(short) else wanted
-        if len(set(wanted)) < len(wanted):  # two runs of one model: by the folder that each is in
-            wanted = [entry.source.name for entry in entries]
-        if len(set(wanted)) < len(wanted):
-            wanted = [str(entry.source) for entry in entries]
+    own = [entry.name for entry in entries]
+    ways = [[Path(name).name or name for name in own], own]
+    # two runs of one model: by the folder that each is in
+    ways += [[entry.source.name for entry in entries], [str(entry.source) for entry in entries]]
+    ways = [list(names)] if names else ways
+    wanted = next((way for way in ways if len(set(way)) == len(way)), ways[-1])
     if len(set(wanted)) < len(wanted):
         remedy = "Give `name` for each of them."
         raise input_error("report", "name", "be different for every model", got=wanted, remedy=remedy)

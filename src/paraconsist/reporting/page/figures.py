@@ -47,16 +47,11 @@ def report_plots(entries: Sequence[Entry], aligned: Sequence[AlignedSet], change
 
 def _accuracy(entries: Sequence[Entry]) -> Iterator[Placed]:
     keys = ("bucket_accuracy", PARAPHRASTIC.headline)
-    points = [
-        Point(
-            model,
-            name,
-            *(values[key] for key in keys),
-            *(bounds(values.get("confidence_interval"), key) for key in keys),
-        )
-        for name, model, _, values in results_of(entries, PARAPHRASTIC.name)
-        if all(known(values.get(key)) for key in keys)
-    ]
+    points = []
+    for name, model, _, values in results_of(entries, PARAPHRASTIC.name):
+        if all(known(values.get(key)) for key in keys):
+            ends = (bounds(values.get("confidence_interval"), key) for key in keys)
+            points.append(Point(model, name, *(values[key] for key in keys), *ends))
     if points:
         yield Placed("accuracy", "", accuracy_consistency_plot(points))
 

@@ -92,8 +92,8 @@ def _beside_accuracy(sentence: str, result: Mapping[str, Any], values: Mapping[s
 def _same_answer(values: Mapping[str, Any]) -> str:
     """Return how often the answer is the same, where that is another thing, and what is above chance."""
     same, above = values.get(AGREEMENT), values.get(ABOVE_CHANCE.key)
-    sentence = f" They get the same answer {percent(same)} % of the time." if known(same) else ""
-    sentence = "" if has_two_labels(values) else sentence
+    is_other = known(same) and not has_two_labels(values)
+    sentence = f" They get the same answer {percent(same)} % of the time." if is_other else ""
     meaning = "0: as if the wording decided all, 100: no wording changes an answer"
     return sentence + (f" Above chance: {percent(above)} ({meaning})." if known(above) else "")
 
@@ -131,7 +131,7 @@ def identity_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Table]]:
         metadata = {name: s.predictions.metadata for name, s in entry.sets.items() if s.predictions.metadata}
         if not metadata:
             continue
-        models = [_of_model(one) for one in metadata.values()]
+        models = [m if isinstance(m := one.get("model"), Mapping) else {} for one in metadata.values()]
         lines = {
             f"model: {key}": [_text(model.get(key)) for model in models]
             for key in dict.fromkeys(key for model in models for key in model)
@@ -150,11 +150,6 @@ def identity_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Table]]:
         rows += [[Cell(key, head=True), Cell(str(entry.run[key])), *empty] for key in times]
         columns = [Column("", numeric=False), *(Column(name, numeric=False) for name in metadata)]
         yield entry.name, Table(f"What the run of {entry.name} said of itself", columns, rows)
-
-
-def _of_model(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    model = metadata.get("model")
-    return model if isinstance(model, Mapping) else {}
 
 
 def _text(value: Any) -> str:

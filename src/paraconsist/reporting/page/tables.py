@@ -11,7 +11,7 @@ from paraconsist.reporting.comparison_tables import compared, margin_words
 from paraconsist.reporting.formatting import bounds, count, decimal, interval, known, number, p_value, percent, quantity
 from paraconsist.reporting.page.entries import Entry, ScoredSet, set_names
 from paraconsist.reporting.tables import AGREEMENT, STRATUM_QUANTITIES, direction, has_two_labels, population, rates_of
-from paraconsist.scoring.compare import CompareOptions, ModelPair, SetComparison, compare
+from paraconsist.scoring.compare import CompareOptions, SetComparison, compare
 from paraconsist.scoring.score import ScoreOptions
 from paraconsist.scoring.sources import Source
 
@@ -53,7 +53,7 @@ class Table:
     note: str = ""
 
 
-MODEL = Column("model", numeric=False)
+SET, MODEL = Column("set", numeric=False), Column("model", numeric=False)
 
 
 def table(
@@ -107,22 +107,16 @@ def headline_table(entries: Sequence[Entry]) -> Table | None:
         if q.is_share and q.key not in left_out and any(known(values.get(q.key)) for *_, values in lines)
     ]
     columns = [
-        Column("set", numeric=False),
+        SET,
         MODEL,
         Column("buckets", "problems, each with its paraphrases"),
         *(Column(q.symbol, q.meaning) for q in used),
         Column("majority", "accuracy of always giving the paraphrases' commonest label; its P_C would be 100"),
     ]
-    rows = [
-        [
-            Cell(name, head=True),
-            Cell(model),
-            Cell(count(values.get("n_buckets"))),
-            *(share(values, q.key) for q in used),
-            Cell(percent(result.get("majority_rate"))),
-        ]
-        for name, model, result, values in lines
-    ]
+    rows = []
+    for name, model, result, values in lines:
+        first = [Cell(name, head=True), Cell(model), Cell(count(values.get("n_buckets")))]
+        rows.append([*first, *(share(values, q.key) for q in used), Cell(percent(result.get("majority_rate")))])
     note = "Read P_C beside A: a model that always gives the same answer has P_C 100."
     return table("Paraphrastic consistency, in per cent, with intervals", columns, rows, entries, note)
 
@@ -130,22 +124,15 @@ def headline_table(entries: Sequence[Entry]) -> Table | None:
 def inconsistency_table(entries: Sequence[Entry]) -> Table | None:
     """Return the shares of broken rules: a line for each set, measure and model (BECEL's Table 2)."""
     specs = rates_of(measures_of(entries))
-    rows = [
-        [
-            Cell(name, spec.short, head=True),
-            Cell(model),
-            share(values, spec.headline),
-            share(values, ABOVE_CHANCE.key),
-            Cell(population(values, " / ")),
-            Cell(percent(values.get("accuracy"))),
-            Cell(percent(values.get("perturbed_accuracy"))),
-            Cell(percent(result.get("majority_rate"))),
-        ]
-        for spec in specs
-        for name, model, result, values in results_of(entries, spec.name)
-    ]
+    rows = []
+    for spec in specs:
+        for name, model, result, values in results_of(entries, spec.name):
+            shares = [share(values, key) for key in (spec.headline, ABOVE_CHANCE.key)]
+            accuracies = (values.get("accuracy"), values.get("perturbed_accuracy"), result.get("majority_rate"))
+            cells = [*shares, *map(Cell, (population(values, " / "), *map(percent, accuracies)))]
+            rows.append([Cell(name, spec.short, head=True), Cell(model), *cells])
     columns = [
-        Column("set", numeric=False),
+        SET,
         MODEL,
         Column("tau", "share of broken rules; lower is better"),
         Column(ABOVE_CHANCE.symbol, ABOVE_CHANCE.meaning),
@@ -161,14 +148,8 @@ def breakdowns(entries: Sequence[Entry]) -> Iterator[tuple[str, str, Table]]:
     """Yield (set, title, table) for every set and measure that are broken down by strata."""
     for name in set_names(entries):
         strata = {e.name: e.sets[name].results.get("strata") or {} for e in entries if name in e.sets}
-        measures = dict.fromkeys(
-            measure
-            for by_column in strata.values()
-            for values in by_column.values()
-            for part in values.values()
-            for measure in part
-        )
-        for measure in measures:
+        parts = (part for by in strata.values() for values in by.values() for part in values.values())
+        for measure in dict.fromkeys(measure for part in parts for measure in part):
             rows = stratified(
                 (column, value, model, _stratum_cells(measure, part[measure]))
                 for column, value, model, part in by_stratum(strata)
@@ -176,10 +157,9 @@ def breakdowns(entries: Sequence[Entry]) -> Iterator[tuple[str, str, Table]]:
             )
             columns = [Column("stratum", numeric=False), MODEL]
             if measure == PARAPHRASTIC.name:
-                caption = "Accuracy and consistency by stratum, in per cent"
+                title, caption = name, "Accuracy and consistency by stratum, in per cent"
                 shares = [Column(q.symbol, q.meaning) for q in STRATUM_QUANTITIES]
                 columns += [Column("buckets"), Column("rows"), *shares]
-                title = name
             else:
                 caption = f"{CATALOGUE[measure].title} by stratum, in per cent"
                 columns += [Column("rows"), Column("tau", "share of broken rules; lower is better")]
@@ -218,15 +198,11 @@ def every_number(entries: Sequence[Entry]) -> list[tuple[str, Table]]:
     """Return (set and model, table) with every number of every result, also of measures unknown here."""
     tables = []
     for entry in entries:
-        parts = [
-            (name, measure, values)
-            for name, scored in entry.sets.items()
-            for measure, values in scored.results.get("measures", {}).items()
-        ]
+        of_sets = ((name, scored.results.get("measures", {})) for name, scored in entry.sets.items())
+        parts = [(name, measure, values) for name, by in of_sets for measure, values in by.items()]
         parts += [(name, name, values) for name, values in entry.more.items()]
         for name, measure, values in parts:
-            rows = list(_number_rows(values))
-            if rows:
+            if rows := list(_number_rows(values)):
                 columns = [Column("key", numeric=False), Column("value"), Column("interval")]
                 tables.append((f"{name}, {entry.name}", Table(measure.replace("_", " "), columns, rows)))
     return tables
@@ -279,20 +255,16 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
     for one in comparisons:
         for pair in one.pairs:
             for place, (label, value, ends, p) in enumerate(_lines(pair.result, pair.measure)):
-                difference = in_print(percent(value, signed=True)), in_print(interval(ends))
-                row = [
-                    Cell(one.set, below=f"{count(one.n_common_buckets)} common buckets", head=True),
-                    Cell(f"{pair.first} minus {pair.second}"),
-                    Cell(label, ours=True),
-                    Cell(*difference),
-                    Cell(p_value(p)),
-                    Cell(p_value(pair.corrected_p_value) if place == 0 else ""),
-                ]
+                first = Cell(one.set, below=f"{count(one.n_common_buckets)} common buckets", head=True)
+                models, difference = f"{pair.first} minus {pair.second}", in_print(percent(value, signed=True))
+                row = [first, Cell(models), Cell(label, ours=True), Cell(difference, in_print(interval(ends)))]
+                more = [Cell(p_value(pair.corrected_p_value))]
                 if has_more:
-                    row.append(_simultaneous(pair) if place == 0 else Cell(""))
+                    ends_of_all = in_print(interval(pair.simultaneous_interval))
+                    more.append(Cell(p_value(pair.simultaneous_p_value), ends_of_all))
                 if has_margin:
-                    row.append(Cell(margin_words(pair.to_dict()) if place == 0 else ""))
-                rows.append(row)
+                    more.append(Cell(margin_words(pair.to_dict())))
+                rows.append([*row, Cell(p_value(p)), *(more if place == 0 else [Cell("")] * len(more))])
     if not rows:
         return
     columns = [
@@ -309,31 +281,16 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
     )
     yield Table("Differences between the models, in points", columns, rows, note)
     yield from _standings(comparisons)
-    beaten = [
-        [
-            Cell(one.set, head=True),
-            Cell(str(row["model"])),
-            Cell(percent(row["accuracy"])),
-            Cell(percent(row["consistency"])),
-            Cell(", ".join(map(str, row["dominated_by"]))),
-        ]
-        for one in comparisons
-        for row in one.pareto
-        if row["dominated_by"]
-    ]
+    beaten = []
+    for one in comparisons:
+        for line in (line for line in one.pareto if line["dominated_by"]):
+            others = ", ".join(map(str, line["dominated_by"]))
+            texts = (str(line["model"]), percent(line["accuracy"]), percent(line["consistency"]), others)
+            beaten.append([Cell(one.set, head=True), *map(Cell, texts)])
     if beaten:
-        columns = [
-            Column("set", numeric=False),
-            MODEL,
-            Column("A"),
-            Column("P_C"),
-            Column("better in one, not worse in the other", "beyond chance, corrected", numeric=False),
-        ]
+        better = Column("better in one, not worse in the other", "beyond chance, corrected", numeric=False)
+        columns = [SET, MODEL, Column("A"), Column("P_C"), better]
         yield Table("Models that another one beats in accuracy or consistency", columns, beaten)
-
-
-def _simultaneous(pair: ModelPair) -> Cell:
-    return Cell(p_value(pair.simultaneous_p_value), in_print(interval(pair.simultaneous_interval)))
 
 
 def _standings(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
@@ -343,17 +300,10 @@ def _standings(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
         for standing in one.standings:
             low, high = standing["rank_low"], standing["rank_high"]
             measure, rank = CATALOGUE[standing["measure"]].title, str(low) if low == high else f"{low} to {high}"
-            rows.append(
-                [Cell(one.set, head=True), Cell(measure), *map(Cell, (standing["model"], rank, standing["letters"]))]
-            )
+            cells = map(Cell, (measure, standing["model"], rank, standing["letters"]))
+            rows.append([Cell(one.set, head=True), *cells])
     if rows:
-        columns = [
-            Column("set", numeric=False),
-            Column("measure", numeric=False),
-            MODEL,
-            Column("rank"),
-            Column("group"),
-        ]
+        columns = [SET, Column("measure", numeric=False), MODEL, Column("rank"), Column("group")]
         note = "Models with a letter in common are not shown to differ. Ranks and letters hold for all pairs together."
         yield Table("Ranks of the models", columns, rows, note)
 

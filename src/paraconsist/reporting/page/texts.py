@@ -40,13 +40,11 @@ def read_texts_files(specs: Sequence[str]) -> list[pa.Table]:
 
             table = load_bucket_set(spec).table
         if not any(join in table.column_names for join in _JOINS):
-            raise input_error(
-                "report",
-                "texts",
+            must, remedy = (
                 "have a column example_id (or input_id) that says whose texts they are",
-                got=table.column_names,
-                remedy=f"Add one to {spec}.",
+                f"Add one to {spec}.",
             )
+            raise input_error("report", "texts", must, got=table.column_names, remedy=remedy)
         tables.append(table)
     return tables
 
@@ -86,10 +84,8 @@ def _own(aligned: AlignedSet, names: ColumnNames, columns: Sequence[str]) -> Set
     fields = _text_columns(tables[0], names, columns, aligned.predictions[aligned.models[0]])
     if not fields:
         return None
-    texts = [
-        [_strings(table[column]) for column in fields] if set(fields) <= set(table.column_names) else []
-        for table in tables
-    ]
+    whole = (table if set(fields) <= set(table.column_names) else None for table in tables)
+    texts = [[] if table is None else [_strings(table[column]) for column in fields] for table in whole]
     return SetTexts(fields, [[text[place] for text in texts[owner]] or None for owner, place in _base(aligned)])
 
 
@@ -106,12 +102,11 @@ def _text_columns(
     named = tuple(c for c in table.column_names if c in _TASK_COLUMNS)
     if named:
         return named
-    taken = {
-        *(*KEY_COLUMNS, *PREDICTION_COLUMNS, names.bucket, names.prediction, names.label, names.role, names.group),
-        *(names.strata or ()),
-    }
-    run_strata = set(predictions.strata) if predictions is not None and "set" in predictions.metadata else set()
-    return tuple(c for c in table.column_names if c not in taken and c not in run_strata and _looks_like_text(table[c]))
+    taken = {*KEY_COLUMNS, *PREDICTION_COLUMNS, names.bucket, names.prediction, names.label, names.role, names.group}
+    taken |= set(names.strata or ())
+    if predictions is not None and "set" in predictions.metadata:
+        taken |= set(predictions.strata)
+    return tuple(c for c in table.column_names if c not in taken and _looks_like_text(table[c]))
 
 
 def _looks_like_text(column: Any) -> bool:

@@ -62,12 +62,8 @@ def write_report(
     texts = [_texts(aligned, entries, files, options) for aligned in sets]
     changed = changes.changes_of(entries, sets, options.score.intervals)
     plots = report_plots(entries, sets, changed)
-    data = browser_data(
-        list(zip(sets, texts, strict=True)),
-        [entry.name for entry in entries],
-        most_buckets=options.most_buckets,
-        most_bytes=options.most_bytes,
-    )
+    bounds: dict[str, Any] = {"most_buckets": options.most_buckets, "most_bytes": options.most_bytes}
+    data = browser_data(list(zip(sets, texts, strict=True)), [entry.name for entry in entries], **bounds)
     content = _render(entries, options, changed, plots, data).encode("utf-8", "replace")
     with writing("report", "output", output, kind="file"):
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -82,26 +78,20 @@ def write_report(
     return ReportWritten(output, len(content), tuple(drawn), data.n_shown, data.n_buckets, without_texts)
 
 
-def plots_of(entries: Sequence[Entry], options: ReportOptions | None = None) -> list[Placed]:
+def plots_of(entries: Sequence[Entry]) -> list[Placed]:
     """Return the page's plots without the page."""
     sets = _aligned(entries)
-    intervals = (options or ReportOptions()).score.intervals
-    return report_plots(entries, sets, changes.changes_of(entries, sets, intervals))
+    return report_plots(entries, sets, changes.changes_of(entries, sets, ScoreOptions().intervals))
 
 
 def _aligned(entries: Sequence[Entry]) -> list[AlignedSet]:
-    _check_packages()
-    return [align(name, {e.name: e.sets[name] for e in entries if name in e.sets}) for name in set_names(entries)]
-
-
-def _check_packages() -> None:
     for package in ("matplotlib", "jinja2"):
         try:
             __import__(package)
         except ImportError:
-            raise InputError(
-                f"report: needs {package}, which is not installed. pip install 'paraconsist[report]'."
-            ) from None
+            must = f"report: needs {package}, which is not installed. pip install 'paraconsist[report]'."
+            raise InputError(must) from None
+    return [align(name, {e.name: e.sets[name] for e in entries if name in e.sets}) for name in set_names(entries)]
 
 
 def _texts(
@@ -188,10 +178,6 @@ def _source(environment: Any, name: str) -> str:
 
 def _policy(style: str, script: str) -> str:
     """Return a policy under which the page's own style and script run, and nothing is fetched."""
-    style_hash, script_hash = (
-        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)
-    )
-    return (
-        f"default-src 'none'; style-src 'sha256-{style_hash}'; script-src 'sha256-{script_hash}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
+    sources = f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'"
+    return f"{sources}; base-uri 'none'; form-action 'none'"
