@@ -27,15 +27,10 @@ def looks() -> dict[str, Any]:
     """Return theme and style, for `launch`: system fonts only, so that nothing is loaded from elsewhere."""
     sans, mono = ["ui-sans-serif", "system-ui", "sans-serif"], ["ui-monospace", "Consolas", "monospace"]
     theme = gr.themes.Default(primary_hue="teal", secondary_hue="teal", neutral_hue="slate", font=sans, font_mono=mono)
-    theme = theme.set(
-        body_text_color_subdued="*neutral_500",
-        body_text_color_subdued_dark="*neutral_400",
-        block_info_text_color="*neutral_500",
-        block_info_text_color_dark="*neutral_400",
-        block_label_text_color="*neutral_600",
-        block_title_text_color="*neutral_600",
-        block_title_text_color_dark="*neutral_200",
-    )
+    shades = {"body_text_color_subdued": 500, "body_text_color_subdued_dark": 400, "block_info_text_color": 500}
+    shades |= {"block_info_text_color_dark": 400, "block_label_text_color": 600, "block_title_text_color": 600}
+    shades["block_title_text_color_dark"] = 200
+    theme = theme.set(**{name: f"*neutral_{shade}" for name, shade in shades.items()})
     style = files("paraconsist.reporting.space").joinpath("style.css").read_text(encoding="utf-8")
     return {"theme": theme, "css": style}
 
@@ -68,20 +63,13 @@ def build(module: Module) -> gr.Blocks:
                 with gr.Group():
                     choices = {key: _dropdown(key, module) for key in fields}
                 with gr.Accordion("Options", open=False, elem_id="options"):
-                    options = {
-                        one.key: gr.Dropdown(
-                            list(one.choices),
-                            value=one.choices[0][1],
-                            label=one.label,
-                            interactive=True,
-                            elem_id=f"option-{one.key}",
-                        )
-                        for one in module.options
-                    }
+                    options: dict[str, Any] = {}
+                    for one in module.options:
+                        first, settings = one.choices[0][1], {"interactive": True, "elem_id": f"option-{one.key}"}
+                        options[one.key] = gr.Dropdown(list(one.choices), value=first, label=one.label, **settings)
                     level = gr.Slider(0.5, 0.99, 0.95, step=0.01, label="Confidence level", elem_id="level")
-                    resamples = gr.Number(
-                        10_000, label=f"Resamples, up to {_MOST_RESAMPLES:,}", precision=0, elem_id="resamples"
-                    )
+                    most = f"Resamples, up to {_MOST_RESAMPLES:,}"
+                    resamples = gr.Number(10_000, label=most, precision=0, elem_id="resamples")
                     seed = gr.Number(0, label="Seed", precision=0, elem_id="seed")
                     names = gr.Textbox(
                         label="Names of the labels 0, 1, …",
@@ -126,8 +114,8 @@ def build(module: Module) -> gr.Blocks:
         def score(predictions: Predictions | None, key: str, label_names: str, *values: Any) -> str:
             if predictions is None:
                 raise InputError("There are no rows yet. Upload a file, paste rows, or try the example.")
-            columns, settings = dict(zip(keys, values, strict=False)), values[len(keys) :]
-            chosen_level, n, chosen_seed, *chosen_options = settings
+            columns = dict(zip(keys, values, strict=False))
+            chosen_level, n, chosen_seed, *chosen_options = values[len(keys) :]
             picked = module.layout(key)
             query = Query(
                 predictions=predictions,

@@ -46,19 +46,11 @@ _BUCKET = _field("bucket", "Bucket", _BUCKETS, "Texts with one value belong toge
 _ORIGINAL = _field("original_prediction", "Answer on the original", _ORIGINALS)
 _LABEL = _field("label", "Gold label", _GOLD)
 _PREDICTION = _field("prediction", "Prediction", _ANSWERS)
-_GROUP = _field(
-    "group",
-    "Group",
-    "group_id group groups context_id",
-    "What the interval resamples, such as a shared context",
-    required=False,
-)
-_ALLOWED = _field(
-    "allowed",
-    "Labels that the conclusion may have",
-    f"allowed_labels allowed references reference consequent_label {_GOLD}",
-    "One label, or several: entailment|neutral, [0, 1]",
-)
+_RESAMPLED = "What the interval resamples, such as a shared context"
+_GROUP = _field("group", "Group", "group_id group groups context_id", _RESAMPLED, required=False)
+_GUESSES = f"allowed_labels allowed references reference consequent_label {_GOLD}"
+_SEVERAL = "One label, or several: entailment|neutral, [0, 1]"
+_ALLOWED = _field("allowed", "Labels that the conclusion may have", _GUESSES, _SEVERAL)
 #: Roles by other words than their own.
 _WORDS = {
     "swap": "the swapped pair",
@@ -133,15 +125,15 @@ _PAIR_ROLES = _role([ORIGINAL, PARAPHRASE])
 _ITEM = _field("bucket", "Item", f"item group_id {_BUCKETS}", "Variants of one original have one value")
 _RUN = _field("run", "Run", "run runs seed model", "Where the file holds several runs of a model", required=False)
 _TRANSFORMED = f"transformed_prediction transformed_predictions transformed {_ANSWERS}"
+_BEFORE_AND_AFTER = [
+    _field(_ORIGINAL.key, _ORIGINAL.label, f"{_ORIGINALS} {_ANSWERS}"),
+    _field("prediction", "Answer on the transformed item", _TRANSFORMED),
+    *(_LABEL, _RUN, _GROUP),
+]
 _EACH_CLASS = "One column of lists, or one column for each class, in order"
+_BEFORE = "original_probabilities original_probs original_p p_original"
 _PROBABILITIES = [
-    _field(
-        "original_probabilities",
-        "Probabilities on the original",
-        "original_probabilities original_probs original_p p_original",
-        _EACH_CLASS,
-        many=True,
-    ),
+    _field("original_probabilities", "Probabilities on the original", _BEFORE, _EACH_CLASS, many=True),
     _field("probabilities", "Probabilities on the variant", "probabilities probs p", _EACH_CLASS, many=True),
 ]
 _MODELS = [
@@ -197,18 +189,7 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
     },
     ie_test: {
         "layouts": [
-            Layout(
-                "pairs",
-                "Each row is an item, before and after",
-                (
-                    _field(_ORIGINAL.key, _ORIGINAL.label, f"{_ORIGINALS} {_ANSWERS}"),
-                    _field("prediction", "Answer on the transformed item", _TRANSFORMED),
-                    _LABEL,
-                    _RUN,
-                    _GROUP,
-                ),
-                _sides(PARAPHRASE),
-            ),
+            Layout("pairs", "Each row is an item, before and after", _BEFORE_AND_AFTER, _sides(PARAPHRASE)),
             Layout("texts", "Each row is one text", (_BUCKET, _PAIR_ROLES, _PREDICTION, _LABEL, _GROUP)),
         ],
         "headlines": [
@@ -246,9 +227,8 @@ def module(name: str) -> Module:
     if spec.target:
         example = examples.pairs_example if spec.is_about_pairs else examples.texts_example
         page = {"layouts": _scored_layouts(spec), "measure": as_the_command(spec), "example": example} | page
-    headlines = [
-        _headline(spec, one) if isinstance(one, str) else one for one in page.pop("headlines", [spec.headline])
-    ]
+    listed = page.pop("headlines", [spec.headline])
+    headlines = [_headline(spec, one) if isinstance(one, str) else one for one in listed]
     return Module(spec, headlines=headlines, **page)
 
 

@@ -64,15 +64,8 @@ def swapped_pairs_example() -> str:
             wrong = "other" if gold == "same" else "same"
             before = gold if (number + len(rows)) % 7 else wrong
             after = before if is_steady and number % 5 != 3 else (wrong if before == gold else gold)
-            rows.append(
-                {
-                    "sentence_1": first,
-                    "sentence_2": second,
-                    "label": gold,
-                    "original_prediction": before,
-                    "prediction_swapped": after,
-                }
-            )
+            row = {"sentence_1": first, "sentence_2": second, "label": gold}
+            rows.append({**row, "original_prediction": before, "prediction_swapped": after})
     return _csv(rows)
 
 

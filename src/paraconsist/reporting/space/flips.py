@@ -69,13 +69,8 @@ def pair_flips(long: Long, rows: Rows, originals: Positions, targets: Positions,
         gold = [long.shown(rows.labels[first].item())] if long.has_labels else []
         answers = [_label(long, rows, first), _label(long, rows, second)]
         lines.append([_where(long, rows, second), *gold, *answers, long.lines(first, second)])
-    header = [
-        _place(long),
-        *(["gold label"] if long.has_labels else []),
-        "on the original",
-        "on the changed text",
-        "text",
-    ]
+    gold = ["gold label"] if long.has_labels else []
+    header = ["bucket" if long.has_buckets else "row", *gold, "on the original", "on the changed text", "text"]
     return _flips(title, header, lines, len(broken), long)
 
 
@@ -90,11 +85,16 @@ def broken_rows(
     """Conclusions that the model does not draw, although it answers what they follow from right."""
     lines = []
     for i in np.flatnonzero(broken)[:MOST].tolist():
-        sides = [int(positions[i]) for positions in premises.values()] + [int(target[i])]
-        texts = long.lines(*sides)
+        sides = [int(positions[i]) for positions in (*premises.values(), target)]
         answers = [_label(long, rows, at) for at in sides]
-        lines.append([_where(long, rows, sides[-1]), *answers, allowed(sides[-1]), texts])
-    header = [_place(long), *(name.replace("_", " ") for name in premises), "conclusion", "expected", "text"]
+        lines.append([_where(long, rows, sides[-1]), *answers, allowed(sides[-1]), long.lines(*sides)])
+    header = [
+        "bucket" if long.has_buckets else "row",
+        *(name.replace("_", " ") for name in premises),
+        "conclusion",
+        "expected",
+        "text",
+    ]
     return _flips("Conclusions that do not follow the model's own answers", header, lines, int(broken.sum()), long)
 
 
@@ -122,7 +122,3 @@ def _where(long: Long, rows: Rows, at: int) -> Any:
     """Return the bucket where the visitor named one, else the row of the file, counted from 1 below its header."""
     assert rows.buckets is not None
     return rows.buckets[at].item() if long.has_buckets else int(long.source[at]) + 1
-
-
-def _place(long: Long) -> str:
-    return "bucket" if long.has_buckets else "row"

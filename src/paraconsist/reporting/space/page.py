@@ -52,9 +52,8 @@ def results_page(module: Module, result: PageResult, confidence_level: float) ->
     parts = [f'<section class="pc-headlines">{headlines}</section>']
     if warnings := dict.fromkeys([*result.warnings, *keys.get("warnings", ())]):
         items = "".join(f"<li>{_text(warning)}</li>" for warning in warnings)
-        parts.append(
-            f'<section class="pc-warnings" role="note"><h2>Before you read this</h2><ul>{items}</ul></section>'
-        )
+        inner = f"<h2>Before you read this</h2><ul>{items}</ul>"
+        parts.append(f'<section class="pc-warnings" role="note">{inner}</section>')
     if result.figure:
         caption = f"<figcaption>{_text(result.caption)}</figcaption>"
         parts.append(f'<figure class="pc-figure">{result.figure}{caption}</figure>')
@@ -127,10 +126,8 @@ def _flips(flips: Flips) -> str:
         return f'<section class="pc-flips"><h2>{_text(flips.title)}</h2><p class="pc-muted">None.</p></section>'
     most = len(flips.rows)
     note = f"{_count(flips.n, 'line')}, worst first" + (f"; the first {most} are shown" if most < flips.n else "")
-    return (
-        f'<section class="pc-flips"><h2>{_text(flips.title)}</h2><p class="pc-muted">{note}</p>'
-        f"{_table(flips.header, flips.rows)}</section>"
-    )
+    head = f'<h2>{_text(flips.title)}</h2><p class="pc-muted">{note}</p>'
+    return f'<section class="pc-flips">{head}{_table(flips.header, flips.rows)}</section>'
 
 
 def _signature(keys: Mapping[str, Any], result: PageResult) -> str:
@@ -138,11 +135,8 @@ def _signature(keys: Mapping[str, Any], result: PageResult) -> str:
     if result.command:
         line = " ".join(word if word == "FILE" else shlex.quote(word) for word in result.command)
         command = f'<h2>The same on the command line</h2><pre class="pc-command">{_text(line)}</pre>'
-    signature = keys.get("signature", "")
-    return (
-        f'<section class="pc-signature"><h2>Signature</h2><pre class="pc-command">{_text(signature)}</pre>{command}'
-        "</section>"
-    )
+    signature = f'<h2>Signature</h2><pre class="pc-command">{_text(keys.get("signature", ""))}</pre>'
+    return f'<section class="pc-signature">{signature}{command}</section>'
 
 
 def _table(
@@ -151,17 +145,14 @@ def _table(
     def cell(value: Any, place: int) -> str:
         lines = value if isinstance(value, list) and all(isinstance(line, str) for line in value) else [value]
         inner = "<br>".join(_text(_cut(line, letters)) for line in lines)
-        is_long = (
-            isinstance(value, list) and max((len(line) for line in lines if isinstance(line, str)), default=0) > 24
-        )
+        is_long = isinstance(value, list) and any(isinstance(line, str) and len(line) > 24 for line in lines)
         words = "pc-number" if place in numbers else "pc-words" if is_long else ""
         return f'<td class="{words}" data-label="{_text(_cut(head[place], 40))}">{inner}</td>'
 
     top = "".join(f"<th>{_text(_cut(name, 40))}</th>" for name in head)
     body = "".join(f"<tr>{''.join(cell(value, i) for i, value in enumerate(row))}</tr>" for row in rows)
-    return (
-        f'<div class="pc-scroll" tabindex="0"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
-    )
+    inner = f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="pc-scroll" tabindex="0"><table>{inner}</table></div>'
 
 
 def _at(keys: Any, path: Sequence[str]) -> Any:

@@ -55,10 +55,8 @@ def as_the_command(spec: MeasureSpec) -> Callable[[Query], PageResult]:
         else:
             looks = _rule_looks(spec, long, rows)
             if long.predictions.label_names and "by_rule" in keys:
-                by_rule = {
-                    re.sub(r"\d+", lambda m: str(long.shown(int(m[0]))), r): v for r, v in keys["by_rule"].items()
-                }
-                keys = {**keys, "by_rule": by_rule}
+                named = [re.sub(r"\d+", lambda m: str(long.shown(int(m[0]))), rule) for rule in keys["by_rule"]]
+                keys = {**keys, "by_rule": dict(zip(named, keys["by_rule"].values(), strict=True))}
         return PageResult(keys, **looks, warnings=warnings, command=_command(spec, query, long))
 
     return measure
@@ -87,19 +85,13 @@ def _bucket_looks(spec: MeasureSpec, long: Long, rows: Rows, keys: Mapping[str, 
 
 def _pair_looks(spec: MeasureSpec, long: Long, rows: Rows) -> dict[str, Any]:
     pairs = violations(spec, rows)
-    must_differ = spec.breaks is unchanged
-    caption = (
-        "Pairs by their two answers. On the diagonal the answer stays, which a negation must not allow."
-        if must_differ
-        else "Pairs by their two answers. Off the diagonal the answer changes, although the meaning does not."
-    )
-    title = _ONE_ANSWER if must_differ else _TWO_ANSWERS
+    title, caption = _TWO_ANSWERS, "Off the diagonal the answer changes, although the meaning does not."
+    if must_differ := spec.breaks is unchanged:
+        title, caption = _ONE_ANSWER, "On the diagonal the answer stays, which a negation must not allow."
     changes = pair_figures(spec, rows, long.predictions.label_names)["transitions"]
-    return {
-        "figure": figures.transitions(changes, must_differ=must_differ),
-        "caption": caption,
-        "flips": pair_flips(long, rows, pairs.partners[ORIGINAL], pairs.positions, pairs.broken, title),
-    }
+    flips = pair_flips(long, rows, pairs.partners[ORIGINAL], pairs.positions, pairs.broken, title)
+    figure = figures.transitions(changes, must_differ=must_differ)
+    return {"figure": figure, "caption": f"Pairs by their two answers. {caption}", "flips": flips}
 
 
 def _rule_looks(spec: MeasureSpec, long: Long, rows: Rows) -> dict[str, Any]:
@@ -136,11 +128,9 @@ def _command(spec: MeasureSpec, query: Query, long: Long) -> list[str]:
     is_wide = bool(query.layout.sides)
     if not long.has_labels or (is_wide and PARAPHRASE not in query.layout.sides):
         return []
-    # what the command takes by its name although the visitor left it out
-    if (not columns.get("group") and "group_id" in names) or (
-        not is_wide and not columns.get("role") and "role" in names
-    ):
-        return []
+    by_name = {"group": "group_id"} if is_wide else {"group": "group_id", "role": "role"}
+    if any(not columns.get(key) and name in names for key, name in by_name.items()):
+        return []  # the command takes it by its name although the visitor left it out
     words = ["--original-prediction", columns["original_prediction"]] if is_wide else []
     defaults = {"prediction": "prediction", "label": "label", "group": "group_id", "role": "role"}
     for key, default in (defaults if is_wide else {"bucket": "bucket_id", **defaults}).items():
@@ -218,8 +208,7 @@ def measure_shift(query: Query) -> PageResult:
         targets = np.arange(len(rows))
         sides = [(row, row) for row in range(len(rows))]
         old = probability_matrix(table, query.columns["original_probabilities"], "original probabilities")
-    groups = groups_of(rows, targets)
-    units = None if groups is None else groups.tolist()
+    units = None if (groups := groups_of(rows, targets)) is None else groups.tolist()
     keys = distribution_shift(new, old, groups=units, **query.intervals).to_dict()
     first, second = np.asarray(old, dtype=float), np.asarray(new, dtype=float)
     distances = shifts(second / second.sum(1, keepdims=True), first / first.sum(1, keepdims=True))[:, 0]
@@ -318,8 +307,7 @@ def measure_diversity(query: Query) -> PageResult:
     names = {"lexical_distance": "lexical distance", "jaccard": "Jaccard similarity"}
     names["mutual_entailment"] = "mutual entailment"
     ends = keys["confidence_interval"]
-    defined = {key: name for key, name in names.items() if keys[key] == keys[key]}
-    dots = [(name, [("mean", keys[key], ends[key], GOOD)]) for key, name in defined.items()]
+    dots = [(name, [("mean", keys[k], ends[k], GOOD)]) for k, name in names.items() if keys[k] == keys[k]]
     return PageResult(keys, figures.rates(dots) if dots else "", "Means over pairs, with intervals.")
 
 
@@ -328,9 +316,8 @@ def _beside(query: Query, long: Long, key: str) -> NDArray[Any]:
     table = long.predictions.table
     column = query.predictions.table[query.columns[key]]
     table = table.set_column(table.column_names.index("prediction"), "prediction", column)
-    return read_rows(
-        Predictions(table, long.predictions.metadata), ColumnNames(strata=()), need_buckets=False
-    ).predictions
+    predictions = Predictions(table, long.predictions.metadata)
+    return read_rows(predictions, ColumnNames(strata=()), need_buckets=False).predictions
 
 
 def _unparsed(rows: Rows) -> Sequence[str]:

@@ -109,15 +109,9 @@ def guess_columns(fields: Sequence[Field], names: Sequence[str]) -> dict[str, An
     taken: set[str] = set()
     columns: dict[str, Any] = {}
     for one in fields:
-        hits: list[str] = []
-        for guess in one.guesses:
-            numbered = re.compile(re.escape(guess) + r"_?\d+$")
-            hits = [name for name in names if plain[name] == guess and name not in taken]
-            if not hits and one.many:
-                hits = [name for name in names if numbered.match(plain[name]) and name not in taken]
-            if hits:
-                break
-        hits = hits if one.many else hits[:1]
+        patterns = [pattern for guess in one.guesses for pattern in (guess, *([rf"{guess}_?\d+"] if one.many else []))]
+        matches = ([n for n in names if re.fullmatch(p, plain[n]) and n not in taken] for p in patterns)
+        hits = next(filter(None, matches), [])[: None if one.many else 1]
         taken.update(hits)
         columns[one.key] = (hits if one.many else hits[0]) if hits else None
     return columns
@@ -216,8 +210,7 @@ def _renamed(table: pa.Table, query: Query) -> pa.Table:
     canonical = {"bucket": "bucket_id", "group": "group_id"}
     columns: dict[str, Any] = {}
     for one in query.layout.fields:
-        name = query.columns.get(one.key)
-        if name and not one.many:
+        if (name := query.columns.get(one.key)) and not one.many:
             columns[canonical.get(one.key, one.key)] = table[name]
     if "allowed_labels" in table.column_names:
         columns.setdefault("allowed_labels", table["allowed_labels"])
@@ -234,8 +227,7 @@ def _spread(table: pa.Table, query: Query) -> tuple[pa.Table, NDArray[np.intp]]:
     for role, fields in query.layout.sides.items():
         columns: dict[str, Any] = {"bucket_id": pa.array(np.arange(n)), "role": pa.array(np.full(n, role))}
         for name, key in {**fields, "run": "run"}.items():
-            column = query.columns.get(key)
-            if column:
+            if column := query.columns.get(key):
                 columns[name] = table[column]
         if group:
             columns["group_id"] = table[group]
@@ -295,11 +287,8 @@ def probability_matrix(table: pa.Table, names: Sequence[str], label: str) -> lis
     if isinstance(values[0], str):
         return [_numbers(value, row, label) for row, value in enumerate(values)]
     if not isinstance(values[0], list):
-        must, remedy = (
-            "be one column of lists, or one column for each class",
-            "Choose the columns of all classes, in order.",
-        )
-        raise input_error("score", label, must, got=values[0], row=0, remedy=remedy)
+        must, remedy = "be one column of lists, or one column for each class", "Choose the columns of all classes"
+        raise input_error("score", label, must, got=values[0], row=0, remedy=f"{remedy}, in order.")
     return values
 
 
