@@ -64,12 +64,8 @@ def _print(table: list[ArtifactRow]) -> None:
     from paraconsist.measures.catalogue import PARAPHRASTIC
     from paraconsist.reporting.formatting import count, percent
 
-    lines = Table(
-        title="Buckets by whether the partial-input model gets the original right",
-        title_justify="left",
-        box=None,
-        padding=(0, 1, 0, 0),
-    )
+    title = "Buckets by whether the partial-input model gets the original right"
+    lines = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
     columns: tuple[tuple[str, str], ...] = (
         ("original_accuracy", "A_O"),
         ("accuracy", "A"),
@@ -91,9 +87,7 @@ def _print(table: list[ArtifactRow]) -> None:
     console = Console()
     console.print(lines)
     if any(row.covered_mass is not None and row.covered_mass < 0.99 for row in table):
-        console.print(
-            "[dim]A~ and P_C~ are as published: test mass in deciles of confidence without a bucket is lost. 'ren.' "
-            "divides by the covered mass.[/dim]"
-        )
+        lost = "test mass in deciles of confidence without a bucket is lost. 'ren.' divides by the covered mass."
+        console.print(f"[dim]A~ and P_C~ are as published: {lost}[/dim]")
     if any(row.covered_mass is None for row in table):
         console.print("[dim]No corrected values without predictions on the full test set (run --with-test).[/dim]")

@@ -17,8 +17,6 @@ from paraconsist.errors import input_error
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from paraconsist.dataset_builders.bucket_set import BucketSetBuilder
-
 
 def build(
     names: Annotated[list[str], typer.Argument(help="Bucket sets, such as paranlu (see `paraconsist list`).")],
@@ -51,8 +49,8 @@ def build(
         for config in configs:
             builder = prepare(name, config, data_dir=data_dir, cache_dir=cache_dir)
             typer.echo(f"{name}:{config}")
-            for line in _counts(builder):
-                typer.echo(f"  {line}")
+            for split, roles in builder.config.counts.items():
+                typer.echo(f"  {split}: {describe_counts(roles)}")
             typer.echo(f'  load_dataset("{name}", "{config}"{in_cache})')
         if folder is not None:
             target = folder if len(wanted) == 1 else folder / name
@@ -62,11 +60,6 @@ def build(
         if Path(name).is_dir():
             typer.echo(f"Note: the folder ./{name} hides the set from load_dataset({name!r}) in this directory.")
     typer.echo("Without a network set HF_HUB_OFFLINE=1 before load_dataset, or it asks the Hub first.")
-
-
-def _counts(builder: BucketSetBuilder) -> list[str]:
-    """One line per split: its rows, and how many there are of each role."""
-    return [f"{split}: {describe_counts(roles)}" for split, roles in builder.config.counts.items()]
 
 
 def describe_counts(roles: Mapping[str, int]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -99,16 +100,13 @@ def _progress(total: int, *, visible: bool) -> Iterator[Callable[[int], None]]:
     from rich.console import Console
     from rich.progress import Progress
 
-    hidden = not (visible and sys.stderr.isatty())
-    with Progress(console=Console(stderr=True), disable=hidden) as bar:
+    with Progress(console=Console(stderr=True), disable=not (visible and sys.stderr.isatty())) as bar:
         task = bar.add_task("(rho, run)", total=total)
         yield lambda n: bar.advance(task, n)
 
 
 def _count(options: ExperimentOptions) -> str:
-    search = ""
-    if options.n_trials:
-        search = f"{options.n_trials} trials of a search at rho {options.search_rho:g}, then "
+    search = f"{options.n_trials} trials of a search at rho {options.search_rho:g}, then " if options.n_trials else ""
     n_rhos, each = len(options.rhos), options.trainings_a_unit
     more = f" x {each} trainings" if each > 1 else ""
     return f"{options.n_trainings:,} trainings: {search}{n_rhos} rhos x {options.runs} runs{more}."
@@ -156,9 +154,9 @@ def _decide(
 
 
 def _plots(folder: Path, decided: Mapping[str, Any], alpha: float) -> str:
-    from paraconsist.reporting.plots.ie import has_matplotlib, write_plots
+    from paraconsist.reporting.plots.ie import write_plots
 
-    if not has_matplotlib():
+    if find_spec("matplotlib") is None:
         return " (no figures: matplotlib is not installed; pip install matplotlib, then ie-test --from this folder)"
     write_plots(folder, decided, alpha=alpha)
     return f", figures in {folder}"

@@ -65,28 +65,17 @@ def plan(
         with renamed(pilot="against"):
             others = pilot_rows(against, read, set_name)
         paired = pilot_of_two(rows, others, measure)
-    options: dict[str, Any] = {
-        "target": target,
-        "of_difference": paired,
-        "paraphrases": sizes,
-        "costs": Costs(bucket_cost, paraphrase_cost),
-    }
+    options: dict[str, Any] = {"target": target, "of_difference": paired, "paraphrases": sizes}
+    options["costs"] = Costs(bucket_cost, paraphrase_cost)
+    wanted: dict[str, Any] = {"half_width": half_width, "difference": difference}
     bought = [] if budget is None else spend(single, budget, **options)
     planned = []
     if budget is None or half_width is not None or difference is not None:
-        planned = plan_rows(single, half_width=half_width, difference=difference, **options)
+        planned = plan_rows(single, **wanted, **options)
     if as_json:
-        print_json(
-            {
-                "pilot": single.to_dict(),
-                "against": None if paired is None else paired.to_dict(),
-                "half_width": half_width,
-                "difference": difference,
-                **vars(target),
-                "plan": [row.to_dict() for row in planned],
-                "budget": [row.to_dict() for row in bought],
-            }
-        )
+        pilots = {"pilot": single.to_dict(), "against": None if paired is None else paired.to_dict()}
+        rows_of = {"plan": [row.to_dict() for row in planned], "budget": [row.to_dict() for row in bought]}
+        print_json({**pilots, **wanted, **vars(target), **rows_of})
         return
     from paraconsist.reporting.result import show
 
@@ -107,9 +96,8 @@ def _tables(
 
     from paraconsist.reporting.tables import remarks, table
 
-    level, power, assured = (
-        f"{100 * share:g} %" for share in (target.confidence_level, target.power, target.assurance)
-    )
+    shares = (target.confidence_level, target.power, target.assurance)
+    level, power, assured = (f"{100 * share:g} %" for share in shares)
     of_pilot = f"{single.measure.replace('_', ' ')}: {single.value:.4f} in a pilot of {single.n_buckets:,} buckets"
     yield Text(of_pilot, style="bold")
     if planned:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -115,7 +114,12 @@ def push(
         _push_dataset(str(name), str(repo), build, i_have_the_rights, public, dry_run)
     else:
         benchmarks = read_pairs("push", "benchmark", benchmark, "SET=NAMESPACE/NAME")
-        _push_run(Path(str(name)), str(repo), benchmarks, public, dry_run)
+        from paraconsist.reporting.hub.client import look
+        from paraconsist.reporting.hub.runs import run_dataset
+
+        remote = look(str(repo), "dataset", dry_run=dry_run)
+        one = run_dataset(Path(str(name)), str(repo), benchmarks=benchmarks, remote=remote)
+        _carry_out(one, remote, public, dry_run)
 
 
 def _check_metric(name: str | None, everything: bool) -> None:
@@ -144,9 +148,7 @@ def _push_metrics(name: str | None, namespace: str, package: str | None, public:
         _carry_out(one, remote, public, dry_run)
 
 
-def _push_dataset(
-    name: str, repo: str, build: Mapping[str, Any], reason: str | None, public: bool, dry_run: bool
-) -> None:
+def _push_dataset(name: str, repo: str, build: dict[str, Any], reason: str | None, public: bool, dry_run: bool) -> None:
     from paraconsist.dataset_builders import BUILDERS
 
     check_choice("push", "name", name, BUILDERS)
@@ -159,14 +161,6 @@ def _push_dataset(
     with tempfile.TemporaryDirectory(prefix="paraconsist-push-") as folder:
         one = bucket_set_dataset(name, repo, Path(folder), reason=reason, remote=remote, **build)
         _carry_out(one, remote, public, dry_run)
-
-
-def _push_run(folder: Path, repo: str, benchmarks: dict[str, str], public: bool, dry_run: bool) -> None:
-    from paraconsist.reporting.hub.client import look
-    from paraconsist.reporting.hub.runs import run_dataset
-
-    remote = look(repo, "dataset", dry_run=dry_run)
-    _carry_out(run_dataset(folder, repo, benchmarks=benchmarks, remote=remote), remote, public, dry_run)
 
 
 def _carry_out(one: Push, remote: Remote, public: bool, dry_run: bool) -> None:

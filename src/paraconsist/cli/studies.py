@@ -144,16 +144,9 @@ def _show_comparisons(results: Mapping[str, Any], output: Path) -> None:
 def _line(entry: Mapping[str, Any]) -> list[str]:
     after, before = _sides(entry)
     low, high = entry["confidence_interval"]["difference"]
-    return [
-        _symbol(entry["measure"]),
-        entry["against"],
-        str(entry["seed"]),
-        f"{100 * before:.1f}",
-        f"{100 * after:.1f}",
-        f"{100 * entry['difference']:+.1f}",
-        f"{100 * low:+.1f} to {100 * high:+.1f}",
-        f"{entry['p_value']:.2g}",
-    ]
+    numbers = [f"{100 * before:.1f}", f"{100 * after:.1f}", f"{100 * entry['difference']:+.1f}"]
+    numbers += [f"{100 * low:+.1f} to {100 * high:+.1f}", f"{entry['p_value']:.2g}"]
+    return [_symbol(entry["measure"]), entry["against"], str(entry["seed"]), *numbers]
 
 
 def _symbol(measure: str) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from paraconsist.cli.options import option, print_json, read_values
+from paraconsist.cli.options import option, print_json, read_names, read_values
 from paraconsist.errors import input_error
 
 
@@ -43,6 +43,12 @@ def transform(
 ) -> None:
     """Change texts by synonyms, a dictionary, a suffix or your function; report it, and sample it for checking."""
     from paraconsist.data.writing import check_new_files
+    from paraconsist.transforms.change_statistics import lengths_by_label
+    from paraconsist.transforms.dictionary import FittedDictionary, write_dictionary
+    from paraconsist.transforms.interface import apply_to_columns
+    from paraconsist.transforms.labelled_sets import labels_of, read_texts, write_texts
+    from paraconsist.transforms.registry import transformation
+    from paraconsist.transforms.sheets import write_soundness_sheet
 
     if sheet_read is not None:
         if file is not None or output is not None or sheet is not None:
@@ -55,55 +61,10 @@ def transform(
     outputs = [file for file in (output, sheet, save_dictionary) if file is not None]
     check_new_files("transform", outputs, overwrite=overwrite)
     name = transformation_name or ("wordnet_nouns" if dictionary is None else "dictionary")
-    options = _options(option or (), dictionary, block_list)
-    report = _transform(
-        file,
-        output,
-        name,
-        options,
-        columns=[column.strip() for column in columns.split(",") if column.strip()],
-        corpus=corpus or (),
-        label_column=label_column,
-        save_dictionary=save_dictionary,
-        sheet=sheet,
-        sheet_size=sheet_size,
-        seed=seed,
-    )
-    if as_json:
-        print_json(report)
-        return
-    for line in _lines(report):
-        typer.echo(line)
-    typer.echo(f"Written: {output}")
-    if sheet is not None:
-        typer.echo(f"{report['sheet_rows']:,} changed rows to check: fill in `valid` (yes or no) of {sheet}, then")
-        typer.echo(f"  paraconsist transform --sheet-read {sheet}")
-
-
-def _transform(
-    file: Path,
-    output: Path,
-    name: str,
-    options: dict[str, Any],
-    *,
-    columns: Sequence[str],
-    corpus: Sequence[Path],
-    label_column: str,
-    save_dictionary: Path | None,
-    sheet: Path | None,
-    sheet_size: int,
-    seed: int,
-) -> dict[str, Any]:
-    from paraconsist.transforms.change_statistics import lengths_by_label
-    from paraconsist.transforms.dictionary import FittedDictionary, write_dictionary
-    from paraconsist.transforms.interface import apply_to_columns
-    from paraconsist.transforms.labelled_sets import labels_of, read_texts, write_texts
-    from paraconsist.transforms.registry import transformation
-    from paraconsist.transforms.sheets import write_soundness_sheet
-
-    made = transformation(name, **options)
-    rows, texts = read_texts(file, columns)
-    seen = [texts] if not corpus else [read_texts(path, columns)[1] for path in corpus]
+    wanted = list(read_names(columns) or ())
+    made = transformation(name, **_options(option or (), dictionary, block_list))
+    rows, texts = read_texts(file, wanted)
+    seen = [read_texts(path, wanted)[1] for path in corpus or ()] or [texts]
     fitted = made.fit([text for part in seen for values in part.values() for text in values])
     if save_dictionary is not None and not isinstance(fitted, FittedDictionary):
         raise input_error("transform", "save_dictionary", "be given with wordnet_nouns or dictionary", got=name)
@@ -114,13 +75,20 @@ def _transform(
     if labels is not None:
         report["by_label"] = lengths_by_label(before, after, labels)
     if sheet is not None:
-        report["sheet_rows"] = write_soundness_sheet(
-            sheet, before, after, columns=columns, name=made.name, labels=labels, size=sheet_size, seed=seed
-        )
+        settings: dict[str, Any] = {"columns": wanted, "name": made.name, "size": sheet_size, "seed": seed}
+        report["sheet_rows"] = write_soundness_sheet(sheet, before, after, labels=labels, **settings)
     if save_dictionary is not None and isinstance(fitted, FittedDictionary):
         write_dictionary(fitted.dictionary, save_dictionary)
     write_texts(rows, changed, output)
-    return report
+    if as_json:
+        print_json(report)
+        return
+    for line in _lines(report):
+        typer.echo(line)
+    typer.echo(f"Written: {output}")
+    if sheet is not None:
+        typer.echo(f"{report['sheet_rows']:,} changed rows to check: fill in `valid` (yes or no) of {sheet}, then")
+        typer.echo(f"  paraconsist transform --sheet-read {sheet}")
 
 
 def _options(items: Sequence[str], dictionary: Path | None, block_list: str | None) -> dict[str, Any]:
@@ -152,12 +120,11 @@ def _lines(report: dict[str, Any]) -> list[str]:
         f"  {label}: {row['n_items']:,} rows, {row['mean_words']:.2f} -> {row['mean_words_changed']:.2f} words"
         for label, row in report.get("by_label", {}).items()
     ]
-    if not report["n_changed"]:
+    if not changed:
         return [*lines, "  no word was changed: only case, punctuation or white space"]
-    frequent = ", ".join(
-        f"{m['before'] or '(added)'} -> {m['after'] or '(removed)'} ({m['n']:,})" for m in report["most_frequent"][:10]
-    )
-    return [*lines, f"  most frequent: {frequent}"]
+    most = report["most_frequent"][:10]
+    frequent = (f"{m['before'] or '(added)'} -> {m['after'] or '(removed)'} ({m['n']:,})" for m in most)
+    return [*lines, f"  most frequent: {', '.join(frequent)}"]
 
 
 def _say_soundness(path: Path, as_json: bool) -> None:

@@ -83,9 +83,8 @@ def bucket_set_dataset(
 
 def section(text: str, title: str) -> str:
     """Return what stands under a heading of any level, up to the next one; empty if there is no such heading."""
-    _, *parts = re.split(
-        r"^#+ *(.*?) *#*$", text, flags=re.MULTILINE
-    )  # what is before, then heading, text, heading, ...
+    # what is before, then heading, text, heading, ...
+    _, *parts = re.split(r"^#+ *(.*?) *#*$", text, flags=re.MULTILINE)
     inner = dict(zip(parts[::2], parts[1::2], strict=True)).get(title, "")
     return " ".join(inner.split())
 

@@ -21,11 +21,8 @@ _TYPES = {"dataset": "a dataset", "space": "a Space", "model": "a model"}
 _LOG_IN = "Make a token with write access at {endpoint}/settings/tokens and run `hf auth login`, or set HF_TOKEN."
 _WHOLE = "What arrives, arrives whole or not at all; run the same command again"
 _NO_WRITING = ("namespace", "be one that you may write to", "The token needs write access to it.")
-_CHANGED_MEANWHILE = (
-    "repo",
-    "stay as it is during a push",
-    "Somebody else wrote to it meanwhile; run the command again to see what it has now.",
-)
+_MEANWHILE = "Somebody else wrote to it meanwhile; run the command again to see what it has now."
+_CHANGED_MEANWHILE = ("repo", "stay as it is during a push", _MEANWHILE)
 #: Status of the Hub's refusal -> what is wrong, what it must be, and what to do.
 _REFUSALS = {
     401: ("token", "be one that the Hub accepts for writing", _LOG_IN),
@@ -150,17 +147,13 @@ def look(repo_id: str, repo_type: RepoType, *, parameter: str = "repo", dry_run:
             # the Hub allows one name for repositories of several types, but it is rarely what was meant
             for other, name in _TYPES.items():
                 if other != repo_type and api.repo_exists(repo_id, repo_type=other):
-                    must, remedy = f"be new, or name {_TYPES[repo_type]}", f"There is {name} of this name."
-                    raise input_error(
-                        "push", parameter, must, got=repo_id, remedy=f"{remedy} Choose another name."
-                    ) from None
+                    must = f"be new, or name {_TYPES[repo_type]}"
+                    remedy = f"There is {name} of this name. Choose another name."
+                    raise input_error("push", parameter, must, got=repo_id, remedy=remedy) from None
             return NEW
         tree: list[Any] = list(api.list_repo_tree(repo_id, repo_type=repo_type, revision=info.sha, recursive=True))
-    files = {
-        entry.path: RemoteFile(entry.size, entry.blob_id, entry.lfs.sha256 if entry.lfs else None)
-        for entry in tree
-        if isinstance(entry, RepoFile)
-    }
+    listed = (entry for entry in tree if isinstance(entry, RepoFile))
+    files = {e.path: RemoteFile(e.size, e.blob_id, e.lfs.sha256 if e.lfs else None) for e in listed}
     card = info.card_data.to_dict() if info.card_data is not None else {}
     return Remote(True, True, info.sha, bool(info.private), files, card)
 
@@ -184,11 +177,8 @@ def send(push: Push, remote: Remote, changes: Sequence[Change], *, public: bool 
             sdk = "gradio" if push.repo_type == "space" else None
             api.create_repo(push.repo_id, repo_type=push.repo_type, private=not public, space_sdk=sdk, exist_ok=True)
             sha = api.repo_info(push.repo_id, repo_type=push.repo_type).sha
-        operations: list[Any] = [
-            CommitOperationAdd(path_in_repo=file.path, path_or_fileobj=file.content)
-            for file in push.files
-            if file.path in todo
-        ]
+        wanted = (file for file in push.files if file.path in todo)
+        operations: list[Any] = [CommitOperationAdd(path_in_repo=f.path, path_or_fileobj=f.content) for f in wanted]
         operations += [CommitOperationDelete(path_in_repo=path) for path, state in todo.items() if state == "gone"]
         return api.create_commit(
             push.repo_id,

@@ -42,21 +42,12 @@ def run_dataset(
         remedy = "Choose another name; nothing was sent."
         raise input_error("push", "repo", "be new, or hold an earlier push of a run", got=repo_id, remedy=remedy)
     _check_benchmarks(benchmarks, results)
-    entries = eval_result_entries(
-        results,
-        benchmarks,
-        date=run.get("ended"),
-        source_url=f"{constants.ENDPOINT}/datasets/{repo_id}",
-        source_name="predictions and results",
-    )
+    link = {"source_url": f"{constants.ENDPOINT}/datasets/{repo_id}", "source_name": "predictions and results"}
+    entries = eval_result_entries(results, benchmarks, date=run.get("ended"), **link)
     files = run.get("sets", {})
     names = {name: Path(files[name]).stem if name in files else re.sub("[:/]", "-", name) for name in results}
-    yaml_files = [
-        HubFile(
-            f"{_ENTRIES}/{names[name]}.yaml", yaml_dump(eval_result_entries_to_yaml(listed), sort_keys=False).encode()
-        )
-        for name, listed in entries.items()
-    ]
+    dumped = {name: yaml_dump(eval_result_entries_to_yaml(of), sort_keys=False) for name, of in entries.items()}
+    yaml_files = [HubFile(f"{_ENTRIES}/{names[name]}.yaml", text.encode()) for name, text in dumped.items()]
     card = HubFile("README.md", _card(repo_id, results, predictions, bool(entries)).encode())
     kept = ["results.json", "run.json", *predictions]
     return Push(
@@ -131,9 +122,14 @@ def _card(repo_id: str, results: Mapping[str, Mapping[str, Any]], predictions: l
         "|---|---|---|---|---|---|---|",
     ]
     lines += [row for name, result in results.items() for row in _table_rows(name, result)]
-    warnings = dict.fromkeys(w for result in results.values() for w in _warnings(result))
-    lines += ["", *(f"- {name}: `{line}`" for name, line in _signatures(results))]
-    if warnings:
+    measured = [
+        (name, result["measures"], m, v) for name, result in results.items() for m, v in result["measures"].items()
+    ]
+    lines.append("")
+    for name, of_set, measure, values in measured:
+        lines.append(f"- {f'{name}, {measure}' if len(of_set) > 1 else name}: `{values['signature']}`")
+    all_of = (w for r in results.values() for part in (r, *r["measures"].values()) for w in part["warnings"])
+    if warnings := dict.fromkeys(all_of):
         lines += ["", "Before reading the numbers:", "", *(f"- {warning}" for warning in warnings)]
     lines += [
         "",
@@ -157,18 +153,6 @@ def _table_rows(name: str, result: Mapping[str, Any]) -> list[str]:
         cells = (label, value, ends, accuracy, majority, count(result["n_rows"]))
         rows.append(f"| `{name}` | {' | '.join(cells)} |")
     return rows
-
-
-def _warnings(result: Mapping[str, Any]) -> list[str]:
-    return [*result["warnings"], *(w for values in result["measures"].values() for w in values["warnings"])]
-
-
-def _signatures(results: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
-    return [
-        (f"{name}, {measure}" if len(result["measures"]) > 1 else name, str(values["signature"]))
-        for name, result in results.items()
-        for measure, values in result["measures"].items()
-    ]
 
 
 def eval_result_entries(

@@ -138,9 +138,8 @@ def bucket_histogram(shares: NDArray[np.float64], consistency: float) -> str:
 
     def draw(axes: Axes) -> None:
         axes.bar(middles, consistent, width=0.088, color=GOOD, label="all right or all wrong")
-        axes.bar(
-            middles, counts - consistent, width=0.088, bottom=consistent, color=BAD, label="some right, some wrong"
-        )
+        rest: dict[str, Any] = {"bottom": consistent, "color": BAD, "label": "some right, some wrong"}
+        axes.bar(middles, counts - consistent, width=0.088, **rest)
         agreeing = axes.twinx()
         agreeing.plot(accuracies, accuracies**2 + (1 - accuracies) ** 2, color=INK, linewidth=1.3, alpha=0.75)
         agreeing.axhline(consistency, color=INK, linewidth=1.2, linestyle=(0, (4, 3)))

@@ -18,13 +18,6 @@ _LEAST_P, _SMALLEST = 1e-12, 1e-6
 _Families = Sequence[Mapping[str, Any]]
 
 
-def has_matplotlib() -> bool:
-    """Whether plots can be drawn."""
-    from importlib.util import find_spec
-
-    return find_spec("matplotlib") is not None
-
-
 def write_plots(folder: Path, decided: Mapping[str, Any], *, alpha: float) -> list[Path]:
     """Draw every plot of what `decide` returned, as PNG and SVG, and return the files in the order of `PLOTS`.
 
@@ -74,9 +67,8 @@ def _p_axis(axes: Axes, families: _Families, alpha: float) -> None:
     for m in sorted({1, runs[0], runs[-1]}):
         axes.axhline(alpha / m, color=MUTED, ls=":" if m == 1 else "--", lw=1)
         at, place = (1.0, alpha / m), ("axes fraction", "data")
-        axes.annotate(
-            f"{alpha:g}/{m}" if m > 1 else f"{alpha:g}", at, xycoords=place, fontsize=8, color=MUTED, va="center"
-        )
+        text = f"{alpha:g}/{m}" if m > 1 else f"{alpha:g}"
+        axes.annotate(text, at, xycoords=place, fontsize=8, color=MUTED, va="center")
     logarithmic(axes)
     low = min(max(run["p_value"], _LEAST_P) for family in families for run in family["runs"])
     axes.set_ylim(min(low / 2, alpha / runs[-1] / 10), 1.5)
