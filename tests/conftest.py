@@ -39,8 +39,6 @@ ROOT = Path(__file__).resolve().parent.parent
 _ALLOWED = (
     "real data not found",
     "polars",
-    "krippendorff",
-    "statsmodels",
     "/proc",
     "looks like a launcher",
     os.environ.get("ALLOWED_SKIPS"),
