@@ -24,9 +24,9 @@ def test_the_example_parses_and_is_written_again():
 
 
 def test_every_measure_writes_its_parts_in_the_order_of_the_table():
-    text = paraphrastic_consistency([0, 1, 1], [1, 1, 1], ["a", "a", "b"]).signature
+    text = paraphrastic_consistency([0, 1, 1], [1, 1, 1], ["a", "a", "b"], interval_method="bootstrap").signature
     assert text == (
-        "pc|est:plugin|avg:bucket|orig:among paraphrases|unparsed:refused|ci:bucket-bootstrap10000|level:0.95|seed:0"
+        "pc|est:unbiased|avg:bucket|orig:among paraphrases|unparsed:refused|ci:bucket-bootstrap10000|level:0.95|seed:0"
         f"|v:{__version__}"
     )
     assert str(parse_signature(text).replace(data="a/b@1", unparsed="wrong")).endswith(

@@ -234,7 +234,7 @@ class LabelPool(NamedTuple):
     @property
     def sum_of_squares(self) -> float:
         """The sum over labels of their squared shares: the chance that two draws with replacement are equal."""
-        return float(((self.counts / self.size) ** 2).sum()) if self.size else float("nan")
+        return float((self.counts.astype(np.float64) ** 2).sum()) / self.size**2 if self.size else float("nan")
 
     @property
     def same(self) -> float:
@@ -280,7 +280,7 @@ def count_buckets(codes: Integers, n_buckets: int, predictions: Integers, gold: 
         same_label = np.einsum("bl,bl->b", table, table)
         used = np.flatnonzero(table.any(axis=0))
         pooled = (size > 1) @ table
-        commonness = table @ (pooled / max(int(pooled.sum()), 1))
+        common = table @ pooled
     else:  # many labels: only the cells that occur
         used, dense = np.unique(predictions, return_inverse=True)
         cells_used, n_in_cell = np.unique(codes.astype(np.int64) * len(used) + dense, return_counts=True)
@@ -292,6 +292,6 @@ def count_buckets(codes: Integers, n_buckets: int, predictions: Integers, gold: 
         same_label = np.zeros(n_buckets, dtype=np.int64)
         np.add.at(same_label, bucket, n_in_cell**2)
         pooled = np.bincount(label, weights=n_in_cell * (size[bucket] > 1), minlength=n_labels).astype(np.int64)
-        share = pooled / max(int(pooled.sum()), 1)
-        commonness = np.bincount(bucket, weights=n_in_cell * share[label], minlength=n_buckets)
+        common = np.bincount(bucket, weights=n_in_cell * pooled[label], minlength=n_buckets)
+    commonness = common / max(int(pooled.sum()), 1)
     return Counted(BucketCounts(size, correct, same_label), LabelPool(pooled, commonness), used)

@@ -15,6 +15,7 @@ a perfect model; what it would be of correctness is 1 - PVAP.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +63,8 @@ class ChanceLevel:
 
     def units(self, groups: Integers | None = None) -> Units:
         """Return the rows or buckets that the rule is about, or their groups, as units to resample."""
+        if not len(self.pattern):
+            return Units.unstratified(self.sums[:0], [])
         if groups is None:
             units = Units.unstratified(self.sums, np.bincount(self.pattern, minlength=len(self.sums)))
         else:
@@ -274,7 +277,7 @@ def consistency_chance(label_counts: npt.NDArray[np.int64], gold_counts: npt.NDA
         return float("nan")
     right = label_counts.astype(np.float64)
     same = (right * (right - 1.0) + (n - right) * (n - right - 1.0)) / (n * (n - 1.0))
-    return float(gold_counts @ same / gold_counts.sum())
+    return math.fsum((gold_counts * same).tolist()) / int(gold_counts.sum())  # whatever the order of the labels
 
 
 def fooling_chance(original: Integers, items: Integers, answers: Integers, n_labels: int) -> ChanceLevel:

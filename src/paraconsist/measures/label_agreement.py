@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from paraconsist.measures.buckets import BucketCounts, LabelPool
 
 
@@ -25,7 +27,6 @@ def krippendorff_alpha(counts: BucketCounts, pool: LabelPool) -> float:
     --------
     Two problems of two paraphrases, answered a a and a b:
 
-    >>> import numpy as np
     >>> counts = BucketCounts.from_counts(size=[2, 2], correct=[2, 1])
     >>> pool = LabelPool(np.array([3, 1]), np.array([3 / 4 + 3 / 4, 3 / 4 + 1 / 4]))
     >>> krippendorff_alpha(counts, pool)
@@ -36,7 +37,8 @@ def krippendorff_alpha(counts: BucketCounts, pool: LabelPool) -> float:
     by_chance = 1.0 - pool.same
     if not by_chance > 0.0:
         return float("nan")
-    return float(1.0 - ((size**2 - same) / (size - 1.0)).sum() / pool.size / by_chance)
+    by_size = np.bincount(size, weights=size**2 - same)[2:]  # whole numbers, whatever the order of the buckets
+    return float(1.0 - (by_size / np.arange(1.0, len(by_size) + 1.0)).sum() / pool.size / by_chance)
 
 
 def fleiss_kappa(counts: BucketCounts, pool: LabelPool) -> float:
