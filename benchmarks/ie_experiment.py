@@ -85,8 +85,8 @@ def half_of_the_fits(folder: Path, rhos: list[float], runs: int, half: int) -> f
     """CPU seconds of every other fit."""
     from sklearn.ensemble import GradientBoostingClassifier
 
-    from paraconsist.studies.ie.boosting import weigh
     from paraconsist.studies.ie.experiment import prepare
+    from paraconsist.studies.ie.learners import weigh
     from paraconsist.studies.ie.options import ExperimentOptions
 
     options = ExperimentOptions(

@@ -15,7 +15,7 @@ from helpers.study_rows import bucket_rows, call, refused
 from paraconsist.data.predictions import read_predictions
 from paraconsist.errors import InputError
 from paraconsist.measures.consistency_difference import consistency_difference
-from paraconsist.studies.augment import augment
+from paraconsist.studies.adversarial import augment
 
 
 def read(file: Path) -> list[dict]:

@@ -17,7 +17,7 @@ from paraconsist.cli.app import main
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
 from paraconsist.studies.aflite import PRESETS, AfliteOptions, aflite, fit_logistic
-from paraconsist.studies.items import round_robin, sample_by_difficulty
+from paraconsist.studies.selection import round_robin, sample_by_difficulty
 
 SMALL = AfliteOptions(n_classifiers=16, train_size=200, cutoff=40)
 

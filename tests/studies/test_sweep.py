@@ -19,8 +19,7 @@ from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.models.training.data import Examples, context_keys, sample_share
 from paraconsist.running.pool import alone
-from paraconsist.studies.sweep import sweep
-from paraconsist.studies.sweep_grid import Cell, SweepOptions, cells_of
+from paraconsist.studies.sweep import Cell, SweepOptions, cells_of, sweep
 from paraconsist.studies.sweep_summary import difference_over_seeds, summarise, trend
 
 

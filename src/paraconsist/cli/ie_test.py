@@ -126,10 +126,9 @@ def _decide(
     from rich.text import Text
 
     from paraconsist.files import write_json, writing
-    from paraconsist.studies.ie.decision import decide
+    from paraconsist.studies.ie.decision import decide, decision_tables
     from paraconsist.studies.ie.reading import read_families
     from paraconsist.studies.ie.runs import distinct
-    from paraconsist.studies.ie.tables import decision_tables
 
     families = distinct([(path, family) for path in paths for family in read_families(path, options.group)])
     if rhos is not None:

@@ -106,7 +106,7 @@ class Fields:
 
 @dataclass(frozen=True)
 class StudyChoices:
-    """What every study takes that trains models and runs them (`paraconsist.studies.sweep_grid.StudyOptions`)."""
+    """What every study takes that trains models and runs them (`paraconsist.studies.sweep.StudyOptions`)."""
 
     dataset: list[str] = field(metadata={"help": "Set to run, as in `run`; repeat for several."})
     output: Path = field(metadata={"help": "Folder. The same command goes on with an interrupted study."})

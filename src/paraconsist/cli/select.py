@@ -70,8 +70,7 @@ def select(
         raise input_error("select", "rows", "be given with `encoder`", remedy="Or give `written` to read a sheet back.")
     quiet_libraries()
     from paraconsist.studies.aflite import PRESETS, AfliteOptions
-    from paraconsist.studies.items import read_items
-    from paraconsist.studies.selection import SelectOptions
+    from paraconsist.studies.selection import SelectOptions, read_items
     from paraconsist.studies.selection import select as select_items
 
     check_choice("select", "preset", preset, PRESETS)

@@ -38,8 +38,8 @@ def sweep(
     """Train, run and score every cell of a grid; write the table, the tests and the figures."""
     quiet_libraries()
     from paraconsist.running.processes import is_main
+    from paraconsist.studies.sweep import SweepOptions
     from paraconsist.studies.sweep import sweep as do_sweep
-    from paraconsist.studies.sweep_grid import SweepOptions
 
     options = SweepOptions(
         models=model,

@@ -4,7 +4,7 @@ The command line makes its options from these fields and their help (`paraconsis
 imported here.
 """
 
-# ruff: noqa: RUF009 (`_option` makes a field)
+# ruff: noqa: RUF009 (`option` makes a field)
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from paraconsist.errors import input_error
 
 
-def _option(default: Any, help: str, **more: Any) -> Any:
+def option(default: Any, help: str, **more: Any) -> Any:
     """A field: its default, what it means, and what the command line needs to know of it."""
     return field(default=default, metadata={"help": help, **more})
 
@@ -28,39 +28,39 @@ class SetOptions:
     dataset: list[str] = field(
         metadata={"help": "builder:config, builder:all, a file, a folder, or a Hub name; repeat for several."}
     )
-    with_test: bool = _option(False, "Also run the full test set of each set: test accuracy and corrected values.")
-    task: str | None = _option(None, "Task of the sets, where their columns do not say.")
-    split: str = _option("test", "Split of the sets.")
-    input_columns: str | None = _option(
+    with_test: bool = option(False, "Also run the full test set of each set: test accuracy and corrected values.")
+    task: str | None = option(None, "Task of the sets, where their columns do not say.")
+    split: str = option("test", "Split of the sets.")
+    input_columns: str | None = option(
         None, "The task's columns that a classifier is shown, with commas; by default as it was trained."
     )
-    limit: list[str] | None = _option(None, "Whole buckets up to N rows of every set, or PATTERN=N for some.")
-    data_dir: str | None = _option(None, "Mirror in place of downloads.")
+    limit: list[str] | None = option(None, "Whole buckets up to N rows of every set, or PATTERN=N for some.")
+    data_dir: str | None = option(None, "Mirror in place of downloads.")
 
 
 @dataclass(frozen=True)
 class LoadOptions:
     """How a model on this machine is loaded, as in `paraconsist.models.loading.load_model`."""
 
-    revision: str | None = _option(None, "Revision of a Hub model.")
-    dtype: str = _option("float32", "float32, bfloat16 or float16.")
-    max_length: int | None = _option(None, "Cut inputs at this many tokens.", min=1)
-    trust_remote_code: bool = _option(False, "Run code that comes with a Hub model.")
-    kind: str | None = _option(None, "classifier, causal or seq2seq; by default what the model's architecture says.")
+    revision: str | None = option(None, "Revision of a Hub model.")
+    dtype: str = option("float32", "float32, bfloat16 or float16.")
+    max_length: int | None = option(None, "Cut inputs at this many tokens.", min=1)
+    trust_remote_code: bool = option(False, "Run code that comes with a Hub model.")
+    kind: str | None = option(None, "classifier, causal or seq2seq; by default what the model's architecture says.")
 
 
 @dataclass(frozen=True)
 class PromptOptions:
     """What stands in the prompts of language models."""
 
-    template: str | None = _option(
+    template: str | None = option(
         None, "Language models: a prompt template's name, or a YAML file; by default the task's."
     )
-    shots: int | None = _option(None, "Language models: solved examples in the prompt.", min=0)
-    examples: Sequence[str] = _option((), "Set or file to draw them from; repeat to draw evenly from several.")
-    split: str = _option("train", "Split of the sets that examples are drawn from, where they have it.")
-    seed: int = _option(0, "Of the draw of examples.", min=0)
-    data_dir: str | None = _option(None, "Mirror in place of downloads.")
+    shots: int | None = option(None, "Language models: solved examples in the prompt.", min=0)
+    examples: Sequence[str] = option((), "Set or file to draw them from; repeat to draw evenly from several.")
+    split: str = option("train", "Split of the sets that examples are drawn from, where they have it.")
+    seed: int = option(0, "Of the draw of examples.", min=0)
+    data_dir: str | None = option(None, "Mirror in place of downloads.")
 
     def __post_init__(self) -> None:
         if self.examples and not self.shots:
@@ -75,18 +75,18 @@ class AskOptions:
     """How language models are asked, as in `paraconsist.models.prompted.PromptSettings`; None where nothing is said."""
 
     prompts: PromptOptions
-    scoring: str | None = _option(
+    scoring: str | None = option(
         None, "Language models: 'label' (probabilities of the label words) or 'generate' (read answers)."
     )
-    normalize: str | None = _option(None, "Divide label log-probabilities by: 'none', 'tokens' or 'characters'.")
-    chat: bool = _option(False, "Put the prompt through the tokenizer's chat template.")
-    max_new_tokens: int | None = _option(
+    normalize: str | None = option(None, "Divide label log-probabilities by: 'none', 'tokens' or 'characters'.")
+    chat: bool = option(False, "Put the prompt through the tokenizer's chat template.")
+    max_new_tokens: int | None = option(
         None, "Longest answer with `scoring` generate.", min=1, option=("--max-new-tokens", "--max-tokens")
     )
-    temperature: float | None = _option(
+    temperature: float | None = option(
         None, "With `scoring` generate: draw the answers at this temperature; by default the most probable.", min=0
     )
-    device_map: str | None = _option(None, "Language models: 'auto' spreads the weights over the devices there are.")
+    device_map: str | None = option(None, "Language models: 'auto' spreads the weights over the devices there are.")
 
     def check_used(self, model: Any) -> None:
         """Refuse the first option for prompts that the loaded model, a classifier, would pass over."""
@@ -107,20 +107,20 @@ class RunOptions:
     """How to run; going on with an interrupted run needs no option."""
 
     output: Path = field(metadata={"help": "The run folder. The same command goes on with an interrupted run."})
-    label_map: Mapping[str, str] | None = _option(
+    label_map: Mapping[str, str] | None = option(
         None, "MODEL_LABEL=TASK_LABEL, repeated; may be many-to-one. By default labels meet by name."
     )
-    label_rule: str = _option("argmax", "For many-to-one maps: 'argmax' (then map) or 'sum' (of probabilities).")
-    device: str | None = _option(None, "'cpu', or leave it out for the best there is.")
-    batch_tokens: int | None = _option(None, "Computed tokens a batch, padding included.", min=1)
-    seed: int = _option(0, "Of drawn answers, and of which rows are asked again.", min=0)
-    overwrite: bool = _option(False, "Delete an earlier run in the folder.")
-    texts: bool = _option(True, "Keep the texts in the run folder, for reports; predictions files never hold them.")
-    noise_floor: int = _option(0, "Ask a share of the rows N times more, in other batches: what flips anyway.", min=0)
-    repeats: int = _option(
+    label_rule: str = option("argmax", "For many-to-one maps: 'argmax' (then map) or 'sum' (of probabilities).")
+    device: str | None = option(None, "'cpu', or leave it out for the best there is.")
+    batch_tokens: int | None = option(None, "Computed tokens a batch, padding included.", min=1)
+    seed: int = option(0, "Of drawn answers, and of which rows are asked again.", min=0)
+    overwrite: bool = option(False, "Delete an earlier run in the folder.")
+    texts: bool = option(True, "Keep the texts in the run folder, for reports; predictions files never hold them.")
+    noise_floor: int = option(0, "Ask a share of the rows N times more, in other batches: what flips anyway.", min=0)
+    repeats: int = option(
         0, "With a `temperature`: ask a share of the rows N times more, with other seeds of the draws.", min=0
     )
-    noise_share: float = _option(
+    noise_share: float = option(
         0.2, "Share of each bucket's rows that `noise_floor` and `repeats` ask again.", min=0, max=1
     )
 

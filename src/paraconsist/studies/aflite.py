@@ -29,30 +29,14 @@ _LINE_STEPS = 4
 
 @dataclass(frozen=True)
 class AfliteOptions:
-    """How to filter; the defaults are those of Srikanth et al. 2024, section 4.1.
+    """How to filter; the defaults are those of Srikanth et al. 2024, section 4.1."""
 
-    Attributes
-    ----------
-    n_classifiers : int
-        Random partitions (and so classifiers) an iteration: the paper's n.
-    train_size : int
-        Rows that each classifier is trained on, rounded up to whole groups: m.
-    cutoff : int
-        At most so many rows go in an iteration; the filtering ends when fewer do: k.
-    threshold : float
-        Share of right held-out predictions from which a row may go: tau.
-    inverse_penalty : float
-        C of scikit-learn's `LogisticRegression`, whose default it is.
-    seed : int
-        Of the partitions.
-    """
-
-    n_classifiers: int = 64
-    train_size: int = 5000
-    cutoff: int = 500
-    threshold: float = 0.75
-    inverse_penalty: float = 1.0
-    seed: int = 0
+    n_classifiers: int = 64  # random partitions (and so classifiers) an iteration: the paper's n
+    train_size: int = 5000  # rows that each classifier is trained on, rounded up to whole groups: m
+    cutoff: int = 500  # at most so many rows go in an iteration; the filtering ends when fewer do: k
+    threshold: float = 0.75  # share of right held-out predictions from which a row may go: tau
+    inverse_penalty: float = 1.0  # C of scikit-learn's `LogisticRegression`, whose default it is
+    seed: int = 0  # of the partitions
 
     def __post_init__(self) -> None:
         for name in ("n_classifiers", "train_size", "cutoff"):
@@ -72,25 +56,15 @@ PRESETS: Mapping[str, AfliteOptions] = MappingProxyType({"s24": AfliteOptions()}
 
 @dataclass(frozen=True)
 class AfliteResult:
-    """What filtering found.
+    """What filtering found; arrays have shape (n,)."""
 
-    Attributes
-    ----------
-    score : float array, shape (n,)
-        Mean over the iterations that a row took part in of the share of classifiers that predicted it right without
-        having seen it, in [0, 1]; nan where it was never held out.
-    easy : bool array, shape (n,)
-        Whether `score` reaches the threshold.
-    removed_in : int array, shape (n,)
-        The iteration, from 0, after which a row went; -1 where it stayed.
-    curve : list of dict
-        For each iteration ``n_rows`` (that took part), ``accuracy`` (held out, mean over classifiers), ``majority``
-        (share of the commonest label), ``n_removed``.
-    """
-
+    #: Mean over the iterations that a row took part in of the share of classifiers that predicted it right without
+    #: having seen it, in [0, 1]; nan where it was never held out.
     score: Matrix
-    easy: NDArray[np.bool_]
-    removed_in: NDArray[np.int64]
+    easy: NDArray[np.bool_]  # whether `score` reaches the threshold
+    removed_in: NDArray[np.int64]  # the iteration, from 0, after which a row went; -1 where it stayed
+    #: For each iteration ``n_rows`` (that took part), ``accuracy`` (held out, mean over classifiers), ``majority``
+    #: (share of the commonest label), ``n_removed``.
     curve: list[dict[str, Any]]
 
     @property
@@ -121,9 +95,8 @@ def aflite(
     labels : int array, shape (n,)
     groups : array, shape (n,), optional
         The context of each row. A classifier never predicts a row of a group that it was trained on.
-    options : AfliteOptions
-    progress : callable, optional
-        Told each iteration's entry of the curve.
+    options, progress
+        How to filter; what takes each iteration's entry of the curve.
 
     Raises
     ------
@@ -221,11 +194,7 @@ def _partitions(codes: NDArray[np.int64], options: AfliteOptions, rng: np.random
 
 
 def _right(
-    rows: Matrix,
-    labels: NDArray[np.int64],
-    chosen: NDArray[np.bool_],
-    options: AfliteOptions,
-    start: Matrix | None,
+    rows: Matrix, labels: NDArray[np.int64], chosen: NDArray[np.bool_], options: AfliteOptions, start: Matrix | None
 ) -> tuple[NDArray[np.bool_], Matrix | None]:
     """Whether each classifier predicts each row right, shape (n, n_classifiers), and where the next ones begin."""
     _, labels = np.unique(labels, return_inverse=True)
@@ -274,11 +243,8 @@ def fit_logistic(
     labels : array of 0 and 1, shape (n,)
     chosen : bool array, shape (n, k)
         The rows that each of the k classifiers sees.
-    inverse_penalty : float
-        C.
-    tolerance : float
-        Of the largest slope, per row that a classifier sees.
-    max_steps : int
+    inverse_penalty, tolerance, max_steps
+        C; of the largest slope, per row that a classifier sees; steps at most.
     start : array, shape (d + 1, k) or (d + 1, 1), optional
         Where to begin.
 

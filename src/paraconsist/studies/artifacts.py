@@ -25,28 +25,13 @@ KINDS = ("likely", "unlikely")
 class ArtifactRow(Record):
     """One model on one kind of bucket.
 
-    Attributes
-    ----------
-    artifact : {"likely", "unlikely"}
-        Whether the partial-input model gets the bucket's original right.
-    model : str
-        ``partial``, or the name of a model that reads everything.
-    n_buckets, n_examples : int
-    original_accuracy, accuracy, paraphrastic_consistency, paraphrastic_consistency_unbiased : float
-        In [0, 1].
-    corrected_accuracy, corrected_paraphrastic_consistency : float or None
-        Weighted by the test set's deciles of confidence, as published: test mass in deciles without a bucket is lost.
-        None without predictions on the test set.
-    renormalized_accuracy, renormalized_paraphrastic_consistency : float or None
-        The same, divided by the covered mass.
-    covered_mass : float or None
-        Share of the test set in deciles that hold a bucket, in [0, 1].
-    confidence_interval : dict of str to list of two floats
-    warnings : tuple of str
+    Accuracies, consistencies and `covered_mass` lie in [0, 1]. The corrected values are weighted by the test set's
+    deciles of confidence, as published: test mass in deciles without a bucket is lost; the renormalized ones are the
+    same, divided by the covered mass. All five are None without predictions on the test set.
     """
 
-    artifact: str
-    model: str
+    artifact: str  # likely or unlikely: whether the partial-input model gets the bucket's original right
+    model: str  # partial, or the name of a model that reads everything
     n_buckets: int
     n_examples: int
     original_accuracy: float
@@ -57,28 +42,15 @@ class ArtifactRow(Record):
     corrected_paraphrastic_consistency: float | None
     renormalized_accuracy: float | None
     renormalized_paraphrastic_consistency: float | None
-    covered_mass: float | None
+    covered_mass: float | None  # share of the test set in deciles that hold a bucket
     confidence_interval: dict[str, list[float]]
     warnings: tuple[str, ...]
 
 
 def buckets_by_artifact(rows: Rows) -> dict[str, set[Any]]:
-    """Split buckets by whether the original is answered right.
+    """Split buckets, ``likely`` and ``unlikely``, by whether a partial-input model answers the original right.
 
-    Parameters
-    ----------
-    rows : Rows
-        A partial-input model's predictions.
-
-    Returns
-    -------
-    dict
-        ``likely`` and ``unlikely`` -> bucket ids.
-
-    Raises
-    ------
-    InputError
-        If there is not one original in every bucket.
+    There must be one original in every bucket.
     """
     assert rows.buckets is not None
     originals = rows.roles == "original"
@@ -106,14 +78,12 @@ def artifact_table(
 
     Parameters
     ----------
-    partial : Predictions
-        Of the model that sees the input in part; it is scored too, as ``partial``.
+    partial, partial_test : Predictions
+        Of the model that sees the input in part; it is scored too, as ``partial``. And on the full test set.
     models : sequence of (name, predictions, predictions on the full test set or None)
         On the same buckets.
     options : ScoreOptions
         Column names and intervals.
-    partial_test : Predictions, optional
-        The partial-input model's predictions on the full test set.
 
     Raises
     ------
@@ -130,9 +100,9 @@ def artifact_table(
     for kind in KINDS:
         for name, predictions, test in (("partial", partial, partial_test), *models):
             column = options.columns.bucket
-            if column not in predictions.table.column_names:
+            if column not in (names := predictions.table.column_names):
                 must = "be a column of the predictions"
-                raise input_error(_FUNCTION, column, must, got=predictions.table.column_names, remedy="See `bucket`.")
+                raise input_error(_FUNCTION, column, must, got=names, remedy="See `bucket`.")
             buckets = predictions.table[column].to_pylist()
             if set(buckets) != known:
                 odd = sorted(map(str, set(buckets) ^ known))
@@ -140,9 +110,8 @@ def artifact_table(
                 remedy = f"{len(odd)} are in one of them only, such as {odd[0]}."
                 raise input_error(_FUNCTION, "full", must, got=name, remedy=remedy)
             mask = pa.array([bucket in kinds[kind] for bucket in buckets])
-            out.append(
-                _row(kind, name, Predictions(predictions.table.filter(mask), predictions.metadata), test, options)
-            )
+            part = Predictions(predictions.table.filter(mask), predictions.metadata)
+            out.append(_row(kind, name, part, test, options))
     return out
 
 
@@ -156,6 +125,5 @@ def _row(kind: str, model: str, part: Predictions, test: Predictions | None, opt
     for name in ("accuracy", key):
         corrected = values[f"corrected_{name}"] = result.get(f"corrected_{name}")
         values[f"renormalized_{name}"] = None if corrected is None or not mass else corrected / mass
-    intervals = result["confidence_interval"]
-    warnings = tuple(result["warnings"])
-    return ArtifactRow(kind, model, **values, covered_mass=mass, confidence_interval=intervals, warnings=warnings)
+    values |= {"confidence_interval": result["confidence_interval"], "warnings": tuple(result["warnings"])}
+    return ArtifactRow(kind, model, **values, covered_mass=mass)

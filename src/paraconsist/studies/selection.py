@@ -1,9 +1,16 @@
-"""Selection of items for a bucket set: embed, filter, set a pool apart, draw by confidence, write the sheet."""
+"""Selection of items for a bucket set: embed, filter, set a pool apart, draw by confidence, write the sheet.
+
+Rows are read, checked, grouped by context and kept apart from what models have seen; items are drawn in turn from each
+decile of a model's confidence, so many easy and so many difficult.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,57 +18,189 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.tables import read_table
+from paraconsist.data.tasks import Task
 from paraconsist.data.writing import write_table
 from paraconsist.errors import check_whole, input_error, renamed
 from paraconsist.files import replacing, write_json, writing
 from paraconsist.measures.sampling_correction import deciles
+from paraconsist.models.training.data import Source, context_texts, encode_examples, find_task, label_rows
+from paraconsist.models.training.options import TrainingOptions
 from paraconsist.studies.aflite import AfliteOptions, AfliteResult, aflite
-from paraconsist.studies.items import Items, check_unseen, sample_by_difficulty
 from paraconsist.transforms.paraphrase.judgements import rewritten_columns, write_writing_sheet
 
 _FUNCTION = "select"
 
 
 @dataclass(frozen=True)
-class SelectOptions:
-    """How to select.
+class Items:
+    """Rows to select from."""
 
-    Attributes
-    ----------
-    encoder : str
-        Folder or Hub id of the model whose vectors are filtered.
-    filtering : AfliteOptions
-    pooling : str
-        See `paraconsist.models.encoders.load_encoder`.
-    pool : float
-        Share of the contexts that items are drawn from; the others are left to train the model under study on.
-    confidence_model : str, optional
-        The model whose confidence in the gold label the deciles are of. Without it nothing is drawn.
-    n_easy, n_difficult : int
-        Items to draw: 125 of each in the paper.
-    rewrite : sequence of str, optional
-        Columns to paraphrase; by default those that are not the context.
-    places : int
-        Empty places for paraphrases of an item.
-    max_length : int, optional
-        Cut inputs of the encoder.
-    device : str, optional
-    seed : int
-        Of the pool and the draw.
+    name: str  # the file
+    columns: Mapping[str, Sequence[Any]]
+    task: Task
+    label_names: tuple[str, ...]
+    labels: NDArray[np.int64]  # shape (n,)
+    inputs: tuple[Any, ...]  # what models read of each row
+    contexts: list[str]  # what rows may share (premise, hypothesis): such rows are never set apart from one another
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def part(self, mask: NDArray[np.bool_]) -> Items:
+        """Return the rows where `mask`, of shape (n,), is true."""
+        places = np.flatnonzero(mask).tolist()
+        return replace(
+            self,
+            columns={name: [values[i] for i in places] for name, values in self.columns.items()},
+            labels=self.labels[mask],
+            inputs=tuple(self.inputs[i] for i in places),
+            contexts=[self.contexts[i] for i in places],
+        )
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """A number for each context, shape (n,)."""
+        return np.unique(np.array(self.contexts), return_inverse=True)[1].astype(np.int64)
+
+    @property
+    def group_ids(self) -> list[str]:
+        """A short name for each row's context that is the same wherever the context stands."""
+        return [hashlib.blake2b(text.encode("utf-8"), digest_size=6).hexdigest() for text in self.contexts]
+
+
+def read_items(
+    file: Path,
+    *,
+    task: str | None = None,
+    label_column: str = "label",
+    label_names: tuple[str, ...] | None = None,
+    group_columns: tuple[str, ...] | None = None,
+    drop_unlabelled: bool = False,
+    limit: int | None = None,
+    seed: int = 0,
+    say: Any = lambda line: None,
+) -> Items:
+    """Read rows (CSV, TSV, JSON Lines or Parquet) as `paraconsist train` reads and refuses them.
+
+    With a `limit` it is a random sample of this many rows.
     """
+    columns = read_table(file, function=_FUNCTION, parameter="rows").to_pydict()
+    options = TrainingOptions(
+        model="bow",
+        output=Path(),
+        train_file=file,
+        task=task,
+        label_column=label_column,
+        label_names=label_names,
+        drop_unlabelled=drop_unlabelled,
+    )
+    source = Source(str(file), columns)
+    of_task = find_task(source, options.task)
+    names = label_names or of_task.label_names
+    multiple = bool(of_task.choices) and set(of_task.columns) <= set(columns)
+    examples = encode_examples(source, of_task, options, names, multiple_choice=multiple, say=say)
+    if examples.n_dropped:
+        labelled = label_rows(source, names, label_column, drop_unlabelled=True)
+        columns = {name: [values[i] for i in labelled] for name, values in columns.items()}
+    contexts = context_texts(columns, of_task, group_columns, function=_FUNCTION, name=str(file))
+    labels = np.array(examples.labels, dtype=np.int64)
+    alone = [""] * len(labels)
+    items = Items(str(file), columns, of_task, tuple(names), labels, examples.inputs, contexts or alone)
+    if limit is not None and limit < len(items):
+        chosen = np.random.default_rng(seed).choice(len(items), size=limit, replace=False)
+        items = items.part(np.isin(np.arange(len(items)), chosen))
+    return items if contexts is not None else replace(items, contexts=[str(row) for row in range(len(items))])
 
-    encoder: str
+
+def check_unseen(model: str, parameter: str, items: Items, *, group_columns: tuple[str, ...] | None = None) -> None:
+    """Refuse a model that was trained on contexts of the items: what it says of them would be remembered.
+
+    Where the model's folder says what it was trained on, and that file is still there, the two are compared; the error
+    says how many contexts are common.
+    """
+    try:
+        record = json.loads((Path(model).expanduser() / "training.json").read_text(encoding="utf-8"))
+        file = Path(record["options"]["train_file"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if not file.is_file():
+        return
+    columns = read_table(file, function=_FUNCTION, parameter=parameter).to_pydict()
+    by = group_columns if group_columns is not None and set(group_columns) <= set(columns) else None
+    seen = context_texts(columns, items.task, by, function=_FUNCTION, name=str(file))
+    common = set(items.contexts) & set(seen or ())
+    if common:
+        must = f"not be trained on contexts of {items.name}"
+        remedy = (
+            f"{len(common):,} of the {len(set(items.contexts)):,} contexts stand in {file}, such as "
+            f"{sorted(common)[0][:80]!r}: the partition leaks. Train it on other rows (see `pool`)."
+        )
+        raise input_error(_FUNCTION, parameter, must, got=model, remedy=remedy)
+
+
+def round_robin(
+    strata: NDArray[np.int64], size: int, *, rng: np.random.Generator, n_strata: int = 10
+) -> NDArray[np.intp]:
+    """Draw `size` positions, one from each stratum in turn, until enough; strata that are used up are passed over.
+
+    `strata`, shape (n,), go from 0 to n_strata - 1; `rng` is that of the order within a stratum. Returns min(size, n)
+    positions in the order in which they were drawn.
+    """
+    queues = [list(rng.permutation(np.flatnonzero(strata == s))) for s in range(n_strata)]
+    drawn: list[int] = []
+    while len(drawn) < size and any(queues):
+        for queue in queues:
+            if queue and len(drawn) < size:
+                drawn.append(int(queue.pop()))
+    return np.array(drawn, dtype=np.intp)
+
+
+def sample_by_difficulty(
+    easy: NDArray[np.bool_], confidences: Any, *, n_easy: int = 125, n_difficult: int = 125, seed: int = 0
+) -> NDArray[np.intp]:
+    """Draw easy and difficult items, each evenly over the deciles of a model's confidence in the gold label.
+
+    `easy` and `confidences`, in [0, 1], have shape (n,); the paper draws 125 of each. Returns positions, easy items
+    first; a UserWarning says where there are fewer items than asked for.
+    """
+    values = np.asarray(confidences, dtype=np.float64)
+    must = f"be a number from 0 to 1 for each of the {len(easy)} rows"
+    if values.shape != easy.shape:
+        raise input_error(_FUNCTION, "confidence", must, got=f"{len(values)} numbers")
+    inside = (values >= 0) & (values <= 1)
+    if not inside.all():
+        row = int(np.argmin(inside))
+        raise input_error(_FUNCTION, "confidence", must, got=float(values[row]), row=row)
+    rng = np.random.default_rng(seed)
+    strata = deciles(values)
+    drawn = []
+    for name, mask, size in (("easy", easy, n_easy), ("difficult", ~easy, n_difficult)):
+        places = np.flatnonzero(mask)
+        drawn.append(places[round_robin(strata[places], size, rng=rng)])
+        if len(places) < size:
+            warnings.warn(f"there are only {len(places)} {name} items of {size} asked for", UserWarning, stacklevel=2)
+    return np.concatenate(drawn)
+
+
+@dataclass(frozen=True)
+class SelectOptions:
+    """How to select."""
+
+    encoder: str  # folder or Hub id of the model whose vectors are filtered
     filtering: AfliteOptions = field(default_factory=AfliteOptions)
-    pooling: str = "auto"
+    pooling: str = "auto"  # see `paraconsist.models.encoders.load_encoder`
+    #: Share of the contexts that items are drawn from; the others are left to train the model under study on.
     pool: float = 1.0
+    #: The model whose confidence in the gold label the deciles are of. Without it nothing is drawn.
     confidence_model: str | None = None
-    n_easy: int = 125
+    n_easy: int = 125  # items to draw: 125 of each in the paper
     n_difficult: int = 125
-    rewrite: Sequence[str] | None = None
-    places: int = 10
-    max_length: int | None = None
+    rewrite: Sequence[str] | None = None  # columns to paraphrase; by default those that are not the context
+    places: int = 10  # empty places for paraphrases of an item
+    max_length: int | None = None  # cut inputs of the encoder
     device: str | None = None
-    seed: int = 0
+    seed: int = 0  # of the pool and the draw
     group_columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -75,26 +214,13 @@ class SelectOptions:
 
 @dataclass(frozen=True)
 class Selection:
-    """What was selected.
-
-    Attributes
-    ----------
-    result : AfliteResult
-    in_pool : bool array, shape (n,)
-    confidence : float array, shape (n,), or None
-        nan outside the pool.
-    drawn : int array
-        Positions of the drawn items.
-    folder : Path
-        ``rows.parquet``, ``selection.json``; with a pool ``train.csv``; with a draw ``originals.parquet`` and
-        ``sheet.csv``.
-    n_places : int
-    """
+    """What was selected."""
 
     result: AfliteResult
-    in_pool: NDArray[np.bool_]
-    confidence: NDArray[np.float64] | None
-    drawn: NDArray[np.intp]
+    in_pool: NDArray[np.bool_]  # shape (n,)
+    confidence: NDArray[np.float64] | None  # shape (n,); nan outside the pool
+    drawn: NDArray[np.intp]  # positions of the drawn items
+    #: ``rows.parquet``, ``selection.json``; with a pool ``train.csv``; if drawn ``originals.parquet``, ``sheet.csv``.
     folder: Path
     n_places: int
 
@@ -104,12 +230,8 @@ def select(
 ) -> Selection:
     """Filter rows, and draw items from them.
 
-    Vectors are kept in ``embeddings.npz`` and used again for the same encoder and texts only.
-
-    Raises
-    ------
-    InputError
-        For what cannot be filtered, models that have seen the items, and folders that hold something else.
+    Vectors are kept in ``embeddings.npz`` and used again for the same encoder and texts only. What cannot be filtered,
+    models that have seen the items, and folders that hold something else are an InputError.
     """
     _open(folder)
     rewrite = rewritten_columns(items.task, options.rewrite)
@@ -126,9 +248,7 @@ def select(
     result = aflite(
         vectors, items.labels, groups=items.groups, options=options.filtering, progress=lambda entry: say(_line(entry))
     )
-    confidence = None
-    drawn = np.empty(0, dtype=np.intp)
-    n_places = 0
+    confidence, drawn, n_places = None, np.empty(0, dtype=np.intp), 0
     if options.confidence_model is not None:
         confidence = np.full(len(items), np.nan)
         confidence[in_pool] = _confidences(pool, options)
@@ -156,12 +276,9 @@ def _open(folder: Path) -> None:
 
 
 def _pool(items: Items, options: SelectOptions) -> NDArray[np.bool_]:
-    groups = items.groups
-    n_groups = int(groups.max()) + 1
+    n_groups = int((groups := items.groups).max()) + 1
     n_drawn = max(1, round(options.pool * n_groups))
-    drawn = np.random.default_rng(options.seed).permutation(n_groups)[:n_drawn]
-    in_pool: NDArray[np.bool_] = np.isin(groups, drawn)
-    return in_pool
+    return np.isin(groups, np.random.default_rng(options.seed).permutation(n_groups)[:n_drawn])
 
 
 def _vectors(items: Items, folder: Path, options: SelectOptions, say: Callable[[str], None]) -> NDArray[np.float32]:
@@ -199,8 +316,7 @@ def _confidences(items: Items, options: SelectOptions) -> NDArray[np.float64]:
     texts = zip(*(items.columns[column] for column in items.task.columns), strict=True)
     by_model = predictor.probabilities([dict(zip(items.task.columns, row, strict=True)) for row in texts])
     probabilities = resolve_label_map(predictor.label_names, items.label_names).apply(by_model)[1]
-    gold: NDArray[np.float64] = np.asarray(probabilities, dtype=np.float64)[np.arange(len(items)), items.labels]
-    return np.clip(gold, 0.0, 1.0)
+    return np.clip(np.asarray(probabilities, dtype=np.float64)[np.arange(len(items)), items.labels], 0.0, 1.0)
 
 
 def _original(items: Items, result: AfliteResult, confidence: NDArray[np.float64], i: int) -> dict[str, Any]:

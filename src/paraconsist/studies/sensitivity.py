@@ -39,37 +39,17 @@ _COLUMN = "hypothesis"
 
 @dataclass(frozen=True)
 class SensitivityReport:
-    """What came of the pipeline.
+    """What came of the pipeline."""
 
-    Attributes
-    ----------
-    n_rows, n_right : int
-        Originals that were asked, and those answered right.
-    n_used : int
-        Right originals for which variants were generated.
-    refined : Refined
-        Candidates and what became of them.
-    generated : GeneratedSet
-        The variants.
-    n_with : mapping of int to int
-        k -> originals with at least k accepted variants.
-    fooling : FoolingRateResult
-    shift : DistributionShiftResult
-    sides : mapping of str to mapping
-        ``changed`` and ``unchanged`` -> ``n``, and of each of ``confidence_change``, ``embedding_distance``,
-        ``token_overlap``, ``lexical_distance`` the mean with its interval (see `compare_sides`).
-    label_map : LabelMap
-    """
-
-    n_rows: int
-    n_right: int
-    n_used: int
-    refined: Refined
-    generated: GeneratedSet
-    n_with: Mapping[int, int]
+    n_rows: int  # originals that were asked
+    n_right: int  # those answered right
+    n_used: int  # right originals for which variants were generated
+    refined: Refined  # candidates and what became of them
+    generated: GeneratedSet  # the variants
+    n_with: Mapping[int, int]  # k -> originals with at least k accepted variants
     fooling: FoolingRateResult
     shift: DistributionShiftResult
-    sides: Mapping[str, Mapping[str, Any]]
+    sides: Mapping[str, Mapping[str, Any]]  # of `compare_sides`
     label_map: LabelMap
 
     def to_dict(self) -> dict[str, Any]:
@@ -90,10 +70,7 @@ class SensitivityReport:
 def generator_settings(preset: str, settings: GeneratorSettings) -> GeneratorSettings:
     """Return generation settings for a preset of the fooling rate: under ``code`` the first 5 that pass are enough.
 
-    Raises
-    ------
-    InputError
-        If there is no such preset, or it needs more variants than `settings` asks for.
+    A preset that is none, or that needs more variants than `settings` asks for, is an InputError.
     """
     check_choice("sensitivity", "preset", preset, PRESETS)
     variants, least = PRESETS[preset]
@@ -126,9 +103,8 @@ def measure_sensitivity(
         The model, on task ``nli``: it answers, and it judges the variants.
     data : LabelledSet
         Rows with gold labels.
-    generator : Generator
-    settings : GeneratorSettings
-        Of `generator_settings`.
+    generator, settings
+        What writes variants, and how, of `generator_settings`.
     preset : {"paper", "code"}
         Of `paraconsist.measures.fooling_rate.fooling_rate`: all variants and every right original, or the first 5 and
         only originals that have 5.
@@ -138,10 +114,8 @@ def measure_sensitivity(
         Draw this many of the right originals at random.
     encoder : Encoder, optional
         For the distance of changed and unchanged variants from their originals.
-    name : str
-        The generator's, for the bucket set.
-    n_resamples, seed
-        Of the intervals; the draw uses `seed`, too.
+    name, n_resamples, seed
+        The generator's name, for the bucket set; of the intervals, and `seed` of the draw, too.
 
     Raises
     ------
@@ -154,8 +128,9 @@ def measure_sensitivity(
         raise input_error("sensitivity", "task", must, got=data.task.name, remedy=remedy)
     mapped = resolve_label_map(predictor.label_names, data.label_names, label_map, label_rule)
     if -1 in mapped.targets:
-        must = "give every label of the model a label of the task"
-        raise input_error("sensitivity", "label_map", must, got=label_map)
+        raise input_error(
+            "sensitivity", "label_map", "give every label of the model a label of the task", got=label_map
+        )
     judge = MutualEntailment(predictor, label_map)
     answers, _ = mapped.apply(predictor.probabilities([_texts(data, row) for row in data.rows]))
     right = [row for row, answer in zip(data.rows, answers.tolist(), strict=True) if answer == row.label]
@@ -191,7 +166,7 @@ def measure_sensitivity(
             pairs.changed,
             [row.texts[place] for row in pairs.rows],
             pairs.variants,
-            pairs.confidence - pairs.original_confidence,
+            pairs.confidence_change,
             groups=pairs.groups,
             encoder=encoder,
             **resampling,
@@ -235,21 +210,13 @@ class _Pairs:
     @property
     def changed(self) -> npt.NDArray[np.bool_]:
         """Variants with a different answer from their original's; the originals are all right."""
-        changed: npt.NDArray[np.bool_] = self.predictions != self.gold
-        return changed
+        return np.asarray(self.predictions != self.gold)
 
     @property
-    def confidence(self) -> Floats:
-        return _column(self.probabilities, self.gold)
-
-    @property
-    def original_confidence(self) -> Floats:
-        return _column(self.original_probabilities, self.gold)
-
-
-def _column(probabilities: Floats, labels: npt.NDArray[np.int64]) -> Floats:
-    chosen: Floats = probabilities[np.arange(len(labels)), labels]
-    return chosen
+    def confidence_change(self) -> Floats:
+        """Probability of the gold label on the variant less that on the original."""
+        rows = np.arange(len(self.rows))
+        return np.asarray(self.probabilities[rows, self.gold] - self.original_probabilities[rows, self.gold])
 
 
 def _fooling(pairs: _Pairs, generated: GeneratedSet, preset: str, n_resamples: int, seed: int) -> FoolingRateResult:
@@ -302,17 +269,9 @@ def compare_sides(
 ) -> dict[str, dict[str, Any]]:
     """Return for changed and unchanged variants apart how far they are from their originals.
 
-    Parameters
-    ----------
-    changed : ndarray of bool, shape (n,)
-        Whether the variant has a different answer from its original's.
-    originals, variants : sequence of str, shape (n,)
-    confidence_change : ndarray, shape (n,)
-        Probability of the gold label on the variant less that on the original.
-    groups : sequence of str, shape (n,)
-        What intervals resample.
-    encoder : Encoder, optional
-        For ``embedding_distance``, 1 - cosine; nan without.
+    Arrays and sequences have shape (n,). `changed` says whether the variant has a different answer from its original's;
+    `confidence_change` is the probability of the gold label on the variant less that on the original. Intervals
+    resample `groups`. Without an `encoder`, ``embedding_distance`` (1 - cosine) is nan.
 
     Returns
     -------
@@ -350,14 +309,10 @@ def _mean(
     sums = np.stack([np.bincount(codes).astype(np.float64), np.bincount(codes, weights=values)], axis=1)
     distinct, multiplicity = np.unique(sums, axis=0, return_counts=True)
     units, rng = Units.unstratified(distinct, multiplicity), np.random.default_rng(seed)
-    interval = intervals(units, _ratio, [ends], [True], n_resamples=n_resamples, rng=rng)
+    draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": rng}
+    interval = intervals(units, lambda total: total[..., 1:] / total[..., :1], [ends], [True], **draws)
     return {
         "mean": float(values.mean()),
         "confidence_interval": [float(interval.low[0]), float(interval.high[0])],
         "standard_deviation": float(values.std()),
     }
-
-
-def _ratio(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    ratio: npt.NDArray[Any] = total[..., 1:] / total[..., :1]
-    return ratio

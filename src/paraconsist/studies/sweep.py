@@ -1,64 +1,180 @@
-"""Training dynamics: every cell of a grid trained, run and scored, wherever and however often it was interrupted."""
+"""Training dynamics: every cell of a grid trained, run and scored, wherever and however often it was interrupted.
+
+The grid is checkpoints, shares of the training rows, seeds, and any other option of training.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import json
 import math
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from paraconsist.data.store import store_key
-from paraconsist.errors import input_error
+from paraconsist.errors import check_whole, input_error
 from paraconsist.files import write_json, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC
-from paraconsist.models.training.options import TrainingOptions
+from paraconsist.models.training.options import TrainingOptions, options_from_preset
 from paraconsist.reporting.formatting import percent
 from paraconsist.running.pool import alone, do_all, visible_devices
 from paraconsist.running.processes import is_main
-from paraconsist.studies.sweep_grid import (
-    Cell,
-    StudyOptions,
-    SweepOptions,
-    cells_of,
-    hashes_of,
-    identity_of,
-    training_options,
-)
 from paraconsist.studies.sweep_summary import summarise
 
 _FUNCTION = "sweep"
+#: Of Srikanth et al. 2024, Figure 6.
+SHARES = (0.01, 0.05, 0.1, 0.5, 1.0)
+#: Options of training that the grid sets itself.
+_OWN = frozenset({"model", "output", "seed", "share", "limit_seed", "resume", "progress", "device", "data_dir"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions:
+    """What every study says that trains models and runs them."""
+
+    output: Path
+    sets: Sequence[str]  # as `load_bucket_set` names them
+    with_test: bool = False  # run the full test sets too
+    seeds: Sequence[int] = (0,)
+    #: Options of training: ``train_file`` or ``dataset``, ``task``, ``epochs``, ...
+    training: Mapping[str, Any] = field(default_factory=dict)
+    preset: str | None = None
+    limit: int | None = None  # so many training rows at most, and whole buckets up to so many rows of each set: a trial
+    device: str | None = None
+    data_dir: str | None = None
+    n_resamples: int = 1000  # of the intervals
+
+    def train(self, output: Path, **own: Any) -> TrainingOptions:
+        """How a model is trained into a folder, where a killed training goes on; `own` is what the study decides."""
+        own |= {"device": self.device, "data_dir": self.data_dir, "resume": True, "progress": False}
+        for name in self.training:
+            if name in own:
+                raise input_error("train", name, "be left to the study", got=self.training[name])
+        return options_from_preset(self.preset, output=output, **own, **self.training)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions(StudyOptions):
+    """What to train on, and what to run; what is not listed here is as for every study.
+
+    Each of the `seeds` draws its own share, and its own initial weights and order.
+    """
+
+    models: Sequence[str]  # checkpoints: Hub ids, folders, or ``bow``, ``glove_bow``, ``bilstm``
+    shares: Sequence[float] = SHARES  # of the training rows, drawn by group
+    #: Any other option of training -> its values; every combination is a cell.
+    vary: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    jobs: int = 1  # processes at a time
+    keep_models: bool = False  # keep each cell's weights; by default they go once it is scored
+
+    def __post_init__(self) -> None:
+        for name in ("models", "sets", "shares", "seeds"):
+            values = list(getattr(self, name))
+            if not values or len(set(values)) < len(values):
+                raise input_error(_FUNCTION, name, "be given, each once", got=values)
+        if any(not 0 < share <= 1 for share in self.shares):
+            raise input_error(_FUNCTION, "shares", "be above 0, and 1 at most", got=list(self.shares))
+        if any(seed < 0 for seed in self.seeds):
+            raise input_error(_FUNCTION, "seeds", "not be negative", got=list(self.seeds))
+        check_whole(_FUNCTION, "jobs", self.jobs)
+        known = {f.name for f in fields(TrainingOptions)} - _OWN
+        for name, choices in self.vary.items():
+            if name not in known or not choices:
+                must = f"be options of training with values: {', '.join(sorted(known))}"
+                raise input_error(_FUNCTION, "vary", must, got=name)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training, run and score; `varied` holds the other options of training, (name, value) each."""
+
+    model: str
+    share: float
+    seed: int
+    varied: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """For folders and messages."""
+        model = Path(self.model).name or self.model
+        parts = [model, f"share-{self.share:g}", *(f"{k}-{v}" for k, v in self.varied), f"seed-{self.seed}"]
+        return "".join(c if c.isalnum() or c in "._-" else "-" for c in "_".join(parts))
+
+
+def cells_of(options: SweepOptions) -> list[Cell]:
+    """Return every cell, the largest shares first: they take longest, and the others fill the gaps."""
+    names = list(options.vary)
+    combinations = list(itertools.product(*(options.vary[name] for name in names)))
+    return [
+        Cell(model, share, seed, tuple(zip(names, values, strict=True)))
+        for share in sorted(options.shares, reverse=True)
+        for model in options.models
+        for values in combinations
+        for seed in options.seeds
+    ]
+
+
+def training_options(options: SweepOptions, cell: Cell, output: Path) -> TrainingOptions:
+    """Return how a cell is trained."""
+    training = {**options.training, **dict(cell.varied)}
+    if options.limit is not None:
+        training["limit"] = options.limit
+    own = {"model": cell.model, "share": cell.share, "seed": cell.seed, "limit_seed": cell.seed}
+    return replace(options, training=training).train(output, **own)
+
+
+def identity_of(options: SweepOptions, cell: Cell, hashes: Mapping[str, str]) -> dict[str, Any]:
+    """Return all that decides a cell's results, ready for JSON.
+
+    `hashes` (file -> hash of its content) see to it that a changed file never meets old results.
+    """
+    trained = training_options(options, cell, Path("model")).to_dict()
+    for name in ("output", "resume", "device", "progress", "data_dir"):
+        trained.pop(name)
+    identity = {
+        "training": trained,
+        "sets": sorted(options.sets),
+        "with_test": options.with_test,
+        "limit": options.limit,
+        "files": dict(sorted(hashes.items())),
+    }
+    return dict(json.loads(json.dumps(identity, default=str)))
+
+
+def hashes_of(options: SweepOptions) -> dict[str, str]:
+    """Return the hash of every file that the sweep reads, and of the weights of folders."""
+    from paraconsist.models.pretrained import weights_hash
+
+    names = [options.training.get("train_file"), options.training.get("eval_file"), *options.sets, *options.models]
+    out = {}
+    for name in (str(name) for name in names if name is not None):
+        path = Path(name).expanduser()
+        if path.is_file():
+            out[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        elif path.is_dir() and (path / "config.json").is_file():
+            out[name] = weights_hash(path)
+    return out
+
+
 #: What is kept of each measure, besides its headline.
 _KEPT = (
     *("accuracy", "original_accuracy", "bucket_accuracy", "test_accuracy", "perturbed_accuracy"),
     *(PARAPHRASTIC.published, "corrected_accuracy", "corrected_paraphrastic_consistency"),
-    *(
-        "corrected_paraphrastic_consistency_unbiased",
-        "vap",
-        "pvap",
-        "pvap_unbiased",
-        "covered_mass",
-        "n_pairs",
-        "n_buckets",
-        "n_examples",
-        "n_satisfied",
-    ),
+    *("corrected_paraphrastic_consistency_unbiased", "vap", "pvap", "pvap_unbiased", "covered_mass"),
+    *("n_pairs", "n_buckets", "n_examples", "n_satisfied"),
 )
 
 
 def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
     """Do every cell of the grid that is not done yet, and put all of them together.
 
-    A grid may grow: more shares, seeds or models given to the same folder leave finished cells as they are.
-
-    Parameters
-    ----------
-    options : SweepOptions
-    say : callable
-        Takes a line for each finished cell.
+    A grid may grow: more shares, seeds or models given to the same folder leave finished cells as they are. `say` takes
+    a line for each finished cell.
 
     Returns
     -------
@@ -215,9 +331,7 @@ def _check_smallest_share(options: SweepOptions, cells: Sequence[Cell]) -> None:
 
     smallest = min(options.shares)
     whole = None
-    for cell in cells:
-        if cell.share != smallest:
-            continue
+    for cell in (cell for cell in cells if cell.share == smallest):
         trained = training_options(options, cell, Path("model"))
         if trained.share >= 1:
             return

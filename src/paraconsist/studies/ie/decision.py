@@ -1,4 +1,4 @@
-"""The decision of an IE experiment: paired tests of every run, corrected for each rho and for all; and the hard cases.
+"""The decision of an IE experiment, and its tables: paired tests, corrected for each rho and for all; the hard cases.
 
 Salvatore et al. 2023 train M times at each rho and reject invariance there if any of the M p-values is below alpha / M.
 The decision for all rhos together runs over every run of the experiment. Both are given, and no run is left out.
@@ -10,12 +10,15 @@ as *every* rho, which leaves none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import IE_TEST
@@ -24,6 +27,8 @@ from paraconsist.measures.multiple_testing import correct_p_values, signal_to_no
 from paraconsist.measures.paired_resampling import mcnemar_replayed_p_value, replayed_p_value
 from paraconsist.measures.paired_tests import Ties
 from paraconsist.measures.signatures import signature
+from paraconsist.reporting.formatting import decimal, number, percent
+from paraconsist.reporting.tables import remarks, table
 from paraconsist.studies.ie.options import FUNCTION, DecisionOptions
 from paraconsist.studies.ie.runs import Family, Run
 
@@ -34,11 +39,6 @@ _SCOPES = ("first_run", "all_runs")
 
 def decide(families: Sequence[Family], options: DecisionOptions | None = None) -> dict[str, Any]:
     """Decide every family, and find the hard cases over all.
-
-    Parameters
-    ----------
-    families : sequence of Family
-    options : DecisionOptions, optional
 
     Returns
     -------
@@ -56,7 +56,7 @@ def decide(families: Sequence[Family], options: DecisionOptions | None = None) -
 
 def _decide(family: Family, options: DecisionOptions) -> dict[str, Any]:
     evidence = _evidence(options.method, family, options)
-    p_values, statistics, low, high = evidence.p_values, evidence.statistics, evidence.low, evidence.high
+    p_values, statistics = evidence.p_values, evidence.statistics
     mid = replace(options, method="exact", ties=None)
     others = {name: _evidence(name, family, mid).p_values for name in _WITHOUT_ROWS}
     whole = correct_p_values(p_values, alpha=options.alpha, correction=options.correction)
@@ -75,7 +75,7 @@ def _decide(family: Family, options: DecisionOptions) -> dict[str, Any]:
             "accuracy": float(family.accuracy[i]),
             "transformed_accuracy": float(family.transformed_accuracy[i]),
             "accuracy_difference": (run.n10 - run.n01) / run.n,
-            "difference_interval": [float(low[i]), float(high[i])],
+            "difference_interval": [float(evidence.low[i]), float(evidence.high[i])],
             "statistic": float(statistics[i]),
             "p_value": float(p_values[i]),
             "rejected_at_rho": bool(rejected[i]),
@@ -179,8 +179,7 @@ def _replayed(family: Family, options: DecisionOptions) -> list[float]:
 
 def _signature(family: Family, options: DecisionOptions, evidence: Evidence) -> str:
     sizes = np.unique(family.rho, return_counts=True)[1]
-    at_rho = "-".join(map(str, dict.fromkeys((sizes.min(), sizes.max()))))
-    n_rhos = len(sizes)
+    at_rho, n_rhos = "-".join(map(str, dict.fromkeys((sizes.min(), sizes.max())))), len(sizes)
     parts = {"est": options.method, "family": family.name, "sided": "two"}
     if options.method == "exact":
         parts["ties"] = options.ties or "mid"
@@ -209,8 +208,8 @@ def _warnings(family: Family, options: DecisionOptions, evidence: Evidence, snr:
         warnings.append(f"no {what} at (rho, run) {_some(unchanged)}: p is {p}")
     collapsed = [run for run in family.runs if run.collapsed]
     if collapsed:
-        names = _some(collapsed)
-        warnings.append(f"one label for every original at (rho, run) {names}: collapsed, and kept in all numbers")
+        what = "one label for every original at (rho, run)"
+        warnings.append(f"{what} {_some(collapsed)}: collapsed, and kept in all numbers")
     if snr is not None and np.isnan(snr):
         warnings.append("all runs have the same accuracy: their signal-to-noise ratio is undefined")
     sizes = np.unique(family.rho, return_counts=True)[1]
@@ -231,12 +230,7 @@ def _some(runs: Sequence[Run], most: int = 6) -> str:
 
 
 def hard_cases(families: Sequence[Family]) -> dict[str, Any] | None:
-    """Find the rows that every family loses, at some rho and at every rho.
-
-    Parameters
-    ----------
-    families : sequence of Family
-        Models over the same test rows.
+    """Find the rows that every family (a model over the same test rows) loses, at some rho and at every rho.
 
     Returns
     -------
@@ -270,3 +264,73 @@ def hard_cases(families: Sequence[Family]) -> dict[str, Any] | None:
                 lost_by_all[scope][reading] &= mask
     rows = {s: {r: np.flatnonzero(m).tolist() for r, m in readings.items()} for s, readings in lost_by_all.items()}
     return {"n_rows": n, "n_families": len(families), **rows}
+
+
+def decision_tables(decided: Mapping[str, Any], *, alpha: float) -> Iterator[RenderableType]:
+    """Yield what `paraconsist ie-test` prints of what `decide` returned: a table for each family, then hard cases."""
+    for family in decided["families"]:
+        yield _family_table(family, alpha)
+        yield from remarks(family["warnings"], [family["signature"]])
+    if decided["hard_cases"] is not None:
+        yield Text(_hard(decided["hard_cases"]))
+
+
+def _family_table(family: Mapping[str, Any], alpha: float) -> Table:
+    overall, n = family["overall"], sorted({run["n"] for run in family["runs"]})
+    rows = f"{n[0]:,}" if len(n) == 1 else f"{n[0]:,} to {n[-1]:,}"
+    return table(
+        f"{family['name']}: {_runs(family['n_runs'])}, {rows} test rows",
+        ["rho", "runs", "original", "transformed", "lost", "t", "smallest p", "corrected", "invariance", "collapsed"],
+        [_line(entry) for entry in family["by_rho"]],
+        words=["invariance"],
+        caption=_caption(overall, alpha),
+        padding=(0, 1, 0, 1),
+    )
+
+
+def _line(entry: Mapping[str, Any]) -> list[str]:
+    rejected = f"rejected ({entry['n_rejected']} of {entry['n_runs']})"
+    return [
+        f"{entry['rho']:g}",
+        str(entry["n_runs"]),
+        percent(entry["accuracy"]),
+        percent(entry["transformed_accuracy"]),
+        percent(entry["accuracy_difference"], digits=2, signed=True),
+        decimal(entry["statistic"], digits=2, undefined="-"),
+        _p(entry["smallest_p"]),
+        _p(entry["p_value"]),
+        rejected if entry["reject"] else "not rejected",
+        "?" if entry["n_collapsed"] is None else str(entry["n_collapsed"]),
+    ]
+
+
+def _caption(overall: Mapping[str, Any], alpha: float) -> str:
+    decision = "rejected" if overall["reject"] else "not rejected"
+    caption = (
+        "Accuracies and what is lost in points, means of runs; t and p of the run with the smallest p; corrected over "
+        f"the runs at each rho.\nOver {_runs(overall['n_tests'])} in all: corrected p {_p(overall['p_value'])}, "
+        f"invariance {decision} at {alpha:g}."
+    )
+    if overall["snr"] is not None:
+        snr = decimal(overall["snr"], digits=1, undefined="undefined")
+        caption += f" Signal-to-noise ratio of accuracies: {snr}."
+    return caption
+
+
+def _hard(hard: Mapping[str, Any]) -> str:
+    models = "" if hard["n_families"] == 1 else f" by all {hard['n_families']} models"
+    parts = [
+        f"{len(hard[scope]['some_rho']):,} at some rho and {len(hard[scope]['every_rho']):,} at every rho in {name}"
+        for scope, name in (("first_run", "the first run"), ("all_runs", "all runs"))
+    ]
+    return (
+        f"Hard cases, of {hard['n_rows']:,} rows right before and wrong after the change{models}: {'; '.join(parts)}."
+    )
+
+
+def _runs(n: int) -> str:
+    return f"{n} run" if n == 1 else f"{n} runs"
+
+
+def _p(value: float) -> str:
+    return "0" if value == 0 else number(value)

@@ -6,8 +6,10 @@ A piece of its work is a unit, a (rho, run), or a trial of the search for hyperp
 from __future__ import annotations
 
 import json
+import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,17 +17,91 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.data.store import store_key
 from paraconsist.errors import input_error
-from paraconsist.files import write_json
+from paraconsist.files import read_record, replacing, to_json, write_json, writing
 from paraconsist.running.pool import alone, do_all, pinned, visible_devices
 from paraconsist.running.processes import is_main, launched
-from paraconsist.studies.ie.folder import ExperimentFolder, UnitResult
-from paraconsist.studies.ie.learners import Answers, Learner, Sample, draw_parameters
+from paraconsist.studies.ie.learners import WEIGHTINGS, Answers, BoostingLearner, Learner, Sample, draw_parameters
 from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions, Unit
 from paraconsist.studies.ie.rows import SPLITS, Rows, load_rows, sample_rows, unit_seed
 from paraconsist.studies.ie.runs import Matched, write_matched
 
 _PLAN_ROWS, _PLAN_SECONDS = 200, 2.0
+
+
+@dataclass(frozen=True)
+class UnitResult:
+    """The answers of one unit: predicted class numbers, shape (n_test,), after the vote."""
+
+    original: NDArray[np.int16]
+    transformed: NDArray[np.int16]
+    record: Mapping[str, Any]  # hyperparameters, validation accuracy, transformed rows in the sample; ready for JSON
+
+
+class ExperimentFolder:
+    """Reads and writes one experiment's folder: which it is, and the finished units, each whole or not at all.
+
+    Units are keyed by a hash of all that decides an answer besides rho and run, so that more rhos or runs can be added
+    to an experiment, and a changed text, model or seed never meets an old answer.
+    """
+
+    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
+        self.path = path
+        self.identity: dict[str, Any] = json.loads(to_json(dict(identity)))
+        self.units = path / "units" / store_key(self.identity)
+        self.record = path / "experiment.json"
+
+    def open(self, *, overwrite: bool = False) -> None:
+        """Make the folder ready to start, or to go on; one that holds other files or another experiment is refused."""
+        with writing(FUNCTION, "output", self.path):
+            if overwrite and self.record.is_file():
+                shutil.rmtree(self.path / "units", ignore_errors=True)
+                self.record.unlink()
+            elif self.record.is_file():
+                self._check_same()
+            elif self.path.is_dir() and any(p.name != "units" for p in self.path.iterdir()):
+                must = "be a new folder, an empty one, or hold an IE experiment"
+                raise input_error(FUNCTION, "output", must, got=str(self.path), remedy="Name another one.")
+            self.units.mkdir(parents=True, exist_ok=True)
+            for left in self.units.glob("*.partial"):  # of a process that was killed
+                left.unlink(missing_ok=True)
+            if not self.record.is_file():
+                write_json(self.record, {"status": "running", "identity": self.identity}, indent=1)
+
+    def _check_same(self) -> None:
+        there, now = self.read().get("identity", {}), self.identity
+        names = sorted(name for name in {*there, *now} if there.get(name) != now.get(name))
+        if names:
+            differences = ", ".join(f"{name} ({there.get(name)!r} there, {now.get(name)!r} now)" for name in names)
+            remedy = f"These differ: {differences}. Name another folder, or delete this one's with `overwrite`."
+            raise input_error(FUNCTION, "output", "not hold another experiment", got=str(self.path), remedy=remedy)
+
+    def read(self) -> dict[str, Any]:
+        return read_record(FUNCTION, "output", self.record)
+
+    def update(self, facts: Mapping[str, Any]) -> None:
+        write_json(self.record, {**self.read(), **facts}, indent=1)
+
+    def unit_file(self, unit: Unit) -> Path:
+        return self.units / f"rho-{unit.rho:.9f}-run-{unit.run:03d}.npz"
+
+    def trial_file(self, number: int) -> Path:
+        return self.units / f"trial-{number:03d}.json"
+
+    def write_unit(self, unit: Unit, result: UnitResult) -> None:
+        record = np.frombuffer(to_json(dict(result.record), indent=None).encode(), dtype=np.uint8)
+        with replacing(self.unit_file(unit)) as partial, partial.open("wb") as stream:
+            np.savez_compressed(stream, original=result.original, transformed=result.transformed, said=record)
+
+    def read_unit(self, unit: Unit) -> UnitResult | None:
+        """The unit's answers; None where it is not finished, or its file is damaged (it is then done again)."""
+        try:
+            with self.unit_file(unit).open("rb") as stream, np.load(stream) as held:
+                record = json.loads(held["said"].tobytes().decode())
+                return UnitResult(held["original"], held["transformed"], record)
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return None
 
 
 @dataclass(frozen=True)
@@ -55,34 +131,17 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Plan:
-    """How much there is to do.
+    """How much there is to do."""
 
-    Attributes
-    ----------
-    n_trainings, n_done : int
-        Of the whole experiment; of units that are there already.
-    seconds_a_training : float
-        From one training on `timed_rows` rows, scaled to the size of a sample.
-    timed_rows : int
-    seconds : float
-        What is left, over the processes asked for.
-    """
-
-    n_trainings: int
-    n_done: int
-    seconds_a_training: float
+    n_trainings: int  # of the whole experiment
+    n_done: int  # of units that are there already
+    seconds_a_training: float  # from one training on `timed_rows` rows, scaled to the size of a sample
     timed_rows: int
-    seconds: float
+    seconds: float  # what is left, over the processes asked for
 
 
 def prepare(options: ExperimentOptions, *, say: Callable[[str], None] = lambda line: None) -> Prepared:
-    """Read and transform the rows, and make the model ready.
-
-    Raises
-    ------
-    InputError
-        For unusable rows, transformations, models and hyperparameters.
-    """
+    """Read and transform the rows, and make the model ready; what of them cannot be used is an InputError."""
     rows = load_rows(options, say=say)
     return Prepared(options, rows, make_learner(options, rows))
 
@@ -132,18 +191,8 @@ def run_experiment(
 ) -> Path | None:
     """Train what is not trained yet, and write the matched vectors.
 
-    Parameters
-    ----------
-    prepared : Prepared
-    say : callable
-        Takes lines for a person.
-    progress : callable
-        Told how many more units are done.
-
-    Returns
-    -------
-    Path or None
-        ``matched.parquet`` in the experiment's folder; None in a launcher's other processes.
+    `say` takes lines for a person, `progress` how many more units are done. Returns ``matched.parquet`` in the
+    experiment's folder; None in a launcher's other processes.
     """
     started = time.time()
     options, work = prepared.options, prepared.work
@@ -163,12 +212,8 @@ def run_experiment(
         return None
     rows = prepared.rows
     n_rows = {split: rows.n(split) for split in SPLITS}
-    about = {
-        "name": f"{options.model}, {rows.transformation['name']}",
-        "identity": prepared.identity(),
-        "label_names": list(rows.label_names),
-        "n_rows": n_rows,
-    }
+    about = {"name": f"{options.model}, {rows.transformation['name']}", "identity": prepared.identity()}
+    about |= {"label_names": list(rows.label_names), "n_rows": n_rows}
     matched = options.output / "matched.parquet"
     write_matched(matched, map(work.matched, options.units), about)
     work.folder.update(
@@ -194,15 +239,7 @@ def _wait_for(folder: ExperimentFolder) -> None:
 
 
 def make_learner(options: ExperimentOptions, rows: Rows) -> Learner:
-    """Return the learner called `options.model`, over these rows.
-
-    Raises
-    ------
-    InputError
-        If there is no such model, or a hyperparameter is none of its.
-    """
-    from paraconsist.studies.ie.boosting import WEIGHTINGS, BoostingLearner
-
+    """Return the learner called `options.model`, over these rows; hyperparameters that it lacks are refused."""
     learner: Learner
     if options.model in WEIGHTINGS:
         learner = BoostingLearner.over(rows, WEIGHTINGS[options.model])
@@ -215,25 +252,16 @@ def make_learner(options: ExperimentOptions, rows: Rows) -> Learner:
 
 
 _SAMPLE, _SEARCH, _TRAIN, _TRIAL = 1, 2, 3, 4
-_LARGEST_SEED = 2**31
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a process needs to do any piece of work.
-
-    Attributes
-    ----------
-    options, learner, folder
-        The experiment.
-    labels : mapping
-        Split -> class numbers.
-    """
+    """What a process needs to do any piece of work."""
 
     options: ExperimentOptions
     learner: Learner
     folder: ExperimentFolder
-    labels: Mapping[str, NDArray[np.int64]]
+    labels: Mapping[str, NDArray[np.int64]]  # split -> class numbers
 
     def do(self, piece: Unit | int) -> None:
         """Do a unit, or a trial of the search by its number, and keep the result."""
@@ -244,18 +272,15 @@ class Work:
 
     def is_done(self, piece: Unit | int) -> bool:
         """Whether a piece's result is there, whole."""
-        if isinstance(piece, Unit):
-            return self.folder.read_unit(piece) is not None
-        return self._read_trial(piece) is not None
+        there = self.folder.read_unit(piece) if isinstance(piece, Unit) else self._read_trial(piece)
+        return there is not None
 
     def sample(self, rho: float, run: int) -> Sample:
         """The sample of a unit: training and validation rows, drawn independently."""
         rng = np.random.default_rng(unit_seed(self.options.seed, _SAMPLE, rho, run))
-        drawn = [
-            sample_rows(len(self.labels[split]), rho, rng, exact_count=self.options.exact_count)
-            for split in ("train", "validation")
-        ]
-        return Sample(drawn[0], self.labels["train"], drawn[1], self.labels["validation"])
+        train, validation = self.labels["train"], self.labels["validation"]
+        drawn = [sample_rows(len(x), rho, rng, exact_count=self.options.exact_count) for x in (train, validation)]
+        return Sample(drawn[0], train, drawn[1], validation)
 
     def trial(self, number: int) -> dict[str, Any]:
         """One trial of the search that is made once, before the units (alternative 3 searches in `unit`)."""
@@ -317,54 +342,37 @@ class Work:
         )
 
     def _search(self, unit: Unit, sample: Sample, seed: int) -> tuple[Mapping[str, Any], Answers]:
-        """The best of B trials on the unit's own sample, with its answers."""
+        """The best of B trials (at least one) on the unit's own sample, with its answers."""
         rng = np.random.default_rng(unit_seed(self.options.seed, _SEARCH, unit.rho, unit.run))
-        best: tuple[float, Mapping[str, Any], Answers] | None = None
-        for _ in range(self.options.budget):
-            parameters = draw_parameters(self.learner.space, self.options.parameters, rng)
-            answers = self.learner.train(sample, parameters, seed)
-            accuracy = _accuracy(answers, sample)
-            if best is None or accuracy > best[0]:
-                best = accuracy, parameters, answers
-        assert best is not None  # the budget is at least 1 here
-        return best[1], best[2]
+        trials: Iterator[tuple[Mapping[str, Any], Answers]] = (
+            (parameters, self.learner.train(sample, parameters, seed))
+            for _ in range(self.options.budget)
+            for parameters in [draw_parameters(self.learner.space, self.options.parameters, rng)]
+        )
+        return max(trials, key=lambda trial: _accuracy(trial[1], sample))  # the first of equal ones
 
     def _read_trial(self, number: int) -> dict[str, Any] | None:
         try:
-            trial: dict[str, Any] = json.loads(self.folder.trial_file(number).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            return dict(json.loads(self.folder.trial_file(number).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
             return None
-        return trial
 
 
 def majority_vote(answers: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """The commonest answer to each row; of equally common ones that of the earliest training.
+    """The commonest answer to each row, shape (n,), over trainings; of equally common ones that of the earliest.
 
-    Parameters
-    ----------
-    answers : sequence of int64 array, shape (n,)
-        One array a training.
-
-    Returns
-    -------
-    int64 array, shape (n,)
-
-    Examples
-    --------
     >>> majority_vote([np.array([0, 1, 2]), np.array([1, 1, 1]), np.array([2, 0, 1])]).tolist()
     [0, 1, 1]
     """
     stacked = np.stack(answers)
     votes = (stacked[:, None, :] == stacked[None, :, :]).sum(axis=0)  # how many agree with each training's answer
-    winner: NDArray[np.int64] = stacked[votes.argmax(axis=0), np.arange(stacked.shape[1])]
-    return winner
+    return np.asarray(stacked[votes.argmax(axis=0), np.arange(stacked.shape[1])])
 
 
 def _accuracy(answers: Answers, sample: Sample) -> float:
     return float((answers.validation == sample.validation_labels).mean())
 
 
-def _seed(*parts: float | int) -> int:
+def _seed(seed: int, *parts: float) -> int:
     """A seed that every library takes."""
-    seed, *rest = parts
-    return int(unit_seed(int(seed), *rest).generate_state(1)[0]) % _LARGEST_SEED
+    return int(unit_seed(seed, *parts).generate_state(1)[0]) % 2**31

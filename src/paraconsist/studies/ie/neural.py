@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.training.options import TrainingOptions, options_from_preset
-from paraconsist.studies.ie.learners import Answers, Sample, SearchSpace, refuse_unknown
+from paraconsist.studies.ie.learners import WEIGHTINGS, Answers, Sample, SearchSpace, refuse_unknown
 from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions
 from paraconsist.studies.ie.rows import SPLITS, Rows
 
@@ -58,7 +58,6 @@ class NeuralLearner:
     def over(cls, rows: Rows, options: ExperimentOptions) -> NeuralLearner:
         """Check that there is such a model."""
         from paraconsist.models.pretrained import open_configuration
-        from paraconsist.studies.ie.boosting import WEIGHTINGS
 
         if options.model not in _OWN:
             try:

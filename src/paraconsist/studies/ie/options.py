@@ -1,6 +1,6 @@
 """What an IE experiment needs to know, and how it is decided, as frozen records, checked (standard library only)."""
 
-# ruff: noqa: RUF009 (`_option` makes a field)
+# ruff: noqa: RUF009 (`option` makes a field)
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
+from paraconsist.running.options import option
 
 #: How errors name the command.
 FUNCTION = "ie-test"
@@ -25,61 +26,56 @@ class Unit:
     run: int
 
 
-def _option(default: Any, help: str, **more: Any) -> Any:
-    """A field: its default, what it means, and what the command line needs to know of it."""
-    return field(default=default, metadata={"help": help, **more})
-
-
 @dataclass(frozen=True)
 class ExperimentOptions:
     """How to run an IE experiment; what a field means stands with it, and in its ``metadata["help"]``."""
 
     #: The experiment's folder; the same options go on with what is there.
     output: Path
-    model: str = _option(
+    model: str = option(
         "gradient_boosting",
         "gradient_boosting (on word counts), gradient_boosting_tfidf, bow, glove_bow, bilstm, or a Hub id or folder of "
         "an encoder or classifier.",
     )
-    transformation: str = _option("wordnet_nouns", "wordnet_nouns, dictionary, suffix, or module:function.")
+    transformation: str = option("wordnet_nouns", "wordnet_nouns, dictionary, suffix, or module:function.")
     transformation_options: Mapping[str, Any] = field(default_factory=dict)
-    dataset: str | None = _option(
+    dataset: str | None = option(
         None, "builder:config or a Hub name (name:config), with splits train, validation and test."
     )
-    train: Path | None = _option(None, "Training rows in place of a split: CSV, TSV, JSON Lines or Parquet.")
-    validation: Path | None = _option(None, "Validation rows; else a share of the training rows.")
-    test: Path | None = _option(None, "Test rows.")
-    task: str | None = _option(None, "Task of the rows, where their columns do not say.")
-    text_columns: tuple[str, ...] | None = _option(
+    train: Path | None = option(None, "Training rows in place of a split: CSV, TSV, JSON Lines or Parquet.")
+    validation: Path | None = option(None, "Validation rows; else a share of the training rows.")
+    test: Path | None = option(None, "Test rows.")
+    task: str | None = option(None, "Task of the rows, where their columns do not say.")
+    text_columns: tuple[str, ...] | None = option(
         None, "One or two columns of text, with a comma, in place of the task's own."
     )
-    label_column: str = _option("label", "Column of gold labels, by name or number.")
-    label_names: tuple[str, ...] | None = _option(None, "Labels in order, with commas.")
-    transform_columns: tuple[str, ...] | None = _option(
+    label_column: str = option("label", "Column of gold labels, by name or number.")
+    label_names: tuple[str, ...] | None = option(None, "Labels in order, with commas.")
+    transform_columns: tuple[str, ...] | None = option(
         None, "Columns to transform, with commas; by default all text columns."
     )
-    drop_unlabelled: bool = _option(False, "Leave out rows without a gold label, saying how many.")
-    train_rows: int | None = _option(None, "A random sample of so many training rows, drawn once with `seed`.")
-    validation_rows: int | None = _option(None, "The same, of validation rows.")
-    test_rows: int | None = _option(None, "The same, of test rows.")
-    validation_share: float = _option(0.1, "Of the training rows, without `validation`.")
+    drop_unlabelled: bool = option(False, "Leave out rows without a gold label, saying how many.")
+    train_rows: int | None = option(None, "A random sample of so many training rows, drawn once with `seed`.")
+    validation_rows: int | None = option(None, "The same, of validation rows.")
+    test_rows: int | None = option(None, "The same, of test rows.")
+    validation_share: float = option(0.1, "Of the training rows, without `validation`.")
     #: Probabilities of a transformed row in the training and validation samples, in [0, 1].
     rhos: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
-    runs: int = _option(5, "M: samples and trainings at each rho.")
-    repeats: int = _option(1, "K: trainings on each sample, with a majority vote (the paper's alternative 2).")
-    budget: int = _option(0, "B: trials of the random search for hyperparameters; 0 takes the defaults.")
-    search: str = _option("once", "Search 'once', at `search_rho`, or on every 'sample' (alternative 3).")
-    search_rho: float = _option(0.0, "Where to search once.")
-    exact_count: bool = _option(
+    runs: int = option(5, "M: samples and trainings at each rho.")
+    repeats: int = option(1, "K: trainings on each sample, with a majority vote (the paper's alternative 2).")
+    budget: int = option(0, "B: trials of the random search for hyperparameters; 0 takes the defaults.")
+    search: str = option("once", "Search 'once', at `search_rho`, or on every 'sample' (alternative 3).")
+    search_rho: float = option(0.0, "Where to search once.")
+    exact_count: bool = option(
         False, "Transform exactly round(rho n) rows of each sample, in place of a draw for each row."
     )
     #: Hyperparameters that are set, and not searched.
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = _option(0, "Of splits, samples, searches, trainings and resampling.", min=0)
-    jobs: int = _option(1, "Trainings at a time; the results do not depend on it.")
-    threads: int = _option(1, "Threads of each training.")
-    device: str | None = _option(None, "'cpu', or leave it out for the best there is.")
-    overwrite: bool = _option(False, "Delete another experiment in the folder.")
+    seed: int = option(0, "Of splits, samples, searches, trainings and resampling.", min=0)
+    jobs: int = option(1, "Trainings at a time; the results do not depend on it.")
+    threads: int = option(1, "Threads of each training.")
+    device: str | None = option(None, "'cpu', or leave it out for the best there is.")
+    overwrite: bool = option(False, "Delete another experiment in the folder.")
 
     def __post_init__(self) -> None:
         if (self.dataset is None) == (self.train is None):
@@ -146,14 +142,14 @@ class DecisionOptions:
     The replays need rows, and take the seed that a published file gives for a run before `seed`.
     """
 
-    method: str = _option("exact", "exact, paper, replay, mcnemar, mcnemar_mid_p, mcnemar_resampled or mcnemar_replay.")
-    ties: Literal["mid", "lower"] | None = _option(None, "Of exact: mid, or lower (as in the paper).")
-    n_resamples: int = _option(1000, "Of the methods that resample.", min=1)
+    method: str = option("exact", "exact, paper, replay, mcnemar, mcnemar_mid_p, mcnemar_resampled or mcnemar_replay.")
+    ties: Literal["mid", "lower"] | None = option(None, "Of exact: mid, or lower (as in the paper).")
+    n_resamples: int = option(1000, "Of the methods that resample.", min=1)
     seed: int = 0
-    alpha: float = _option(0.05, "Level of each decision.")
-    correction: Literal["bonferroni", "holm"] = _option("bonferroni", "bonferroni or holm.")
-    confidence_level: float = _option(0.95, "Of the intervals.")
-    group: str | None = _option(
+    alpha: float = option(0.05, "Level of each decision.")
+    correction: Literal["bonferroni", "holm"] = option("bonferroni", "bonferroni or holm.")
+    confidence_level: float = option(0.95, "Of the intervals.")
+    group: str | None = option(
         None, "Column of test rows that are not independent (one premise, say): whole groups are swapped. With --from."
     )
 

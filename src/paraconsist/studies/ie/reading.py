@@ -18,14 +18,7 @@ from numpy.typing import NDArray
 from paraconsist.data.tables import column_of, read_table
 from paraconsist.errors import InputError, input_error
 from paraconsist.studies.ie.options import FUNCTION
-from paraconsist.studies.ie.runs import (
-    METADATA_KEY,
-    Family,
-    Matched,
-    family_of_counts,
-    family_of_vectors,
-    read_row_groups,
-)
+from paraconsist.studies.ie.runs import METADATA_KEY, Family, Matched, family_of_counts, family_of_vectors
 
 _CORRECT = (("original_correct", "transformed_correct"), ("A", "B"))
 _COUNTS = ("n", "n11", "n10", "n01")
@@ -65,16 +58,14 @@ def read_families(path: Path, group: str | None = None) -> list[Family]:
         return _archives(archives)
     if not path.is_file():
         raise _error("name a file or folder that exists", got=str(path))
-    if group is not None and path.suffix != ".npz":
-        return _from_table(read_table(path, function=FUNCTION, parameter="from"), path, group)
     if path.suffix == ".npz":
         return _archives([path])
-    if path.suffix == ".parquet":
+    if path.suffix == ".parquet" and group is None:
         metadata = _own_metadata(path)
         if metadata is not None:
             name = str(metadata.get("name", path.stem))
-            return [family_of_vectors(name, lambda: map(_from_row_group, read_row_groups(path)), metadata)]
-    return _from_table(read_table(path, function=FUNCTION, parameter="from"), path)
+            return [family_of_vectors(name, lambda: _from_row_groups(path), metadata)]
+    return _from_table(read_table(path, function=FUNCTION, parameter="from"), path, group)
 
 
 def _error(must: str, **more: Any) -> InputError:
@@ -92,14 +83,17 @@ def _own_metadata(path: Path) -> dict[str, Any] | None:
     return metadata if isinstance(metadata, dict) and "original_correct" in schema.names else None
 
 
-def _from_row_group(table: pa.Table) -> Matched:
-    columns = {name: table[name].to_numpy() for name in table.column_names if name != "row"}
-    for name, kind in (("rho", float), ("run", int), ("validation_accuracy", float)):
-        columns[name] = kind(columns[name][0])
-    return Matched(**columns)
+def _from_row_groups(path: Path) -> Iterator[Matched]:
+    with pq.ParquetFile(path) as file:
+        for number in range(file.num_row_groups):
+            table = file.read_row_group(number)
+            columns = {name: table[name].to_numpy() for name in table.column_names if name != "row"}
+            for name, kind in (("rho", float), ("run", int), ("validation_accuracy", float)):
+                columns[name] = kind(columns[name][0])
+            yield Matched(**columns)
 
 
-def _from_table(table: pa.Table, path: Path, group: str | None = None) -> list[Family]:
+def _from_table(table: pa.Table, path: Path, group: str | None) -> list[Family]:
     names = table.column_names
     if "rho" not in names:
         raise _error("have a column rho", got=f"{path}, with {', '.join(names)}")
@@ -112,10 +106,8 @@ def _from_table(table: pa.Table, path: Path, group: str | None = None) -> list[F
         if before in names and after in names:
             return _from_rows(table, keys, rho, run, (before, after), group)
     if not set(_COUNTS) <= set(names):
-        must = (
-            "have columns original_correct and transformed_correct (a row for each test row), or n, n11, n10 and n01 "
-        )
-        raise _error(f"{must}(a row for each run)", got=f"{path}, with {', '.join(names)}")
+        must = "have columns original_correct and transformed_correct (a row for each test row), or "
+        raise _error(f"{must}n, n11, n10 and n01 (a row for each run)", got=f"{path}, with {', '.join(names)}")
     return _from_counts(table, keys, rho, run)
 
 

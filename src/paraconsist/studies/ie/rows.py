@@ -7,18 +7,26 @@ chooses a version of each row by its number: no text is copied.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.tasks import ModelInput, Task, Template
-from paraconsist.errors import input_error
-from paraconsist.models.training.data import Source, find_task, label_rows
+from paraconsist.errors import first_line, input_error
+from paraconsist.models.training.data import (
+    Source,
+    file_source,
+    find_task,
+    is_unlabelled,
+    label_rows,
+    split_source,
+)
 from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions
-from paraconsist.studies.ie.splits import check_labels, label_names, read_splits
 
 SPLITS = ("train", "validation", "test")
 #: Parts of the seed, one for each thing that is drawn before any sample.
@@ -27,32 +35,15 @@ _LIMIT, _VALIDATION = 101, 102
 
 @dataclass(frozen=True)
 class Rows:
-    """Both versions of every split.
+    """Both versions of every split."""
 
-    Attributes
-    ----------
-    inputs : mapping
-        Split -> what the model reads, 2n rows: the n originals, then the n transformed ones, in the same order.
-    labels : mapping
-        Split -> int64 array, shape (n,).
-    label_names : tuple of str
-    task : Task
-        The task, or a stand-in for text columns that the user names.
-    transformation : mapping
-        Name, parameters, and for each split what was changed.
-    n_dropped : mapping
-        Split -> rows left out for want of a label.
-    content_hash : str
-        16 hex digits of texts and labels in order.
-    """
-
-    inputs: Mapping[str, Sequence[ModelInput]]
-    labels: Mapping[str, NDArray[np.int64]]
+    inputs: Mapping[str, Sequence[ModelInput]]  # what the model reads, 2n rows: originals, then transformed, in order
+    labels: Mapping[str, NDArray[np.int64]]  # shape (n,)
     label_names: tuple[str, ...]
-    task: Task
-    transformation: Mapping[str, Any]
-    n_dropped: Mapping[str, int]
-    content_hash: str
+    task: Task  # or a stand-in for text columns that the user names
+    transformation: Mapping[str, Any]  # name, parameters, and for each split what was changed
+    n_dropped: Mapping[str, int]  # rows left out for want of a label
+    content_hash: str  # 16 hex digits of texts and labels in order
 
     def n(self, split: str) -> int:
         """Rows of a split, each counted once."""
@@ -73,25 +64,21 @@ class _Part:
 def load_rows(options: ExperimentOptions, *, say: Callable[[str], None] = lambda line: None) -> Rows:
     """Read, check and transform the rows.
 
-    The transformation is fitted to the texts of all splits: it is one function for the whole experiment.
-
-    Raises
-    ------
-    InputError
-        For missing columns, labels or texts, too few validation rows, and a transformation that changes nothing; rows
-        are counted from 0.
+    The transformation is fitted to the texts of all splits: it is one function for the whole experiment. Missing
+    columns, labels or texts, too few validation rows, and a transformation that changes nothing are an InputError; rows
+    are counted from 0.
     """
     from paraconsist.transforms.interface import apply_to_columns
     from paraconsist.transforms.registry import transformation
 
     phi = transformation(options.transformation, **dict(options.transformation_options))  # refused before reading
-    splits = read_splits(options)
+    splits = _read_splits(options)
     task = _find_task(options, splits["train"])
     columns = options.transform_columns or task.columns
     unknown = [column for column in columns if column not in task.columns]
     if unknown:
         raise input_error(FUNCTION, "transform_columns", f"be among {', '.join(task.columns)}", got=unknown[0])
-    names = label_names(options, splits["train"], task.label_names)
+    names = _label_names(options, splits["train"], task.label_names)
     parts, dropped = {}, {}
     for split, rows in splits.items():
         parts[split] = _part(options, rows, task, names)
@@ -103,7 +90,7 @@ def load_rows(options: ExperimentOptions, *, say: Callable[[str], None] = lambda
     for number, split in enumerate(SPLITS):
         parts[split] = _limited(parts[split], getattr(options, f"{split}_rows"), options.seed, number)
     labels = {split: parts[split].labels for split in SPLITS}
-    check_labels(labels, names)  # type: ignore[arg-type]
+    _check_labels(labels, names)  # type: ignore[arg-type]
     fitted = phi.fit([text for split in SPLITS for column in columns for text in parts[split].texts[column]])
     inputs, report = {}, {}
     for split in SPLITS:
@@ -113,6 +100,67 @@ def load_rows(options: ExperimentOptions, *, say: Callable[[str], None] = lambda
         report[split] = _report(fitted, before, after, inputs[split])
     about = {"name": phi.name, "parameters": dict(phi.parameters), "columns": list(columns), "changes": report}
     return Rows(inputs, labels, names, task, about, dropped, _hash(inputs, labels, names))
+
+
+def _read_splits(options: ExperimentOptions) -> dict[str, Source]:
+    """Read ``train``, ``test`` and, where there is one, ``validation``, of files or of a data set."""
+    if options.dataset is not None:
+        sources = _from_dataset(options.dataset)
+    else:
+        files = {"train": options.train, "validation": options.validation, "test": options.test}
+        sources = {s: file_source(file, s, function=FUNCTION) for s, file in files.items() if file is not None}
+    for split in ("train", "test"):
+        if split not in sources:
+            got = f"{options.dataset}, with {', '.join(sources) or 'none'}"
+            remedy = "Write the rows to files and name them as `train`, `validation` and `test`."
+            raise input_error(FUNCTION, "dataset", f"have a {split} split", got=got, remedy=remedy)
+    for split, rows in sources.items():
+        if not rows.columns or rows.n_rows == 0:
+            raise input_error(FUNCTION, split, "have at least one row", got=rows.name)
+    return sources
+
+
+def _from_dataset(name: str) -> dict[str, Source]:
+    from paraconsist.dataset_builders import BUILDERS
+
+    task: str | None = None
+    first, _, config = name.partition(":")
+    if first in BUILDERS and not Path(first).is_dir():
+        from paraconsist.data.building import prepare_spec
+
+        builder = prepare_spec(name, function=FUNCTION)
+        task = builder.config.task
+        splits: Mapping[str, Any] = {split: builder.as_dataset(split=split) for split in builder.info.splits or ()}
+    else:
+        import datasets
+
+        try:
+            splits = datasets.load_dataset(first, config or None)
+        except Exception as problem:  # the library raises errors of many kinds; each means: there is no such data set
+            remedy = f"{type(problem).__name__}: {first_line(problem)}"
+            raise input_error(FUNCTION, "dataset", "be one that can be loaded", got=name, remedy=remedy) from None
+    kept = [split for split in SPLITS if split in splits]
+    return {split: split_source(f"{name} ({split})", splits[split], task) for split in kept}
+
+
+def _label_names(options: ExperimentOptions, rows: Source, of_task: Sequence[str]) -> tuple[str, ...]:
+    """The labels in class order: the user's, else the data set's, else the task's, else those of the training rows."""
+    names = options.label_names or rows.label_names or tuple(of_task)
+    values = rows.columns.get(options.label_column, ())
+    return tuple(names) or tuple(sorted({str(value).strip() for value in values if not is_unlabelled(value)}))
+
+
+def _check_labels(labels: Mapping[str, Sequence[int]], names: Sequence[str]) -> None:
+    """Refuse training rows of one label only, and fewer validation rows than classes."""
+    counts = Counter(int(label) for label in labels["train"])
+    if len(counts) < 2:
+        got = names[next(iter(counts))] if counts else "no rows"
+        raise input_error(FUNCTION, "train", "have rows of at least two labels", got=got)
+    n_validation = len(labels["validation"])
+    if n_validation < len(names):
+        must = f"have at least as many rows as there are labels ({len(names)})"
+        remedy = "Give a larger `validation` file, or raise `validation_share` or `validation_rows`."
+        raise input_error(FUNCTION, "validation", must, got=n_validation, remedy=remedy)
 
 
 def _find_task(options: ExperimentOptions, rows: Source) -> Task:
@@ -133,10 +181,9 @@ def _part(options: ExperimentOptions, rows: Source, task: Task, names: Sequence[
     texts = {}
     for column in task.columns:
         if column not in rows.columns:
-            must = f"be a column of {rows.name}"
             reads = f"Task {task.name} reads {', '.join(task.columns)}"
             remedy = f"{reads}: rename columns, or name them with `text_columns`."
-            raise input_error(FUNCTION, column, must, got=list(rows.columns), remedy=remedy)
+            raise input_error(FUNCTION, column, f"be a column of {rows.name}", got=list(rows.columns), remedy=remedy)
         values = rows.columns[column]
         for i in labels:
             if not isinstance(values[i], str):
@@ -155,8 +202,7 @@ def _split_validation(part: _Part, options: ExperimentOptions) -> tuple[_Part, _
 
 
 def _limited(part: _Part, limit: int | None, seed: int, number: int) -> _Part:
-    n = len(part.labels)
-    if limit is None or limit >= n:
+    if limit is None or limit >= (n := len(part.labels)):
         return part
     return part.take(np.sort(np.random.default_rng(unit_seed(seed, _LIMIT, number)).permutation(n)[:limit]))
 
@@ -185,27 +231,11 @@ def _hash(inputs: Mapping[str, Sequence[ModelInput]], labels: Mapping[str, Any],
 
 
 def sample_rows(n: int, rho: float, rng: np.random.Generator, *, exact_count: bool = False) -> NDArray[np.int64]:
-    """Draw a sample of a split, DGP(phi, rho): n numbers, row i of the originals or n + i of the transformed rows.
+    """Draw a sample of a split, DGP(phi, rho): int64 array, shape (n,), entry i is i (the original) or n + i.
 
-    Parameters
-    ----------
-    n : int
-        Rows of the split.
-    rho : float
-        Probability that a row is in its transformed version, for each row independently; in [0, 1].
-    rng : numpy.random.Generator
-    exact_count : bool
-        Transform round(rho n) rows, drawn without replacement (as the authors' program does).
-
-    Returns
-    -------
-    int64 array, shape (n,)
-        Entry i is i (the original) or n + i (the transformed version). At rho 0 and 1 nothing is random.
-
-    Raises
-    ------
-    InputError
-        If rho is outside [0, 1].
+    `rho`, in [0, 1], is the probability that a row is in its transformed version, for each row independently; at 0 and
+    1 nothing is random. With `exact_count` round(rho n) rows are transformed, drawn without replacement (as the
+    authors' program does). A `rho` outside [0, 1] is an InputError.
     """
     if not 0 <= rho <= 1:
         raise input_error("sample_rows", "rho", "lie between 0 and 1", got=rho)

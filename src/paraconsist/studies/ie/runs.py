@@ -27,53 +27,28 @@ METADATA_KEY = b"paraconsist"
 
 
 class Run(NamedTuple):
-    """One run as counts.
-
-    Attributes
-    ----------
-    rho, run
-        Which run.
-    n, n10, n01, n_correct : int
-        Test rows; right on the original only; right on the transformed one only; right on the original.
-    collapsed : bool or None
-        Whether it gives every original one label; None where nobody can say.
-    validation_accuracy : float
-        nan where it is not known.
-    seed : int or None
-        Of published resampling.
-    """
+    """One run as counts."""
 
     rho: float
     run: Any
-    n: int
-    n10: int
-    n01: int
-    n_correct: int
-    collapsed: bool | None = None
-    validation_accuracy: float = float("nan")
-    seed: int | None = None
+    n: int  # test rows
+    n10: int  # right on the original only
+    n01: int  # right on the transformed one only
+    n_correct: int  # right on the original
+    collapsed: bool | None = None  # whether it gives every original one label; None where nobody can say
+    validation_accuracy: float = float("nan")  # nan where it is not known
+    seed: int | None = None  # of published resampling
 
 
 @dataclass(frozen=True)
 class Family:
-    """Runs that are decided together.
+    """Runs that are decided together."""
 
-    Attributes
-    ----------
-    name : str
-        For tables.
-    runs : tuple of Run
-        In the order of rho and run.
-    vectors : callable, optional
-        Gives the runs' `Matched`, in the same order, one at a time; None where only counts are known.
-    metadata : mapping
-        What the file says of itself.
-    """
-
-    name: str
-    runs: tuple[Run, ...]
+    name: str  # for tables
+    runs: tuple[Run, ...]  # in the order of rho and run
+    #: Gives the runs' `Matched`, in the same order, one at a time; None where only counts are known.
     vectors: Callable[[], Iterator[Matched]] | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # what the file says of itself
 
     @property
     def n_runs(self) -> int:
@@ -112,13 +87,7 @@ class Family:
         return np.asarray((self.n_correct - self.n10 + self.n01) / self.n)
 
     def at(self, rhos: Sequence[float]) -> Family:
-        """The runs at some rhos only.
-
-        Raises
-        ------
-        InputError
-            If there is no run at one of them.
-        """
+        """The runs at some rhos only; an InputError if there is none at one of them."""
         at = np.isclose(self.rho[:, None], np.array(rhos)[None, :], rtol=0, atol=1e-9)
         if not at.any(axis=0).all():
             must = f"be rhos of {self.name}: {', '.join(f'{rho:g}' for rho in np.unique(self.rho))}"
@@ -177,34 +146,18 @@ def _family(
 
 @dataclass(frozen=True)
 class Matched:
-    """The answers of one run to both versions of the test set.
-
-    Attributes
-    ----------
-    rho, run
-        Which run.
-    original_correct, transformed_correct : bool array, shape (n,)
-        A_i and B_i.
-    label, prediction, transformed_prediction : array, optional
-        Gold labels and predictions, where they are known.
-    seed : int, optional
-        Of the published resampling, where the file says it.
-    groups : int array, shape (n,), optional
-        Which rows are not independent.
-    validation_accuracy : float
-        Of the training, on its own validation sample; nan where it is not known.
-    """
+    """The answers of one run to both versions of the test set; arrays have shape (n,)."""
 
     rho: float
     run: int
-    original_correct: NDArray[np.bool_]
-    transformed_correct: NDArray[np.bool_]
-    label: NDArray[Any] | None = None
+    original_correct: NDArray[np.bool_]  # A_i
+    transformed_correct: NDArray[np.bool_]  # B_i
+    label: NDArray[Any] | None = None  # gold labels and predictions, where they are known
     prediction: NDArray[Any] | None = None
     transformed_prediction: NDArray[Any] | None = None
-    seed: int | None = None
-    validation_accuracy: float = float("nan")
-    groups: NDArray[Any] | None = None
+    seed: int | None = None  # of the published resampling, where the file says it
+    validation_accuracy: float = float("nan")  # of the training, on its own validation sample; nan where not known
+    groups: NDArray[Any] | None = None  # which rows are not independent
 
     @property
     def n(self) -> int:
@@ -247,16 +200,9 @@ _COLUMNS = (
 
 
 def write_matched(path: Path, runs: Iterable[Matched], metadata: Mapping[str, Any]) -> None:
-    """Write matched vectors whole or not at all.
+    """Write matched vectors, with labels and predictions, to a Parquet file, whole or not at all; one run at a time.
 
-    Parameters
-    ----------
-    path : Path
-        A Parquet file; the folder must exist.
-    runs : iterable of Matched
-        With labels and predictions; taken one at a time.
-    metadata : mapping
-        Anything that JSON can hold: name, identity, label names.
+    `metadata` may be anything that JSON can hold: name, identity, label names.
     """
     text = json.dumps(to_strict_json(dict(metadata)), sort_keys=True, default=str)
     schema = pa.schema(list(_COLUMNS), metadata={METADATA_KEY: text.encode()})
@@ -267,10 +213,3 @@ def write_matched(path: Path, runs: Iterable[Matched], metadata: Mapping[str, An
             for name in ("rho", "run", "validation_accuracy"):
                 columns[name] = np.full(one.n, columns[name])
             writer.write_table(pa.table(columns, schema=schema))
-
-
-def read_row_groups(path: Path) -> Iterator[pa.Table]:
-    """The row groups of a Parquet file, one at a time."""
-    with pq.ParquetFile(path) as file:
-        for number in range(file.num_row_groups):
-            yield file.read_row_group(number)
