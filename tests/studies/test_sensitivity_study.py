@@ -156,5 +156,4 @@ def test_sides_without_a_variant_are_undefined():
     assert math.isnan(found["changed"]["token_overlap"]["mean"])
     assert found["unchanged"]["token_overlap"]["mean"] == pytest.approx((1 / 3 + 1) / 2)
     assert found["unchanged"]["confidence_change"]["mean"] == pytest.approx(0.2)
-    low, high = found["unchanged"]["confidence_change"]["confidence_interval"]
-    assert low <= 0.2 <= high
+    assert np.isnan(found["unchanged"]["confidence_change"]["confidence_interval"]).all()  # two groups say too little

@@ -106,9 +106,12 @@ def test_diversity_is_the_mean_over_pairs_and_says_what_it_lacks():
         "semantic_similarity",
         "syntactic_distance",
         "mutual_entailment",
+        "only",
     ]
+    assert found.warnings[3] == "only 3 pairs: no interval below 10"
     assert "constituency parser" in found.warnings[1]
-    low, high = found.confidence_interval["jaccard"]
+    drawn = paraphrase_diversity(new, old, n_resamples=100, interval_method="bootstrap")
+    low, high = drawn.confidence_interval["jaccard"]
     assert 0 <= low < found.jaccard < high <= 1
     grouped = paraphrase_diversity(new, old, groups=["a", "a", "b"], n_resamples=100)
     assert grouped.n_clusters["jaccard"] == 2
@@ -129,7 +132,7 @@ def test_diversity_with_everything():
     assert found.semantic_similarity == pytest.approx((1 + np.sqrt(0.5)) / 2)
     assert found.syntactic_distance == pytest.approx(7 / 18)
     assert found.mutual_entailment == 0.5
-    assert found.warnings == ()
+    assert found.warnings == ("only 2 pairs: no interval below 10",)
     given = paraphrase_diversity(["a b", "c d"], ["a", "c"], similarities=[1.5, -0.5], n_resamples=50)
     assert given.semantic_similarity == 0.5
     assert "|similarity:given|" in given.signature

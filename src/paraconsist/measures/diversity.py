@@ -11,6 +11,7 @@ from paraconsist.errors import input_error
 from paraconsist.measures._estimates import Estimates, interval_options
 from paraconsist.measures._validation import as_column, as_mask, check_both, check_length, check_rows, check_unmasked
 from paraconsist.measures.buckets import group_codes
+from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.resampling import Floats, Units, mean_of_sums
 from paraconsist.measures.results import Result
 from paraconsist.measures.text_distances import jaccard, lexical_distance, syntactic_distance
@@ -152,8 +153,8 @@ def paraphrase_diversity(
         if name not in values:
             estimates.warnings.append(f"{name} is undefined, so nan: {_NEEDS[name]}")
     estimates.add(list(values), bounds, units.n, between=None)
-    if units.n < 2:
-        estimates.warnings.append(f"only one of the {estimates.unit}s: no interval")
+    if units.n < FEW_UNITS:
+        estimates.warn_of_few(units.n)
     origin = "given" if similarities is not None else "none" if similarity is None else "cosine"
     means: dict[str, Any] = {name: float(values[name].mean()) if name in values else nan for name in _RANGES}
     return ParaphraseDiversityResult(
