@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from paraconsist.data.bucket_sets import load_bucket_set
     from paraconsist.errors import InputError
     from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
+    from paraconsist.measures.bucket_model import consistency_at, fit_bucket_model
+    from paraconsist.measures.buckets import BucketCounts
     from paraconsist.measures.catalogue import list_measures
     from paraconsist.measures.consistency_difference import consistency_difference
     from paraconsist.measures.distribution_shift import distribution_shift
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 #: Name -> the module that has it.
 _HOMES = {
     **dict.fromkeys(("Comparison", "Run", "Scores", "compare", "score"), "reporting.result"),
+    "BucketCounts": "measures.buckets",
     "BucketEvaluation": "scoring.trainer_callback",
     "InputError": "errors",
     "list_measures": "measures.catalogue",
@@ -51,6 +54,7 @@ _HOMES = {
     **dict.fromkeys(
         ("negational_inconsistency", "semantic_inconsistency", "symmetric_inconsistency"), "measures.pairs"
     ),
+    **dict.fromkeys(("consistency_at", "fit_bucket_model"), "measures.bucket_model"),
     "consistency_difference": "measures.consistency_difference",
     "distribution_shift": "measures.distribution_shift",
     "fooling_rate": "measures.fooling_rate",
@@ -62,6 +66,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "BucketCounts",
     "BucketEvaluation",
     "Comparison",
     "InputError",
@@ -70,8 +75,10 @@ __all__ = [
     "__version__",
     "additive_inconsistency",
     "compare",
+    "consistency_at",
     "consistency_difference",
     "distribution_shift",
+    "fit_bucket_model",
     "fooling_rate",
     "ie_test",
     "list_measures",
