@@ -16,7 +16,6 @@ from paraconsist.errors import input_error
 
 #: The largest number that stands for "no answer could be read" among integer predictions; see `mark_unparsed`.
 UNPARSED = -2
-_UNPARSED_TEXT = "\x00unparsed"
 _ALLOWED = "allowed_labels"
 #: With fewer answers, labels may fail to meet by chance.
 _FEW_ROWS = 10
@@ -134,7 +133,7 @@ def mark_unparsed(
     if not n:
         return predictions
     if predictions.dtype.kind == "U":
-        names = np.char.add(_UNPARSED_TEXT, np.arange(n).astype(str) if each else "")
+        names = np.char.add("\x00unparsed", np.arange(n).astype(str) if each else "")
         marked = predictions.astype(np.promote_types(predictions.dtype, names.dtype))
         marked[unparsed] = names
         return marked

@@ -87,7 +87,9 @@ def load_bucket_set(
         path = Path(spec)
         table = read_table(path, function="run", parameter="dataset")
         if path.suffix.lower() in (".csv", ".tsv"):
-            table = _empty_text(table)
+            for i, column in enumerate(table.schema):  # of empty cells only: empty texts, for all that can be known
+                if pa.types.is_null(column.type):
+                    table = table.set_column(i, column.name, pa.array([""] * table.num_rows))
         return bucket_set_from_table(table, name=path.stem, task=task, label_names=declared_label_names(table))
     source, _, config = spec.partition(":")
     from paraconsist.dataset_builders import BUILDERS
@@ -95,14 +97,6 @@ def load_bucket_set(
     if source in BUILDERS:
         return _from_builder(spec, task=task, data_dir=data_dir, split=split)
     return _from_datasets(source, config or None, task=task, split=split)
-
-
-def _empty_text(table: pa.Table) -> pa.Table:
-    """Read columns without a single value as empty texts: delimited files do not tell the two apart."""
-    for i, column in enumerate(table.schema):
-        if pa.types.is_null(column.type):
-            table = table.set_column(i, column.name, pa.array([""] * table.num_rows))
-    return table
 
 
 def _from_builder(spec: str, *, task: str | None, data_dir: str | None, split: str) -> BucketSet:
@@ -180,28 +174,30 @@ def bucket_set_from_table(
     columns: dict[str, Any] = {c: table[c] for c in table.column_names}
     for column in ("bucket_id", "label", *resolved.columns):
         if column not in columns:
-            reads = ", ".join(resolved.columns)
-            remedy = f"Task {resolved.name} reads {reads}; rename your columns or give `task`."
+            remedy = f"Task {resolved.name} reads {', '.join(resolved.columns)}; rename your columns or give `task`."
             raise input_error("run", column, f"be a column of {name}", got=table.column_names, remedy=remedy)
     for column in ("bucket_id", "label", *resolved.columns, "group_id", "role", "allowed_labels"):
         if column in columns and columns[column].null_count:
             raise _wrong(name, column, "not be empty", None, columns[column].to_pylist().index(None))
     for column in ("bucket_id", "example_id", "group_id", "role"):
         if column in columns:
-            columns[column] = _strings(columns[column], column, name)
+            try:
+                columns[column] = columns[column].cast(pa.string())
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                raise _wrong(name, column, "hold text or whole numbers", str(columns[column].type)) from None
     columns.setdefault("example_id", pa.array([f"{name}.{i}" for i in range(table.num_rows)]))
     _check_unique(columns["example_id"].to_pylist(), name)
     columns.setdefault("group_id", columns["bucket_id"])
     columns.setdefault("role", pa.array(["paraphrase"] * table.num_rows))
-    _check_roles(columns["role"].to_pylist(), name)
+    for row, role in enumerate(columns["role"].to_pylist()):
+        if role not in ROLES:
+            raise _wrong(name, "role", f"be one of {', '.join(ROLES)}", role, row)
     gold = columns["label"].to_pylist()
     rules = columns["allowed_labels"].to_pylist() if "allowed_labels" in columns else [[label] for label in gold]
     names = label_names or _label_names(gold, rules, resolved)
-    labels = _integer_labels(gold, names, name)
-    columns["label"] = pa.array(labels, pa.int64())
+    columns["label"] = pa.array(_integer_labels(gold, names, name), pa.int64())
     columns["allowed_labels"] = pa.array(_checked_rules(rules, names, name))
-    texts = table.select(resolved.columns).to_pylist()
-    columns["input_id"] = pa.array([input_id(resolved, row) for row in texts])
+    columns["input_id"] = pa.array([input_id(resolved, row) for row in table.select(resolved.columns).to_pylist()])
     strata = [c for c in table.column_names if c not in KEY_COLUMNS and c not in resolved.columns]
     return BucketSet(
         name=name,
@@ -226,19 +222,6 @@ def declared_label_names(table: pa.Table) -> tuple[str, ...] | None:
 
 def _wrong(name: str, column: str, must: str, got: Any, row: int | None = None, remedy: str = "") -> InputError:
     return input_error("run", column, must, got=got, row=row, remedy=remedy or f"Mend {name}.")
-
-
-def _strings(column: Any, column_name: str, name: str) -> Any:
-    try:
-        return column.cast(pa.string())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise _wrong(name, column_name, "hold text or whole numbers", str(column.type)) from None
-
-
-def _check_roles(roles: list[str], name: str) -> None:
-    for row, role in enumerate(roles):
-        if role not in ROLES:
-            raise _wrong(name, "role", f"be one of {', '.join(ROLES)}", role, row)
 
 
 def _checked_rules(rules: list[Any], label_names: tuple[str, ...], name: str) -> list[list[int]]:

@@ -24,7 +24,7 @@ def config_named(name: str, config: str | None = None) -> BucketSetConfig:
     """Return a builder's config, its default one if None; InputError if there is no such builder or config."""
     cls = builder_class(name)
     wanted = cls.DEFAULT_CONFIG_NAME if config is None else config
-    configs: dict[str, BucketSetConfig] = {c.name: c for c in cls.BUILDER_CONFIGS}
+    configs = {c.name: c for c in cls.BUILDER_CONFIGS}
     if wanted not in configs:
         raise input_error("build", "config", f"be a config of {name}: {', '.join(configs)}", got=config)
     return configs[wanted]
@@ -73,8 +73,7 @@ def prepare_spec(
     """Prepare ``builder:config`` as `prepare` does; a wrong name is an error of the caller's `parameter`."""
     name, _, config = spec.partition(":")
     if name not in BUILDERS:
-        must = f"be builder:config, the builder one of {', '.join(BUILDERS)}"
-        raise input_error(function, parameter, must, got=spec)
+        raise input_error(function, parameter, f"be builder:config, the builder one of {', '.join(BUILDERS)}", got=spec)
     configs = [c.name for c in builder_class(name).BUILDER_CONFIGS]
     if config not in configs:
         must = f"name a config of {name!r} after a colon: {', '.join(configs)}"

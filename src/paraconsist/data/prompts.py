@@ -264,7 +264,6 @@ def parse_answer(text: str, words: Sequence[str]) -> int | None:
 
 
 _S24 = "Srikanth et al. 2024, Table 5 (restated): meant for 36 examples"
-_V23 = "Verma et al. 2023, appendix A.5: zero-shot, one token"
 
 _TEMPLATES = (
     PromptTemplate(
@@ -299,7 +298,7 @@ _TEMPLATES = (
         task="nli",
         question=("Premise: {premise}\nHypothesis: {hypothesis}\n\nDoes the premise entail the hypothesis?\nAnswer:"),
         labels={"entailment": "yes", "not_entailment": "no"},
-        source=_V23,
+        source="Verma et al. 2023, appendix A.5: zero-shot, one token",
     ),
     PromptTemplate(
         name="nli-3",
@@ -370,6 +369,5 @@ def default_template(task: Task, label_names: Sequence[str]) -> PromptTemplate:
     for template in fitting:
         if len(template.labels) == len(label_names):
             return template
-    must = f"be given for a set with the labels {', '.join(label_names)}"
     remedy = f"The templates for task {task.name} are {describe_labels(fitting)}; write one in a YAML file."
-    raise input_error("run", "template", must, remedy=remedy)
+    raise input_error("run", "template", f"be given for a set with the labels {', '.join(label_names)}", remedy=remedy)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import input_error
 from paraconsist.files import read_record, write_json, writing
 
 
@@ -58,7 +58,11 @@ class RunFolder:
         """
         with writing("run", "output", self.path):
             if overwrite and self.run_file.is_file():
-                self._delete_run()
+                for part in (self.store, self.path / "predictions", self.path / "texts", self.path / "noise"):
+                    if part.exists():
+                        shutil.rmtree(part)
+                self.results_file.unlink(missing_ok=True)
+                self.run_file.unlink()  # last: it says that the folder is a run's
             self.path.mkdir(parents=True, exist_ok=True)
             (self.path / "predictions").mkdir(exist_ok=True)
             self.store.mkdir(exist_ok=True)
@@ -70,13 +74,6 @@ class RunFolder:
             self._check_same_model(task, earlier.get(task), dict(identity))
         self.update_run({"models": {task: dict(identity) for task, identity in models.items()}})
 
-    def _delete_run(self) -> None:
-        for part in (self.store, self.path / "predictions", self.path / "texts", self.path / "noise"):
-            if part.exists():
-                shutil.rmtree(part)
-        self.results_file.unlink(missing_ok=True)
-        self.run_file.unlink()  # last: it says that the folder is a run's
-
     def _check_same_model(self, task: str, earlier: Any, now: dict[str, Any]) -> None:
         if earlier is None or content_identity(earlier) == content_identity(now):
             return
@@ -86,16 +83,12 @@ class RunFolder:
             f"It holds another model's run of task {task} ({differences}). Choose another folder, or give `overwrite` "
             "to delete it."
         )
-        raise self._wrong("be a new folder or hold a run of the same model", remedy)
-
-    def _wrong(self, must: str, remedy: str) -> InputError:
-        return input_error("run", "output", must, got=str(self.path), remedy=remedy)
+        must = "be a new folder or hold a run of the same model"
+        raise input_error("run", "output", must, got=str(self.path), remedy=remedy)
 
     def _read(self) -> dict[str, Any]:
-        if not self.run_file.exists():
-            return {}
         remedy = "Give `overwrite` to start anew, or choose another folder."
-        return read_record("run", "output", self.run_file, remedy=remedy)
+        return read_record("run", "output", self.run_file, remedy=remedy) if self.run_file.exists() else {}
 
     def update_run(self, entries: Mapping[str, Any]) -> None:
         """Add to ``run.json``; what it says of other tasks and sets is kept."""

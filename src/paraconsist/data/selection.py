@@ -34,8 +34,7 @@ def expand_specs(specs: Sequence[str]) -> list[str]:
             chosen = [name for name in cases if wanted == "all" or (wanted and name.startswith(f"{wanted}_"))]
         if not chosen:
             must = f"name a config of {source!r} after a colon, the beginning of several, or 'all'"
-            remedy = f"The configs are {', '.join(configs)}."
-            raise input_error("run", "dataset", must, got=spec, remedy=remedy)
+            raise input_error("run", "dataset", must, got=spec, remedy=f"The configs are {', '.join(configs)}.")
         expanded.update(dict.fromkeys(f"{source}:{name}" for name in chosen))
     return list(expanded)
 

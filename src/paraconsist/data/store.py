@@ -90,11 +90,11 @@ class ShardWriter:
 
     def append(self, input_ids: Sequence[str], results: Iterable[Sequence[float] | WrittenAnswer]) -> None:
         """Write a batch, in one call to the operating system, before returning."""
-        lines = [
-            json.dumps({"input_id": input_id, **_record(result)}) + "\n"
-            for input_id, result in zip(input_ids, results, strict=True)
-        ]
-        self._write("".join(lines).encode())
+        lines = ""
+        for input_id, one in zip(input_ids, results, strict=True):
+            result = one._asdict() if isinstance(one, WrittenAnswer) else {"probabilities": list(one)}
+            lines += json.dumps({"input_id": input_id, **result}) + "\n"
+        self._write(lines.encode())
 
     def _write(self, data: bytes) -> None:
         view = memoryview(data)
@@ -118,10 +118,6 @@ class ShardWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _record(result: Sequence[float] | WrittenAnswer) -> dict[str, Any]:
-    return result._asdict() if isinstance(result, WrittenAnswer) else {"probabilities": list(result)}
 
 
 def _read_shard(shard: Path, results: dict[str, Result]) -> None:

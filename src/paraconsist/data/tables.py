@@ -123,7 +123,8 @@ def _read_json_lines(file: Path) -> pa.Table:
     dates = {c.name: pa.string() for c in table.schema if pa.types.is_temporal(c.type)}  # they stay the text they are
     table = _parse_json_lines(file, dates) if dates else table
     for column in table.schema:
-        if pa.types.is_floating(column.type) and _exceeds(table[column.name], 2.0**53):
+        numbers = table[column.name] if pa.types.is_floating(column.type) else None
+        if numbers is not None and pc.any(pc.greater_equal(pc.abs(numbers), 2.0**53)).as_py():
             raise ValueError(f"column {column.name} has whole numbers too large to be told apart; write them as text")
     return table
 
@@ -131,10 +132,6 @@ def _read_json_lines(file: Path) -> pa.Table:
 def _parse_json_lines(file: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
     schema = pa.schema(list(types.items()))
     return pa.json.read_json(file, parse_options=pa.json.ParseOptions(newlines_in_values=False, explicit_schema=schema))
-
-
-def _exceeds(values: pa.ChunkedArray, limit: float) -> bool:
-    return bool(pc.any(pc.greater_equal(pc.abs(values), limit)).as_py())
 
 
 EMPTY = "Fill it in, or drop the row."

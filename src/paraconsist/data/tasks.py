@@ -45,9 +45,8 @@ class Task:
         values: dict[str, str] = {}
         for column in self.columns:
             if column not in row:
-                got = sorted(str(name) for name in row)
                 remedy = f"The task reads {', '.join(self.columns)}: rename columns, or name another task."
-                raise self._wrong(row, column, "be a column of the data", got, remedy)
+                raise self._wrong(row, column, "be a column of the data", sorted(str(name) for name in row), remedy)
             if not isinstance(row[column], str):
                 remedy = "Fill the text in or drop the row before running (an empty string is allowed)."
                 raise self._wrong(row, column, "be text", row[column], remedy)

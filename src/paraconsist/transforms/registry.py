@@ -43,8 +43,7 @@ def load_function(path: str, *, parameter: str = "function", signature: str = "t
     try:
         function: Any = importlib.import_module(module_name)
     except Exception as problem:
-        remedy = f"{type(problem).__name__}: {problem}."
-        must = "be in a module that can be imported"
+        remedy, must = f"{type(problem).__name__}: {problem}.", "be in a module that can be imported"
         raise input_error("transformation", parameter, must, got=path, remedy=remedy) from problem
     finally:
         if here:
@@ -98,8 +97,7 @@ def function_transformation(function: str | Callable[[str], object]) -> FixedTra
         try:
             return own(text)
         except Exception as problem:
-            remedy = f"{source} raised {type(problem).__name__}: {problem}."
-            must = "return a text for every text"
+            remedy, must = f"{source} raised {type(problem).__name__}: {problem}.", "return a text for every text"
             raise input_error("transformation", "function", must, got=text, remedy=remedy) from problem
 
     return FixedTransformation("function", {"function": source}, call, source)
@@ -148,8 +146,7 @@ def transformation(name: str, **options: Any) -> Transformation:
     parameters = inspect.signature(make).parameters
     for option in options:
         if option not in parameters:
-            must = f"be options of {name}: {', '.join(parameters)}"
-            raise input_error("transformation", "options", must, got=option)
+            raise input_error("transformation", "options", f"be options of {name}: {', '.join(parameters)}", got=option)
     for option, parameter in parameters.items():
         if parameter.default is parameter.empty and option not in options:
             raise input_error("transformation", "options", f"give {option} for {name}", got=options)

@@ -58,7 +58,7 @@ class Table:
                 return pc.struct_field(column, [rest])
             if pa.types.is_struct(kind) and kind.get_field_index(step) >= 0:
                 column = pc.struct_field(column, [step])
-            elif _is_list(kind) and step.isdigit():
+            elif (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and step.isdigit():
                 column = pa.chunked_array([_item(chunk, int(step)) for chunk in column.chunks], kind.value_type)
             else:
                 return None
@@ -161,10 +161,6 @@ def _matched(values: pa.ChunkedArray, pattern: str, text: str, parameter: str) -
     return pa.chunked_array([taken])
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
-
-
 def _item(chunk: pa.Array, index: int) -> pa.Array:
     """Return the item at `index` of every list, null where a list is shorter."""
     lengths = np.asarray(pc.fill_null(pc.list_value_length(chunk), 0).to_numpy(zero_copy_only=False))
@@ -200,6 +196,4 @@ def _paths(path: str, value: Any) -> Iterable[str]:
 
 
 def _as_text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value)
+    return value if value is None or isinstance(value, str) else json.dumps(value)

@@ -151,7 +151,6 @@ def _role_of(flags: pa.ChunkedArray, text: str) -> pa.ChunkedArray:
     roles = {"true": "original", "1": "original", "false": "paraphrase", "0": "paraphrase"}
     wrong = next((row for row, value in enumerate(values) if value not in roles), None)
     if wrong is not None:
-        remedy = f"Compare it, as in '{text} == \"...\"'."
-        got = flags[wrong].as_py()
+        remedy, got = f"Compare it, as in '{text} == \"...\"'.", flags[wrong].as_py()
         raise input_error("score", "original", "be true or false in every row", got=got, row=wrong, remedy=remedy)
     return pa.chunked_array([pa.array([roles[value] for value in values])])

@@ -51,7 +51,12 @@ def read(path: Path, query: LogQuery) -> Predictions:
         raise bad_log("hold at least one sample", path)
     scorer = _scorer(header, samples, query.metric)
     fields = Records([_row(sample) for sample in samples])
-    notes = _notes(samples, path)
+    failed = sum(not sample.get("scores") for sample in samples)
+    note = (
+        f"{failed} of {len(samples)} samples of {path.name} have no score (they ended in an error or were cut off): "
+        "they count as unparsed here, and inspect's own accuracy leaves them out"
+    )
+    notes = [note] if failed else []
     answers = _answers(samples, scorer, compared=query.prediction is not None)
     columns, label_names = answers.columns(fields, query, _ROOTS)
     linked = linked_columns(fields, query, roots=_ROOTS)
@@ -168,8 +173,7 @@ def _row(sample: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a sample that can be asked for, with long texts put back in."""
     kept = {name: sample[name] for name in _KEPT if sample.get(name) not in (None, {}, [])}
     kept["completion"] = (sample.get("output") or {}).get("completion", "")
-    attached = sample.get("attachments") or {}
-    row: dict[str, Any] = _with_attachments(kept, attached) if attached else kept
+    row: dict[str, Any] = _with_attachments(kept, sample.get("attachments") or {})
     return row
 
 
@@ -179,15 +183,6 @@ def _with_attachments(value: Any, attached: Mapping[str, str]) -> Any:
     if isinstance(value, Mapping):
         return {key: _with_attachments(inner, attached) for key, inner in value.items()}
     return [_with_attachments(inner, attached) for inner in value] if isinstance(value, list) else value
-
-
-def _notes(samples: Sequence[Mapping[str, Any]], path: Path) -> list[str]:
-    failed = sum(not sample.get("scores") for sample in samples)
-    note = (
-        f"{failed} of {len(samples)} samples of {path.name} have no score (they ended in an error or were cut off): "
-        "they count as unparsed here, and inspect's own accuracy leaves them out"
-    )
-    return [note] if failed else []
 
 
 def _reported(header: Mapping[str, Any], scorer: str) -> float | None:
@@ -210,12 +205,12 @@ def _answers(samples: Sequence[Mapping[str, Any]], scorer: str, *, compared: boo
         None if score is None or score.get("value") == "N" or text is None or not str(text).strip() else str(text)
         for score, text in zip(scores, texts, strict=True)
     ]
-    targets = [_target(sample.get("target")) for sample in samples]
-    letters = _letters(samples, targets, answers)
-    if letters is not None:
-        choices = [[str(one) for one in sample["choices"]] for sample in samples]
-        return LogAnswers(*letters, right, choices, raw=[_completion(sample) for sample in samples])
-    return LogAnswers(targets, answers, right, raw=[_completion(sample) for sample in samples])
+    listed = [sample.get("target") for sample in samples]
+    targets = [" | ".join(map(str, one)) if isinstance(one, list) else str(one) for one in listed]
+    letters, raw = _letters(samples, targets, answers), [_completion(sample) for sample in samples]
+    if letters is None:
+        return LogAnswers(targets, answers, right, raw=raw)
+    return LogAnswers(*letters, right, [[str(one) for one in sample["choices"]] for sample in samples], raw=raw)
 
 
 def _value(value: Any, part: str) -> Any:
@@ -226,10 +221,6 @@ def _value(value: Any, part: str) -> Any:
 
 def _completion(sample: Mapping[str, Any]) -> str:
     return str((sample.get("output") or {}).get("completion") or "")
-
-
-def _target(target: Any) -> str:
-    return " | ".join(map(str, target)) if isinstance(target, list) else str(target)
 
 
 def _letters(

@@ -53,7 +53,10 @@ def read(path: Path, query: LogQuery) -> Predictions:
     metric, right = _verdicts(fields, query, compared=query.prediction is not None)
     answers = _answers(fields, metric, right, _fallbacks(results, task))
     columns, label_names = answers.columns(fields, query, _ROOTS)
-    ids = unique_ids(_needed(fields, "doc_id", path).to_pylist(), path, "doc_id")
+    doc_ids = fields.column("doc_id")
+    if doc_ids is None or doc_ids.null_count:
+        raise bad_log("have `doc_id` in every row", path, remedy="lm-eval writes it.")
+    ids = unique_ids(doc_ids.to_pylist(), path, "doc_id")
     notes = []
     reported = results.get("results", {}).get(task, {}).get(f"{metric},{which}")
     if right is not None and isinstance(reported, (int, float)) and abs(reported - right.mean()) > 1e-6:
@@ -83,8 +86,7 @@ def _results(path: Path, time: str | None) -> dict[str, Any]:
     try:
         results = json.loads(beside.read_text(encoding="utf-8"))
     except (ValueError, OSError):
-        remedy = "Mend it, or move it away."
-        raise bad_log("stand beside a whole results file", beside, remedy=remedy) from None
+        raise bad_log("stand beside a whole results file", beside, remedy="Mend it, or move it away.") from None
     return results if isinstance(results, dict) else {}
 
 
@@ -124,13 +126,6 @@ def _as_texts(value: Any) -> Any:
     return [_as_texts(inner) for inner in value] if isinstance(value, list) else None if value is None else str(value)
 
 
-def _needed(fields: Fields, name: str, path: Path) -> pa.ChunkedArray:
-    column = fields.column(name)
-    if column is None or column.null_count:
-        raise bad_log(f"have `{name}` in every row", path, remedy="lm-eval writes it.")
-    return column
-
-
 def _of_one_filter(fields: Fields, wanted: str | None, path: Path) -> tuple[Fields, str]:
     column = fields.column("filter")
     if column is None:
@@ -153,9 +148,7 @@ def _of_one_filter(fields: Fields, wanted: str | None, path: Path) -> tuple[Fiel
 
 def _verdicts(fields: Fields, query: LogQuery, *, compared: bool) -> tuple[str | None, NDArray[np.bool_] | None]:
     """Return the metric that says right or wrong, and what it says; neither where the user names what to compare."""
-    column = fields.column("metrics")
-    listed = list(column[0].as_py() or []) if column is not None else []
-    names = [name for name in listed if fields.column(name) is not None]
+    names = [name for name in _metrics(fields) if fields.column(name) is not None]
     metric = query.metric
     if metric is None:
         metric = next((name for name in (*_PREFERRED, *names) if name in names), None)
@@ -251,7 +244,7 @@ def multiple_choice(
         verdict_of = zip(target, right.tolist(), strict=True)
         texts = [gold if is_right else "(another answer)" for gold, is_right in verdict_of]
         return LogAnswers(list(target), texts, right)
-    if metric == "acc_mutual_info" or _has_unconditional(fields):
+    if "acc_mutual_info" in (metric, *_metrics(fields)):
         half = scores.shape[1] // 2
         scores, unconditional = scores[:, :half], scores[:, half:]
         if metric == "acc_mutual_info":
@@ -294,9 +287,9 @@ def _log_likelihoods(answers: pa.Array) -> Floats | None:
     return matrix
 
 
-def _has_unconditional(fields: Fields) -> bool:
+def _metrics(fields: Fields) -> list[str]:
     column = fields.column("metrics")
-    return column is not None and "acc_mutual_info" in (column[0].as_py() or [])
+    return [] if column is None else list(column[0].as_py() or [])
 
 
 def _choices(fields: Fields, scores: Floats) -> Any:
@@ -322,11 +315,9 @@ def _common(choices: Any) -> bool:
 
 def _distinguishable(choices: Any) -> Any:
     """Return numbers for names where a row's choices are one text (they differ in their context)."""
-    if _common(choices):
+    if _common(choices) or not all(len(set(row)) == 1 for row in choices):
         return choices
-    if all(len(set(row)) == 1 for row in choices):
-        return [str(number) for number in range(max(map(len, choices)))]
-    return choices
+    return [str(number) for number in range(max(map(len, choices)))]
 
 
 def _lengths(choices: Any, scores: Floats, *, in_bytes: bool) -> Floats:

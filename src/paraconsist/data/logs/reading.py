@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from paraconsist.data.logs.fields import Table, is_expression, value_of
 from paraconsist.data.logs.format import DEFAULT_QUERY, Head, LogFormat, LogQuery, bad_log, unique_ids
 from paraconsist.data.logs.inspect_ai import INSPECT
@@ -28,7 +26,16 @@ def _read_table(path: Path, query: LogQuery) -> Predictions:
     """Read one table; its columns keep their names, and what an expression stands for becomes a column."""
     predictions = read_predictions(path)
     table = predictions.table
-    _check_one_model(table, query, path)
+    for name in _MODEL_COLUMNS:
+        if name not in table.column_names or name in query.strata:
+            continue
+        models = [model for model in table[name].unique().to_pylist() if model is not None]
+        if len(models) > 1:
+            remedy = (
+                f"Column {name} of {path.name} names {len(models)} models: write a file for each, and compare them "
+                "with `paraconsist compare`."
+            )
+            raise bad_log("hold one model's predictions", models[:5], remedy=remedy)
     has_ids = "example_id" in table.column_names and not table["example_id"].null_count
     if has_ids and query.bucket != "example_id" and query.trial is None:
         unique_ids(table["example_id"].to_pylist(), path, "example_id")
@@ -47,19 +54,6 @@ def _named_fields(query: LogQuery) -> list[tuple[str, str]]:
     named = [(getattr(query, name), name) for name in single if getattr(query, name) != getattr(DEFAULT_QUERY, name)]
     named += [(text, "probabilities") for text in query.probabilities or ()]
     return named + [(text, "stratum") for text in query.strata]
-
-
-def _check_one_model(table: pa.Table, query: LogQuery, path: Path) -> None:
-    for name in _MODEL_COLUMNS:
-        if name not in table.column_names or name in query.strata:
-            continue
-        models = [model for model in table[name].unique().to_pylist() if model is not None]
-        if len(models) > 1:
-            remedy = (
-                f"Column {name} of {path.name} names {len(models)} models: write a file for each, and compare them "
-                "with `paraconsist compare`."
-            )
-            raise bad_log("hold one model's predictions", models[:5], remedy=remedy)
 
 
 PLAIN = LogFormat(
@@ -115,8 +109,7 @@ def read_logs(paths: Sequence[Path], query: LogQuery = DEFAULT_QUERY) -> dict[st
         name = str(one.metadata.get("set", file.stem))
         if by_set.setdefault(name, file) != file:
             remedy = "They are two runs, or two models' files: give the file that you mean."
-            got = [by_set[name].name, file.name]
-            raise bad_log(f"hold one run of {name}", got, remedy=remedy)
+            raise bad_log(f"hold one run of {name}", [by_set[name].name, file.name], remedy=remedy)
     return {name: predictions[file] for name, file in by_set.items()}
 
 

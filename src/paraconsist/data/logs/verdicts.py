@@ -54,7 +54,9 @@ class LogAnswers:
             if query.prediction is not None:
                 answers, right = _field_texts(fields, query.prediction, "prediction", roots), None
             elif self.choices is not None:
-                answers = _texts_of(self.choices, answers)
+                common = len(self.choices) and isinstance(self.choices[0], str)
+                rows = [self.choices] * len(answers) if common else self.choices
+                answers = [None if a < 0 else str(row[a]) for row, a in zip(rows, answers.tolist(), strict=True)]
             columns = _text_columns(gold, answers, right)
         if self.raw is not None:
             columns["raw_output"] = pa.array(self.raw, pa.string())
@@ -63,7 +65,8 @@ class LogAnswers:
             columns[GOLD_CONFIDENCE] = column.cast(pa.float64())
         if query.probabilities is not None:
             parts = [value_of(fields, one, parameter="probabilities", roots=roots) for one in query.probabilities]
-            columns["probabilities"] = parts[0] if len(parts) == 1 else _stacked(parts)
+            numbers = [part.cast(pa.float64()).to_numpy() for part in parts] if len(parts) > 1 else []
+            columns["probabilities"] = _lists(np.column_stack(numbers)) if numbers else parts[0]
         return columns, label_names
 
 
@@ -161,16 +164,6 @@ def _field_texts(fields: Fields, text: str, parameter: str, roots: Sequence[str]
     """Return a named field as text; an empty answer is none, an empty label a mistake that is found later."""
     values = value_of(fields, text, parameter=parameter, roots=roots).cast(pa.string()).to_pylist()
     return [value or None for value in values] if parameter == "prediction" else [value or "" for value in values]
-
-
-def _texts_of(choices: Any, answers: NDArray[np.intp]) -> list[str | None]:
-    common = len(choices) and isinstance(choices[0], str)
-    rows = [choices] * len(answers) if common else choices
-    return [None if a < 0 else str(row[a]) for row, a in zip(rows, answers.tolist(), strict=True)]
-
-
-def _stacked(columns: Sequence[pa.ChunkedArray]) -> pa.Array:
-    return _lists(np.column_stack([column.cast(pa.float64()).to_numpy() for column in columns]))
 
 
 def _lists(matrix: NDArray[np.float64]) -> pa.Array:

@@ -182,8 +182,7 @@ def load_generator(
         if kind is not None:
             raise input_error("paraphrase", "kind", "be given only without `endpoint`", got=kind)
         if name == "rules":
-            must = "be given with `endpoint`: the model's name there"
-            raise input_error("paraphrase", "generator", must, got=name)
+            raise input_error("paraphrase", "generator", "be given with `endpoint`: the model's name there", got=name)
         return EndpointGenerator(endpoint, name, settings, answers or Path("answers"), seed, examples)
     if name == "rules":
         from paraconsist.transforms.paraphrase.rules import RuleGenerator

@@ -118,8 +118,7 @@ def _answer(
     except ValueError:
         score = float("nan")
     if not 0 <= score <= 100:
-        must = "be a number from 0 to 100, or empty"
-        raise input_error("paraphrase", kinds["similarity"], must, got=cell, row=place)
+        raise input_error("paraphrase", kinds["similarity"], "be a number from 0 to 100, or empty", got=cell, row=place)
     scores.append(score)
     return grammatical and score > least
 

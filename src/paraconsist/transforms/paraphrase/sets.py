@@ -143,9 +143,8 @@ def paraphrase_rows(
     usual = COLUMNS.get(data.task.name, ())
     chosen = column or (usual[0] if len(usual) == 1 else "")
     if chosen not in data.task.columns:
-        remedy = "Give `column`."
         must = f"be one of {', '.join(data.task.columns)}"
-        raise input_error("paraphrase", "column", must, got=column, remedy=remedy)
+        raise input_error("paraphrase", "column", must, got=column, remedy="Give `column`.")
     if settings.mutual_entailment and nli_model is None:
         must = f"be given: preset {preset} keeps what an NLI model finds entailed both ways"
         remedy = "Train one (paraconsist train --task nli ...), or turn `mutual_entailment` off."
