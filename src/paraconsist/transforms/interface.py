@@ -106,11 +106,7 @@ def apply_to_columns(
     if isinstance(fitted, HasSurface):
         before = {column: [fitted.unchanged(text) for text in texts] for column, texts in columns.items()}
     if any(texts for texts in columns.values()) and all(list(before[c]) == changed[c] for c in columns):
-        raise input_error(
-            function,
-            "transformation",
-            f"change at least one text of {', '.join(columns)}",
-            got=name,
-            remedy="Look at its dictionary, block list and columns: with nothing changed there is nothing to test.",
-        )
+        must = f"change at least one text of {', '.join(columns)}"
+        remedy = "Look at its dictionary, block list and columns: with nothing changed there is nothing to test."
+        raise input_error(function, "transformation", must, got=name, remedy=remedy)
     return changed

@@ -77,10 +77,9 @@ def _from_file(
             skipped["no gold label"] += n_missing
             table = table.filter(pc.invert(missing))
     if "bucket_id" not in table.column_names:
-        ids = table["example_id"] if "example_id" in table.column_names else [str(i) for i in range(table.num_rows)]
-        table = table.append_column("bucket_id", ids if isinstance(ids, pa.ChunkedArray) else pa.array(ids))
         if "example_id" not in table.column_names:
-            table = table.append_column("example_id", table["bucket_id"])
+            table = table.append_column("example_id", pa.array([str(i) for i in range(table.num_rows)]))
+        table = table.append_column("bucket_id", table["example_id"])
     return bucket_set_from_table(table, name=path.stem, task=task, label_names=names)
 
 

@@ -77,8 +77,7 @@ def wordnet_file(source: str, name: str) -> bytes:
         if source != "nltk":
             return (Path(source) / name).read_bytes()
         with _in_nltk().join(name).open() as stream:
-            content: bytes = stream.read()
-        return content
+            return bytes(stream.read())
     except OSError:
         remedy = "Install WordNet 3.0 whole."
         raise input_error("wordnet", "folder", f"hold {name}", got=source, remedy=remedy) from None
@@ -98,13 +97,21 @@ def load_wordnet(folder: str | os.PathLike[str] | None = None) -> Any:
 
 @cache
 def _reader(source: str) -> Any:
+    """Return nltk's reader with the one file that Debian omits, and without the map to other versions."""
+    base: Any = importlib.import_module("nltk.corpus.reader.wordnet").WordNetCorpusReader
+    lexnames = "".join(f"{i:02d}\t{kind}.{name}\t{part}\n" for i, (kind, name, part) in enumerate(_LEXICOGRAPHER_FILES))
+
+    def open_file(self: Any, file: str) -> Any:
+        return io.StringIO(lexnames) if file == "lexnames" else base.open(self, file)
+
+    reader: Any = type("FolderWordNetReader", (base,), {"open": open_file, "map_wn": lambda *_: None})
     root: Any = _in_nltk() if source == "nltk" else source
     nltk_data = importlib.import_module("nltk.data")
     if source != "nltk" and source not in nltk_data.path:  # nltk opens files below these folders only
         nltk_data.path.append(source)
     with warnings.catch_warnings():  # that there are no other languages
         warnings.simplefilter("ignore")
-        return _reader_class()(root, None)
+        return reader(root, None)
 
 
 def _in_nltk() -> Any:
@@ -115,18 +122,6 @@ def _in_nltk() -> Any:
         except LookupError:
             continue
     return None
-
-
-@cache
-def _reader_class() -> Any:
-    """Return nltk's reader with the one file that Debian omits, and without the map to other versions."""
-    base: Any = importlib.import_module("nltk.corpus.reader.wordnet").WordNetCorpusReader
-    lexnames = "".join(f"{i:02d}\t{kind}.{name}\t{part}\n" for i, (kind, name, part) in enumerate(_LEXICOGRAPHER_FILES))
-
-    def open_file(self: Any, file: str) -> Any:
-        return io.StringIO(lexnames) if file == "lexnames" else base.open(self, file)
-
-    return type("FolderWordNetReader", (base,), {"open": open_file, "map_wn": lambda *_: None})
 
 
 #: Parts of speech in the order in which nltk lists a word's synsets.
@@ -163,11 +158,8 @@ class Lexicon:
 
     def base_forms(self, word: str, part: str) -> list[str]:
         """Return a word's lemmas as a part of speech, the word itself first if it is one; as nltk finds them."""
-        irregular = self.exceptions[part].get(word)
-        if irregular is not None:
-            forms = [word, *irregular]
-        else:
-            forms = [word, *(word[: -len(old)] + new for old, new in self.endings[part] if word.endswith(old))]
+        by_rule = [word[: -len(old)] + new for old, new in self.endings[part] if word.endswith(old)]
+        forms = [word, *self.exceptions[part].get(word, by_rule)]
         return [form for form in dict.fromkeys(forms) if part in self.entries.get(form, ())]
 
     def frequency(self, word: str, part: str) -> int:
@@ -193,9 +185,8 @@ class Lexicon:
 
         Of 4,393 nouns lemminflect forms 9 plurals that WordNet does not lead back to the noun, this 1 ("axe").
         """
-        irregular = self._irregular_plurals.get(word)
-        if irregular is not None:
-            return irregular
+        if word in self._irregular_plurals:
+            return self._irregular_plurals[word]
         if self.is_plural(word) or (word.endswith("s") and not word.endswith(("ss", "us", "is"))):
             return word
         if word.endswith("man") and word not in ("human", "german", "roman", "shaman", "talisman"):
@@ -238,7 +229,10 @@ def read_or_make(folder: str | None = None) -> Lexicon:
     source = find_wordnet(folder)
     if source is None:
         return scan(load_wordnet(folder), "")  # raises, saying what to install
-    file = cache_folder() / f"wordnet-{_key(source)}.json"
+    folder_of_caches = os.environ.get("PARACONSIST_CACHE") or platformdirs.user_cache_path(
+        "paraconsist", appauthor=False
+    )
+    file = Path(folder_of_caches) / f"wordnet-{_key(source)}.json"
     table = _read(file)
     if table is not None:
         return Lexicon(table["entries"], table["exceptions"], table["endings"], source)
@@ -291,11 +285,6 @@ def _words(data: str, start: int) -> list[str]:
     return [_MARK.sub("", word).replace("_", " ") for word in fields[4 : 4 + 2 * number : 2]]
 
 
-def cache_folder() -> Path:
-    """Return paraconsist's own cache folder: `PARACONSIST_CACHE`, else the system's place for a user's caches."""
-    return Path(os.environ.get("PARACONSIST_CACHE") or platformdirs.user_cache_path("paraconsist", appauthor=False))
-
-
 def _key(source: str) -> str:
     """Return the hash of the files' content, the table's form and nltk's rules of endings."""
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
@@ -325,9 +314,5 @@ def _write(file: Path, table: Any) -> None:
         with _WRITING, replacing(file) as partial:
             partial.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
     except OSError as problem:
-        warnings.warn(
-            f"WordNet's table could not be kept ({problem}): it is made anew each time, which takes some seconds. "
-            f"PARACONSIST_CACHE names another folder.",
-            UserWarning,
-            stacklevel=2,
-        )
+        text = f"WordNet's table could not be kept ({problem}): it is made anew each time, which takes some seconds. "
+        warnings.warn(f"{text}PARACONSIST_CACHE names another folder.", UserWarning, stacklevel=2)

@@ -21,7 +21,6 @@ from paraconsist.transforms.sheets import read_sheet
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Return the words of a text."""
     return frozenset(text.split())
 
 
@@ -120,9 +119,8 @@ class Negated(NamedTuple):
 
 def is_negated(text: str) -> bool:
     """Return whether a text holds a negative word ("not", "n't", "no", "never", "few" ...)."""
-    if re.search(r"n\s?['’]t\b|\bn['’]?t\b", text, re.IGNORECASE):
-        return True
-    return any(token.word in NEGATIVES for token in tokens_of(text))
+    has_not = re.search(r"n\s?['’]t\b|\bn['’]?t\b", text, re.IGNORECASE)
+    return bool(has_not) or any(token.word in NEGATIVES for token in tokens_of(text))
 
 
 def negate(text: str, lexicon: Lexicon | None = None, *, question: bool = False) -> Negated:
@@ -211,8 +209,8 @@ def _joins_subjects(words: Sequence[str]) -> bool:
 
 def _is_auxiliary(tokens: Sequence[Token], i: int) -> bool:
     word, before = tokens[i].word, tokens[i - 1].word
-    if tokens[i].is_capitalised:
-        return False  # a name
+    if tokens[i].is_capitalised:  # a name
+        return False
     if word in HAVE_FORMS or word in DO_FORMS:
         return before not in MODALS and before != "to"
     return word in AUXILIARIES and not (word in MODALS and before in DETERMINERS)
@@ -220,8 +218,7 @@ def _is_auxiliary(tokens: Sequence[Token], i: int) -> bool:
 
 def _there(text: str, tokens: Sequence[Token], at: int) -> Negated:
     """Negate "there is ..."; `at` is the place of the verb in a sentence, of "there" in a question."""
-    verb = "there" if tokens[at].word == "there" else tokens[at].word
-    if verb not in {"there", "is", "are", "was", "were"} or len(tokens) < at + 2:
+    if tokens[at].word not in {"there", "is", "are", "was", "were"} or len(tokens) < at + 2:
         return Negated(None, "no verb that is clearly the only one")
     rest = tokens[at + 1 :]
     if any(_is_auxiliary(tokens, i) for i in range(at + 2, len(tokens))):
@@ -249,7 +246,7 @@ def _question(text: str, tokens: Sequence[Token]) -> Negated:
 def _lexical(text: str, tokens: Sequence[Token], lexicon: Lexicon | None) -> Negated:
     if lexicon is None:
         return Negated(None, "no auxiliary (lexical verbs need WordNet)")
-    plural = _has_plural_subject(tokens)
+    plural = tokens[0].word in NUMBERS | {"these", "those", "they", "we", "you", "i"} | PLURAL_NOUNS
     readings = [(i, reading) for i in range(1, len(tokens)) if (reading := _finite(tokens, i, lexicon, plural))]
     if not readings:
         return Negated(None, "no verb that is clearly finite")
@@ -259,10 +256,6 @@ def _lexical(text: str, tokens: Sequence[Token], lexicon: Lexicon | None) -> Neg
     if support == "":
         return Negated(None, "a past tense that may be a participle")
     return Negated(_replace(text, tokens[at], f"{support} not {base}"), "do not")
-
-
-def _has_plural_subject(tokens: Sequence[Token]) -> bool:
-    return tokens[0].word in NUMBERS | {"these", "those", "they", "we", "you", "i"} | PLURAL_NOUNS
 
 
 def _finite(tokens: Sequence[Token], i: int, lexicon: Lexicon, plural: bool) -> tuple[str, str] | None:
@@ -286,10 +279,8 @@ def _finite(tokens: Sequence[Token], i: int, lexicon: Lexicon, plural: bool) -> 
             return None
         return ("does", bases[0])
     if word.endswith("ed") and bases:
-        object_follows = after in DETERMINERS or after in NUMBERS or after in OBJECT_PRONOUNS
-        if before in SUBJECT_PRONOUNS or object_follows:
-            return ("did", bases[0])
-        return ("", "")
+        is_past = before in SUBJECT_PRONOUNS or after in DETERMINERS | NUMBERS | OBJECT_PRONOUNS
+        return ("did", bases[0]) if is_past else ("", "")
     if bases and not word.endswith("ing"):
         return ("", "")  # an irregular form: "left", "held"
     return _plain_form(tokens, i, after, lexicon, plural)
@@ -303,16 +294,10 @@ def _plain_form(tokens: Sequence[Token], i: int, after: str, lexicon: Lexicon, p
     if word.endswith("ing") or word not in lexicon.base_forms(word, "v"):
         return None
     is_subject = before in SUBJECT_PRONOUNS - {"he", "she", "it"} or before in PLURAL_NOUNS
-    is_subject = is_subject or (before.endswith("s") and bool(lexicon.base_forms(before, "n")) and _opens(tokens, i))
+    opens = not any(token.word in PREPOSITIONS for token in tokens[:i])  # all before can be one bare noun phrase
+    is_subject = is_subject or (before.endswith("s") and bool(lexicon.base_forms(before, "n")) and opens)
     follows = after == "" or after in DETERMINERS | NUMBERS | PREPOSITIONS | OBJECT_PRONOUNS or after.endswith("ly")
-    if is_subject and follows and _more_verb_than_noun(word, lexicon):
-        return ("do", word)
-    return None
-
-
-def _opens(tokens: Sequence[Token], i: int) -> bool:
-    """Whether all before the verb can be one bare noun phrase: no preposition in it."""
-    return not any(token.word in PREPOSITIONS for token in tokens[:i])
+    return ("do", word) if is_subject and follows and _more_verb_than_noun(word, lexicon) else None
 
 
 def _more_verb_than_noun(word: str, lexicon: Lexicon) -> bool:

@@ -117,7 +117,6 @@ class WordNetTagger:
         return modifier < n or modifier < 0
 
     def _in_place(self, words: Sequence[str], wanted: set[str]) -> list[str]:
-        """Return which of the wanted words stand in a noun's place."""
         neighbours = zip(("", *words), words, (*words[1:], ""), strict=False)
         return [w for before, w, after in neighbours if w in wanted and self._is_place(before, after)]
 

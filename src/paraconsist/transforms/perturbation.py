@@ -99,12 +99,9 @@ PROPERTIES: dict[str, tuple[str, ...]] = {
 }
 
 _ALIASES = {
-    "entailed": "entailment",
-    "entails": "entailment",
-    "contradicts": "contradiction",
-    "contradictory": "contradiction",
-    "not_entailed": "not_entailment",
-    "non_entailment": "not_entailment",
+    **dict.fromkeys(("entailed", "entails"), "entailment"),
+    **dict.fromkeys(("contradicts", "contradictory"), "contradiction"),
+    **dict.fromkeys(("not_entailed", "non_entailment"), "not_entailment"),
 }
 #: Task -> perturbed column, gold label that the change turns, and what it becomes (two-way inference apart).
 _NEGATION = {
@@ -125,16 +122,12 @@ def _normal(name: str) -> str:
 
 
 def class_index(data: LabelledSet, name: str) -> int:
-    """Return the class that is called `name`, whatever its case and dashes.
-
-    InputError if the set has no label of that name.
-    """
+    """Return the class that is called `name`, whatever its case and dashes; InputError if there is none."""
     names = [_normal(label) for label in data.label_names]
     if name not in names:
         remedy = "Give the names of the labels in their order: `label_names`."
-        raise input_error(
-            "perturb", "label", f"have {name!r} among its names", got=list(data.label_names), remedy=remedy
-        )
+        must = f"have {name!r} among its names"
+        raise input_error("perturb", "label", must, got=list(data.label_names), remedy=remedy)
     return names.index(name)
 
 

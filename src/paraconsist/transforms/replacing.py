@@ -44,9 +44,8 @@ def article_for(word: str) -> str:
     ['a', 'an', 'a', 'an', 'an', 'a']
     """
     word = word.lower()
-    if _VOWEL_SOUND.match(word):
-        return "an"
-    return "an" if word[:1] in tuple("aeiou") and not _CONSONANT_SOUND.match(word) else "a"
+    by_letter = word[:1] in tuple("aeiou") and not _CONSONANT_SOUND.match(word)
+    return "an" if by_letter or _VOWEL_SOUND.match(word) else "a"
 
 
 def cased(new: str, word: str) -> str:

@@ -85,9 +85,8 @@ def read_sheet(
             reader = csv.DictReader(stream, delimiter=max(",;\t", key=head.count), restval="")
             header, rows = list(reader.fieldnames or ()), list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as problem:
-        raise input_error(
-            function, parameter, "name a CSV sheet that can be read", got=str(file), remedy=f"{problem}."
-        ) from None
+        must = "name a CSV sheet that can be read"
+        raise input_error(function, parameter, must, got=str(file), remedy=f"{problem}.") from None
     missing = [column for column in columns if column not in header]
     if missing:
         remedy = f"{file.name} begins with its header."
@@ -122,13 +121,9 @@ def check_same_texts(
         if name not in set_texts:
             raise input_error(function, "checked", "be the sheet of this set; it has no such row", got=name)
         if any(even_space(one) != even_space(other) for one, other in zip(texts, set_texts[name], strict=True)):
-            raise input_error(
-                function,
-                "checked",
-                f"show the texts of the set unchanged (row {name})",
-                got=texts[1],
-                remedy="Edited texts are not taken over: mark the row as not valid, or mend the set itself.",
-            )
+            must = f"show the texts of the set unchanged (row {name})"
+            remedy = "Edited texts are not taken over: mark the row as not valid, or mend the set itself."
+            raise input_error(function, "checked", must, got=texts[1], remedy=remedy)
 
 
 @dataclass(frozen=True)

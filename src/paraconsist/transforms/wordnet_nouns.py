@@ -133,13 +133,9 @@ class WordNetNouns:
         choices = {name: options[name] for name in ("synset", "drop_ing", "drop_same_stem", "reinflect")}
         dictionary = synonyms(counts, self._lexicon, blocked=self._blocked, **choices)
         if not dictionary:
-            raise input_error(
-                "wordnet_nouns",
-                "texts",
-                "hold at least one noun with a synonym",
-                got=f"{len(texts):,} texts, {len(counts):,} nouns",
-                remedy="Look at the block list, the tagger and the language of the texts: WordNet is English.",
-            )
+            must, got = "hold at least one noun with a synonym", f"{len(texts):,} texts, {len(counts):,} nouns"
+            remedy = "Look at the block list, the tagger and the language of the texts: WordNet is English."
+            raise input_error("wordnet_nouns", "texts", must, got=got, remedy=remedy)
         return FittedDictionary(
             dictionary,
             surface=options["surface"],
@@ -168,7 +164,8 @@ def synonyms(
 
     `counts` are the nouns of the corpus in lower case -> how often each was seen; `blocked` words are left alone.
     """
-    stem, distance = _stemmer(), _distance()
+    stem: Callable[[str], str] = importlib.import_module("nltk.stem.porter").PorterStemmer().stem
+    distance = _distance()
     parts = PARTS if synset == "first" else ("n",)
     substitutes = {}
     for word in sorted(counts):
@@ -202,11 +199,6 @@ def _choose(
     if present:
         return max(present, key=lambda name: (counts[name], name))
     return min(candidates, key=lambda name: (distance(word, name), name))
-
-
-def _stemmer() -> Callable[[str], str]:
-    stem: Callable[[str], str] = importlib.import_module("nltk.stem.porter").PorterStemmer().stem
-    return stem
 
 
 def _distance() -> Callable[[str, str], int]:

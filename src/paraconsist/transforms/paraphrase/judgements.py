@@ -214,7 +214,14 @@ def read_written(sheet: Path, originals: Path) -> Written:
         if not any(new.values()):
             n_empty += 1
             continue
-        _check_new(new, seen[bucket], place)
+        for column, text in new.items():
+            if not text:
+                raise input_error("select", f"{_NEW}{column}", "be filled in too", got="", row=place)
+        if _plain(list(new.values())) in seen[bucket]:
+            column, text = next(iter(new.items()))
+            remedy = "It is the original, or stands there twice; case and white space are no paraphrase."
+            must = "be a new text of its bucket"
+            raise input_error("select", f"{_NEW}{column}", must, got=text, row=place, remedy=remedy)
         seen[bucket].add(_plain(list(new.values())))
         row = _long(original) | new
         row["example_id"], row["role"] = f"{bucket}.paraphrase-{len(paraphrases[bucket])}", "paraphrase"
@@ -226,17 +233,6 @@ def read_written(sheet: Path, originals: Path) -> Written:
         raise input_error("select", "written", "hold at least one paraphrase", got=str(sheet), remedy=remedy)
     rows = [row for bucket, own in paraphrases.items() if own for row in (_long(known[bucket]), *own)]
     return Written(rows, sum(map(len, paraphrases.values())), n_empty, unwritten)
-
-
-def _check_new(new: Mapping[str, str], seen: set[tuple[str, ...]], place: str) -> None:
-    for column, text in new.items():
-        if not text:
-            raise input_error("select", f"{_NEW}{column}", "be filled in too", got="", row=place)
-    if _plain(list(new.values())) in seen:
-        column, text = next(iter(new.items()))
-        remedy = "It is the original, or stands there twice; case and white space are no paraphrase."
-        must = "be a new text of its bucket"
-        raise input_error("select", f"{_NEW}{column}", must, got=text, row=place, remedy=remedy)
 
 
 def _plain(texts: Sequence[str]) -> tuple[str, ...]:

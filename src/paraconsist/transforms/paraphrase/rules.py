@@ -136,6 +136,7 @@ _PEOPLE = word_set(
     "man woman boy girl person child kid guy lady men women boys girls people children kids someone somebody player "
     "worker he she they"
 )
+_CLOSED = DETERMINERS | _INDEFINITE | SUBJECT_PRONOUNS - {"i"} | word_set("people children kids men women someone")
 _STATE = word_set("wearing having being going trying getting looking waiting about taking making doing")
 
 
@@ -239,9 +240,8 @@ def _passive(s: Sentence) -> Iterator[tuple[str, str]]:
         return
     if s.rest[1].lower() not in DETERMINERS | _INDEFINITE or s.subject[0].lower() in SUBJECT_PRONOUNS:
         return
-    stop = next(
-        (i for i in range(2, len(s.rest)) if s.rest[i].lower() in PREPOSITIONS | {"to", "for", "with", "and"}), None
-    )
+    ends = PREPOSITIONS | {"to", "for", "with", "and"}
+    stop = next((i for i in range(2, len(s.rest)) if s.rest[i].lower() in ends), None)
     thing, tail = s.rest[1:stop], [] if stop is None else s.rest[stop:]
     if len(thing) < 2 or {"of", "his", "her", "their", "and"} & {word.lower() for word in (*thing, *tail)}:
         return
@@ -283,10 +283,7 @@ def _sentence(words: list[str], end: str) -> str:
 def _lowered(words: list[str]) -> list[str]:
     """Lower the first word's case inside a sentence, unless it may be a name."""
     first = words[0].lower()
-    closed = (
-        DETERMINERS | _INDEFINITE | SUBJECT_PRONOUNS - {"i"} | {"people", "children", "kids", "men", "women", "someone"}
-    )
-    return [first if first in closed else words[0], *words[1:]]
+    return [first if first in _CLOSED else words[0], *words[1:]]
 
 
 def _is_ing(word: str) -> bool:

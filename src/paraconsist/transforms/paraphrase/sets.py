@@ -248,17 +248,10 @@ def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, i
         return order[row["bucket_id"]], row["role"] != "original", -similarity
 
     is_kept = {row["example_id"] for row in rows if row["role"] == "original" and row["bucket_id"] in buckets} | valid
-    kept = sorted(
-        (row for row in rows if row["example_id"] in is_kept), key=rank
-    )  # stable: without scores nothing moves
+    kept = sorted((row for row in rows if row["example_id"] in is_kept), key=rank)  # without scores nothing moves
     n_open = sum(judgements.valid.get(name) is None for name in paraphrases)
-    counts = {
-        "n_valid": len(valid),
-        "n_invalid": len(paraphrases) - len(valid) - n_open,
-        "n_open": n_open,
-        "n_buckets": len(buckets),
-        "n_rows": len(kept),
-    }
+    counts = {"n_valid": len(valid), "n_invalid": len(paraphrases) - len(valid) - n_open, "n_open": n_open}
+    counts |= {"n_buckets": len(buckets), "n_rows": len(kept)}
     checked = {**facts, "checked": {**counts, **judgements.agreement}}
     _write(pa.Table.from_pylist(kept, schema=table.schema), output, checked)
     return counts
