@@ -10,11 +10,10 @@ from helpers.perturb import wordnet_or_skip
 
 from paraconsist.errors import InputError
 from paraconsist.transforms import lexicon as lexicon_cache
-from paraconsist.transforms import noun_taggers as nouns
+from paraconsist.transforms import wordnet_nouns as nouns
 from paraconsist.transforms.lexicon import PARTS, Lexicon, load_lexicon, scan
-from paraconsist.transforms.noun_taggers import SpacyTagger, WordNetTagger, tagger_name
 from paraconsist.transforms.registry import transformation
-from paraconsist.transforms.wordnet_nouns import pluralised, synonyms
+from paraconsist.transforms.wordnet_nouns import SpacyTagger, WordNetTagger, pluralised, synonyms, tagger_name
 
 
 def lexicon(**words):

@@ -13,9 +13,9 @@ from paraconsist.errors import InputError
 from paraconsist.transforms.change_statistics import change_statistics, differences, lengths_by_label
 from paraconsist.transforms.dictionary import check_dictionary, read_dictionary, read_words, write_dictionary
 from paraconsist.transforms.interface import Substitution, apply_to_columns
-from paraconsist.transforms.noun_taggers import ListTagger
 from paraconsist.transforms.registry import TRANSFORMATIONS, transformation
 from paraconsist.transforms.replacing import Replacer, article_for, bare_word_spans, bare_words, plain_text
+from paraconsist.transforms.wordnet_nouns import ListTagger
 
 # Replacing
 

@@ -8,24 +8,218 @@ first of equals); words in -ing and pairs with one Porter stem are left out.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Protocol
 
 from paraconsist.errors import check_choice, input_error
 from paraconsist.transforms.dictionary import FittedDictionary, read_words
 from paraconsist.transforms.interface import checked_texts
 from paraconsist.transforms.lexicon import PARTS, Lexicon, load_lexicon
-from paraconsist.transforms.noun_taggers import (
-    CLOSED_CLASS,
-    TAG_RULES,
-    ListTagger,
-    NounTagger,
-    find_tagger,
-    tagger_name,
+from paraconsist.transforms.replacing import SURFACES, bare_word_spans, bare_words, plain_text
+
+#: A word counts as a noun if it is tagged so anywhere (as the published code has it), or mostly.
+TAG_RULES = ("any", "majority")
+
+#: The spaCy model that S23 used.
+SPACY_MODEL = "en_core_web_sm"
+
+#: How many times commoner a word's uses as a verb may be before the word counts as no noun: for an inflected verb
+#: that is also a noun ("chased"), and for others ("put"). Chosen on SICK, where they agree best with S23's tagger.
+_MOST_INFLECTED, _MOST_VERB = 11, 50
+
+# English words of the closed classes, which WordNet lists as nouns now and then ("in" is also an inch).
+_DETERMINERS = (
+    "a an the this that these those some any no every each either neither both all another such what which whose "
+    "my your his its our their one two three four five six seven eight nine ten"
 )
-from paraconsist.transforms.replacing import SURFACES, plain_text
+_PREPOSITIONS = (
+    "in on at by for with about against between into through during before after above below from of onto over under "
+    "near inside outside behind past around across along beside besides beyond despite except per since till until "
+    "toward towards via within without like unlike amid among and or"
+)
+_OTHERS = (
+    "i you he she it we they me him her us them mine yours hers ours theirs myself yourself himself herself itself "
+    "ourselves themselves someone somebody something anyone anybody anything everyone everybody everything nobody "
+    "nothing none ones who whom zero eleven twelve hundred thousand million dozen to up down out off than upon but nor "
+    "so yet if while because although though as when where whether am is are was were be been being have has had "
+    "having do does did doing done can could will would shall should may might must not very too also just only then "
+    "there here now again ever never more most much many few less least other own same how why"
+)
+
+#: After these a noun may come.
+BEFORE_NOUNS = frozenset(f"{_DETERMINERS} {_PREPOSITIONS}".split())
+
+#: All of them.
+CLOSED_CLASS = BEFORE_NOUNS | frozenset(_OTHERS.split())
+
+
+class NounTagger(Protocol):
+    """Finds nouns. `name`, with version, says what a result depends on."""
+
+    name: str
+
+    def count(self, texts: Sequence[str], rule: str) -> dict[str, int]:
+        """Return the corpus's nouns under a rule of `TAG_RULES` -> how often each was seen as one."""
+        ...
+
+    def flags(self, text: str) -> list[bool]:
+        """Return for each word of a text (`bare_words`), in order, whether it is a noun."""
+        ...
+
+
+@dataclass
+class WordNetTagger:
+    """WordNet's own counts of each part of speech, closed-class words removed; deterministic, needs no model.
+
+    Under ``any`` a word is a noun if it has a noun sense, is seen more often as a noun than as an adjective or
+    adverb, and is not overwhelmingly a verb. Where WordNet has no counts to tell noun from adjective, the word
+    must stand in a noun's place somewhere in the corpus: after a determiner, preposition or adjective, and not
+    before a noun. Under ``majority`` no other part of speech is commoner.
+    """
+
+    lexicon: Lexicon
+    name: str = "wordnet"
+    _known: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
+
+    def count(self, texts: Sequence[str], rule: str) -> dict[str, int]:
+        lists = [bare_words(text) for text in texts]
+        counts = Counter(word for words in lists for word in words)
+        if rule == "majority":
+            return {word: n for word, n in counts.items() if self.mostly(word)}
+        may_be = {word: self._may_be(word) for word in counts}
+        unsure = {word for word, answer in may_be.items() if answer is None}
+        nouns = {word for word, answer in may_be.items() if answer}
+        nouns |= {word for words in lists if not unsure.isdisjoint(words) for word in self._in_place(words, unsure)}
+        return {word: n for word, n in counts.items() if word in nouns}
+
+    def flags(self, text: str) -> list[bool]:
+        return [self.mostly(word) for word in bare_words(text)]
+
+    def mostly(self, word: str) -> bool:
+        """Return whether a word is a noun at least as often as anything else."""
+        n, *others = self._counts(word)
+        return word not in CLOSED_CLASS and n >= 0 and n >= max(others)
+
+    def _counts(self, word: str) -> tuple[int, ...]:
+        """Return how often a word is seen as noun, verb, adjective, adverb; -1 where it is none."""
+        if word not in self._known:
+            self._known[word] = tuple(self.lexicon.frequency(word, part) for part in "nvar")
+        return self._known[word]
+
+    def _may_be(self, word: str) -> bool | None:
+        """Return whether a word may be a noun; None where only the corpus can say."""
+        n, verb, adjective, adverb = self._counts(word)
+        modifier = max(adjective, adverb)
+        if word in CLOSED_CLASS or n < 0 or verb >= _MOST_VERB * (n + 1):
+            return False
+        if verb >= _MOST_INFLECTED * (n + 1) and word not in self.lexicon.base_forms(word, "v"):
+            return self.lexicon.base_forms(word, "n")[0] != word
+        if modifier == n == 0:
+            return None
+        return modifier < n or modifier < 0
+
+    def _in_place(self, words: Sequence[str], wanted: set[str]) -> list[str]:
+        neighbours = zip(("", *words), words, (*words[1:], ""), strict=False)
+        return [w for before, w, after in neighbours if w in wanted and self._is_place(before, after)]
+
+    def _is_place(self, before: str, after: str) -> bool:
+        """Return whether a noun may stand between two words."""
+        _, verb, adjective, _ = self._counts(before)
+        if before not in BEFORE_NOUNS and (before in CLOSED_CLASS or adjective < 0 or adjective < verb):
+            return False
+        n, verb, adjective, _ = self._counts(after)
+        return after in CLOSED_CLASS or not (self.mostly(after) or adjective > max(n, verb))
+
+
+class SpacyTagger:
+    """A spaCy model's part-of-speech tags: a noun is what it tags NOUN."""
+
+    def __init__(self, model: str = SPACY_MODEL) -> None:
+        self._pipeline = _spacy_pipeline(model)
+        meta = self._pipeline.meta
+        self.name = f"spacy:{meta['lang']}_{meta['name']}-{meta['version']}"
+        self._known: dict[str, list[bool]] = {}
+
+    def count(self, texts: Sequence[str], rule: str) -> dict[str, int]:
+        distinct = Counter(texts)
+        seen: Counter[str] = Counter()
+        nouns: Counter[str] = Counter()
+        self._tag(list(distinct))
+        for text, times in distinct.items():
+            for word, is_noun in zip(bare_words(text), self.flags(text), strict=True):
+                seen[word] += times
+                nouns[word] += times * is_noun
+        return {word: n for word, n in nouns.items() if n and (rule == "any" or 2 * n > seen[word])}
+
+    def flags(self, text: str) -> list[bool]:
+        self._tag([text])
+        return self._known[text]
+
+    def _tag(self, texts: Sequence[str]) -> None:
+        new = [text for text in texts if text not in self._known]
+        for text, parsed in zip(new, self._pipeline.pipe(new, batch_size=256), strict=True):
+            tags = {token.idx: token.pos_ == "NOUN" for token in parsed}
+            ends = {token.idx + len(token): token.pos_ == "NOUN" for token in parsed}  # the last part of "t-shirt"
+            self._known[text] = [tags.get(i, False) or ends.get(j, False) for i, j in bare_word_spans(text)]
+
+
+@dataclass
+class ListTagger:
+    """The user's own list of nouns."""
+
+    words: frozenset[str]
+    name: str = "list"
+
+    def count(self, texts: Sequence[str], rule: str) -> dict[str, int]:
+        return dict(Counter(word for text in texts for word in bare_words(text) if word in self.words))
+
+    def flags(self, text: str) -> list[bool]:
+        return [word in self.words for word in bare_words(text)]
+
+
+def tagger_name(tagger: str) -> str:
+    """Return which tagger ``auto`` is here: ``spacy`` if it and its model are installed, else ``wordnet``.
+
+    InputError if there is no such tagger, or spaCy or its model is not installed.
+    """
+    if tagger == "auto":
+        return "spacy" if _has_spacy(SPACY_MODEL) else "wordnet"
+    kind, _, model = tagger.partition(":")
+    if kind not in ("spacy", "wordnet") or (kind == "wordnet" and model):
+        raise input_error("wordnet_nouns", "tagger", "be auto, wordnet, spacy or spacy:MODEL", got=tagger)
+    if kind == "spacy" and not _has_spacy(model or SPACY_MODEL):
+        remedy = f"`pip install spacy` and `python -m spacy download {model or SPACY_MODEL}`; or take wordnet."
+        raise input_error("wordnet_nouns", "tagger", "name a spaCy model that is installed", got=tagger, remedy=remedy)
+    return tagger
+
+
+def find_tagger(name: str, lexicon: Lexicon) -> NounTagger:
+    """Return the tagger of a name that `tagger_name` gave."""
+    kind, _, model = name.partition(":")
+    return SpacyTagger(model or SPACY_MODEL) if kind == "spacy" else WordNetTagger(lexicon)
+
+
+def _has_spacy(model: str) -> bool:
+    if importlib.util.find_spec("spacy") is None:
+        return False
+    return importlib.util.find_spec(model) is not None if model.isidentifier() else Path(model).is_dir()
+
+
+@cache
+def _spacy_pipeline(model: str) -> Any:
+    spacy: Any = importlib.import_module("spacy")
+    try:
+        return spacy.load(model, exclude=["parser", "ner", "lemmatizer"])
+    except (OSError, ValueError) as problem:
+        must = "name a spaCy model that loads"
+        raise input_error("wordnet_nouns", "tagger", must, got=model, remedy=f"{problem}") from None
+
 
 #: A noun's word is replaced wherever it stands (published), or only where it is tagged as a noun.
 LEVELS = ("type", "token")
