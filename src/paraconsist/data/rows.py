@@ -71,7 +71,6 @@ class Rows:
         return len(self.labels)
 
     def where(self, mask: NDArray[np.bool_]) -> Rows:
-        """Return the rows of `mask`."""
         return self.take(np.flatnonzero(mask))
 
     def take(self, index: NDArray[np.intp]) -> Rows:

@@ -99,5 +99,4 @@ class RunFolder:
         write_json(self.run_file, run)
 
     def write_results(self, results: Mapping[str, Any]) -> None:
-        """Write ``results.json``."""
         write_json(self.results_file, results)

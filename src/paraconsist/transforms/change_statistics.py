@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
+from functools import cache
 from math import nan
 from typing import Any
 
@@ -43,17 +44,23 @@ def change_statistics(
     n_changed = n_non_noun = 0
     before: list[int] = []
     after: list[int] = []
-    seen: dict[tuple[str, str], tuple[list[Substitution], int, int, int]] = {}
+
+    @cache
+    def compared(text: str, new: str) -> tuple[list[Substitution], int, int, int]:
+        words, new_words = plain_text(text).split(), plain_text(new).split()
+        made = list(substitutions(text)) if substitutions is not None else differences(words, new_words)
+        flags = nouns(text) if nouns is not None else []
+        non_nouns = sum(one.word is not None and not flags[one.word] for one in made) if nouns is not None else 0
+        return made, len(words), len(new_words), non_nouns
+
     for item, new_item in zip(texts, changed, strict=True):
-        pairs = list(zip(_texts(item), _texts(new_item), strict=True))
-        for pair in pairs:
-            if pair not in seen:
-                seen[pair] = _one(*pair, substitutions, nouns)
-            counts.update(seen[pair][0])
-            n_non_noun += seen[pair][3]
-        n_changed += any(seen[pair][0] for pair in pairs)
-        before.append(sum(seen[pair][1] for pair in pairs))
-        after.append(sum(seen[pair][2] for pair in pairs))
+        sides = [compared(*pair) for pair in zip(_texts(item), _texts(new_item), strict=True)]
+        for made, _, _, non_nouns in sides:
+            counts.update(made)
+            n_non_noun += non_nouns
+        n_changed += any(made for made, *_ in sides)
+        before.append(sum(n_words for _, n_words, _, _ in sides))
+        after.append(sum(n_words for _, _, n_words, _ in sides))
     n_words_changed = counts.total()
     return {
         "n_items": n,
@@ -82,21 +89,6 @@ def lengths_by_label(texts: Items, changed: Items, labels: Sequence[str]) -> dic
         label: {"n_items": len(old), "mean_words": _mean(old), "mean_words_changed": _mean(new)}
         for label, (old, new) in sorted(groups.items())
     }
-
-
-def _one(
-    text: str,
-    new: str,
-    substitutions: Callable[[str], Sequence[Substitution]] | None,
-    nouns: Callable[[str], Sequence[bool]] | None,
-) -> tuple[list[Substitution], int, int, int]:
-    words, new_words = plain_text(text).split(), plain_text(new).split()
-    made = list(substitutions(text)) if substitutions is not None else differences(words, new_words)
-    non_nouns = 0
-    if nouns is not None:
-        flags = nouns(text)
-        non_nouns = sum(one.word is not None and not flags[one.word] for one in made)
-    return made, len(words), len(new_words), non_nouns
 
 
 def differences(words: Sequence[str], new_words: Sequence[str]) -> list[Substitution]:

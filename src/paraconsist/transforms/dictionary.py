@@ -18,27 +18,19 @@ from paraconsist.transforms.replacing import SURFACES, Replacer, plain_text
 from paraconsist.transforms.sheets import read_sheet
 
 
-class FittedDictionary:
-    """Replaces the words of a dictionary: word -> what stands in its place, lower case."""
+class FittedDictionary(Replacer):
+    """Replaces words as `Replacer` does and reports it; `nouns` as for `change_statistics`, `details` go into it."""
 
     def __init__(
         self,
         dictionary: Mapping[str, str],
         *,
-        surface: str = "kept",
-        repair_articles: bool = False,
-        chosen: Callable[[str], Sequence[bool]] | None = None,
         nouns: Callable[[str], Sequence[bool]] | None = None,
         details: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
-        self.dictionary = dict(dictionary)
-        self._replacer = Replacer(self.dictionary, surface=surface, repair_articles=repair_articles, chosen=chosen)
-        self._nouns, self._plain = nouns, surface == "plain"
-        self._details = dict(details or {})
-
-    def apply(self, texts: Sequence[str]) -> list[str]:
-        """Return each text with its words replaced."""
-        return self._replacer.apply(texts)
+        super().__init__(dictionary, **options)
+        self._nouns, self._details = nouns, dict(details or {})
 
     def unchanged(self, text: str) -> str:
         """Return a text in the surface of `apply`, with no word replaced."""
@@ -47,7 +39,7 @@ class FittedDictionary:
     def report(self, texts: Items, changed: Items) -> dict[str, Any]:
         """Return `change_statistics`, with the dictionary's size and where it comes from."""
         return {
-            **change_statistics(texts, changed, substitutions=self._replacer.substitutions, nouns=self._nouns),
+            **change_statistics(texts, changed, substitutions=self.substitutions, nouns=self._nouns),
             "dictionary_size": len(self.dictionary),
             **self._details,
         }

@@ -17,11 +17,9 @@ class Fitted(Protocol):
 
     def apply(self, texts: Sequence[str]) -> list[str]:
         """Return each text's transformed form, in order; never an empty text where there was one."""
-        ...
 
     def report(self, texts: Items, changed: Items) -> dict[str, Any]:
         """Return what was done, item by item (a text, or an item's texts): shares and counts."""
-        ...
 
 
 @runtime_checkable
@@ -30,7 +28,6 @@ class HasSurface(Protocol):
 
     def unchanged(self, text: str) -> str:
         """Return a text as `apply` would return it if it replaced no word."""
-        ...
 
 
 class Transformation(Protocol):
@@ -48,7 +45,6 @@ class Transformation(Protocol):
 
     def fit(self, texts: Sequence[str]) -> Fitted:
         """Learn from a corpus what is needed (word frequencies, say); a fixed transformation learns nothing."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -125,8 +125,7 @@ def class_index(data: LabelledSet, name: str) -> int:
     """Return the class that is called `name`, whatever its case and dashes; InputError if there is none."""
     names = [_normal(label) for label in data.label_names]
     if name not in names:
-        remedy = "Give the names of the labels in their order: `label_names`."
-        must = f"have {name!r} among its names"
+        remedy, must = "Give the names of the labels in their order: `label_names`.", f"have {name!r} among its names"
         raise input_error("perturb", "label", must, got=list(data.label_names), remedy=remedy)
     return names.index(name)
 

@@ -67,7 +67,6 @@ class FixedTransformation:
     source: str
 
     def fit(self, texts: Sequence[str]) -> FixedTransformation:
-        """Return itself: there is nothing to learn."""
         return self
 
     def apply(self, texts: Sequence[str]) -> list[str]:

@@ -90,13 +90,10 @@ class Replacer:
         chosen: Callable[[str], Sequence[bool]] | None = None,
     ) -> None:
         check_choice("transformation", "surface", surface, SURFACES)
-        self._dictionary = dict(dictionary)
-        self._plain = surface == "plain"
-        self._repair = repair_articles
-        self._chosen = chosen
+        self.dictionary = dict(dictionary)
+        self._plain, self._repair, self._chosen = surface == "plain", repair_articles, chosen
 
     def apply(self, texts: Sequence[str]) -> list[str]:
-        """Return the texts with their words replaced."""
         return each_text(lambda text: self._replace(text)[0], texts, "transform")
 
     def substitutions(self, text: str) -> list[Substitution]:
@@ -117,10 +114,10 @@ class Replacer:
             out.append(between)
             lower = word.lower()
             ending = ""
-            value = self._dictionary.get(lower)
+            value = self.dictionary.get(lower)
             if value is None and (possessive := _POSSESSIVE.search(word)):
                 lower, ending = lower[: possessive.start()], possessive.group()
-                value = self._dictionary.get(lower)
+                value = self.dictionary.get(lower)
             if value is None or (may is not None and not may[index]):
                 article = len(out) if lower in ("a", "an") else -1
                 out.append(word)

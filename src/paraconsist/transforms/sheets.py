@@ -164,7 +164,6 @@ class Soundness:
     confidence_level: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields, ready for JSON but for nan."""
         return asdict(self)
 
 

@@ -2,7 +2,8 @@
 
 Salvatore et al. (2023), as their code has it: candidates are the words of the first synset over all parts of speech;
 the one commonest in the corpus is taken (the last in the alphabet of equals), else the nearest by edit distance (the
-first of equals); words in -ing and pairs with one Porter stem are left out.
+first of equals); words in -ing and pairs with one Porter stem are left out. Which words are nouns says spaCy's tagger,
+or WordNet's counts and the words around.
 """
 
 from __future__ import annotations
@@ -66,11 +67,9 @@ class NounTagger(Protocol):
 
     def count(self, texts: Sequence[str], rule: str) -> dict[str, int]:
         """Return the corpus's nouns under a rule of `TAG_RULES` -> how often each was seen as one."""
-        ...
 
     def flags(self, text: str) -> list[bool]:
         """Return for each word of a text (`bare_words`), in order, whether it is a noun."""
-        ...
 
 
 @dataclass
@@ -197,12 +196,6 @@ def tagger_name(tagger: str) -> str:
         remedy = f"`pip install spacy` and `python -m spacy download {model or SPACY_MODEL}`; or take wordnet."
         raise input_error("wordnet_nouns", "tagger", "name a spaCy model that is installed", got=tagger, remedy=remedy)
     return tagger
-
-
-def find_tagger(name: str, lexicon: Lexicon) -> NounTagger:
-    """Return the tagger of a name that `tagger_name` gave."""
-    kind, _, model = name.partition(":")
-    return SpacyTagger(model or SPACY_MODEL) if kind == "spacy" else WordNetTagger(lexicon)
 
 
 def _has_spacy(model: str) -> bool:
@@ -341,7 +334,10 @@ class WordNetNouns:
 
     @cached_property
     def _noun_tagger(self) -> NounTagger:
-        return find_tagger(self._tagger, self._lexicon) if self._nouns is None else ListTagger(self._nouns)
+        if self._nouns is not None:
+            return ListTagger(self._nouns)
+        kind, _, model = self._tagger.partition(":")
+        return SpacyTagger(model or SPACY_MODEL) if kind == "spacy" else WordNetTagger(self._lexicon)
 
 
 def synonyms(

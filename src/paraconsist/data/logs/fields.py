@@ -65,7 +65,6 @@ class Table:
         return column
 
     def names(self) -> list[str]:
-        """Return the paths of all fields that hold one value."""
         return [path for column in self.table.schema for path in _leaves(column.name, column.type)]
 
 
@@ -86,7 +85,6 @@ class Records:
             return pa.chunked_array([pa.array([_as_text(value) for value in values])])
 
     def names(self) -> list[str]:
-        """Return the paths of all fields that hold one value."""
         return list(dict.fromkeys(path for row in self.rows for path in _paths("", row)))
 
 

@@ -36,7 +36,6 @@ Places = NDArray[np.intp]
 
 
 def recognises(path: Path, head: Head) -> bool:
-    """Say whether a file's rows are lm-eval's samples."""
     return head.first_row.keys() >= _KEYS
 
 
@@ -254,9 +253,10 @@ def multiple_choice(
         scores = scores / _lengths(choices, scores, in_bytes=metric == "acc_bytes")
     ranked = np.where(np.isnan(scores), -np.inf, scores)
     chosen = np.argmax(ranked, axis=1)
-    stripped = _distinguishable(
-        [c.strip() for c in choices] if _common(choices) else [[c.strip() for c in r] for r in choices]
-    )
+    common = _common(choices)
+    stripped: Any = [c.strip() for c in choices] if common else [[c.strip() for c in row] for row in choices]
+    if not common and all(len(set(row)) == 1 for row in stripped):  # they differ in their context: numbers for names
+        stripped = [str(number) for number in range(max(map(len, stripped)))]
     gold = _gold(target, stripped, chosen, right)
     with np.errstate(invalid="ignore"):
         exponents = np.exp(ranked - ranked.max(axis=1, keepdims=True))
@@ -311,13 +311,6 @@ def _choices(fields: Fields, scores: Floats) -> Any:
 
 def _common(choices: Any) -> bool:
     return isinstance(choices[0], str)
-
-
-def _distinguishable(choices: Any) -> Any:
-    """Return numbers for names where a row's choices are one text (they differ in their context)."""
-    if _common(choices) or not all(len(set(row)) == 1 for row in choices):
-        return choices
-    return [str(number) for number in range(max(map(len, choices)))]
 
 
 def _lengths(choices: Any, scores: Floats, *, in_bytes: bool) -> Floats:

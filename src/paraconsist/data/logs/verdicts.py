@@ -41,9 +41,7 @@ class LogAnswers:
         """
         label_names = None
         if self.choices is not None and query.label is None and query.prediction is None:
-            columns, label_names = _chosen_columns(
-                self.choices, self.gold, self.answers, self.right, self.probabilities
-            )
+            columns, label_names = _chosen_columns(self)
         else:
             if self.choices is not None and query.label is None:
                 must = "be given with `prediction` for multiple choice"
@@ -110,18 +108,13 @@ def _text_columns(
     return {"label": pa.array(labels, pa.string()), "prediction": pa.array(predictions, pa.string())}
 
 
-def _chosen_columns(
-    choices: Sequence[str] | Sequence[Sequence[str]],
-    gold: NDArray[np.intp],
-    chosen: NDArray[np.intp],
-    right: NDArray[np.bool_] | None,
-    probabilities: NDArray[np.float64] | None = None,
-) -> tuple[dict[str, pa.Array], list[str] | None]:
+def _chosen_columns(log: LogAnswers) -> tuple[dict[str, pa.Array], list[str] | None]:
     """Return labels and predictions of multiple-choice rows, and the labels' names where all rows share them.
 
     Choices in another order are brought into the first row's; where rows offer different choices, labels are
     the choices' texts. A row that the log says is right (one of several gold answers) gets the gold label.
     """
+    choices, gold, chosen, right, probabilities = log.choices, log.gold, log.answers, log.right, log.probabilities
     picked = chosen if right is None else np.where(right, gold, chosen)
     wrongly = None if right is None else ~right & (chosen == gold)
     if wrongly is not None and wrongly.any():

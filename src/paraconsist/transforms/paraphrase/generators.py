@@ -81,7 +81,6 @@ class GeneratorSettings:
         return replace(self, **{name: value for name, value in options.items() if value is not None})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings by name."""
         return asdict(self)
 
 
@@ -128,14 +127,12 @@ EXAMPLES = (
 
 
 def check_examples(settings: GeneratorSettings, examples: Sequence[tuple[str, str]]) -> None:
-    """Raise if there are fewer solved examples than the prompt has."""
     if settings.n_examples > len(examples):
         must = f"be at least {settings.n_examples} for this prompt"
         raise input_error("paraphrase", "examples", must, got=len(examples))
 
 
 def prompt_of(settings: GeneratorSettings, examples: Sequence[tuple[str, str]], sentence: str) -> str:
-    """Return the whole prompt for a sentence."""
     solved = "".join(f"Sentence: {a}\nParaphrase: {b}\n\n" for a, b in examples[: settings.n_examples])
     return settings.prompt.replace("{examples}", solved).replace("{sentence}", sentence)
 

@@ -158,15 +158,10 @@ def write_writing_sheet(
     """
     context = [column for column in task.columns if column not in rewrite]
     new = [f"{_NEW}{column}" for column in rewrite]
-    lines = (
-        (
-            *(row["bucket_id"], "", render(context, [[row[column] for column in context]]), row["label"]),
-            *(row[column] for column in rewrite),
-            *[""] * len(new),
-        )
-        for row in originals
-        for _ in range(n)
-    )
+    lines: list[tuple[str, ...]] = []
+    for row in originals:
+        fixed = (row["bucket_id"], "", render(context, [[row[column] for column in context]]), row["label"])
+        lines += [(*fixed, *(row[column] for column in rewrite), *[""] * len(new))] * n
     write_sheet(path, ("bucket_id", "writer", "context", "label", *rewrite, *new), lines)
     return n * len(originals)
 

@@ -50,7 +50,6 @@ class Refined:
         return self.n_accepted / self.n_judged if self.n_judged else float("nan")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counts, ready for JSON but for nan."""
         return {
             "n_originals": len(self.accepted),
             "n_accepted": self.n_accepted,
@@ -221,7 +220,6 @@ class MutualEntailment:
 
 
 def load_judge(model: str, label_map: dict[str, str] | None = None) -> MutualEntailment:
-    """Load an NLI model to judge pairs."""
     from paraconsist.models.loading import load_model
 
     nli = get_task("nli")

@@ -333,7 +333,6 @@ class RuleGenerator:
         self._upcoming: dict[str, Iterator[tuple[str, str]]] = {}
 
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
-        """Return up to `n` further candidates for each text."""
         lists = []
         for text in texts:
             drawn = list(islice(self._upcoming.setdefault(text, rewordings(text)), self.n))
