@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import paraconsist as pc
-from paraconsist.reporting.comparison_tables import margin_words
 from paraconsist.reporting.page.tables import comparison_tables
+from paraconsist.reporting.tables import margin_words
 
 
 def table_of(seed: int, flip: float) -> dict[str, Any]:

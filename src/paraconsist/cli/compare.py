@@ -34,8 +34,8 @@ def compare(
 
     p and interval come from one test: sign flips (--interval-method auto), or t (closed_form); no bootstrap here.
     """
-    from paraconsist.reporting.comparison_tables import comparison_tables
     from paraconsist.reporting.result import Comparison, show
+    from paraconsist.reporting.tables import comparison_tables
     from paraconsist.scoring.compare import CompareOptions, compare_opened
     from paraconsist.scoring.sources import open_source
 

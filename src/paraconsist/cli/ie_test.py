@@ -63,7 +63,6 @@ def ie_test(
 
 
 def _train(options: ExperimentOptions, *, only_plan: bool, quiet: bool) -> Path | None:
-    """Run the experiment, or only say what it takes."""
     from paraconsist.running.processes import end_with_launcher, is_main
     from paraconsist.studies.ie.experiment import plan, prepare, run_experiment
 
@@ -121,7 +120,6 @@ def _decide(
     plots: bool,
     as_json: bool,
 ) -> None:
-    """Decide, print, and write results and plots where there is a folder for them."""
     from rich.console import Console
     from rich.text import Text
 

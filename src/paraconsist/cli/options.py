@@ -46,27 +46,16 @@ class RowOptions:
 class Fields:
     """Marks a parameter that takes fields of a dataclass as a dictionary, in which is only what has a value.
 
-    Attributes
-    ----------
-    group : dataclass
-        A field's name, type, default and ``metadata["help"]`` make the option. ``min``, ``max`` and ``rich_help_panel``
-        in the metadata are typer's; ``option`` is what the option is called, if not as the field is.
-    only, without : collection of str
-        The fields that are options here: all by default.
-    unset : collection of str
-        Fields without a default of their own here: something else decides where nothing is given.
-    names : mapping of str to str
-        Field -> its option here, where another option has its name.
-    panel : str, optional
-        Heading of the options in the help.
+    A field's name, type, default and ``metadata["help"]`` make the option. ``min``, ``max`` and ``rich_help_panel`` in
+    the metadata are typer's; ``option`` is what the option is called, if not as the field is.
     """
 
-    group: Any
-    only: Collection[str] | None = None
+    group: Any  # a dataclass
+    only: Collection[str] | None = None  # the fields that are options here, as `without`: all by default
     without: Collection[str] = ()
-    unset: Collection[str] = ()
-    names: Mapping[str, str] = field(default_factory=dict)
-    panel: str | None = None
+    unset: Collection[str] = ()  # without a default of their own here: something else decides where nothing is given
+    names: Mapping[str, str] = field(default_factory=dict)  # field -> its option here, where another has its name
+    panel: str | None = None  # heading of the options in the help
 
     def __iter__(self) -> Iterator[Field[Any]]:
         for one in fields(self.group):
@@ -124,17 +113,11 @@ class StudyChoices:
         from paraconsist.data.selection import expand_specs
 
         own = {name: value for name, value in {"task": self.task, **training}.items() if value is not None}
-        return {
-            "output": self.output,
-            "sets": expand_specs(self.dataset),
-            "seeds": read_numbers(command, "seeds", self.seeds),
-            "training": read_values(command, "set", self.set) | own,
-            "preset": self.preset,
-            "limit": self.limit,
-            "device": self.device,
-            "data_dir": self.data_dir,
-            "n_resamples": self.n_resamples,
+        same = {
+            name: getattr(self, name) for name in ("output", "preset", "limit", "device", "data_dir", "n_resamples")
         }
+        sets, seeds = expand_specs(self.dataset), read_numbers(command, "seeds", self.seeds)
+        return {**same, "sets": sets, "seeds": seeds, "training": read_values(command, "set", self.set) | own}
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
@@ -151,9 +134,8 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
             group = groups[parameter.name] = (marks[0], dict) if marks else (Fields(hint), hint)
             parameters += group[0].parameters()
         elif isinstance(one := parameter.default, Field):
-            parameters.append(
-                parameter.replace(default=one.default, annotation=Annotated[hint, _declared(one.metadata)])
-            )
+            hint = Annotated[hint, _declared(one.metadata)]
+            parameters.append(parameter.replace(default=one.default, annotation=hint))
         else:
             parameters.append(parameter)
 

@@ -78,11 +78,8 @@ def paraphrase(
 ) -> None:
     """Generate paraphrases, filter them, and write a bucket set with a sheet for human judgement."""
     quiet_libraries()
-    judge: dict[str, Any] = {
-        "column": column,
-        "nli_model": nli_model,
-        "label_map": read_label_map("paraphrase", label_map),
-    }
+    labels = read_label_map("paraphrase", label_map)
+    judge: dict[str, Any] = {"column": column, "nli_model": nli_model, "label_map": labels}
     if measure:
         _measure(data, rows, as_json=as_json, **judge, **measuring)
         return

@@ -121,11 +121,8 @@ def _lexicon(wordnet: Path | None) -> Lexicon | None:
     from paraconsist.transforms.lexicon import known_lexicon
 
     lexicon = known_lexicon(wordnet)
-    if lexicon is not None:
-        return lexicon
-    typer.echo(
-        "WordNet was not found: only sentences with a copula, an auxiliary or `have` are negated. "
-        "Install nltk and WordNet (`python -m nltk.downloader wordnet`, or Debian's wordnet-base) for the others.",
-        err=True,
-    )
-    return None
+    if lexicon is None:
+        lost = "WordNet was not found: only sentences with a copula, an auxiliary or `have` are negated."
+        how = "(`python -m nltk.downloader wordnet`, or Debian's wordnet-base)"
+        typer.echo(f"{lost} Install nltk and WordNet {how} for the others.", err=True)
+    return lexicon

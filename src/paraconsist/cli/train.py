@@ -44,7 +44,6 @@ def train(
 
 
 def _conclude(folder: Path, record: Mapping[str, Any]) -> None:
-    """Say how good it got beside the majority rate, and what to type next."""
     metrics = record.get("metrics")
     if metrics is None:  # another process of several is still writing
         return

@@ -83,9 +83,8 @@ def interval(ends: Any, show: Callable[..., str] = percent, **style: Any) -> str
 
 
 #: What Markdown or HTML would read as more than text.
-_SPECIAL = str.maketrans(
-    {c: f"\\{c}" for c in "\\`*~|"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "\n": " ", "\r": " "}
-)
+_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "\n": " ", "\r": " "}
+_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*~|"} | _ENTITIES)
 _EMPHASIS, _LINK = re.compile(r"(?<!\w)_|_(?!\w)"), re.compile(r"\](?=[(\[:])")
 _RULES = {"right": "---:", "center": ":---:"}
 
@@ -110,15 +109,10 @@ def as_markdown(parts: Iterable[RenderableType]) -> str:
 def _table(table: RichTable) -> str:
     heads = [_text(column.header) for column in table.columns]
     rules = [_RULES.get(column.justify, "---") for column in table.columns]
-    rows = zip(*(column.cells for column in table.columns), strict=True)
-    lines = [_row(heads), _row(rules), *(_row([_text(cell) for cell in row]) for row in rows)]
+    rows = zip(*(map(_text, column.cells) for column in table.columns), strict=True)
     title = [f"**{_text(table.title)}**", ""] if table.title else []
     caption = ["", _text(table.caption)] if table.caption else []
-    return "\n".join([*title, *lines, *caption])
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return "\n".join([*title, *(f"| {' | '.join(row)} |" for row in (heads, rules, *rows)), *caption])
 
 
 def _line(part: RenderableType) -> str:

@@ -146,7 +146,7 @@ class Comparison:
         return _as_html(self._tables())
 
     def _tables(self) -> Iterator[RenderableType]:
-        from paraconsist.reporting.comparison_tables import comparison_tables
+        from paraconsist.reporting.tables import comparison_tables
 
         return comparison_tables(self.to_dict())
 

@@ -41,7 +41,11 @@ def run_dataset(
     if not remote.is_empty and _TAG not in (remote.card.get("tags") or []):
         remedy = "Choose another name; nothing was sent."
         raise input_error("push", "repo", "be new, or hold an earlier push of a run", got=repo_id, remedy=remedy)
-    _check_benchmarks(benchmarks, results)
+    known = {*results, *(name.partition(":")[0] for name in results)}
+    for name, repo in benchmarks.items():
+        if name not in known:
+            raise input_error("push", "benchmark", f"name sets of the run: {', '.join(sorted(known))}", got=name)
+        check_repo_id("benchmark", repo)
     link = {"source_url": f"{constants.ENDPOINT}/datasets/{repo_id}", "source_name": "predictions and results"}
     entries = eval_result_entries(results, benchmarks, date=run.get("ended"), **link)
     files = run.get("sets", {})
@@ -64,20 +68,10 @@ def run_dataset(
 def _known(saved: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return results without the measures that only another version or a plug-in knows, and a note that names these."""
     unknown = sorted({measure for result in saved.values() for measure in result["measures"]} - CATALOGUE.keys())
-    results = {
-        name: {**result, "measures": {m: values for m, values in result["measures"].items() if m in CATALOGUE}}
-        for name, result in saved.items()
-    }
+    of_sets = {name: {m: v for m, v in one["measures"].items() if m in CATALOGUE} for name, one in saved.items()}
+    results = {name: {**result, "measures": of_sets[name]} for name, result in saved.items()}
     left = f"results.json has measures that are not known here, which the card leaves out: {', '.join(unknown)}."
     return results, [left] if unknown else []
-
-
-def _check_benchmarks(benchmarks: Mapping[str, str], results: Mapping[str, Any]) -> None:
-    known = {*results, *(name.partition(":")[0] for name in results)}
-    for name, repo in benchmarks.items():
-        if name not in known:
-            raise input_error("push", "benchmark", f"name sets of the run: {', '.join(sorted(known))}", got=name)
-        check_repo_id("benchmark", repo)
 
 
 def _models(results: Mapping[str, Mapping[str, Any]]) -> str:
@@ -122,12 +116,10 @@ def _card(repo_id: str, results: Mapping[str, Mapping[str, Any]], predictions: l
         "|---|---|---|---|---|---|---|",
     ]
     lines += [row for name, result in results.items() for row in _table_rows(name, result)]
-    measured = [
-        (name, result["measures"], m, v) for name, result in results.items() for m, v in result["measures"].items()
-    ]
     lines.append("")
-    for name, of_set, measure, values in measured:
-        lines.append(f"- {f'{name}, {measure}' if len(of_set) > 1 else name}: `{values['signature']}`")
+    for name, measures in ((name, result["measures"]) for name, result in results.items()):
+        named = ((f"{name}, {m}" if len(measures) > 1 else name, values) for m, values in measures.items())
+        lines += [f"- {label}: `{values['signature']}`" for label, values in named]
     all_of = (w for r in results.values() for part in (r, *r["measures"].values()) for w in part["warnings"])
     if warnings := dict.fromkeys(all_of):
         lines += ["", "Before reading the numbers:", "", *(f"- {warning}" for warning in warnings)]

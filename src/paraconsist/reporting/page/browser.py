@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.measures.rules import unchanged
-from paraconsist.reporting.page.aligned import AlignedSet
-from paraconsist.reporting.page.texts import SetTexts
+from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
 from paraconsist.scoring.roles import MAX_STRATUM_VALUES
 
 #: Bounds that keep the page small, whatever the files: rows of a bucket, letters of a text, labels with all
@@ -226,7 +225,6 @@ def _start(texts: Sequence[str]) -> int:
 
 
 def _cut(text: str, start: int = 0) -> str:
-    """Return the letters that are shown of a text."""
     end = start + _MOST_LETTERS
     return f"{'… ' if start else ''}{text[start:end]}{'…' if len(text) > end else ''}"
 

@@ -96,7 +96,6 @@ def _strata(entries: Sequence[Entry], name: str, number: int) -> Iterator[Placed
 
 
 def _by_heading(lines: Sequence[Line]) -> list[Line]:
-    """Put the models' lines under one heading together."""
     headings = list(dict.fromkeys(line.heading for line in lines))
     return sorted(lines, key=lambda line: headings.index(line.heading))
 

@@ -7,10 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC
-from paraconsist.reporting.comparison_tables import compared, margin_words
 from paraconsist.reporting.formatting import bounds, count, decimal, interval, known, number, p_value, percent, quantity
 from paraconsist.reporting.page.entries import Entry, ScoredSet, set_names
-from paraconsist.reporting.tables import AGREEMENT, STRATUM_QUANTITIES, direction, has_two_labels, population, rates_of
+from paraconsist.reporting.tables import (
+    AGREEMENT,
+    STRATUM_QUANTITIES,
+    compared,
+    direction,
+    has_two_labels,
+    margin_words,
+    population,
+    rates_of,
+)
 from paraconsist.scoring.compare import CompareOptions, SetComparison, compare
 from paraconsist.scoring.score import ScoreOptions
 from paraconsist.scoring.sources import Source
@@ -101,11 +109,8 @@ def headline_table(entries: Sequence[Entry]) -> Table | None:
     if not lines:
         return None
     left_out = [*_LEFT_OUT, *([AGREEMENT] if all(has_two_labels(values) for *_, values in lines) else [])]
-    used = [
-        q
-        for q in PARAPHRASTIC.quantities
-        if q.is_share and q.key not in left_out and any(known(values.get(q.key)) for *_, values in lines)
-    ]
+    shares = (q for q in PARAPHRASTIC.quantities if q.is_share and q.key not in left_out)
+    used = [q for q in shares if any(known(values.get(q.key)) for *_, values in lines)]
     columns = [
         SET,
         MODEL,
@@ -294,7 +299,6 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
 
 
 def _standings(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
-    """Yield the models' ranks and groups, where more than two were compared."""
     rows = []
     for one in comparisons:
         for standing in one.standings:
@@ -310,11 +314,8 @@ def _standings(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
 
 def comparison_signatures(comparisons: Sequence[SetComparison]) -> list[tuple[str, str]]:
     """Return (set and models, signature line) of every difference."""
-    return [
-        (f"{one.set}, {pair.first} minus {pair.second}", str(pair.result["signature"]))
-        for one in comparisons
-        for pair in one.pairs
-    ]
+    pairs = ((one.set, pair) for one in comparisons for pair in one.pairs)
+    return [(f"{name}, {p.first} minus {p.second}", str(p.result["signature"])) for name, p in pairs]
 
 
 def _lines(result: dict[str, Any], measure: str) -> Iterator[tuple[str, Any, tuple[float, float] | None, Any]]:

@@ -14,11 +14,10 @@ from paraconsist._version import __version__
 from paraconsist.errors import InputError
 from paraconsist.files import replacing, writing
 from paraconsist.reporting.page import changes, headlines, tables
-from paraconsist.reporting.page.aligned import AlignedSet, align
+from paraconsist.reporting.page.aligned import AlignedSet, SetTexts, align, read_texts_files, set_texts
 from paraconsist.reporting.page.browser import BrowserData, browser_data
 from paraconsist.reporting.page.entries import Entry, set_names
 from paraconsist.reporting.page.figures import Placed, report_plots
-from paraconsist.reporting.page.texts import SetTexts, read_texts_files, set_texts
 from paraconsist.reporting.plots import inline_svg, write_plot
 from paraconsist.scoring.score import ScoreOptions
 
@@ -172,7 +171,6 @@ def _title(entries: Sequence[Entry]) -> str:
 
 
 def _source(environment: Any, name: str) -> str:
-    """Return a file of the templates' folder as it stands."""
     return str(environment.loader.get_source(environment, name)[0])
 
 

@@ -158,7 +158,8 @@ def bucket_histogram(shares: NDArray[np.float64], consistency: float) -> str:
 
 def transitions(table: Sequence[Mapping[str, Any]], *, must_differ: bool) -> str:
     """Which answer on the original turns into which on the changed text; what breaks the rule is marked."""
-    pairs = [[_answer(line[key]) for key in ("prediction", "perturbed_prediction")] for line in table]
+    both = ([line[key] for key in ("prediction", "perturbed_prediction")] for line in table)
+    pairs = [["(unparsed)" if answer is None else short(answer, 22) for answer in answers] for answers in both]
     weights: dict[str, int] = {}
     for answers, line in zip(pairs, table, strict=True):
         for answer in answers:
@@ -196,10 +197,6 @@ def _square(x: int, y: int, colour: str, strength: float) -> Any:
     style = "round,pad=0,rounding_size=0.06"
     fill = {"facecolor": colour, "alpha": strength} if strength else {"facecolor": "none"}
     return FancyBboxPatch((x - 0.47, y - 0.45), 0.94, 0.9, boxstyle=style, edgecolor="none", **fill)
-
-
-def _answer(value: Any) -> str:
-    return "(unparsed)" if value is None else short(value, 22)
 
 
 def bars(parts: Sequence[tuple[str, Sequence[tuple[str, int, str]]]]) -> str:

@@ -33,13 +33,9 @@ COLOURS = {
     "shade": "#f1f3f6",
     "good": "#0d9488",
     "bad": "#d9480f",
-    "series-0": "#0072b2",
-    "series-1": "#d55e00",
-    "series-2": "#009e73",
-    "series-3": "#b5598c",
-    "series-4": "#3d9bd1",
-    "series-5": "#b87f00",
 }
+_SERIES = ("#0072b2", "#d55e00", "#009e73", "#b5598c", "#3d9bd1", "#b87f00")
+COLOURS |= {f"series-{number}": colour for number, colour in enumerate(_SERIES)}
 INK, MUTED, GRID, GOOD, BAD = (COLOURS[name] for name in ("ink", "muted", "grid", "good", "bad"))
 _NAMES = {value: name for name, value in COLOURS.items()}
 _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
@@ -145,13 +141,9 @@ def inline_svg(plot: Plot, variables: Mapping[str, str] | None = None) -> str:
     for key in ("width", "height", "version"):
         root.attrib.pop(key, None)
     root.set("role", "img")
-    root.set("aria-label", _about(plot))
+    root.set("aria-label", _line(f"{plot.title}. {plot.description}" if plot.title else plot.description))
     root.set("class", "plot")
     return ET.tostring(root, encoding="unicode")
-
-
-def _about(plot: Plot) -> str:
-    return _line(f"{plot.title}. {plot.description}" if plot.title else plot.description)
 
 
 def _unstyle(element: ET.Element, variables: Mapping[str, str] | None) -> None:

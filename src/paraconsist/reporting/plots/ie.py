@@ -127,7 +127,6 @@ def _rho_axis(axes: Axes, label: str, families: _Families, *, always: bool = Fal
 
 
 def _side_by_side(rhos: Sequence[float], shift: float = 0.0) -> np.ndarray[Any, Any]:
-    """Set runs of one rho side by side, a little."""
     places = [rhos[:i].count(rho) - (rhos.count(rho) - 1) / 2 for i, rho in enumerate(rhos)]
     return np.array([rho + shift + 0.006 * place for rho, place in zip(rhos, places, strict=True)])
 

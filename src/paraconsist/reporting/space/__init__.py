@@ -31,18 +31,10 @@ def launch(name: str, *, say: Callable[[str], None] = lambda line: None, **optio
     from paraconsist.reporting.space.app import build, looks
 
     port = os.environ.get("GRADIO_SERVER_PORT")
-    settings: dict[str, Any] = {
-        "server_port": int(port) if port else None,  # gradio itself reads it only once in a process
-        "max_file_size": MAX_BYTES,
-        "footer_links": [],
-        "run_history": False,
-        "enable_monitoring": False,
-        "state_session_capacity": 200,
-        "ssr_mode": False,
-        "share": False,
-        "show_error": False,
-        "quiet": True,
-    }
+    off = ("run_history", "enable_monitoring", "ssr_mode", "share", "show_error")
+    settings: dict[str, Any] = {**dict.fromkeys(off, False), "quiet": True, "footer_links": []}
+    settings |= {"max_file_size": MAX_BYTES, "state_session_capacity": 200}
+    settings["server_port"] = int(port) if port else None  # gradio itself reads it only once in a process
     settings |= {name: value for name, value in options.items() if value is not None}
     demo = build(page).queue(max_size=32)
     _, url, _ = demo.launch(**looks(), **settings, prevent_thread_lock=True)

@@ -117,10 +117,11 @@ def build(module: Module) -> gr.Blocks:
             columns = dict(zip(keys, values, strict=False))
             chosen_level, n, chosen_seed, *chosen_options = values[len(keys) :]
             picked = module.layout(key)
+            chosen = {one.key: columns[one.key] for one in picked.fields}
             query = Query(
                 predictions=predictions,
                 layout=picked,
-                columns={one.key: _column(columns[one.key]) for one in picked.fields},
+                columns={key: None if value in (_NOTHING, "", []) else value for key, value in chosen.items()},
                 label_names=[name.strip() for name in (label_names or "").split(",") if name.strip()],
                 confidence_level=round(float(chosen_level), 4),
                 n_resamples=_whole(n, "Resamples", 1, _MOST_RESAMPLES),
@@ -177,10 +178,6 @@ def _dropdowns(layout: Layout, keys: Sequence[str], columns: Sequence[str]) -> l
 
 def _label(field: Field) -> str:
     return field.label + ("" if field.required else " (if there is one)")
-
-
-def _column(value: Any) -> Any:
-    return None if value in (_NOTHING, "", None, []) else value
 
 
 def _whole(value: Any, label: str, least: int, most: int) -> int:

@@ -64,7 +64,6 @@ _WORDS = {
 
 
 def _answer(role: str, guesses: str = "") -> Field:
-    """The question for the answers on the texts of a role."""
     guesses = f"{guesses} {role}_prediction {role}_predictions {role}_pred {_ANSWERS}"
     return _field("prediction", f"Answer on {_WORDS.get(role, f'the {role}')}", guesses)
 
@@ -95,11 +94,8 @@ def _scored_layouts(spec: MeasureSpec) -> list[Layout]:
 
 
 def _sides(changed: str) -> dict[str, dict[str, str]]:
-    """The sides of a pair, both with the one label."""
-    return {
-        ORIGINAL: {"prediction": _ORIGINAL.key, "label": "label"},
-        changed: {"prediction": "prediction", "label": "label"},
-    }
+    keys = {ORIGINAL: _ORIGINAL.key, changed: "prediction"}
+    return {role: {"prediction": key, "label": "label"} for role, key in keys.items()}
 
 
 def _whole_buckets(spec: MeasureSpec) -> Layout:
@@ -136,6 +132,7 @@ _PROBABILITIES = [
     _field("original_probabilities", "Probabilities on the original", _BEFORE, _EACH_CLASS, many=True),
     _field("probabilities", "Probabilities on the variant", "probabilities probs p", _EACH_CLASS, many=True),
 ]
+_PROBABILITY_PAIRS = Layout("pairs", "Each row is a pair", (*_PROBABILITIES, _GROUP))
 _MODELS = [
     _field("predictions1", "First model's predictions", "predictions1 prediction1 prediction_1 pred_1 a"),
     _field("predictions2", "Second model's predictions", "predictions2 prediction2 prediction_2 pred_2 b"),
@@ -176,10 +173,7 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
         "options": [Option("preset", "Variants", _PRESETS)],
     },
     distribution_shift: {
-        "layouts": [
-            Layout("pairs", "Each row is a pair", (*_PROBABILITIES, _GROUP)),
-            _texts(_PAIR_ROLES, _PROBABILITIES[1]),
-        ],
+        "layouts": [_PROBABILITY_PAIRS, _texts(_PAIR_ROLES, _PROBABILITIES[1])],
         "headlines": [
             Headline("where the answer changes", ("jensen_shannon_distance", "changed"), "number"),
             Headline("where it stays", ("jensen_shannon_distance", "unchanged"), "number"),
@@ -228,12 +222,6 @@ def module(name: str) -> Module:
         example = examples.pairs_example if spec.is_about_pairs else examples.texts_example
         page = {"layouts": _scored_layouts(spec), "measure": as_the_command(spec), "example": example} | page
     listed = page.pop("headlines", [spec.headline])
-    headlines = [_headline(spec, one) if isinstance(one, str) else one for one in listed]
-    return Module(spec, headlines=headlines, **page)
-
-
-def _headline(spec: MeasureSpec, key: str) -> Headline:
-    for quantity in spec.quantities:
-        if quantity.key == key:
-            return Headline(quantity.label, (key,), "percent" if quantity.is_share else "number")
-    return Headline(spec.title, (key,))
+    known = {q.key: Headline(q.label, (q.key,), "percent" if q.is_share else "number") for q in spec.quantities}
+    named = (known.get(one, Headline(spec.title, (one,))) if isinstance(one, str) else one for one in listed)
+    return Module(spec, headlines=list(named), **page)

@@ -88,13 +88,8 @@ def broken_rows(
         sides = [int(positions[i]) for positions in (*premises.values(), target)]
         answers = [_label(long, rows, at) for at in sides]
         lines.append([_where(long, rows, sides[-1]), *answers, allowed(sides[-1]), long.lines(*sides)])
-    header = [
-        "bucket" if long.has_buckets else "row",
-        *(name.replace("_", " ") for name in premises),
-        "conclusion",
-        "expected",
-        "text",
-    ]
+    names = [name.replace("_", " ") for name in premises]
+    header = ["bucket" if long.has_buckets else "row", *names, "conclusion", "expected", "text"]
     return _flips("Conclusions that do not follow the model's own answers", header, lines, int(broken.sum()), long)
 
 

@@ -38,10 +38,9 @@ def preview(predictions: Predictions, name: str) -> str:
     table = predictions.table
     names = table.column_names[:_PREVIEW_COLUMNS]
     rows = table.slice(0, _PREVIEW_ROWS).to_pylist()
-    more = table.num_columns - len(names)
     cells = [[row[column] for column in names] for row in rows]
     note = f"{_text(name)}: {_count(table.num_rows, 'row')}, {_count(table.num_columns, 'column')}"
-    note += f" (the first {len(names)} shown)" if more > 0 else ""
+    note += f" (the first {len(names)} shown)" if table.num_columns > len(names) else ""
     return f'<div class="pc-preview"><p class="pc-muted">{note}</p>{_table(names, cells, letters=60)}</div>'
 
 
@@ -79,7 +78,6 @@ def _headline(headline: Headline, keys: Mapping[str, Any], level: float) -> str:
 
 
 def _styled(value: Any, style: str) -> str:
-    """Return a number as a headline has it, without its unit."""
     if style == "percent":
         return percent(value, undefined="undefined").replace("-", "−")
     if style == "p":

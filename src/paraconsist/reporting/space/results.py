@@ -169,10 +169,9 @@ def measure_fooling(query: Query) -> PageResult:
         options["groups"] = None if rows.groups is None else rows.groups.tolist()
     after, buckets = rows.predictions[targets], rows.buckets[targets]
     keys = fooling_rate(after.tolist(), before.tolist(), gold.tolist(), buckets.tolist(), **options).to_dict()
-    dots = []
+    dots, kinds = [], (("relaxed", "any other answer", BAD), ("strict", "the opposite answer", GOOD))
     for label, rates in keys["by_label"].items():
         name = str(long.shown(int(label))) if label.isdigit() else label
-        kinds = (("relaxed", "any other answer", BAD), ("strict", "the opposite answer", GOOD))
         ends = rates["confidence_interval"]
         dots.append((name, [(what, rates[kind], ends[kind], colour) for kind, what, colour in kinds]))
     turned = (after != before) & (before == gold)
@@ -300,9 +299,8 @@ def measure_diversity(query: Query) -> PageResult:
     check_query(query)
     parameters = {"paraphrases": "paraphrase", "originals": "original", "groups": "group"}
     parameters |= {"similarities": "similarity", "entailed": "entailed"}
-    columns = {parameter: query.columns.get(key) for parameter, key in parameters.items()}
-    table = query.predictions.table
-    values = {parameter: table[column].to_pylist() for parameter, column in columns.items() if column}
+    columns = {parameter: column for parameter, key in parameters.items() if (column := query.columns.get(key))}
+    values = {parameter: query.predictions.table[column].to_pylist() for parameter, column in columns.items()}
     keys = paraphrase_diversity(**values, **query.intervals).to_dict()
     names = {"lexical_distance": "lexical distance", "jaccard": "Jaccard similarity"}
     names["mutual_entailment"] = "mutual entailment"

@@ -206,7 +206,6 @@ def long_rows(query: Query, target: str) -> Long:
 
 
 def _renamed(table: pa.Table, query: Query) -> pa.Table:
-    """Return the chosen columns under the names of a bucket set, and the texts."""
     canonical = {"bucket": "bucket_id", "group": "group_id"}
     columns: dict[str, Any] = {}
     for one in query.layout.fields:
@@ -220,7 +219,6 @@ def _renamed(table: pa.Table, query: Query) -> pa.Table:
 
 
 def _spread(table: pa.Table, query: Query) -> tuple[pa.Table, NDArray[np.intp]]:
-    """Write each row out as a bucket, one row for every side."""
     n = table.num_rows
     group = query.columns.get("group") or shared_buckets(table, ColumnNames())
     parts = []
@@ -261,7 +259,6 @@ def _stand_in(table: pa.Table) -> pa.Array:
 
 
 def _free_texts(table: pa.Table, query: Query) -> list[str]:
-    """Return the text columns that no field names."""
     used = {name for value in query.columns.values() for name in (value if isinstance(value, list) else [value])}
     reserved = {"bucket_id", "role", "prediction", "label", "group_id", "run", "allowed_labels", *used}
     return [c.name for c in table.schema if c.name not in reserved and _is_text(c.type)]
