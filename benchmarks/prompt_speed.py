@@ -36,8 +36,7 @@ from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
 from paraconsist.data.store import Store
 from paraconsist.models.batching import BatchPolicy
 from paraconsist.models.causal_engine import compute_prefix
-from paraconsist.models.prompted import PromptSettings
-from paraconsist.models.scoring import CausalScorer
+from paraconsist.models.prompted import CausalScorer, PromptSettings
 from paraconsist.running.loop import compute, start_accelerator
 from paraconsist.running.options import PromptOptions
 from paraconsist.running.prompting import load_pools, make_prompt

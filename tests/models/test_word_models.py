@@ -19,9 +19,9 @@ from paraconsist.cli.app import main
 from paraconsist.data.predictions import read_predictions
 from paraconsist.data.tasks import ModelInput, get_task
 from paraconsist.errors import InputError
-from paraconsist.models.baselines import BASELINES
 from paraconsist.models.classifier import Classifier
 from paraconsist.models.loading import load_model
+from paraconsist.models.pretrained import BASELINES
 from paraconsist.models.training.options import WORD_MODELS, TrainingOptions, options_from_preset
 from paraconsist.models.training.trainer import train
 from paraconsist.models.word_models import (

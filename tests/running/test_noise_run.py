@@ -26,7 +26,7 @@ from paraconsist.errors import InputError
 from paraconsist.measures.noise_floor import KINDS
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
 from paraconsist.models.generation import CausalWriter
-from paraconsist.models.scoring import CausalScorer
+from paraconsist.models.prompted import CausalScorer
 from paraconsist.running.repeats import share_of
 from paraconsist.scoring.noise import Repeats, score_noise
 from paraconsist.scoring.sources import open_source

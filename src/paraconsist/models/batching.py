@@ -69,11 +69,8 @@ def plan_batches(shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]
         if current:
             computed = max(width, shape.width) * (sequences + shape.n_sequences)
             padding = 1 - (real + shape.n_tokens) / computed if computed else 0.0
-            if (
-                computed > policy.max_tokens
-                or len(current) >= policy.max_rows
-                or (padding > policy.max_padding and len(current) >= policy.min_rows)
-            ):
+            is_full = computed > policy.max_tokens or len(current) >= policy.max_rows
+            if is_full or (padding > policy.max_padding and len(current) >= policy.min_rows):
                 batches.append(current)
                 current = []
         if not current:
@@ -88,16 +85,9 @@ def plan_batches(shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]
 
 
 def deal(batches: Sequence[list[int]], rank: int, n_ranks: int) -> list[list[int]]:
-    """Return the batches of one process: every process gets long and short ones alike.
-
-    Batches go round the processes like cards, back and forth, so that no process always gets the longer one.
-    """
-    mine = []
-    for number, batch in enumerate(batches):
-        turn, place = divmod(number, n_ranks)
-        if place == (rank if turn % 2 == 0 else n_ranks - 1 - rank):
-            mine.append(batch)
-    return mine
+    """Return the batches of one process: they go round like cards, back and forth, so that none gets all long ones."""
+    mine = (rank, 2 * n_ranks - 1 - rank)
+    return [batch for number, batch in enumerate(batches) if number % (2 * n_ranks) in mine]
 
 
 def padding_share(shapes: Sequence[Shape], batches: Sequence[Sequence[int]]) -> float:

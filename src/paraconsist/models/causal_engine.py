@@ -314,15 +314,14 @@ class CausalEngine:
         return totals.view(len(rows), n_labels)
 
     def _expanded(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
-        n_prefix = min(row.n_shared for row in rows)
-        parts = [rows[start : start + _MOST_ROWS] for start in range(0, len(rows), _MOST_ROWS)]
-        return torch.cat([self._in_rows(part, n_prefix) for part in parts])
+        return self._in_parts(rows, _MOST_ROWS, min(row.n_shared for row in rows))
 
     def _plain(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
         width = max(row.n_shared + len(row.rest) for row in rows)
-        n_rows = max(1, min(_MOST_ROWS, _PLAIN_TOKENS // width // len(rows[0].labels)))
-        parts = [rows[start : start + n_rows] for start in range(0, len(rows), n_rows)]
-        return torch.cat([self._in_rows(part, 0) for part in parts])
+        return self._in_parts(rows, max(1, min(_MOST_ROWS, _PLAIN_TOKENS // width // len(rows[0].labels))), 0)
+
+    def _in_parts(self, rows: Sequence[PromptTokens], size: int, n_prefix: int) -> torch.Tensor:
+        return torch.cat([self._in_rows(rows[i : i + size], n_prefix) for i in range(0, len(rows), size)])
 
     def _in_rows(self, rows: Sequence[PromptTokens], n_prefix: int) -> torch.Tensor:
         """One row for each distinct prompt with all but the last token of a label word, padded on the right."""
@@ -358,10 +357,9 @@ class CausalEngine:
     def _logits(self, places: torch.Tensor, **inputs: Any) -> torch.Tensor:
         """Logits at some places of every row, shape (rows, places, vocabulary)."""
         if self._keeps_some:
-            kept: torch.Tensor = self.module(**inputs, logits_to_keep=places).logits
-            return kept
-        every: torch.Tensor = self.module(**inputs).logits
-        return every[:, places]
+            inputs["logits_to_keep"] = places
+        logits: torch.Tensor = self.module(**inputs).logits
+        return logits if self._keeps_some else logits[:, places]
 
     def _mask(self, visible: np.ndarray[Any, Any]) -> torch.Tensor:
         """Zero where a token sees a key, the least number where it does not; shape (1, 1, q, k)."""
@@ -381,12 +379,10 @@ def tolerance_of(module: Any) -> float:
 
 def warn_of_no_sharing(module: Any, why: str) -> None:
     """Warn that a model's prompts do not share what they begin with, and why."""
-    warnings.warn(
+    problem = (
         f"{type(module).__name__} cannot share prefixes exactly ({why}): every prompt is computed whole, which is "
-        "right but slow.",
-        UserWarning,
-        stacklevel=3,
     )
+    warnings.warn(f"{problem}right but slow.", UserWarning, stacklevel=3)
 
 
 def _terms(logits: torch.Tensor, places: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:

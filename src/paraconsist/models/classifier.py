@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 TokenArray = NDArray[np.int64]
+#: For each row one input, or one per choice.
+Inputs = Sequence[tuple[ModelInput, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Classifier(Protocol):
     def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
         """The row's texts: one input, or one per choice."""
 
-    def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
+    def prepare(self, inputs: Inputs) -> list[Prepared]:
         """Tokenise all rows at once, on the CPU, without padding."""
 
     def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
@@ -75,9 +77,7 @@ class Classifier(Protocol):
 class PlansBatches(Protocol):
     """A classifier that says itself which rows are computed together; `plan_batches` does it for the others."""
 
-    def plan(
-        self, inputs: Sequence[tuple[ModelInput, ...]], shapes: Sequence[Shape], policy: BatchPolicy
-    ) -> list[list[int]]:
+    def plan(self, inputs: Inputs, shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]]:
         """Positions in `inputs`, each exactly once; the same on every process."""
 
 

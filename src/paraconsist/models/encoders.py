@@ -123,9 +123,8 @@ def load_encoder(
     max_length : int, optional
         Cut inputs at this many tokens.
     """
-    from paraconsist.models.baselines import find_baseline
     from paraconsist.models.loading import load_model
-    from paraconsist.models.pretrained import open_configuration, weights_hash
+    from paraconsist.models.pretrained import find_baseline, open_configuration, weights_hash
 
     check_choice(_FUNCTION, "pooling", pooling, POOLINGS)
     name = str(model)

@@ -15,13 +15,11 @@ from transformers import LogitsProcessor, LogitsProcessorList
 from transformers.cache_utils import Cache
 
 from paraconsist.data.prompts import WrittenAnswer, parse_answer
-from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import input_error
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
 from paraconsist.models.causal_engine import FrozenLayer, Prefix, compute_prefix, tolerance_of, warn_of_no_sharing
-from paraconsist.models.classifier import Prepared, TokenArray, pad_sequences
-from paraconsist.models.prompted import PreparedPrompt
-from paraconsist.models.scoring import CausalScorer, Seq2SeqModel, opening_tokens
+from paraconsist.models.classifier import Inputs, Prepared, TokenArray, pad_sequences
+from paraconsist.models.prompted import CausalScorer, PreparedPrompt, Seq2SeqModel, opening_tokens
 
 if TYPE_CHECKING:
     from paraconsist.models.pretrained import LanguageModel
@@ -131,9 +129,7 @@ class CausalWriter(CausalScorer):
         """As many places as an answer may take; only the window is interested in them."""
         return [(np.zeros(self.settings.max_new_tokens, dtype=np.int64),)] * len(texts)
 
-    def plan(
-        self, inputs: Sequence[tuple[ModelInput, ...]], shapes: Sequence[Shape], policy: BatchPolicy
-    ) -> list[list[int]]:
+    def plan(self, inputs: Inputs, shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]]:
         """Batches of one length: padding between a prompt and its answer would be seen by sliding windows.
 
         Where the policy shuffles, lengths are mixed; `write` takes a batch apart by length.

@@ -64,12 +64,9 @@ class HeadClassifier(ModuleClassifier):
         limit = self.max_length
         long = [] if limit is None else [i for i, sequence in enumerate(sequences) if len(sequence) > limit]
         if long:
-            warnings.warn(
-                f"{len(long):,} of {len(flat):,} inputs are longer than {limit} tokens (the longest has "
-                f"{max(len(sequences[i]) for i in long)}) and were cut, the longer text of a pair first.",
-                UserWarning,
-                stacklevel=2,
-            )
+            problem = f"{len(long):,} of {len(flat):,} inputs are longer than {limit} tokens (the longest has "
+            problem += f"{max(len(sequences[i]) for i in long)}) and were cut, the longer text of a pair first."
+            warnings.warn(problem, UserWarning, stacklevel=2)
             for name, cut in self._tokenise([flat[i] for i in long], truncate=True).items():
                 for place, i in enumerate(long):
                     columns[name][i] = cut[place]
@@ -80,22 +77,17 @@ class HeadClassifier(ModuleClassifier):
 
     def _tokenise(self, flat: Sequence[ModelInput], *, truncate: bool) -> dict[str, list[list[int]]]:
         """Token and, where used, segment numbers; inputs with a second text and without it in a call each."""
-        cut = {"truncation": "longest_first", "max_length": self.max_length} if truncate else {"truncation": False}
+        options: dict[str, Any] = {"return_token_type_ids": self._uses_types, "return_attention_mask": False}
+        options |= {"padding": False, "verbose": False, "truncation": "longest_first" if truncate else False}
+        options |= {"max_length": self.max_length} if truncate else {}
         names = ["input_ids", "token_type_ids"] if self._uses_types else ["input_ids"]
         columns: dict[str, list[list[int]]] = {name: [[] for _ in flat] for name in names}
         for paired in (False, True):
             places = [i for i, one in enumerate(flat) if (one.text_pair is not None) is paired]
             if not places:
                 continue
-            encoded = self.tokenizer(
-                [flat[i].text for i in places],
-                [flat[i].text_pair for i in places] if paired else None,
-                padding=False,
-                return_attention_mask=False,
-                return_token_type_ids=self._uses_types,
-                verbose=False,
-                **cut,
-            )
+            second = [flat[i].text_pair for i in places] if paired else None
+            encoded = self.tokenizer([flat[i].text for i in places], second, **options)
             for name, column in columns.items():
                 for place, numbers in zip(places, encoded[name], strict=True):
                     column[place] = numbers

@@ -11,16 +11,18 @@ import transformers
 
 from paraconsist.data.tasks import Task
 from paraconsist.errors import check_choice, first_line, input_error
-from paraconsist.models.baselines import BASELINES, Baseline, find_baseline
 from paraconsist.models.bow import BowClassifier
 from paraconsist.models.classifier import Classifier
 from paraconsist.models.generation import CausalWriter, Seq2SeqWriter
 from paraconsist.models.heads import HeadClassifier, longest_input
 from paraconsist.models.pretrained import (
+    BASELINES,
     DTYPES,
     TOKENIZER_FILES,
+    Baseline,
     LanguageModel,
     checked_max_length,
+    find_baseline,
     load_head,
     load_language_model,
     not_a_model,
@@ -28,8 +30,7 @@ from paraconsist.models.pretrained import (
     quiet,
     weights_hash,
 )
-from paraconsist.models.prompted import PromptedModel, PromptSettings, window_of
-from paraconsist.models.scoring import CausalScorer, Seq2SeqScorer
+from paraconsist.models.prompted import CausalScorer, PromptedModel, PromptSettings, Seq2SeqScorer, window_of
 from paraconsist.models.word_models import Vocabulary, WordClassifier
 
 Kind = Literal["classifier", "causal", "seq2seq"]
@@ -105,14 +106,9 @@ def load_model(
         raise input_error("load_model", "model", must, got=name, remedy=f"{why} {_how_to_train(name, task)}")
     labels = _label_names(name, config, task, multiple_choice=multiple_choice)
     limit = checked_max_length("load_model", max_length, longest_input(loaded.module, loaded.tokenizer))
-    return HeadClassifier(
-        loaded.module.eval(),
-        loaded.tokenizer,
-        labels,
-        multiple_choice=multiple_choice,
-        max_length=limit,
-        identity={**identity, "max_length": str(limit) if limit is not None else "unlimited"},
-    )
+    identity["max_length"] = str(limit) if limit is not None else "unlimited"
+    which: dict[str, Any] = {"multiple_choice": multiple_choice, "max_length": limit, "identity": identity}
+    return HeadClassifier(loaded.module.eval(), loaded.tokenizer, labels, **which)
 
 
 def prompted(
@@ -129,13 +125,8 @@ def prompted(
     """
     window = checked_max_length("load_model", max_length, window_of(language.module))
     identity = {"model": type(language.module).__name__, **(identity or {}), "kind": language.kind}
-    makers = {
-        ("causal", "label"): CausalScorer,
-        ("seq2seq", "label"): Seq2SeqScorer,
-        ("causal", "generate"): CausalWriter,
-        ("seq2seq", "generate"): Seq2SeqWriter,
-    }
-    maker: Any = makers[language.kind, settings.scoring]
+    makers = {"causal": (CausalScorer, CausalWriter), "seq2seq": (Seq2SeqScorer, Seq2SeqWriter)}
+    maker: Any = makers[language.kind][settings.scoring == "generate"]
     made: PromptedModel = maker(language.module, language.tokenizer, settings, window=window, identity=identity)
     return made
 
@@ -161,9 +152,8 @@ def _load_own(
     head = own.head(multiple_choice=multiple_choice)
     try:
         with quiet():
-            module, info = head.from_pretrained(
-                str(folder), dtype=DTYPES[dtype], use_safetensors=True, output_loading_info=True
-            )
+            options = {"dtype": DTYPES[dtype], "use_safetensors": True, "output_loading_info": True}
+            module, info = head.from_pretrained(str(folder), **options)
     except Exception as problem:
         raise not_a_model(name, f"its weights cannot be read ({first_line(problem)})") from None
     if info["missing_keys"]:
@@ -216,11 +206,8 @@ def _label_names(name: str, config: Any, task: Task, *, multiple_choice: bool) -
 
 def _identity(name: str, config: Any, dtype: str) -> dict[str, str]:
     folder = Path(name).expanduser()
-    identity = {
-        "model": str(folder) if folder.is_dir() else name,
-        "architecture": ",".join(config.architectures or ()),
-        "dtype": dtype,
-    }
+    model, architecture = str(folder) if folder.is_dir() else name, ",".join(config.architectures or ())
+    identity = {"model": model, "architecture": architecture, "dtype": dtype}
     if not folder.is_dir():
         return {**identity, "revision": str(getattr(config, "_commit_hash", None) or "unknown")}
     settings = hashlib.sha256()

@@ -1,13 +1,17 @@
-"""From a folder or a Hub id to configuration, module and tokenizer; only what can be run honestly is opened."""
+"""From a folder or a Hub id to configuration, module and tokenizer; only what can be run honestly is opened.
+
+`BASELINES` are the models of this package's own, by the name that a user gives for a new one.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -15,8 +19,49 @@ import transformers
 from transformers.utils import logging as transformers_logging
 
 from paraconsist.errors import InputError, first_line, input_error
-from paraconsist.models.baselines import find_baseline
+from paraconsist.models import word_models as own
+from paraconsist.models.bow import BowConfig, BowForMultipleChoice, BowForSequenceClassification
 from paraconsist.models.word_models import VOCABULARY_FILE
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A model's name, its configuration's class, and its own classes with either head."""
+
+    name: str
+    config: Any
+    sequence_classification: Any
+    multiple_choice: Any
+    version_field: str = "splitting"  # field of the configuration with the version of the text processing
+    what_changed: str = "word splitting"  # what that version is of, for the message
+
+    @property
+    def model_type(self) -> str:
+        """As in ``config.json``."""
+        return str(self.config.model_type)
+
+    @property
+    def has_vocabulary(self) -> bool:
+        """Whether a vocabulary stands beside the weights."""
+        return self.version_field == "splitting"
+
+    def head(self, *, multiple_choice: bool) -> Any:
+        """The model's class with one head or the other."""
+        return self.multiple_choice if multiple_choice else self.sequence_classification
+
+
+_ALL = (
+    Baseline("bow", BowConfig, BowForSequenceClassification, BowForMultipleChoice, "hashing", "n-gram hashing"),
+    Baseline("glove_bow", own.GloveBowConfig, own.GloveBowForSequenceClassification, own.GloveBowForMultipleChoice),
+    Baseline("bilstm", own.BilstmConfig, own.BilstmForSequenceClassification, own.BilstmForMultipleChoice),
+)
+BASELINES: Mapping[str, Baseline] = MappingProxyType({baseline.name: baseline for baseline in _ALL})
+
+
+def find_baseline(model_type: str | None) -> Baseline | None:
+    """The model with this ``model_type`` in its configuration; None for any other."""
+    return next((baseline for baseline in _ALL if baseline.model_type == model_type), None)
+
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 TOKENIZER_FILES = (
@@ -43,11 +88,11 @@ def open_configuration(model: str, *, revision: str | None = None, trust_remote_
             config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             raise not_a_model(model, "its config.json cannot be read") from None
-        own = find_baseline(config.get("model_type"))
-        if own is not None:
-            if config.get(own.version_field, 1) != getattr(own.config, own.version_field):
-                raise not_a_model(model, f"it was trained with another version of the {own.what_changed}")
-            return own.config.from_pretrained(str(folder))
+        baseline = find_baseline(config.get("model_type"))
+        if baseline is not None:
+            if config.get(baseline.version_field, 1) != getattr(baseline.config, baseline.version_field):
+                raise not_a_model(model, f"it was trained with another version of the {baseline.what_changed}")
+            return baseline.config.from_pretrained(str(folder))
     elif folder.exists() or model.startswith(("/", ".", "~")) or model.count("/") > 1:
         raise not_a_model(model, "there is no such folder")
     try:
@@ -71,20 +116,12 @@ def load_head(
     """Load weights (safetensors only) and tokenizer of a Hugging Face model under one of the Auto classes."""
     folder = Path(model).expanduser()
     source = str(folder) if folder.is_dir() else model
+    which: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
     try:
         with quiet():
-            module, info = auto.from_pretrained(
-                source,
-                revision=revision,
-                dtype=dtype,
-                trust_remote_code=trust_remote_code,
-                use_safetensors=True,
-                output_loading_info=True,
-                **options,
-            )
-            tokenizer = transformers.AutoTokenizer.from_pretrained(
-                source, revision=revision, trust_remote_code=trust_remote_code
-            )
+            options |= {"dtype": dtype, "use_safetensors": True, "output_loading_info": True}
+            module, info = auto.from_pretrained(source, **which, **options)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(source, **which)
     except (OSError, ValueError, KeyError, RuntimeError) as problem:
         raise not_a_model(model, first_line(problem)) from None
     except Exception as problem:
@@ -169,11 +206,11 @@ def _check_folder(folder: Path) -> None:
         why = "it holds an adapter, not a model; merge it first" if "adapter_config.json" in present else ""
         raise not_a_model(str(folder), why or "it has no config.json")
     if not any(file.endswith(".safetensors") for file in present):
-        pickled = sorted(f for f in present if f.endswith((".bin", ".pt", ".pth", ".ckpt", ".h5")))
-        if pickled:
+        why = "it has no weights (*.safetensors)"
+        if pickled := sorted(f for f in present if f.endswith((".bin", ".pt", ".pth", ".ckpt", ".h5"))):
             why = f"its weights are in {pickled[0]}, and only safetensors are read (pickles can run code): "
-            raise not_a_model(str(folder), f"{why}load it where you trust it and call save_pretrained")
-        raise not_a_model(str(folder), "it has no weights (*.safetensors)")
+            why += "load it where you trust it and call save_pretrained"
+        raise not_a_model(str(folder), why)
 
 
 def not_a_model(model: str, why: str) -> InputError:

@@ -19,16 +19,9 @@ class ProgressBar:
     """Show how many inputs are done; silent where `visible` is false or standard error is no terminal."""
 
     def __init__(self, total: int, label: str, *, visible: bool) -> None:
-        console = Console(stderr=True)
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            _Rate(),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not (visible and total and sys.stderr.isatty()),
-        )
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+        hidden = not (visible and total and sys.stderr.isatty())
+        self._progress = Progress(*columns, console=Console(stderr=True), disable=hidden)
         self._total = total
         self._task = self._progress.add_task(label, total=total)
 

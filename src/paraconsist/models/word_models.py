@@ -204,14 +204,9 @@ class _Bilstm(nn.Module):
         super().__init__()
         self.pooling = config.pooling
         self.size: int = 2 * config.lstm_size
-        self.lstm = nn.LSTM(
-            config.embedding_dim,
-            config.lstm_size,
-            num_layers=config.lstm_layers,
-            batch_first=True,
-            bidirectional=True,
-            dropout=config.dropout if config.lstm_layers > 1 else 0.0,
-        )
+        sizes, dropout = (config.embedding_dim, config.lstm_size), config.dropout if config.lstm_layers > 1 else 0.0
+        options: dict[str, Any] = {"batch_first": True, "bidirectional": True, "dropout": dropout}
+        self.lstm = nn.LSTM(*sizes, num_layers=config.lstm_layers, **options)
 
     def forward(self, vectors: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
         lengths = real.sum(dim=1)

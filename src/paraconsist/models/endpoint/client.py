@@ -18,7 +18,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from paraconsist.errors import InputError, input_error
-from paraconsist.models.endpoint.errors import (
+from paraconsist.models.endpoint.protocol import (
     KEPT,
     Malformed,
     Refused,

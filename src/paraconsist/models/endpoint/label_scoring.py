@@ -15,15 +15,18 @@ from paraconsist.data.prompts import WrittenAnswer, parse_answer
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.client import EndpointClient
-from paraconsist.models.endpoint.errors import GaveUp, Malformed, Refused, refusal
 from paraconsist.models.endpoint.protocol import (
+    GaveUp,
     LabelScore,
+    Malformed,
     Question,
+    Refused,
     Wishes,
     as_label,
     echoed_label,
     first_token,
     question_of,
+    refusal,
     request_body,
     text_of,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,8 +21,8 @@ NORMALIZE = ("none", "tokens", "characters")
 _OURS = ("model", "prompt", "messages", "logprobs", "top_logprobs", "echo", "stream", "n")
 
 
-def _help(text: str, **more: Any) -> dict[str, Any]:
-    return {"help": text, **more}
+def _option(default: Any, help: str, **more: Any) -> Any:
+    return field(default=default, metadata={"help": help, **more})
 
 
 @dataclass(frozen=True)
@@ -32,40 +32,32 @@ class EndpointSettings:
     What a field means stands with it, and in its ``metadata["help"]``.
     """
 
-    url: str = field(
-        metadata=_help(
-            "Address of an OpenAI-compatible API, as http://localhost:8000/v1; the model is named as it is there.",
-            option="--endpoint",
-        )
+    url: str = _option(
+        MISSING,
+        "Address of an OpenAI-compatible API, as http://localhost:8000/v1; the model is named as it is there.",
+        option="--endpoint",
     )
-    api: str = field(default="completions", metadata=_help("completions (a text to go on with) or chat."))
-    concurrency: int = field(default=16, metadata=_help("Most requests under way at a time.", min=1))
-    timeout: float = field(default=120.0, metadata=_help("Seconds that a request may take."))
-    tries: int = field(
-        default=8,
-        metadata=_help(
-            "How often a request is sent before the run gives up; refusals for the rate do not count.", min=1
-        ),
+    api: str = _option("completions", "completions (a text to go on with) or chat.")
+    concurrency: int = _option(16, "Most requests under way at a time.", min=1)
+    timeout: float = _option(120.0, "Seconds that a request may take.")
+    tries: int = _option(
+        8, "How often a request is sent before the run gives up; refusals for the rate do not count.", min=1
     )
-    patience: float = field(
-        default=600.0, metadata=_help("Seconds of nothing but refusals for the rate before the run gives up.")
-    )
-    key_variable: str | None = field(
-        default=None,
-        metadata=_help(
-            "Environment variable with the key; OPENAI_API_KEY for api.openai.com, no key for others.",
-            option="--api-key-variable",
-        ),
+    patience: float = _option(600.0, "Seconds of nothing but refusals for the rate before the run gives up.")
+    key_variable: str | None = _option(
+        None,
+        "Environment variable with the key; OPENAI_API_KEY for api.openai.com, no key for others.",
+        option="--api-key-variable",
     )
     request_fields: Mapping[str, Any] = field(
         default_factory=dict,
-        metadata=_help(
-            "NAME=JSON: a further field of every request; NAME=null takes one out (temperature).",
-            option="--request-field",
-        ),
+        metadata={
+            "help": "NAME=JSON: a further field of every request; NAME=null takes one out (temperature).",
+            "option": "--request-field",
+        },
     )
-    price_input: float | None = field(default=None, metadata=_help("Price of a million tokens read."))
-    price_output: float | None = field(default=None, metadata=_help("Price of a million tokens written."))
+    price_input: float | None = _option(None, "Price of a million tokens read.")
+    price_output: float | None = _option(None, "Price of a million tokens written.")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", _checked_url(self.url))
@@ -114,11 +106,7 @@ class EndpointPrompt:
     seed: int = 0  # of the draws, sent where the temperature is above 0
 
     def __post_init__(self) -> None:
-        if self.scoring is not None:
-            check_choice("run", "scoring", self.scoring, SCORING)
-        check_choice("run", "normalize", self.normalize, NORMALIZE)
-        check_whole("run", "max_new_tokens", self.max_tokens)
-        check_temperature(self.temperature, self.scoring)
+        check_asking(self.scoring, self.normalize, self.max_tokens, self.temperature)
 
     @property
     def template(self) -> PromptTemplate:
@@ -135,8 +123,12 @@ class EndpointPrompt:
         return self.template.words if api == "chat" else self.template.answers
 
 
-def check_temperature(temperature: float, scoring: str | None) -> None:
-    """Refuse a temperature that is none, or that is given where answers are not written."""
+def check_asking(scoring: str | None, normalize: str, max_new_tokens: int, temperature: float) -> None:
+    """Check how a model is asked; a temperature is refused where answers are not written."""
+    if scoring is not None:
+        check_choice("run", "scoring", scoring, SCORING)
+    check_choice("run", "normalize", normalize, NORMALIZE)
+    check_whole("run", "max_new_tokens", max_new_tokens)
     if not math.isfinite(temperature) or temperature < 0:
         raise input_error("run", "temperature", "be 0 or more", got=temperature)
     if temperature > 0 and scoring != "generate":

@@ -9,21 +9,19 @@ from typing import Any
 
 import transformers
 
-from paraconsist.data.tasks import ModelInput, Task
+from paraconsist.data.tasks import Task
 from paraconsist.errors import InputError, input_error
-from paraconsist.models.baselines import BASELINES, find_baseline
 from paraconsist.models.bow import BowClassifier, BowConfig
-from paraconsist.models.classifier import Classifier
+from paraconsist.models.classifier import Classifier, Inputs
 from paraconsist.models.heads import HeadClassifier, longest_input
 from paraconsist.models.labels import resolve_label_map
 from paraconsist.models.loading import load_model
-from paraconsist.models.pretrained import checked_max_length, load_head, open_configuration
+from paraconsist.models.pretrained import BASELINES, checked_max_length, find_baseline, load_head, open_configuration
 from paraconsist.models.training.options import TrainingOptions
 from paraconsist.models.word_models import (
     BilstmConfig,
     Vocabulary,
     WordClassifier,
-    WordVectors,
     count_words,
     read_vectors,
 )
@@ -33,7 +31,7 @@ def starting_model(
     options: TrainingOptions,
     task: Task,
     label_names: Sequence[str],
-    inputs: Sequence[tuple[ModelInput, ...]],
+    inputs: Inputs,
     *,
     multiple_choice: bool,
     say: Callable[[str], None],
@@ -50,7 +48,8 @@ def starting_model(
         if options.model == "bow":
             return _new_bow(options, label_names, multiple_choice=multiple_choice)
         return _new_word_model(options, label_names, inputs, multiple_choice=multiple_choice, say=say)
-    config = open_configuration(options.model, revision=options.revision, trust_remote_code=options.trust_remote_code)
+    which: dict[str, Any] = {"revision": options.revision, "trust_remote_code": options.trust_remote_code}
+    config = open_configuration(options.model, **which)
     baseline = find_baseline(config.model_type)
     if baseline is not None:
         _no_max_length(options, baseline.name)
@@ -64,21 +63,13 @@ def starting_model(
         head = {**_numbered(names), "ignore_mismatched_sizes": True}
         if not kept and any(str(a).endswith("ForSequenceClassification") for a in config.architectures or ()):
             say(f"The head of {options.model} has other labels; it is now read as {', '.join(names)}.")
-    loaded = load_head(
-        options.model, auto, revision=options.revision, trust_remote_code=options.trust_remote_code, **head
-    )
+    loaded = load_head(options.model, auto, **which, **head)
     if loaded.missing:
         say(f"New weights, not from {options.model}: {', '.join(loaded.missing)}.")
     _ensure_pad_token(loaded.module, loaded.tokenizer, options.model)
     limit = checked_max_length("train", options.max_length, longest_input(loaded.module, loaded.tokenizer))
-    return HeadClassifier(
-        loaded.module,
-        loaded.tokenizer,
-        names,
-        multiple_choice=multiple_choice,
-        max_length=limit,
-        identity={"model": options.model},
-    )
+    kind: dict[str, Any] = {"multiple_choice": multiple_choice, "max_length": limit}
+    return HeadClassifier(loaded.module, loaded.tokenizer, names, **kind, identity={"model": options.model})
 
 
 def _numbered(label_names: Sequence[str]) -> dict[str, Any]:
@@ -142,7 +133,7 @@ def checkpoint_to_resume(checkpoints: Path) -> Path | None:
 def _new_word_model(
     options: TrainingOptions,
     label_names: Sequence[str],
-    inputs: Sequence[tuple[ModelInput, ...]],
+    inputs: Inputs,
     *,
     multiple_choice: bool,
     say: Callable[[str], None],
@@ -171,29 +162,14 @@ def _new_word_model(
         **_numbered(label_names),
     )
     module = baseline.head(multiple_choice=multiple_choice)(config)
+    n_rare, n_words, n_found = len(counts) - len(words), len(counts), len(known) - len(extra)
+    rare = f"; the other {n_rare:,} are too rare and become the unknown word" if n_rare else ""
+    say(f"Vocabulary: {len(words):,} of the {n_words:,} words of the training rows{rare}.")
+    source = "Word vectors start random: no file was given (`vectors` takes GloVe's text format)."
     if vectors is not None:
         module.set_vectors([vocabulary.number(word) for word in vectors.words], vectors.matrix)
-    _tell(len(counts), len(words), len(extra), vectors, options, say)
+        more = f", and {len(extra):,} words more" if extra else ""
+        source = f"Word vectors of {vectors.matrix.shape[1]} dimensions from {options.vectors}: {n_found:,} of the "
+        source += f"{n_words:,} words ({n_found / max(n_words, 1):.1%}){more}; the rest start random."
+    say(source)
     return WordClassifier(module, vocabulary, tuple(label_names), {"model": baseline.name})
-
-
-def _tell(
-    n_words: int,
-    n_kept: int,
-    n_extra: int,
-    vectors: WordVectors | None,
-    options: TrainingOptions,
-    say: Callable[[str], None],
-) -> None:
-    """Say how large the vocabulary is and where its vectors come from."""
-    rare = f"; the other {n_words - n_kept:,} are too rare and become the unknown word" if n_kept < n_words else ""
-    say(f"Vocabulary: {n_kept:,} of the {n_words:,} words of the training rows{rare}.")
-    if vectors is None:
-        say("Word vectors start random: no file was given (`vectors` takes GloVe's text format).")
-        return
-    n_found = len(vectors.words) - n_extra
-    more = f", and {n_extra:,} words more" if n_extra else ""
-    say(
-        f"Word vectors of {vectors.matrix.shape[1]} dimensions from {options.vectors}: {n_found:,} of the {n_words:,} "
-        f"words ({n_found / max(n_words, 1):.1%}){more}; the rest start random."
-    )

@@ -18,9 +18,8 @@ from torch.utils.data import Dataset
 from transformers.trainer_callback import PrinterCallback
 
 from paraconsist.errors import input_error
-from paraconsist.models.baselines import BASELINES
 from paraconsist.models.classifier import Classifier, Prepared
-from paraconsist.models.pretrained import quiet
+from paraconsist.models.pretrained import BASELINES, quiet
 from paraconsist.models.progress import ProgressBar
 from paraconsist.models.training.data import (
     Examples,

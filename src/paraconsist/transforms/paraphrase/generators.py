@@ -360,8 +360,7 @@ class EndpointGenerator:
 
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
         """Return `settings.n` candidates for each text; asked again, others."""
-        from paraconsist.models.endpoint.generation import write_texts
-        from paraconsist.models.endpoint.queue import Journal
+        from paraconsist.models.endpoint.queue import Journal, write_texts
 
         sampling = _sampling(self.settings, self.seed + self._calls * self.settings.n)
         self._calls += 1
