@@ -24,7 +24,15 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from paraconsist.data.tasks import ModelInput
-from paraconsist.models.classifier import ModuleClassifier, Prepared, by_row, pad_sequences, require_rows
+from paraconsist.models.classifier import (
+    Inputs,
+    ModuleClassifier,
+    Prepared,
+    TokenArray,
+    by_row,
+    pad_sequences,
+    require_rows,
+)
 
 
 class BowConfig(PreTrainedConfig):  # type: ignore[misc]
@@ -107,7 +115,7 @@ class BowClassifier(ModuleClassifier):
     def __init__(self, module: Any, label_names: tuple[str, ...], identity: Mapping[str, str]) -> None:
         super().__init__(module, label_names, multiple_choice=module.multiple_choice, identity=identity)
 
-    def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
+    def prepare(self, inputs: Inputs) -> list[Prepared]:
         """Hash all n-grams of all rows: text and text pair in separate name spaces, one bag."""
         config = self.module.config
         flat = list(chain.from_iterable(inputs))
@@ -129,9 +137,8 @@ class BowClassifier(ModuleClassifier):
         offsets = np.zeros(len(bags), dtype=np.int64)
         np.cumsum([len(bag) for bag in bags[:-1]], out=offsets[1:])
         device = self.module.device
-        scores: torch.Tensor = self.module.score(
-            torch.from_numpy(np.concatenate(bags)).to(device), torch.from_numpy(offsets).to(device)
-        )
+        flat, starts = (torch.from_numpy(array).to(device) for array in (np.concatenate(bags), offsets))
+        scores: torch.Tensor = self.module.score(flat, starts)
         return (scores.view(-1, n_sequences) if self.multiple_choice else scores).float()
 
 
@@ -162,9 +169,7 @@ def split_words(text: str) -> list[str]:
     return text.lower().translate(_PUNCTUATION).split()
 
 
-def hash_ngrams(
-    texts: Sequence[str], *, max_n: int, n_buckets: int, salt: str = ""
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def hash_ngrams(texts: Sequence[str], *, max_n: int, n_buckets: int, salt: str = "") -> tuple[TokenArray, TokenArray]:
     """Feature numbers of all word n-grams (1 to `max_n`) of every text, and how many each text has, shape (n,).
 
     Features are numbers in ``1 .. n_buckets`` (0 is kept free for padding), text after text; within a text 1-grams
@@ -178,14 +183,9 @@ def hash_ngrams(
         words_per_text[i] = len(words)
         numbers.extend([vocabulary.setdefault(word, len(vocabulary)) for word in words])
     key = salt.encode("utf-8")[:64]
-    table = np.array(
-        [
-            int.from_bytes(blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest(), "little")
-            for word in vocabulary
-        ],
-        dtype=np.uint64,
-    )
-    words_hashed = table[np.array(numbers, dtype=np.int64)] if numbers else np.empty(0, dtype=np.uint64)
+    digests = (blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest() for word in vocabulary)
+    table = np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+    words_hashed = table[np.array(numbers, dtype=np.int64)]
     owner = np.repeat(np.arange(len(texts), dtype=np.int64), words_per_text)
     parts, owners = [_finish(words_hashed, n_buckets)], [owner]
     rolling = words_hashed

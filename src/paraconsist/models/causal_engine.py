@@ -379,10 +379,8 @@ def tolerance_of(module: Any) -> float:
 
 def warn_of_no_sharing(module: Any, why: str) -> None:
     """Warn that a model's prompts do not share what they begin with, and why."""
-    problem = (
-        f"{type(module).__name__} cannot share prefixes exactly ({why}): every prompt is computed whole, which is "
-    )
-    warnings.warn(f"{problem}right but slow.", UserWarning, stacklevel=3)
+    name, cost = type(module).__name__, "every prompt is computed whole, which is right but slow"
+    warnings.warn(f"{name} cannot share prefixes exactly ({why}): {cost}.", UserWarning, stacklevel=3)
 
 
 def _terms(logits: torch.Tensor, places: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:

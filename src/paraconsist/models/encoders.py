@@ -158,10 +158,8 @@ def _load_bare(name: str, config: Any, max_length: int | None, revision: str | N
     loaded = load_head(name, transformers.AutoModel, revision=revision, ignore_mismatched_sizes=True)
     absent = [key for key in loaded.missing if not key.startswith(_NOT_NEEDED)]
     if absent:
-        remedy = (
-            f"Its files lack {len(absent)} of them, or hold them in another shape, such as {', '.join(absent[:3])}: "
-        )
-        remedy += "configuration and checkpoint do not belong together."
+        remedy = f"Its files lack {len(absent)} of them, or hold them in another shape, such as {', '.join(absent[:3])}"
+        remedy += ": configuration and checkpoint do not belong together."
         must = "have the weights that its configuration calls for"
         raise input_error(_FUNCTION, "model", must, got=name, remedy=remedy)
     limit = checked_max_length(_FUNCTION, max_length, longest_input(loaded.module, loaded.tokenizer))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from transformers import LogitsProcessor, LogitsProcessorList
 from transformers.cache_utils import Cache
 
-from paraconsist.data.prompts import WrittenAnswer, parse_answer
+from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import input_error
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
 from paraconsist.models.causal_engine import FrozenLayer, Prefix, compute_prefix, tolerance_of, warn_of_no_sharing
@@ -86,12 +86,8 @@ def _generate_batch(language: LanguageModel, rows: Sequence[TokenArray], argumen
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else stop_tokens(module, tokenizer)[0]
     try:
         padded, real = pad_sequences(rows, pad, left=causal)
-        out = module.generate(
-            input_ids=torch.from_numpy(padded).to(module.device),
-            attention_mask=torch.from_numpy(real.astype(np.int64)).to(module.device),
-            pad_token_id=pad,
-            **arguments,
-        )
+        ids, mask = (torch.from_numpy(a).to(module.device) for a in (padded, real.astype(np.int64)))
+        out = module.generate(input_ids=ids, attention_mask=mask, pad_token_id=pad, **arguments)
     except (RuntimeError, MemoryError) as problem:
         if not (isinstance(problem, MemoryError) or should_reduce_batch_size(problem)):
             raise
@@ -150,12 +146,8 @@ class CausalWriter(CausalScorer):
             rests = [rows[place].sequences[0].tolist() for place in places]
             whole = [[*self.engine.prefix_tokens[:n_shared], *rest] for rest in rests]
             for place, ids in zip(places, self._decode(n_shared, rests, whole), strict=True):
-                written[place] = self._read(ids)
+                written[place] = self.read(self.tokenizer.decode(ids, skip_special_tokens=True))
         return [written[place] for place in range(len(rows))]
-
-    def _read(self, ids: Sequence[int]) -> WrittenAnswer:
-        text = str(self.tokenizer.decode(ids, skip_special_tokens=True))
-        return WrittenAnswer(parse_answer(text, self.settings.prompt.template.words), text)
 
     def _decode(self, n_shared: int, rests: Sequence[Sequence[int]], whole: Sequence[Sequence[int]]) -> list[list[int]]:
         options: dict[str, Any] = {"max_new_tokens": self.settings.max_new_tokens, "stop": self._stop}
@@ -165,16 +157,9 @@ class CausalWriter(CausalScorer):
         draws = Draws.of(self.settings, whole)
         if self._prefix is not None and n_shared:
             return decode(self.module, self._prefix, n_shared, rests, draws=draws, **options)[0]
-        device = self.module.device
-        out = self.module.generate(
-            input_ids=torch.tensor(whole, device=device),
-            attention_mask=torch.ones(len(whole), len(whole[0]), dtype=torch.long, device=device),
-            max_new_tokens=self.settings.max_new_tokens,
-            do_sample=False,
-            num_beams=1,
-            logits_processor=draws and LogitsProcessorList([draws]),
-            pad_token_id=self._stop[0] if self._stop else 0,
-        )
+        ids = torch.tensor(whole, device=self.module.device)
+        pad = self._stop[0] if self._stop else 0
+        out = _write(self, draws, input_ids=ids, attention_mask=torch.ones_like(ids), pad_token_id=pad)
         return [_until(ids.tolist(), self._stop) for ids in out[:, len(whole[0]) :]]
 
     def _check_sharing(self, n_shared: int, rest: Sequence[int]) -> None:
@@ -196,6 +181,12 @@ class CausalWriter(CausalScorer):
             warn_of_no_sharing(self.module, f"differs by {difference:.2g}")
 
 
+def _write(model: CausalScorer | Seq2SeqModel, draws: Draws | None, **inputs: Any) -> Any:
+    """Let transformers write, by draws or with the most probable tokens."""
+    options: dict[str, Any] = {"max_new_tokens": model.settings.max_new_tokens, "do_sample": False, "num_beams": 1}
+    return model.module.generate(**inputs, **options, logits_processor=draws and LogitsProcessorList([draws]))
+
+
 class Seq2SeqWriter(Seq2SeqModel):
     """A sequence-to-sequence model that writes its answer, as `CausalWriter` does, which is then read."""
 
@@ -204,15 +195,8 @@ class Seq2SeqWriter(Seq2SeqModel):
         """What the model wrote for each prompt, and the label that was read from it."""
         prompts = {name: tensor.to(self.module.device) for name, tensor in self.collate(batch).items()}
         draws = Draws.of(self.settings, [row.sequences[0].tolist() for row in batch])
-        out = self.module.generate(
-            **prompts,
-            max_new_tokens=self.settings.max_new_tokens,
-            do_sample=False,
-            num_beams=1,
-            logits_processor=draws and LogitsProcessorList([draws]),
-        )
-        texts = self.tokenizer.batch_decode(out, skip_special_tokens=True)
-        return [WrittenAnswer(parse_answer(text, self.settings.prompt.template.words), str(text)) for text in texts]
+        texts = self.tokenizer.batch_decode(_write(self, draws, **prompts), skip_special_tokens=True)
+        return [self.read(text) for text in texts]
 
 
 class Draws(LogitsProcessor):  # type: ignore[misc]
@@ -220,14 +204,7 @@ class Draws(LogitsProcessor):  # type: ignore[misc]
 
     An answer does not depend on what else is in the batch, nor on the process that writes it; in another batch it is
     another one by rounding alone. The token is the one in whose share of the distribution function the row's number of
-    that place falls. Used once a batch: the places are counted.
-
-    Parameters
-    ----------
-    temperature : float
-        Above 0.
-    numbers : ndarray, shape (n_rows, n_places)
-        In [0, 1).
+    that place falls: `numbers` are in [0, 1), of shape (n_rows, n_places). Used once a batch: the places are counted.
     """
 
     def __init__(self, temperature: float, numbers: NDArray[np.float64]) -> None:

@@ -90,14 +90,11 @@ class LabelMap:
         for column, target in enumerate(self.targets):
             if target >= 0:
                 mapped[:, target] += values[:, column]
-        if values.shape[0] == 0:
-            return np.empty(0, dtype=np.int64), mapped
         if self.rule == "argmax":
             predictions = targets[values.argmax(axis=1)]
         else:
             rest = 1.0 - mapped.sum(axis=1) if -1 in self.targets else np.zeros(len(mapped))
-            best = mapped.argmax(axis=1)
-            predictions = np.where(mapped.max(axis=1) >= rest, best, -1)
+            predictions = np.where(mapped.max(axis=1) >= rest, mapped.argmax(axis=1), -1)
         return predictions.astype(np.int64), mapped
 
     def describe(self) -> str:
@@ -186,10 +183,9 @@ def _index(names: tuple[str, ...], parameter: str) -> dict[str, int]:
 
 
 def _find_model_label(name: str, index: Mapping[str, int], n: int) -> int | None:
-    if match := re.fullmatch(r"(?:label )?(\d+)", normalise_label(name)):
-        number = int(match[1])
-        return index.get(normalise_label(name), number if number < n else None)
-    return index.get(normalise_label(name))
+    match = re.fullmatch(r"(?:label )?(\d+)", normalise_label(name))
+    number = int(match[1]) if match else n
+    return index.get(normalise_label(name), number if number < n else None)
 
 
 def _unknown(must: str, got: object, models: tuple[str, ...], tasks: tuple[str, ...]) -> InputError:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from transformers.modeling_outputs import BaseModelOutput
 
-from paraconsist.data.prompts import Prompt
+from paraconsist.data.prompts import Prompt, WrittenAnswer, parse_answer
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import InputError, first_line, input_error
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
@@ -139,6 +139,10 @@ class PromptedModel:
         """``input_ids`` and ``attention_mask``, padded on the right; int64 tensors of shape (n, width)."""
         padded, real = pad_sequences([row.sequences[0] for row in batch], self.tokenizer.pad_token_id or 0)
         return {"input_ids": torch.from_numpy(padded), "attention_mask": torch.from_numpy(real.astype(np.int64))}
+
+    def read(self, text: str) -> WrittenAnswer:
+        """What it wrote, and the label read from it."""
+        return WrittenAnswer(parse_answer(text, self.settings.prompt.template.words), str(text))
 
     def normalised(self, totals: torch.Tensor, batch: Sequence[Prepared]) -> torch.Tensor:
         """Divide summed log-probabilities, shape (n, n_labels), as the settings say."""

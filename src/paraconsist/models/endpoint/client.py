@@ -18,17 +18,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from paraconsist.errors import InputError, input_error
-from paraconsist.models.endpoint.protocol import (
-    KEPT,
-    Malformed,
-    Refused,
-    gave_up,
-    is_html,
-    key_refused,
-    message_of,
-    not_json,
-    unreachable,
-)
+from paraconsist.models.endpoint.protocol import KEPT, GaveUp, Malformed, Refused, key_refused, message_of, unreachable
 from paraconsist.models.endpoint.settings import EndpointSettings
 
 if TYPE_CHECKING:
@@ -143,7 +133,9 @@ class EndpointClient:
                 if failures >= (min(tries, connects) if connects and problem.kind == "unreachable" else tries):
                     if problem.kind == "unreachable":
                         raise unreachable(self.settings, str(problem)) from None
-                    raise gave_up(about, failures, str(problem)) from None
+                    times = "once" if failures == 1 else f"{failures} times"
+                    must = f"the endpoint gave no answer to {about}, asked {times}; the last time: {problem}."
+                    raise GaveUp(must, function="run", remedy=KEPT) from None
                 self.retries[problem.kind] += 1
                 if self.stopped.is_set():
                     raise Stopped from None
@@ -179,10 +171,13 @@ class EndpointClient:
 
     def _judge(self, response: httpx.Response, read: Callable[[dict[str, Any]], T]) -> T:
         status, content_type = response.status_code, response.headers.get("content-type", "")
-        html = is_html(content_type, response.content)
+        html = "html" in content_type.lower() or response.content[:64].lstrip()[:1] == b"<"
         if 200 <= status < 300:
             if html:
-                raise not_json(self.settings, content_type.partition(";")[0])
+                kind = content_type.partition(";")[0] or "no content type"
+                remedy = f"It answers with a web page ({kind}). The address often ends in /v1."
+                must = "be the address of an OpenAI-compatible API"
+                raise input_error("run", "endpoint", must, got=self.settings.url, remedy=remedy)
             try:
                 answer = response.json()
                 if not isinstance(answer, dict):

@@ -9,6 +9,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from paraconsist.data.prompts import WrittenAnswer, parse_answer
@@ -35,6 +36,7 @@ from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSetting
 #: Most probable tokens to ask for: what hosted chats and vLLM allow, then what older completions allow.
 _TOPS = (20, 5)
 _PROBE_TEXT = "It rains."
+_PROBE: Mapping[str, Any] = {"about": "a first request", "tag": "probe"}
 _CONNECTS = 3
 _ECHO_TRIES = 5
 #: Log-probabilities of one token by two requests: servers compute in 16 bits.
@@ -96,12 +98,10 @@ async def find_method(client: EndpointClient, prompt: EndpointPrompt) -> Method:
         echoed = whole if len(whole) == len(scores) else None
         words = _words(first) if echoed is not None and first is not None else []
         if first and words and not _agree(first, words, await _echo(client, prompt, wishes, question, words)):
-            warnings.warn(
-                "the endpoint's log-probabilities of a prompt (echo) are not those that it gives for the next token: "
-                "only the latter are used",
-                UserWarning,
-                stacklevel=2,
+            problem = (
+                "the endpoint's log-probabilities of a prompt (echo) are not those that it gives for the next token"
             )
+            warnings.warn(f"{problem}: only the latter are used", UserWarning, stacklevel=2)
             echoed = None
     if first is None and echoed is None:
         if prompt.scoring == "label":
@@ -136,9 +136,7 @@ async def _first(
         top = left[0]
         body = request_body(settings, prompt, wishes, question, max_tokens=writes, top=top)
         try:
-            first = await client.post(
-                settings.path, body, _first_or_text, about="a first request", tag="probe", connects=_CONNECTS
-            )
+            first = await client.post(settings.path, body, _first_or_text, connects=_CONNECTS, **_PROBE)
         except Refused as refused:
             adapted = _adapted(wishes, refused, question)
             if adapted is not None:
@@ -179,14 +177,8 @@ async def _echo(
 
     async def ask(answer: str) -> LabelScore | None:
         body = request_body(settings, prompt, wishes, question, max_tokens=1, answer=answer)
-        return await client.post(
-            settings.path,
-            body,
-            lambda body: echoed_label(body, question.text, answer),
-            about="a first request",
-            tag="probe",
-            tries=_ECHO_TRIES,
-        )
+        read = partial(echoed_label, prompt=question.text, answer=answer)
+        return await client.post(settings.path, body, read, tries=_ECHO_TRIES, **_PROBE)
 
     try:
         return list(await asyncio.gather(*(ask(answer) for answer in answers)))
@@ -211,7 +203,7 @@ async def _refusal(client: EndpointClient, refused: Refused, prompt: EndpointPro
     listed = await client.get("/models")
     entries = listed.get("data") if isinstance(listed, dict) else None
     names = [str(m["id"]) for m in entries if isinstance(m, dict) and "id" in m] if isinstance(entries, list) else []
-    return refusal(client.settings, refused, prompt.model, "a first, small request", names, first=True)
+    return refusal(client.settings, refused, prompt.model, "a first, small request", names)
 
 
 #: The parts of an input that are asked for: the written answer, the first token, each label behind the prompt.

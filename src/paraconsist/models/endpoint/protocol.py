@@ -1,4 +1,4 @@
-"""What is sent to an endpoint, and what is read of its answers: texts, log-probabilities, the tokens paid for.
+"""What is sent to an endpoint, and what is read of its answers: texts, log-probabilities, tokens, refusals.
 
 Servers differ. Log-probabilities come in the form of the older completions (``tokens``, ``token_logprobs``,
 ``top_logprobs``) or of chats (``content``, a list of tokens), whichever was asked; both are read everywhere.
@@ -67,27 +67,14 @@ def _message(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def is_html(content_type: str, body: bytes) -> bool:
-    """Whether an answer is a web page."""
-    return "html" in content_type.lower() or body[:64].lstrip()[:1] == b"<"
-
-
 def key_refused(settings: EndpointSettings, status: int, *, sent: bool) -> InputError:
     """The error for 401 and 403. What the server said is not shown: it may quote the key."""
     variable = settings.key_variable or "OPENAI_API_KEY"
-    if not sent:
-        remedy = "It wants a key: put it into an environment variable and name that."
-    else:
+    remedy = "It wants a key: put it into an environment variable and name that."
+    if sent:
         remedy = f"Look at what the environment variable {variable} holds, and whether the key may use this model."
     must = "name the environment variable of a key that the endpoint takes"
     return input_error("run", "api_key_variable", must, remedy=f"{settings.url} answered {status}. {remedy}")
-
-
-def not_json(settings: EndpointSettings, content_type: str) -> InputError:
-    """The error for a server that answers with a web page."""
-    remedy = f"It answers with a web page ({content_type or 'no content type'}). The address often ends in /v1."
-    must = "be the address of an OpenAI-compatible API"
-    return input_error("run", "endpoint", must, got=settings.url, remedy=remedy)
 
 
 def unreachable(settings: EndpointSettings, why: str) -> InputError:
@@ -96,28 +83,14 @@ def unreachable(settings: EndpointSettings, why: str) -> InputError:
     return input_error("run", "endpoint", "be an address that can be reached", got=settings.url, remedy=remedy)
 
 
-def gave_up(about: str, tries: int, problem: str) -> GaveUp:
-    """The error after the last try."""
-    times = "once" if tries == 1 else f"{tries} times"
-    must = f"the endpoint gave no answer to {about}, asked {times}; the last time: {problem}."
-    return GaveUp(must, function="run", remedy=KEPT)
-
-
 def refusal(
-    settings: EndpointSettings,
-    refused: Refused,
-    model: str,
-    about: str,
-    served: Sequence[str] = (),
-    *,
-    first: bool = False,
+    settings: EndpointSettings, refused: Refused, model: str, about: str, served: Sequence[str] | None = None
 ) -> InputError:
     """The error for a request that was refused for what is in it.
 
-    `about` says which request, `served` are the models that the endpoint lists, if any, and `first` is whether nothing
-    was answered before.
+    `about` says which request; `served`, of the first one, are the models that the endpoint lists, if any.
     """
-    kept = "" if first else f" {KEPT}"
+    kept = "" if served is not None else f" {KEPT}"
     answer = f'The endpoint said ({refused.status}): "{refused.message}"' if refused.message else f"({refused.status})"
     if refused.too_long:
         must, got = "make prompts that fit in the model's window", f"{about}, which is too long"

@@ -176,15 +176,9 @@ class RequestQueue:
             await asyncio.gather(stopped, *work, return_exceptions=True)
         if self._problem is not None:
             raise self._problem
-        return QueueStatistics(
-            n_inputs=n_inputs,
-            n_computed=len(pending),
-            n_requests=self._n_requests,
-            retries=dict(+self._client.retries),
-            n_bounded=self._n_bounded,
-            n_unread=self._n_unread,
-            seconds=time.perf_counter() - started,
-        )
+        retries, seconds = dict(+self._client.retries), time.perf_counter() - started
+        counts = {"n_requests": self._n_requests, "n_bounded": self._n_bounded, "n_unread": self._n_unread}
+        return QueueStatistics(n_inputs, len(pending), retries=retries, seconds=seconds, **counts)
 
     async def _work(self, order: Iterator[tuple[str, Question]]) -> None:
         """Take inputs from the common order until there are none left."""

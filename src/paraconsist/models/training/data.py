@@ -22,6 +22,9 @@ from paraconsist.models.labels import normalise_label
 from paraconsist.models.training.options import TrainingOptions
 
 _UNLABELLED = ("", "-", "-1", "nan", "none")
+#: Takes a line that a person should see.
+Say = Callable[[str], None]
+Columns = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Source:
     """Rows as read, before encoding; task and label names as the data set declares them."""
 
     name: str  # for messages
-    columns: Mapping[str, Sequence[Any]]  # each of as many values
+    columns: Columns  # each of as many values
     task: str | None = None
     label_names: tuple[str, ...] | None = None
 
@@ -105,10 +108,8 @@ def _build(dataset: str, parameter: str, data_dir: str | None) -> tuple[Source, 
         name = dataset if split == "train" else f"{dataset} ({split})"
         return split_source(name, builder.as_dataset(split=split), builder.config.task)
 
-    return (
-        source("train" if "train" in splits else splits[0]),
-        source("validation") if "validation" in splits else None,
-    )
+    rows = source("train" if "train" in splits else splits[0])
+    return rows, source("validation") if "validation" in splits else None
 
 
 def find_task(
@@ -126,19 +127,13 @@ def find_task(
 
 
 def encode_examples(
-    source: Source,
-    task: Task,
-    options: TrainingOptions,
-    label_names: Sequence[str],
-    *,
-    multiple_choice: bool,
-    say: Callable[[str], None],
+    source: Source, task: Task, options: TrainingOptions, names: Sequence[str], *, multiple_choice: bool, say: Say
 ) -> Examples:
     """Encode and check every row.
 
     A missing column, text or label, or a label that the task does not have, is an `InputError` that names its row.
     """
-    labels = label_rows(source, label_names, options.label_column, drop_unlabelled=options.drop_unlabelled)
+    labels = label_rows(source, names, options.label_column, drop_unlabelled=options.drop_unlabelled)
     encode = _encoder(source, task, options, multiple_choice=multiple_choice, say=say)
     inputs = tuple(encode(i) for i in labels)
     n_dropped = source.n_rows - len(labels)
@@ -152,7 +147,7 @@ def encode_examples(
 
 
 def _encoder(
-    source: Source, task: Task, options: TrainingOptions, *, multiple_choice: bool, say: Callable[[str], None]
+    source: Source, task: Task, options: TrainingOptions, *, multiple_choice: bool, say: Say
 ) -> Callable[[int], tuple[ModelInput, ...]]:
     """Find out which columns hold the text, and return row number -> inputs."""
     columns = source.columns
@@ -181,12 +176,11 @@ def _encoder(
         raise input_error("train", "head", must, got=options.head)
 
     def from_pair(i: int) -> tuple[ModelInput, ...]:
-        values = {column: columns[column][i] for column in needed}
-        for column, value in values.items():
-            if not isinstance(value, str):
+        for column in needed:
+            if not isinstance(value := columns[column][i], str):
                 remedy = f"Mend {source.name} or drop the row."
                 raise input_error("train", column, "be text", got=value, row=i, remedy=remedy)
-        return (ModelInput(values[text].strip(), values[pair].strip() if pair is not None else None),)
+        return (ModelInput(columns[text][i].strip(), columns[pair][i].strip() if pair is not None else None),)
 
     return from_pair
 
@@ -264,7 +258,7 @@ READY_MADE = ("sentence1", "sentence2")
 
 
 def context_texts(
-    columns: Mapping[str, Sequence[Any]], task: Task, group_columns: Sequence[str] | None, *, function: str, name: str
+    columns: Columns, task: Task, group_columns: Sequence[str] | None, *, function: str, name: str
 ) -> list[str] | None:
     """Return each row's context as one text; None where the columns do not say it, and each row stands alone.
 
@@ -287,20 +281,12 @@ def context_texts(
 
 
 def context_keys(
-    columns: Mapping[str, Sequence[Any]],
-    task: Task,
-    group_columns: Sequence[str] | None,
-    rows: Sequence[int],
-    *,
-    function: str,
-    name: str,
+    columns: Columns, task: Task, group_columns: Sequence[str] | None, rows: Sequence[int], *, function: str, name: str
 ) -> list[int]:
     """Return a number for each of `rows`: rows of one context have the same. The rest is as in `context_texts`."""
     texts = context_texts(columns, task, group_columns, function=function, name=name)
-    if texts is None:
-        return list(range(len(rows)))
     known: dict[str, int] = {}
-    return [known.setdefault(texts[i], len(known)) for i in rows]
+    return [place if texts is None else known.setdefault(texts[i], len(known)) for place, i in enumerate(rows)]
 
 
 def sample(examples: Examples, limit: int | None, seed: int) -> Examples:

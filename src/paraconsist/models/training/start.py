@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from paraconsist.models.heads import HeadClassifier, longest_input
 from paraconsist.models.labels import resolve_label_map
 from paraconsist.models.loading import load_model
 from paraconsist.models.pretrained import BASELINES, checked_max_length, find_baseline, load_head, open_configuration
+from paraconsist.models.training.data import Say
 from paraconsist.models.training.options import TrainingOptions
 from paraconsist.models.word_models import (
     BilstmConfig,
@@ -28,13 +29,7 @@ from paraconsist.models.word_models import (
 
 
 def starting_model(
-    options: TrainingOptions,
-    task: Task,
-    label_names: Sequence[str],
-    inputs: Inputs,
-    *,
-    multiple_choice: bool,
-    say: Callable[[str], None],
+    options: TrainingOptions, task: Task, label_names: Sequence[str], inputs: Inputs, *, multiple_choice: bool, say: Say
 ) -> Classifier:
     """Load or make the model to train. The global seed must be set: a new head is drawn from it.
 
@@ -122,21 +117,13 @@ def _ensure_pad_token(module: Any, tokenizer: Any, name: str) -> None:
 
 def checkpoint_to_resume(checkpoints: Path) -> Path | None:
     """The newest whole checkpoint (its state is written last); None where there is none."""
-    whole = [
-        folder
-        for folder in checkpoints.glob("checkpoint-*")
-        if (folder / "trainer_state.json").is_file() and folder.name.rpartition("-")[2].isdigit()
-    ]
-    return max(whole, key=lambda folder: int(folder.name.rpartition("-")[2]), default=None)
+    states = checkpoints.glob("checkpoint-*/trainer_state.json")
+    steps = {state.parent: state.parent.name.rpartition("-")[2] for state in states if state.is_file()}
+    return max((folder for folder in steps if steps[folder].isdigit()), key=lambda f: int(steps[f]), default=None)
 
 
 def _new_word_model(
-    options: TrainingOptions,
-    label_names: Sequence[str],
-    inputs: Inputs,
-    *,
-    multiple_choice: bool,
-    say: Callable[[str], None],
+    options: TrainingOptions, label_names: Sequence[str], inputs: Inputs, *, multiple_choice: bool, say: Say
 ) -> WordClassifier:
     """Make a glove_bow or bilstm for these training rows. The global seed must be set.
 

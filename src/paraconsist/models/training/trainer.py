@@ -7,7 +7,7 @@ import shutil
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from paraconsist.models.pretrained import BASELINES, quiet
 from paraconsist.models.progress import ProgressBar
 from paraconsist.models.training.data import (
     Examples,
+    Say,
     Source,
     encode_examples,
     find_task,
@@ -40,7 +41,7 @@ def _warn_only(line: str) -> None:
         warnings.warn(line.removeprefix("warning: "), UserWarning, stacklevel=3)
 
 
-def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) -> Path:
+def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
     """Train a classifier and save it as a folder that `load_model` loads.
 
     Parameters
@@ -120,9 +121,7 @@ def train(options: TrainingOptions, *, say: Callable[[str], None] = _warn_only) 
     return options.output
 
 
-def train_seeds(
-    options: TrainingOptions, seeds: Sequence[int], *, say: Callable[[str], None] = _warn_only
-) -> list[Path]:
+def train_seeds(options: TrainingOptions, seeds: Sequence[int], *, say: Say = _warn_only) -> list[Path]:
     """Train once for each seed, into ``output/seed-<seed>``; return these folders, in the order of the seeds.
 
     Seeds change initial weights, order and dropout, never the rows; the options' own counts for nothing. With `resume`,
@@ -160,7 +159,7 @@ class TrainingRows(Dataset[dict[str, Any]]):
 class _Progress(transformers.TrainerCallback):  # type: ignore[misc]
     """The bar with rate and time left, and a line after each evaluation."""
 
-    def __init__(self, n_rows: int, options: TrainingOptions, say: Callable[[str], None]) -> None:
+    def __init__(self, n_rows: int, options: TrainingOptions, say: Say) -> None:
         self._n_rows, self._options, self._say = n_rows, options, say
         self._bar: ProgressBar | None = None
         self._step = 0
@@ -179,10 +178,8 @@ class _Progress(transformers.TrainerCallback):  # type: ignore[misc]
         self, args: Any, state: Any, control: Any, metrics: Mapping[str, float] | None = None, **kwargs: Any
     ) -> None:
         if metrics and state.is_world_process_zero:
-            self._say(
-                f"epoch {state.epoch:.0f}: accuracy {100 * metrics['eval_accuracy']:.1f} on the "
-                f"evaluation rows, loss {metrics['eval_loss']:.4f}"
-            )
+            figures = f"{100 * metrics['eval_accuracy']:.1f} on the evaluation rows, loss {metrics['eval_loss']:.4f}"
+            self._say(f"epoch {state.epoch:.0f}: accuracy {figures}")
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self._bar is not None:
@@ -199,7 +196,7 @@ class _EarlyStopping(transformers.TrainerCallback):  # type: ignore[misc]
     Transformers' own counts from zero, by default, in a resumed training, which it would end later than the whole one.
     """
 
-    def __init__(self, options: TrainingOptions, say: Callable[[str], None]) -> None:
+    def __init__(self, options: TrainingOptions, say: Say) -> None:
         self._by, self._patience, self._say = options.best_by, options.patience or 1, say
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -212,7 +209,6 @@ class _EarlyStopping(transformers.TrainerCallback):  # type: ignore[misc]
 
 
 def _history(state: Any) -> list[dict[str, float]]:
-    """The evaluations so far."""
     return [entry for entry in state.log_history if "eval_accuracy" in entry]
 
 
@@ -222,9 +218,7 @@ def _best(history: Sequence[Mapping[str, float]], by: str) -> int:
     return values.index(max(values) if by == "accuracy" else min(values))
 
 
-def _prepared(
-    classifier: Classifier, examples: Examples, order: Sequence[int], say: Callable[[str], None]
-) -> TrainingRows:
+def _prepared(classifier: Classifier, examples: Examples, order: Sequence[int], say: Say) -> TrainingRows:
     """Tokenise rows, and say what is warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -286,20 +280,16 @@ def training_arguments(options: TrainingOptions, folder: Path, **more: Any) -> A
         output_dir=str(folder),
         per_device_train_batch_size=options.batch_size,
         gradient_accumulation_steps=options.gradient_accumulation,
-        learning_rate=options.learning_rate,
         num_train_epochs=options.epochs,
-        weight_decay=options.weight_decay,
         warmup_steps=options.warmup,
         lr_scheduler_type=options.scheduler,
-        max_grad_norm=options.max_grad_norm,
-        bf16=options.bf16,
-        seed=options.seed,
         data_seed=options.seed,
         train_sampling_strategy="group_by_length" if options.group_by_length else "random",
         remove_unused_columns=False,
         report_to="none",
         disable_tqdm=True,
         label_names=["labels"],
+        **{name: getattr(options, name) for name in ("learning_rate", "weight_decay", "max_grad_norm", "bf16", "seed")},
         **more,
     )
 
@@ -311,7 +301,7 @@ def _multiple_choice(options: TrainingOptions, source: Source, task: Any) -> boo
     return options.head == "multiple_choice" or (options.head == "auto" and possible and options.text_column is None)
 
 
-def _check_labels(rows: Examples, label_names: Sequence[str], name: str, say: Callable[[str], None]) -> None:
+def _check_labels(rows: Examples, label_names: Sequence[str], name: str, say: Say) -> None:
     seen = Counter(rows.labels)
     if len(seen) < 2:
         remedy = f"All {len(rows):,} rows of {name} have this one label: nothing can be learnt from them."
@@ -328,17 +318,13 @@ def _describe_data(
     eval_source: Source | None,
     eval_rows: Examples | None,
     label_names: Sequence[str],
-    say: Callable[[str], None],
+    say: Say,
 ) -> dict[str, Any]:
     def describe(name: str, examples: Examples) -> dict[str, Any]:
         counts = Counter(examples.labels)
-        return {
-            "source": name,
-            "n_rows": len(examples),
-            "n_dropped": examples.n_dropped,
-            "labels": {label: counts[i] for i, label in enumerate(label_names)},
-            "content_hash": examples.content_hash,
-        }
+        labels = {label: counts[i] for i, label in enumerate(label_names)}
+        sizes = {"n_rows": len(examples), "n_dropped": examples.n_dropped}
+        return {"source": name, **sizes, "labels": labels, "content_hash": examples.content_hash}
 
     data = {"train": describe(source.name, rows)}
     if eval_source is not None and eval_rows is not None:
