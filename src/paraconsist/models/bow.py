@@ -24,15 +24,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from paraconsist.data.tasks import ModelInput
-from paraconsist.models.classifier import (
-    Inputs,
-    ModuleClassifier,
-    Prepared,
-    TokenArray,
-    by_row,
-    pad_sequences,
-    require_rows,
-)
+from paraconsist.models.classifier import ModuleClassifier, Prepared, TokenArray, by_row, pad_sequences, require_rows
 
 
 class BowConfig(PreTrainedConfig):  # type: ignore[misc]
@@ -115,7 +107,7 @@ class BowClassifier(ModuleClassifier):
     def __init__(self, module: Any, label_names: tuple[str, ...], identity: Mapping[str, str]) -> None:
         super().__init__(module, label_names, multiple_choice=module.multiple_choice, identity=identity)
 
-    def prepare(self, inputs: Inputs) -> list[Prepared]:
+    def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
         """Hash all n-grams of all rows: text and text pair in separate name spaces, one bag."""
         config = self.module.config
         flat = list(chain.from_iterable(inputs))

@@ -297,21 +297,12 @@ class CausalEngine:
             mask = {kind: made[window] for kind, window in windows.items()}
         else:
             mask = self._mask(pack.visible(n_prefix, windows))
-        device = self.module.device
         places, which = np.unique(pack.read_places, return_inverse=True)
-        logits = self._logits(
-            torch.from_numpy(places).to(device),
-            input_ids=torch.from_numpy(pack.tokens)[None].to(device),
-            position_ids=torch.from_numpy(n_prefix + pack.depths)[None].to(device),
-            attention_mask=mask,
-            past_key_values=self._cache(n_prefix),
-            use_cache=True,
-        )[0]
-        terms = _terms(logits, torch.from_numpy(which).to(device), torch.from_numpy(pack.read_tokens).to(device))
-        n_labels = len(rows[0].labels)
-        totals = torch.zeros(len(rows) * n_labels, dtype=torch.float32, device=device)
-        totals.index_add_(0, torch.from_numpy(pack.read_labels).to(device), terms)
-        return totals.view(len(rows), n_labels)
+        arrays = (places, which, pack.tokens[None], n_prefix + pack.depths[None], pack.read_tokens, pack.read_labels)
+        read, term_of, ids, positions, tokens, labels = (torch.from_numpy(a).to(self.module.device) for a in arrays)
+        inputs = {"input_ids": ids, "position_ids": positions, "attention_mask": mask, "use_cache": True}
+        logits = self._logits(read, **inputs, past_key_values=self._cache(n_prefix))[0]
+        return _totals(_terms(logits, term_of, tokens), labels, rows)
 
     def _expanded(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
         return self._in_parts(rows, _MOST_ROWS, min(row.n_shared for row in rows))
@@ -351,8 +342,7 @@ class CausalEngine:
         places, which = torch.unique(place_of, return_inverse=True)
         logits = self._logits(places, **inputs)
         terms = _terms(logits.flatten(0, 1), line_of * len(places) + which, token_of)
-        totals = torch.zeros(len(rows) * len(rows[0].labels), dtype=torch.float32, device=device)
-        return totals.index_add_(0, label_of, terms).view(len(rows), -1)
+        return _totals(terms, label_of, rows)
 
     def _logits(self, places: torch.Tensor, **inputs: Any) -> torch.Tensor:
         """Logits at some places of every row, shape (rows, places, vocabulary)."""
@@ -363,10 +353,9 @@ class CausalEngine:
 
     def _mask(self, visible: np.ndarray[Any, Any]) -> torch.Tensor:
         """Zero where a token sees a key, the least number where it does not; shape (1, 1, q, k)."""
-        dtype = self.module.dtype
         hidden = torch.from_numpy(~visible).to(self.module.device)
-        mask = torch.zeros(hidden.shape, dtype=dtype, device=hidden.device)
-        return mask.masked_fill_(hidden, torch.finfo(dtype).min)[None, None]
+        mask = torch.zeros(hidden.shape, dtype=self.module.dtype, device=hidden.device)
+        return mask.masked_fill_(hidden, torch.finfo(mask.dtype).min)[None, None]
 
     def _cache(self, n_prefix: int) -> Any:
         return self.prefix.first(n_prefix) if self.prefix is not None and n_prefix else None
@@ -381,6 +370,12 @@ def warn_of_no_sharing(module: Any, why: str) -> None:
     """Warn that a model's prompts do not share what they begin with, and why."""
     name, cost = type(module).__name__, "every prompt is computed whole, which is right but slow"
     warnings.warn(f"{name} cannot share prefixes exactly ({why}): {cost}.", UserWarning, stacklevel=3)
+
+
+def _totals(terms: torch.Tensor, labels: torch.Tensor, rows: Sequence[PromptTokens]) -> torch.Tensor:
+    """Add up the terms of each label, which are counted row by row; shape (rows, labels)."""
+    totals = torch.zeros(len(rows) * len(rows[0].labels), dtype=torch.float32, device=terms.device)
+    return totals.index_add_(0, labels, terms).view(len(rows), -1)
 
 
 def _terms(logits: torch.Tensor, places: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:

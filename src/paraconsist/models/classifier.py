@@ -120,11 +120,7 @@ class ModuleClassifier:
 
 
 def by_row(
-    inputs: Sequence[Sequence[ModelInput]],
-    sequences: Sequence[TokenArray],
-    type_ids: Sequence[TokenArray] | None = None,
-    *,
-    n_texts: int = 1,
+    inputs: Inputs, sequences: Sequence[TokenArray], type_ids: Sequence[TokenArray] | None = None, *, n_texts: int = 1
 ) -> list[Prepared]:
     """Put together what belongs to a row: `n_texts` sequences for each of its inputs, which stand end to end."""
     ends = np.cumsum([len(row) * n_texts for row in inputs]).tolist()

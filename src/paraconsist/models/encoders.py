@@ -15,7 +15,7 @@ from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import check_choice, input_error
 
 if TYPE_CHECKING:
-    from paraconsist.models.classifier import Classifier
+    from paraconsist.models.classifier import Classifier, Inputs
 
 Floats = NDArray[np.float64]
 
@@ -49,11 +49,7 @@ class Encoder:
         return np.stack([self._known[text] for text in texts])
 
     def vectors(
-        self,
-        inputs: Sequence[tuple[ModelInput, ...]],
-        *,
-        device: str | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, inputs: Inputs, *, device: str | None = None, progress: Callable[[int], None] | None = None
     ) -> NDArray[np.float32]:
         """Return one vector for each row, shape (n, d); those of several choices one after the other.
 

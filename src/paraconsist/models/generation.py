@@ -280,14 +280,9 @@ def decode(
     for _ in range(max_new_tokens):
         places = torch.arange(n_seen, n_seen + ids.shape[1], device=ids.device)[None].expand(len(rows), -1)
         n_seen += ids.shape[1]
-        out = module(
-            input_ids=ids,
-            attention_mask=torch.ones(len(rows), n_seen, dtype=torch.long, device=ids.device),
-            position_ids=places,
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
+        mask = torch.ones(len(rows), n_seen, dtype=torch.long, device=ids.device)
+        inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": places, "past_key_values": cache}
+        out = module(**inputs, use_cache=True, logits_to_keep=1)
         cache = out.past_key_values
         logits = out.logits[:, -1].float()
         first = logits if first is None else first

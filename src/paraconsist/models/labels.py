@@ -105,10 +105,8 @@ class LabelMap:
         """
         if self.is_identity and self.model_labels == self.task_labels:
             return "identity"
-        pairs = ",".join(
-            f"{name}={self.task_labels[target] if target >= 0 else '(none)'}"
-            for name, target in zip(self.model_labels, self.targets, strict=True)
-        )
+        names = ["(none)" if target < 0 else self.task_labels[target] for target in self.targets]
+        pairs = ",".join(f"{label}={name}" for label, name in zip(self.model_labels, names, strict=True))
         return pairs if self.is_one_to_one else f"{pairs};rule={self.rule}"
 
 
@@ -197,8 +195,6 @@ def _ask_for_map(must: str, models: tuple[str, ...], tasks: tuple[str, ...]) -> 
     """The error that names both lists and shows what to type."""
     known = {normalise_label(task): task for task in tasks}
     items = " ".join(f"`label_map` {name}={known.get(normalise_label(name), 'TASK_LABEL')}" for name in models)
-    remedy = (
-        f"The model's labels, in order: {', '.join(models)}. The task's labels: {', '.join(tasks)}. "
-        f"Look up what the model's labels mean and say it: {items}."
-    )
+    remedy = f"The model's labels, in order: {', '.join(models)}. The task's labels: {', '.join(tasks)}. "
+    remedy += f"Look up what the model's labels mean and say it: {items}."
     return input_error("resolve_label_map", "label_map", must, remedy=remedy)

@@ -351,12 +351,9 @@ class Seq2SeqScorer(Seq2SeqModel):
         width = max(map(len, beginnings))
         decoder = torch.tensor([[*b, *[self._start] * (width - len(b))] for b in beginnings], device=device)
         n, k = len(batch), len(beginnings)
-        logits = self.module(
-            encoder_outputs=BaseModelOutput(last_hidden_state=states.repeat_interleave(k, dim=0)),
-            attention_mask=prompts["attention_mask"].repeat_interleave(k, dim=0),
-            decoder_input_ids=decoder.repeat(n, 1),
-            use_cache=False,
-        ).logits.float()
+        encoded = BaseModelOutput(last_hidden_state=states.repeat_interleave(k, dim=0))
+        inputs = {"encoder_outputs": encoded, "attention_mask": prompts["attention_mask"].repeat_interleave(k, dim=0)}
+        logits = self.module(**inputs, decoder_input_ids=decoder.repeat(n, 1), use_cache=False).logits.float()
         probable = logits.log_softmax(dim=-1).view(n, k, width, -1)
         columns = []
         for word in self._labels:

@@ -98,10 +98,8 @@ async def find_method(client: EndpointClient, prompt: EndpointPrompt) -> Method:
         echoed = whole if len(whole) == len(scores) else None
         words = _words(first) if echoed is not None and first is not None else []
         if first and words and not _agree(first, words, await _echo(client, prompt, wishes, question, words)):
-            problem = (
-                "the endpoint's log-probabilities of a prompt (echo) are not those that it gives for the next token"
-            )
-            warnings.warn(f"{problem}: only the latter are used", UserWarning, stacklevel=2)
+            problem = "the endpoint's log-probabilities of a prompt (echo) are not those that it gives for the next"
+            warnings.warn(f"{problem} token: only the latter are used", UserWarning, stacklevel=2)
             echoed = None
     if first is None and echoed is None:
         if prompt.scoring == "label":

@@ -19,9 +19,8 @@ from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSetting
 
 _MOST_SHOWN = 240
 _TOO_LONG = re.compile(
-    r"context[ _-]?(length|window|size)|maximum (model )?length|max_model_len|n_ctx|too (long|many (input )?tokens)"
-    r"|longer than|exceeds? .{0,60}(tokens|length|limit)",
-    re.IGNORECASE,
+    r"(?i)context[ _-]?(length|window|size)|maximum (model )?length|max_model_len|n_ctx|too (long|many (input )?tokens)"
+    r"|longer than|exceeds? .{0,60}(tokens|length|limit)"
 )
 KEPT = "What was answered is kept: the same command goes on from there."
 
@@ -137,6 +136,11 @@ class Answered(NamedTuple):
     value: Any
     used: TokenUse
     served: str
+
+    @classmethod
+    def of(cls, input_id: str, part: str, value: Any, body: Mapping[str, Any]) -> Answered:
+        """What was read of an answer, with what the answer itself says of tokens and model."""
+        return cls(input_id, part, value, tokens_used(body), served_model(body))
 
 
 class LabelScore(NamedTuple):

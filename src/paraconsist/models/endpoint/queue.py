@@ -23,16 +23,7 @@ from paraconsist.data.store import ShardWriter
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.client import EndpointClient, Stopped, find_key
 from paraconsist.models.endpoint.label_scoring import FIRST, Method, is_bounded, part_request, result_of, wanted_parts
-from paraconsist.models.endpoint.protocol import (
-    Answered,
-    Question,
-    Refused,
-    TokenUse,
-    refusal,
-    served_model,
-    text_of,
-    tokens_used,
-)
+from paraconsist.models.endpoint.protocol import Answered, Question, Refused, TokenUse, refusal, text_of
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 
 if TYPE_CHECKING:
@@ -220,7 +211,7 @@ class RequestQueue:
         request = part_request(settings, self._prompt, self._method, question, part)
 
         def read(body: dict[str, Any]) -> Answered:
-            return Answered(input_id, part, request.read(body), tokens_used(body), served_model(body))
+            return Answered.of(input_id, part, request.read(body), body)
 
         tag = f"{input_id}:{part}"
         answered = await self._client.post(settings.path, request.body, read, about=f"input {input_id}", tag=tag)
@@ -238,10 +229,8 @@ class RequestQueue:
             words = ", ".join(self._prompt.answers(self._client.settings.api))
             must = f"have label words that the model answers with, as one token each ({words.strip()})"
             got = f"none of them among the {self._method.top} most probable first tokens of {self._n_unread} inputs"
-            remedy = (
-                f"The most probable one was {answered[FIRST]['token']!r}. Give `scoring` generate, another `template`, "
-                "or `api` completions with a server that returns a prompt's log-probabilities."
-            )
+            remedy = f"The most probable one was {answered[FIRST]['token']!r}. Give `scoring` generate, another "
+            remedy += "`template`, or `api` completions with a server that returns a prompt's log-probabilities."
             raise input_error("run", "template", must, got=got, remedy=remedy)
 
 
@@ -287,7 +276,7 @@ def write_texts(
                     return str(known.value)
 
                 def read(body: dict[str, Any]) -> Answered:
-                    return Answered(*name, text_of(body), tokens_used(body), served_model(body))
+                    return Answered.of(*name, text_of(body), body)
 
                 try:
                     answered = await client.post(settings.path, body, read, about=about, tag=f"{place}:{number}")

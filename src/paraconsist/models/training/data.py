@@ -245,13 +245,8 @@ def _label(text: str, by_name: Mapping[str, int], n_labels: int) -> int | None:
 
 #: Task -> the columns that several of its items share; of the other tasks only equal items belong together.
 CONTEXT_COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "defeasible_nli": ("premise", "hypothesis"),
-        "abductive_nli": ("observation_1", "observation_2"),
-        "nli": ("premise",),
-        "yes_no_qa": ("passage",),
-        "word_in_context": ("word",),
-    }
+    {"defeasible_nli": ("premise", "hypothesis"), "abductive_nli": ("observation_1", "observation_2")}
+    | {"nli": ("premise",), "yes_no_qa": ("passage",), "word_in_context": ("word",)}
 )
 #: Columns of text ready made, as the authors' files of delta-NLI have them.
 READY_MADE = ("sentence1", "sentence2")
@@ -319,9 +314,6 @@ def sample_share(examples: Examples, share: float, seed: int, label_names: Seque
 
 
 def _part(examples: Examples, chosen: NDArray[np.intp]) -> Examples:
-    return replace(
-        examples,
-        inputs=tuple(examples.inputs[i] for i in chosen),
-        labels=tuple(examples.labels[i] for i in chosen),
-        contexts=None if examples.contexts is None else tuple(examples.contexts[i] for i in chosen),
-    )
+    inputs, labels = tuple(examples.inputs[i] for i in chosen), tuple(examples.labels[i] for i in chosen)
+    contexts = None if examples.contexts is None else tuple(examples.contexts[i] for i in chosen)
+    return replace(examples, inputs=inputs, labels=labels, contexts=contexts)

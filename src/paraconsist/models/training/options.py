@@ -175,12 +175,9 @@ class TrainingOptions:
     def differences(self, other: Mapping[str, Any]) -> list[str]:
         """Names of the options that differ from `other` (a `to_dict`) and would change the trained model."""
         mine = self.to_dict()
-        return [
-            option.name
-            for option in fields(self)
-            if option.name not in _NOT_PART_OF_THE_RESULT
-            and mine[option.name] != other.get(option.name, None if option.default is MISSING else option.default)
-        ]
+        defaults = {option.name: None if option.default is MISSING else option.default for option in fields(self)}
+        counted = [name for name in defaults if name not in _NOT_PART_OF_THE_RESULT]
+        return [name for name in counted if mine[name] != other.get(name, defaults[name])]
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,7 @@ from paraconsist.models.loading import load_model
 from paraconsist.models.pretrained import BASELINES, checked_max_length, find_baseline, load_head, open_configuration
 from paraconsist.models.training.data import Say
 from paraconsist.models.training.options import TrainingOptions
-from paraconsist.models.word_models import (
-    BilstmConfig,
-    Vocabulary,
-    WordClassifier,
-    count_words,
-    read_vectors,
-)
+from paraconsist.models.word_models import BilstmConfig, Vocabulary, WordClassifier, count_words, read_vectors
 
 
 def starting_model(
