@@ -12,8 +12,7 @@ from helpers.models import tiny_encoder, tiny_tokenizer
 
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.models.classifier import Classifier
-from paraconsist.models.heads import longest_input
+from paraconsist.models.classifier import Classifier, longest_input
 from paraconsist.models.labels import resolve_label_map
 from paraconsist.models.loading import load_model
 from paraconsist.models.pretrained import weights_hash

@@ -143,10 +143,9 @@ def load_encoder(
 
 
 def _load_bare(name: str, config: Any, max_length: int | None, revision: str | None) -> Classifier:
-    """Load an encoder without a head."""
     import transformers
 
-    from paraconsist.models.heads import longest_input
+    from paraconsist.models.classifier import longest_input
     from paraconsist.models.pretrained import checked_max_length, load_head
 
     if getattr(config, "is_encoder_decoder", False):
@@ -167,13 +166,13 @@ def encoder_of(classifier: Any) -> Encoder | None:
     module, tokenizer = getattr(classifier, "module", None), getattr(classifier, "tokenizer", None)
     if tokenizer is None or getattr(module, "base_model", module) is module:
         return None
-    from paraconsist.models.heads import longest_input
+    from paraconsist.models.classifier import longest_input
 
     return Encoder(_without_head(module, tokenizer, longest_input(module, tokenizer)), "mean")
 
 
 def _without_head(module: Any, tokenizer: Any, max_length: int | None) -> Classifier:
-    from paraconsist.models.heads import HeadClassifier
+    from paraconsist.models.classifier import HeadClassifier
 
     return HeadClassifier(module, tokenizer, (), multiple_choice=False, max_length=max_length, identity={})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,11 +19,8 @@ from paraconsist.errors import input_error
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
 from paraconsist.models.causal_engine import FrozenLayer, Prefix, compute_prefix, tolerance_of, warn_of_no_sharing
 from paraconsist.models.classifier import Inputs, Prepared, TokenArray, pad_sequences
-from paraconsist.models.prompted import CausalScorer, PreparedPrompt, Seq2SeqModel, opening_tokens
-
-if TYPE_CHECKING:
-    from paraconsist.models.pretrained import LanguageModel
-    from paraconsist.models.prompted import PromptSettings
+from paraconsist.models.pretrained import LanguageModel
+from paraconsist.models.prompted import CausalScorer, PreparedPrompt, PromptSettings, Seq2SeqModel, opening_tokens
 
 
 @dataclass(frozen=True)

@@ -192,7 +192,6 @@ def _unknown(must: str, got: object, models: tuple[str, ...], tasks: tuple[str, 
 
 
 def _ask_for_map(must: str, models: tuple[str, ...], tasks: tuple[str, ...]) -> InputError:
-    """The error that names both lists and shows what to type."""
     known = {normalise_label(task): task for task in tasks}
     items = " ".join(f"`label_map` {name}={known.get(normalise_label(name), 'TASK_LABEL')}" for name in models)
     remedy = f"The model's labels, in order: {', '.join(models)}. The task's labels: {', '.join(tasks)}. "

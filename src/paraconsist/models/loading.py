@@ -12,9 +12,8 @@ import transformers
 from paraconsist.data.tasks import Task
 from paraconsist.errors import check_choice, first_line, input_error
 from paraconsist.models.bow import BowClassifier
-from paraconsist.models.classifier import Classifier
+from paraconsist.models.classifier import Classifier, HeadClassifier, longest_input
 from paraconsist.models.generation import CausalWriter, Seq2SeqWriter
-from paraconsist.models.heads import HeadClassifier, longest_input
 from paraconsist.models.pretrained import (
     BASELINES,
     DTYPES,
@@ -144,9 +143,7 @@ def kind_of(config: Any, kind: str | None = None) -> Kind:
 def _load_own(
     own: Baseline, name: str, config: Any, task: Task, dtype: str, max_length: int | None, identity: Mapping[str, str]
 ) -> Classifier:
-    if max_length is not None:
-        must = f"not be given for {own.name}, which cuts nothing"
-        raise input_error("load_model", "max_length", must, got=max_length)
+    own.refuse_max_length("load_model", max_length)
     _, multiple_choice = _head(name, config, task)
     folder = Path(name).expanduser()
     head = own.head(multiple_choice=multiple_choice)
@@ -172,7 +169,6 @@ def _load_own(
 
 
 def _head(name: str, config: Any, task: Task) -> tuple[Any, bool]:
-    """Which Auto class reads the model, and whether it is multiple choice."""
     architectures = list(config.architectures or ())
     for architecture in architectures:
         for ending, (auto, multiple_choice) in _HEADS.items():

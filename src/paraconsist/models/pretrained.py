@@ -37,13 +37,18 @@ class Baseline:
 
     @property
     def model_type(self) -> str:
-        """As in ``config.json``."""
         return str(self.config.model_type)
 
     @property
     def has_vocabulary(self) -> bool:
         """Whether a vocabulary stands beside the weights."""
         return self.version_field == "splitting"
+
+    def refuse_max_length(self, function: str, max_length: int | None) -> None:
+        """Raise where a longest input is asked for: nothing is cut."""
+        if max_length is not None:
+            must = f"not be given for {self.name}, which cuts nothing"
+            raise input_error(function, "max_length", must, got=max_length)
 
     def head(self, *, multiple_choice: bool) -> Any:
         """The model's class with one head or the other."""
@@ -97,9 +102,8 @@ def open_configuration(model: str, *, revision: str | None = None, trust_remote_
         raise not_a_model(model, "there is no such folder")
     try:
         with quiet():
-            return transformers.AutoConfig.from_pretrained(
-                str(folder) if folder.is_dir() else model, revision=revision, trust_remote_code=trust_remote_code
-            )
+            source, options = str(folder) if folder.is_dir() else model, {"trust_remote_code": trust_remote_code}
+            return transformers.AutoConfig.from_pretrained(source, revision=revision, **options)
     except (OSError, ValueError, KeyError) as problem:
         raise not_a_model(model, first_line(problem)) from None
 

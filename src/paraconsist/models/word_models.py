@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -87,11 +86,6 @@ class Vocabulary:
         if not isinstance(words, list) or not all(isinstance(w, str) for w in words) or len(set(words)) < len(words):
             raise ValueError(f"{VOCABULARY_FILE} is not a list of different words")
         return cls(words)
-
-
-def count_words(texts: Iterable[str]) -> Counter[str]:
-    """How often each word occurs, in the order of first occurrence."""
-    return Counter(word for text in texts for word in split_text(text))
 
 
 @dataclass(frozen=True)

@@ -250,7 +250,6 @@ class Key:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What is sent."""
         return {"Authorization": f"Bearer {self._secret}"}
 
     def hide(self, text: str) -> str:

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from paraconsist.data.prompts import WrittenAnswer, parse_answer
 from paraconsist.data.tasks import get_task
@@ -54,12 +54,10 @@ class Method:
     wishes: Wishes = field(default_factory=Wishes)  # what the endpoint wants otherwise
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Method:
-        """Read what `to_dict` wrote."""
         return cls(**{**fields, "wishes": Wishes(**fields["wishes"])})
 
     def describe(self) -> str:
@@ -208,13 +206,6 @@ async def _refusal(client: EndpointClient, refused: Refused, prompt: EndpointPro
 TEXT, FIRST = "text", "first"
 
 
-class Part(NamedTuple):
-    """A request about an input: its body, and how its answer is read."""
-
-    body: dict[str, Any]
-    read: Callable[[dict[str, Any]], Any]
-
-
 def _label_part(label: int) -> str:
     return f"label-{label}"
 
@@ -234,19 +225,19 @@ def wanted_parts(method: Method, n_labels: int, answered: Mapping[str, Any]) -> 
 
 def part_request(
     settings: EndpointSettings, prompt: EndpointPrompt, method: Method, question: Question, part: str
-) -> Part:
-    """The request for a part of an input."""
+) -> tuple[dict[str, Any], Callable[[dict[str, Any]], Any]]:
+    """The request for a part of an input: its body, and how its answer is read."""
     words = prompt.answers(settings.api)
 
     def body(**fields: Any) -> dict[str, Any]:
         return request_body(settings, prompt, method.wishes, question, **fields)
 
     if part == TEXT:
-        return Part(body(max_tokens=prompt.max_tokens), text_of)
+        return body(max_tokens=prompt.max_tokens), text_of
     if part == FIRST:
-        return Part(body(max_tokens=1, top=method.top), lambda read: _read_first(read, words, settings.api == "chat"))
+        return body(max_tokens=1, top=method.top), lambda read: _read_first(read, words, settings.api == "chat")
     answer = words[int(part.removeprefix("label-"))]
-    return Part(body(max_tokens=1, answer=answer), lambda read: _read_label(read, question.text, answer))
+    return body(max_tokens=1, answer=answer), lambda read: _read_label(read, question.text, answer)
 
 
 def _read_first(body: dict[str, Any], words: Sequence[str], chat: bool) -> dict[str, Any]:

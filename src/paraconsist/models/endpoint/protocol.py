@@ -110,7 +110,6 @@ def refusal(
 
 
 def _names_model(message: str, model: str) -> bool:
-    """Whether a refusal is one of the model."""
     if any(f"{quote}{model}{quote}" in message for quote in "'\"`"):
         return True
     absent = re.search(r"not (found|exist)|unknown|does not|no such|not a valid", message, re.IGNORECASE)

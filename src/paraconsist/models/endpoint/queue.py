@@ -83,7 +83,6 @@ class Usage:
     served: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
         return {**vars(self), "served": dict(self.served)}
 
 
@@ -208,13 +207,13 @@ class RequestQueue:
         if known is not None:
             return known.value
         settings = self._client.settings
-        request = part_request(settings, self._prompt, self._method, question, part)
+        request, value_of = part_request(settings, self._prompt, self._method, question, part)
 
         def read(body: dict[str, Any]) -> Answered:
-            return Answered.of(input_id, part, request.read(body), body)
+            return Answered.of(input_id, part, value_of(body), body)
 
         tag = f"{input_id}:{part}"
-        answered = await self._client.post(settings.path, request.body, read, about=f"input {input_id}", tag=tag)
+        answered = await self._client.post(settings.path, request, read, about=f"input {input_id}", tag=tag)
         self._journal.add(answered)
         self._n_requests += 1
         return answered.value
@@ -304,11 +303,8 @@ def write_texts(
 def _body(
     settings: EndpointSettings, model: str, text: str, generation: GenerationSettings, seed: int
 ) -> dict[str, Any]:
-    body: dict[str, Any] = {"model": model, "max_tokens": generation.max_new_tokens}
-    if settings.api == "chat":
-        body["messages"] = [{"role": "user", "content": text}]
-    else:
-        body["prompt"] = text
+    asked = {"messages": [{"role": "user", "content": text}]} if settings.api == "chat" else {"prompt": text}
+    body: dict[str, Any] = {"model": model, "max_tokens": generation.max_new_tokens, **asked}
     body["temperature"] = generation.temperature or 0
     if generation.temperature:
         body |= {"top_p": generation.top_p, "top_k": generation.top_k, "seed": seed}

@@ -80,7 +80,6 @@ class EndpointSettings:
 
     @property
     def host(self) -> str:
-        """The host's name, in lower case."""
         return urlsplit(self.url).hostname or ""
 
     @property
@@ -110,12 +109,10 @@ class EndpointPrompt:
 
     @property
     def template(self) -> PromptTemplate:
-        """The prompt's template."""
         return self.prompt.template
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """The template's label names, in order."""
         return self.template.label_names
 
     def answers(self, api: str) -> tuple[str, ...]:

@@ -236,7 +236,6 @@ def label_rows(
 
 
 def _label(text: str, by_name: Mapping[str, int], n_labels: int) -> int | None:
-    """The label's number; None for what is no label."""
     if (named := by_name.get(normalise_label(text))) is not None:
         return named
     number = int(float(text)) if re.fullmatch(r"\d+(\.0)?", text) else n_labels
@@ -311,6 +310,12 @@ def sample_share(examples: Examples, share: float, seed: int, label_names: Seque
         remedy += f"{', '.join(absent)}. Give a larger share, or another `limit_seed`."
         raise input_error("train", "share", must, got=share, remedy=remedy)
     return part
+
+
+def draw(examples: Examples, options: TrainingOptions, label_names: Sequence[str]) -> Examples:
+    """The sample of the rows that the options ask for; see `sample` and `sample_share`."""
+    limited = sample(examples, options.limit, options.limit_seed)
+    return sample_share(limited, options.share, options.limit_seed, label_names)
 
 
 def _part(examples: Examples, chosen: NDArray[np.intp]) -> Examples:

@@ -331,7 +331,6 @@ class TrainingFolder:
         write_json(self.record, {**self.read(), "status": "finished", **figures})
 
     def read(self) -> dict[str, Any]:
-        """The record."""
         return read_record("train", "output", self.record, remedy="Delete the folder or name another one.")
 
     def _refused(self, must: str, remedy: str = "") -> InputError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,14 +13,13 @@ import transformers
 from paraconsist.data.tasks import Task
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.bow import BowClassifier, BowConfig
-from paraconsist.models.classifier import Classifier, Inputs
-from paraconsist.models.heads import HeadClassifier, longest_input
+from paraconsist.models.classifier import Classifier, HeadClassifier, Inputs, longest_input
 from paraconsist.models.labels import resolve_label_map
 from paraconsist.models.loading import load_model
 from paraconsist.models.pretrained import BASELINES, checked_max_length, find_baseline, load_head, open_configuration
 from paraconsist.models.training.data import Say
 from paraconsist.models.training.options import TrainingOptions
-from paraconsist.models.word_models import BilstmConfig, Vocabulary, WordClassifier, count_words, read_vectors
+from paraconsist.models.word_models import BilstmConfig, Vocabulary, WordClassifier, read_vectors, split_text
 
 
 def starting_model(
@@ -33,7 +33,7 @@ def starting_model(
     and that is said.
     """
     if options.model in BASELINES:
-        _no_max_length(options, options.model)
+        BASELINES[options.model].refuse_max_length("train", options.max_length)
         if options.model == "bow":
             return _new_bow(options, label_names, multiple_choice=multiple_choice)
         return _new_word_model(options, label_names, inputs, multiple_choice=multiple_choice, say=say)
@@ -41,7 +41,7 @@ def starting_model(
     config = open_configuration(options.model, **which)
     baseline = find_baseline(config.model_type)
     if baseline is not None:
-        _no_max_length(options, baseline.name)
+        baseline.refuse_max_length("train", options.max_length)
         return _continued(options, baseline.name, task, label_names, multiple_choice=multiple_choice)
     head: dict[str, Any] = {}
     auto = transformers.AutoModelForMultipleChoice
@@ -62,7 +62,6 @@ def starting_model(
 
 
 def _numbered(label_names: Sequence[str]) -> dict[str, Any]:
-    """The labels as a configuration holds them."""
     return {"id2label": dict(enumerate(label_names)), "label2id": {name: i for i, name in enumerate(label_names)}}
 
 
@@ -81,11 +80,6 @@ def _continued(
         got = (options.model, classifier.label_names)
         raise input_error("train", "model", must, got=got, remedy=f"Start anew with `model` {name}.")
     return classifier
-
-
-def _no_max_length(options: TrainingOptions, name: str) -> None:
-    if options.max_length is not None:
-        raise input_error("train", "max_length", f"not be given for {name}, which cuts nothing", got=options.max_length)
 
 
 def _names_to_keep(config: Any, label_names: Sequence[str]) -> tuple[tuple[str, ...], bool]:
@@ -125,7 +119,7 @@ def _new_word_model(
     occurrence, then `extra_words` of the file. How many there are is said.
     """
     texts = [text for row in inputs for choice in row for text in (choice.text, choice.text_pair) if text]
-    counts = count_words(texts)
+    counts = Counter(word for text in texts for word in split_text(text))
     vectors = None if options.vectors is None else read_vectors(options.vectors, counts, extra=options.extra_words)
     known = frozenset() if vectors is None else frozenset(vectors.words)
     words = [word for word, count in counts.items() if count >= options.min_count or word in known]

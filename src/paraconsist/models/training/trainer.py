@@ -21,16 +21,7 @@ from paraconsist.errors import input_error
 from paraconsist.models.classifier import Classifier, Prepared
 from paraconsist.models.pretrained import BASELINES, quiet
 from paraconsist.models.progress import ProgressBar
-from paraconsist.models.training.data import (
-    Examples,
-    Say,
-    Source,
-    encode_examples,
-    find_task,
-    open_sources,
-    sample,
-    sample_share,
-)
+from paraconsist.models.training.data import Examples, Say, Source, draw, encode_examples, find_task, open_sources
 from paraconsist.models.training.options import TrainingFolder, TrainingOptions
 from paraconsist.models.training.start import checkpoint_to_resume, starting_model
 from paraconsist.models.word_models import WordClassifier
@@ -43,6 +34,8 @@ def _warn_only(line: str) -> None:
 
 def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
     """Train a classifier and save it as a folder that `load_model` loads.
+
+    Rows, models, options and output folders that cannot be used are an `InputError`.
 
     Parameters
     ----------
@@ -58,11 +51,6 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
         `options.output`: ``config.json``, ``model.safetensors``, the tokenizer or vocabulary, and
         ``training.json`` with options, versions, hashes of the data and the accuracies. While a training runs (or was
         interrupted) the folder holds ``checkpoints/``.
-
-    Raises
-    ------
-    InputError
-        For unusable rows, models, options or output folders.
     """
     started = time.time()
     is_main = os.environ.get("RANK", "0") == "0"
@@ -79,8 +67,7 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
     def encoded(source: Source) -> Examples:
         return encode_examples(source, task, options, label_names, multiple_choice=multiple_choice, say=say)
 
-    rows = sample(encoded(source), options.limit, options.limit_seed)
-    rows = sample_share(rows, options.share, options.limit_seed, label_names)
+    rows = draw(encoded(source), options, label_names)
     eval_rows = None if eval_source is None else encoded(eval_source)
     _check_labels(rows, label_names, source.name, say)
     data = _describe_data(source, rows, eval_source, eval_rows, label_names, say)
@@ -97,14 +84,11 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
     transformers.set_seed(options.seed)
     classifier = starting_model(options, task, label_names, rows.inputs, multiple_choice=multiple_choice, say=say)
     order = [classifier.label_names.index(name) for name in label_names]
-    trainer = make_trainer(
-        classifier,
-        arguments,
-        _prepared(classifier, rows, order, say),
-        eval_dataset=None if eval_rows is None else _prepared(classifier, eval_rows, order, say),
-        compute_metrics=_accuracy,
-        callbacks=[_Progress(len(rows), options, say), *([_EarlyStopping(options, say)] if options.patience else [])],
-    )
+    train_rows = _prepared(classifier, rows, order, say)
+    more: dict[str, Any] = {"compute_metrics": _accuracy, "callbacks": [_Progress(options, say)]}
+    more["callbacks"] += [_EarlyStopping(options, say)] if options.patience else []
+    more["eval_dataset"] = None if eval_rows is None else _prepared(classifier, eval_rows, order, say)
+    trainer = make_trainer(classifier, arguments, train_rows, **more)
     resumed = checkpoint_to_resume(folder.checkpoints) if state == "interrupted" else None
     if resumed is not None:
         say(f"Going on from {resumed.name}.")
@@ -159,10 +143,9 @@ class TrainingRows(Dataset[dict[str, Any]]):
 class _Progress(transformers.TrainerCallback):  # type: ignore[misc]
     """The bar with rate and time left, and a line after each evaluation."""
 
-    def __init__(self, n_rows: int, options: TrainingOptions, say: Say) -> None:
-        self._n_rows, self._options, self._say = n_rows, options, say
+    def __init__(self, options: TrainingOptions, say: Say) -> None:
+        self._options, self._say = options, say
         self._bar: ProgressBar | None = None
-        self._step = 0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._step = 0
@@ -213,13 +196,11 @@ def _history(state: Any) -> list[dict[str, float]]:
 
 
 def _best(history: Sequence[Mapping[str, float]], by: str) -> int:
-    """The first of the best evaluations."""
     values = [entry[f"eval_{by}"] for entry in history]
     return values.index(max(values) if by == "accuracy" else min(values))
 
 
 def _prepared(classifier: Classifier, examples: Examples, order: Sequence[int], say: Say) -> TrainingRows:
-    """Tokenise rows, and say what is warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         prepared = classifier.prepare(examples.inputs)
