@@ -203,5 +203,4 @@ def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _finish(values: NDArray[np.uint64], n_buckets: int) -> NDArray[np.int64]:
-    features: NDArray[np.int64] = (_mix(values) % np.uint64(n_buckets)).astype(np.int64) + 1
-    return features
+    return (_mix(values) % np.uint64(n_buckets)).astype(np.int64) + 1

@@ -256,6 +256,12 @@ class HeadClassifier(ModuleClassifier):
         return absent
 
 
+def window_of(module: Any) -> int | None:
+    """Positions that a model has; None where any length goes (relative positions, as T5's)."""
+    positions = getattr(module.config.get_text_config(), "max_position_embeddings", None)
+    return positions if isinstance(positions, int) and positions > 0 else None
+
+
 def longest_input(module: Any, tokenizer: Any) -> int | None:
     """The longest input in tokens that both model and tokenizer allow; None where neither names a limit.
 
@@ -263,8 +269,8 @@ def longest_input(module: Any, tokenizer: Any) -> int | None:
     514 positions, 512 tokens.
     """
     limits = []
-    positions = getattr(module.config.get_text_config(), "max_position_embeddings", None)
-    if isinstance(positions, int) and positions > 0:
+    positions = window_of(module)
+    if positions is not None:
         for name, part in module.named_modules():
             if name.endswith("position_embeddings") and getattr(part, "padding_idx", None) is not None:
                 positions = min(positions, part.num_embeddings - part.padding_idx - 1)

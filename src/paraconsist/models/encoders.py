@@ -145,8 +145,7 @@ def load_encoder(
 def _load_bare(name: str, config: Any, max_length: int | None, revision: str | None) -> Classifier:
     import transformers
 
-    from paraconsist.models.classifier import longest_input
-    from paraconsist.models.pretrained import checked_max_length, load_head
+    from paraconsist.models.pretrained import load_head
 
     if getattr(config, "is_encoder_decoder", False):
         raise input_error(_FUNCTION, "model", "be an encoder", got=name)
@@ -157,8 +156,7 @@ def _load_bare(name: str, config: Any, max_length: int | None, revision: str | N
         remedy += ": configuration and checkpoint do not belong together."
         must = "have the weights that its configuration calls for"
         raise input_error(_FUNCTION, "model", must, got=name, remedy=remedy)
-    limit = checked_max_length(_FUNCTION, max_length, longest_input(loaded.module, loaded.tokenizer))
-    return _without_head(loaded.module.eval(), loaded.tokenizer, limit)
+    return _without_head(loaded.module.eval(), loaded.tokenizer, max_length)
 
 
 def encoder_of(classifier: Any) -> Encoder | None:
@@ -166,15 +164,15 @@ def encoder_of(classifier: Any) -> Encoder | None:
     module, tokenizer = getattr(classifier, "module", None), getattr(classifier, "tokenizer", None)
     if tokenizer is None or getattr(module, "base_model", module) is module:
         return None
-    from paraconsist.models.classifier import longest_input
-
-    return Encoder(_without_head(module, tokenizer, longest_input(module, tokenizer)), "mean")
+    return Encoder(_without_head(module, tokenizer, None), "mean")
 
 
 def _without_head(module: Any, tokenizer: Any, max_length: int | None) -> Classifier:
-    from paraconsist.models.classifier import HeadClassifier
+    from paraconsist.models.classifier import HeadClassifier, longest_input
+    from paraconsist.models.pretrained import checked_max_length
 
-    return HeadClassifier(module, tokenizer, (), multiple_choice=False, max_length=max_length, identity={})
+    limit = checked_max_length(_FUNCTION, max_length, longest_input(module, tokenizer))
+    return HeadClassifier(module, tokenizer, (), multiple_choice=False, max_length=limit, identity={})
 
 
 def cosines(one: Floats, other: Floats) -> Floats:

@@ -78,8 +78,7 @@ def generate(language: LanguageModel, texts: Sequence[str], settings: Generation
 
 def _generate_batch(language: LanguageModel, rows: Sequence[TokenArray], arguments: Mapping[str, Any]) -> list[Any]:
     """New tokens for each row, `num_return_sequences` one after another; in halves where memory does not suffice."""
-    module, tokenizer = language.module, language.tokenizer
-    causal = language.kind == "causal"
+    module, tokenizer, causal = language.module, language.tokenizer, language.kind == "causal"
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else stop_tokens(module, tokenizer)[0]
     try:
         padded, real = pad_sequences(rows, pad, left=causal)
@@ -214,8 +213,8 @@ class Draws(LogitsProcessor):  # type: ignore[misc]
             return None
         digests = [hashlib.sha256(np.array(ids, dtype="<i8").tobytes()).digest() for ids in prompts]
         seeds = [[settings.seed, int.from_bytes(digest[:16], "big")] for digest in digests]
-        places = settings.max_new_tokens
-        return cls(settings.temperature, np.array([np.random.default_rng(seed).random(places) for seed in seeds]))
+        numbers = [np.random.default_rng(seed).random(settings.max_new_tokens) for seed in seeds]
+        return cls(settings.temperature, np.array(numbers))
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Return scores of which the drawn token's is the only finite one."""

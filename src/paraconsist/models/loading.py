@@ -12,7 +12,7 @@ import transformers
 from paraconsist.data.tasks import Task
 from paraconsist.errors import check_choice, first_line, input_error
 from paraconsist.models.bow import BowClassifier
-from paraconsist.models.classifier import Classifier, HeadClassifier, longest_input
+from paraconsist.models.classifier import Classifier, HeadClassifier, longest_input, window_of
 from paraconsist.models.generation import CausalWriter, Seq2SeqWriter
 from paraconsist.models.pretrained import (
     BASELINES,
@@ -29,7 +29,7 @@ from paraconsist.models.pretrained import (
     quiet,
     weights_hash,
 )
-from paraconsist.models.prompted import CausalScorer, PromptedModel, PromptSettings, Seq2SeqScorer, window_of
+from paraconsist.models.prompted import CausalScorer, PromptedModel, PromptSettings, Seq2SeqScorer
 from paraconsist.models.word_models import Vocabulary, WordClassifier
 
 Kind = Literal["classifier", "causal", "seq2seq"]

@@ -178,12 +178,6 @@ def check_labels(words: Sequence[str], tokens: Sequence[Sequence[int]], unknown:
             raise input_error("run", "template", must, got=got, remedy=remedy)
 
 
-def window_of(module: Any) -> int | None:
-    """Positions that a model has; None where any length goes (relative positions, as T5's)."""
-    positions = getattr(module.config.get_text_config(), "max_position_embeddings", None)
-    return positions if isinstance(positions, int) and positions > 0 else None
-
-
 _CHUNK = 256
 _N_BOUNDARIES = 8
 
@@ -276,11 +270,8 @@ class CausalScorer(PromptedModel):
     @torch.inference_mode()
     def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
         """Label log-probabilities, normalised as the settings say; shape (n, n_labels), float32."""
-        rows = [
-            PromptTokens(row.n_shared, row.sequences[0].tolist(), tuple(word.tolist() for word in row.labels))
-            for row in batch
-            if isinstance(row, PreparedPrompt)
-        ]
+        mine = [row for row in batch if isinstance(row, PreparedPrompt)]
+        rows = [PromptTokens(r.n_shared, r.sequences[0].tolist(), tuple(w.tolist() for w in r.labels)) for r in mine]
         return self.normalised(self.engine.log_probabilities(rows), batch)
 
 

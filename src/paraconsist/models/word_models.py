@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -88,8 +87,7 @@ class Vocabulary:
         return cls(words)
 
 
-@dataclass(frozen=True)
-class WordVectors:
+class WordVectors(NamedTuple):
     """Pretrained vectors of some words, in the order of the file."""
 
     words: tuple[str, ...]

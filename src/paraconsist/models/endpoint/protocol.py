@@ -258,14 +258,13 @@ def _start_of(names: Sequence[str], end: int, answer: str) -> int | None:
 
 def _n_written(names: Sequence[str], text: Any, whole: str, counted: int | None) -> int | None:
     """How many of the echoed tokens were written behind the prompt; None where nothing was echoed."""
-    joined_length = sum(map(len, names))
     if isinstance(text, str) and text.startswith(whole):
         left, n = len(text) - len(whole), 0
         while left > 0 and n < len(names):
             n += 1
             left -= len(names[-n])
         return n
-    if counted is None or joined_length < len(whole) // 2:
+    if counted is None or sum(map(len, names)) < len(whole) // 2:
         return None
     return counted
 

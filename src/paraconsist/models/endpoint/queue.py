@@ -192,8 +192,7 @@ class RequestQueue:
     async def _finish(self, input_id: str, question: Question) -> None:
         """Ask for what is not answered yet of an input, then keep its result."""
         answered: dict[str, Any] = {}
-        n_labels = len(self._prompt.label_names)
-        while parts := wanted_parts(self._method, n_labels, answered):
+        while parts := wanted_parts(self._method, len(self._prompt.label_names), answered):
             answered[parts[0]] = await self._part(input_id, question, parts[0])
         result = result_of(self._method, self._prompt, self._client.settings.api, answered)
         self._shard.append([input_id], [result])

@@ -236,9 +236,8 @@ def label_rows(
 
 
 def _label(text: str, by_name: Mapping[str, int], n_labels: int) -> int | None:
-    if (named := by_name.get(normalise_label(text))) is not None:
-        return named
     number = int(float(text)) if re.fullmatch(r"\d+(\.0)?", text) else n_labels
+    number = by_name.get(normalise_label(text), number)
     return number if number < n_labels else None
 
 

@@ -27,10 +27,8 @@ def starting_model(
 ) -> Classifier:
     """Load or make the model to train. The global seed must be set: a new head is drawn from it.
 
-    A new word-level model takes its vocabulary from `inputs`, the training rows.
-
-    A head whose labels are the task's by name is kept, in its own order; any other is replaced or renamed,
-    and that is said.
+    A new word-level model takes its vocabulary from `inputs`, the training rows. A head whose labels are the task's by
+    name is kept, in its own order; any other is replaced or renamed, and that is said.
     """
     if options.model in BASELINES:
         BASELINES[options.model].refuse_max_length("train", options.max_length)

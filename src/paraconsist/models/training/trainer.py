@@ -148,13 +148,13 @@ class _Progress(transformers.TrainerCallback):  # type: ignore[misc]
         self._bar: ProgressBar | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._step = 0
+        self._step, self._rows = 0, int(args.train_batch_size * args.gradient_accumulation_steps * args.world_size)
         visible = self._options.progress and state.is_world_process_zero
-        self._bar = ProgressBar(state.max_steps * self._rows_a_step(args), "training", visible=visible).__enter__()
+        self._bar = ProgressBar(state.max_steps * self._rows, "training", visible=visible).__enter__()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self._bar is not None:
-            self._bar.advance((state.global_step - self._step) * self._rows_a_step(args))
+            self._bar.advance((state.global_step - self._step) * self._rows)
         self._step = state.global_step
 
     def on_evaluate(
@@ -168,9 +168,6 @@ class _Progress(transformers.TrainerCallback):  # type: ignore[misc]
         if self._bar is not None:
             self._bar.__exit__(None, None, None)
             self._bar = None
-
-    def _rows_a_step(self, args: Any) -> int:
-        return int(args.train_batch_size * args.gradient_accumulation_steps * args.world_size)
 
 
 class _EarlyStopping(transformers.TrainerCallback):  # type: ignore[misc]
