@@ -90,7 +90,7 @@ def _strata(entries: Sequence[Entry], name: str, number: int) -> Iterator[Placed
             what, axis, better = "Share of broken rules in", "inconsistency, %", "left"
         caption = f"{what} each part of the set, with its interval; further {better} is better."
         if spec is PARAPHRASTIC:
-            caption += " Parts with few buckets have wide intervals."
+            caption += " A hollow mark has too few buckets for an interval."
         plot = forest_plot(f"strata-{number}", f"By stratum, {name}", caption, axis, _by_heading(lines))
         yield Placed("strata", name, plot)
 

@@ -13,6 +13,7 @@ from paraconsist.measures.grouped_tests import null_draws
 from paraconsist.reporting.formatting import percent
 from paraconsist.reporting.plots.canvas import (
     BAD,
+    COLOURS,
     GOOD,
     GRID,
     INK,
@@ -106,7 +107,8 @@ def _draw_lines(axes: Axes, lines: Sequence[Line], places: Mapping[tuple[str, st
         colour = series_colour(number)
         if line.interval is not None:
             axes.plot([100 * end for end in line.interval], [at, at], color=colour, linewidth=1.3)
-        axes.plot([100 * line.value], [at], MARKERS[0], color=colour, markersize=4.5)
+        fill = colour if line.interval is not None else COLOURS["paper"]
+        axes.plot([100 * line.value], [at], MARKERS[0], color=colour, markersize=4.5, markerfacecolor=fill)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     if len(models) > 1:
