@@ -179,13 +179,11 @@ def check_meeting(
     named = gold.dtype.kind == "U"
     by_case = named and bool(_folded(answers) & _folded(gold))
     if by_case or several:
-        remedy = (
-            "They differ in case or spaces only: write both columns alike."
-            if by_case
-            else "Rename the labels of one column, or mend what reads the answers."
-            if named
-            else "Renumber one column; if these are classes of one task, name every class in `label_names`."
-        )
+        remedy = "Renumber one column; if these are classes of one task, name every class in `label_names`."
+        if named:
+            remedy = "Rename the labels of one column, or mend what reads the answers."
+        if by_case:
+            remedy = "They differ in case or spaces only: write both columns alike."
         must = f"use the gold labels, {_some(gold)}"
         raise column_error("prediction", name, must, answers[:_MOST_LISTED].tolist(), remedy=remedy)
 

@@ -39,8 +39,7 @@ def is_prepared(name: str, config: str, *, cache_dir: str | Path | None = None) 
     cls, wanted = builder_class(name), config_named(name, config)
     root = Path(cache_dir or datasets.config.HF_DATASETS_CACHE).expanduser()
     folder = root / name / config / str(wanted.version) / cls.content_hash()
-    whole: bool = is_whole(folder, name, wanted.counts)
-    return whole
+    return bool(is_whole(folder, name, wanted.counts))
 
 
 def prepare(

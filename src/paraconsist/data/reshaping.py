@@ -28,12 +28,8 @@ def long_format(
 
     `names.prediction` is the perturbed texts' column, `original_prediction` the originals'. Probabilities are left out,
     since a row has them for one of its two texts at most. Without groups the file's own buckets become the groups,
-    where a bucket has several rows. InputError if a column is missing.
-
-    Returns
-    -------
-    predictions, names
-        The rows, and what their columns are called now: the buckets are the pairs.
+    where a bucket has several rows. Returns the rows, and what their columns are called now: the buckets are the pairs.
+    InputError if a column is missing.
     """
     table = predictions.table
     column_of(table, original_prediction, parameter="original_prediction")

@@ -71,20 +71,18 @@ class RunFolder:
             probe.unlink()
         earlier = self._read().get("models", {})
         for task, identity in models.items():
-            self._check_same_model(task, earlier.get(task), dict(identity))
+            before, now = earlier.get(task), dict(identity)
+            if before is None or content_identity(before) == content_identity(now):
+                continue
+            keys = [k for k in sorted({*before, *now}) if before.get(k) != now.get(k)]
+            differences = ", ".join(f"{k}: {before.get(k)!r} there, {now.get(k)!r} now" for k in keys)
+            must, why = (
+                "be a new folder or hold a run of the same model",
+                f"It holds another model's run of task {task}",
+            )
+            remedy = f"{why} ({differences}). Choose another folder, or give `overwrite` to delete it."
+            raise input_error("run", "output", must, got=str(self.path), remedy=remedy)
         self.update_run({"models": {task: dict(identity) for task, identity in models.items()}})
-
-    def _check_same_model(self, task: str, earlier: Any, now: dict[str, Any]) -> None:
-        if earlier is None or content_identity(earlier) == content_identity(now):
-            return
-        keys = [k for k in sorted({*earlier, *now}) if earlier.get(k) != now.get(k)]
-        differences = ", ".join(f"{k}: {earlier.get(k)!r} there, {now.get(k)!r} now" for k in keys)
-        remedy = (
-            f"It holds another model's run of task {task} ({differences}). Choose another folder, or give `overwrite` "
-            "to delete it."
-        )
-        must = "be a new folder or hold a run of the same model"
-        raise input_error("run", "output", must, got=str(self.path), remedy=remedy)
 
     def _read(self) -> dict[str, Any]:
         remedy = "Give `overwrite` to start anew, or choose another folder."

@@ -1,9 +1,8 @@
 """The crash-safe store: what a run has computed so far, safe against SIGKILL at any moment.
 
-Every process appends to a shard of its own, one JSON line an input, and hands each batch to the operating
-system in one write. What was written before a kill is found by the next run, whatever its number of
-processes and its batches. A line that the kill cut in two is repaired by cutting it off; its input is
-computed again.
+Every process appends to a shard of its own, one JSON line an input, and hands each batch to the operating system in one
+write. What was written before a kill is found by the next run, whatever its number of processes and its batches. A line
+that the kill cut in two is repaired by cutting it off; its input is computed again.
 
 The store's folder is named by a hash of all that decides a prediction besides the input itself (model
 weights, dtype, task, template), and lines are keyed by a hash of the input's content: a changed model,

@@ -66,7 +66,15 @@ def _from_file(
 ) -> BucketSet:
     table = read_table(path, function="perturb", parameter="data")
     names = names or declared_label_names(table)
-    table = _renamed(table, columns)
+    new_names = {}
+    for item in columns:
+        task_column, equals, file_column = item.partition("=")
+        if not equals or file_column not in table.column_names:
+            must, remedy = "be TASK_COLUMN=FILE_COLUMN", f"There are {table.column_names}."
+            raise input_error("perturb", "columns", must, got=item, remedy=remedy)
+        new_names[file_column] = task_column
+    kept = [c for c in table.column_names if c in new_names or c not in new_names.values()]
+    table = table.select(kept).rename_columns([new_names.get(c, c) for c in kept])
     if "label" in table.column_names:
         label = table["label"]
         missing = label.is_null()
@@ -81,18 +89,6 @@ def _from_file(
             table = table.append_column("example_id", pa.array([str(i) for i in range(table.num_rows)]))
         table = table.append_column("bucket_id", table["example_id"])
     return bucket_set_from_table(table, name=path.stem, task=task, label_names=names)
-
-
-def _renamed(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    names = {}
-    for item in columns:
-        task_column, equals, file_column = item.partition("=")
-        if not equals or file_column not in table.column_names:
-            must, remedy = "be TASK_COLUMN=FILE_COLUMN", f"There are {table.column_names}."
-            raise input_error("perturb", "columns", must, got=item, remedy=remedy)
-        names[file_column] = task_column
-    kept = [c for c in table.column_names if c in names or c not in names.values()]
-    return table.select(kept).rename_columns([names.get(c, c) for c in kept])
 
 
 def _labelled(rows: BucketSet, skipped: Counter[str]) -> LabelledSet:

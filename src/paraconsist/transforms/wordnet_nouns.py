@@ -366,7 +366,10 @@ def synonyms(
         candidates = [name for name in lexicon.first_synset(word, parts) if name not in same]
         if not candidates:
             continue
-        chosen = _choose(word, candidates, counts, distance).lower()
+        if present := [name for name in candidates if name in counts]:
+            chosen = max(present, key=lambda name: (counts[name], name)).lower()
+        else:
+            chosen = min((distance(word, name), name) for name in candidates)[1].lower()
         if plural:
             chosen = pluralised(chosen, lexicon)
         if chosen != word and not (drop_same_stem and stem(chosen) == stem(word)):
@@ -380,15 +383,6 @@ def pluralised(words: str, lexicon: Lexicon) -> str:
     head = max(parts.index("of") - 1, 0) if "of" in parts else len(parts) - 1
     parts[head] = lexicon.plural(parts[head])
     return " ".join(parts)
-
-
-def _choose(
-    word: str, candidates: Sequence[str], counts: Mapping[str, int], distance: Callable[[str, str], int]
-) -> str:
-    present = [name for name in candidates if name in counts]
-    if present:
-        return max(present, key=lambda name: (counts[name], name))
-    return min(candidates, key=lambda name: (distance(word, name), name))
 
 
 def _distance() -> Callable[[str, str], int]:

@@ -91,10 +91,8 @@ def _from_zip(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         with zipfile.ZipFile(path) as archive, path.open("rb") as stream:
             entries = {info.filename: info for info in archive.infolist()}
             if "header.json" not in entries:
-                remedy = (
-                    "It has a start and no end: the run was killed, or is still going. `inspect log` can recover what "
-                    "it did."
-                )
+                why = "It has a start and no end: the run was killed, or is still going."
+                remedy = f"{why} `inspect log` can recover what it did."
                 raise bad_log("be the log of a run that ended", path, remedy=remedy)
             header = json.loads(_content(stream, archive, entries["header.json"]))
             samples = []

@@ -217,10 +217,8 @@ def _only(answer: Any, row: int) -> str | None:
     inner: Any = answer
     while isinstance(inner, Sequence) and not isinstance(inner, str):
         if len(inner) != 1:
-            remedy = (
-                "Where a question is asked several times, a filter such as take_first or majority_vote chooses: "
-                "name one in `filter`."
-            )
+            how = "Where a question is asked several times, a filter such as take_first or majority_vote chooses"
+            remedy = f"{how}: name one in `filter`."
             raise input_error("score", "filter", "leave one answer to each question", got=inner, row=row, remedy=remedy)
         inner = inner[0]
     return None if inner is None else str(inner)

@@ -240,14 +240,18 @@ class LanguageGenerator:
 
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
         """Return `settings.n` candidates for each text."""
-        from paraconsist.models.generation import GenerationSettings, generate
+        from transformers import LogitsProcessorList
+
+        from paraconsist.models.generation import GenerationSettings, generate, stop_tokens
 
         s = self.settings
         calls, self._calls = self._calls, self._calls + 1
         prompts = [prompt_of(s, self.examples, text) for text in texts]
         if s.diversity is not None and s.num_beams == 1:
             groups = s.n * (calls + 1)  # asked again, it goes on to further groups
-            choice = diverse_groups(self.language, groups, s.diversity, s.temperature or 1.0)
+            stop = tuple(stop_tokens(self.language.module, self.language.tokenizer))
+            choose = DiverseGroups(groups, s.diversity, s.temperature or 1.0, stop)
+            choice = {"logits_processor": LogitsProcessorList([choose])}
             rows = groups * max(1, self.batch_rows // groups)
             options = GenerationSettings(n=1, max_new_tokens=s.max_new_tokens, batch_rows=rows, more=choice)
             lists = generate(self.language, [prompt for prompt in prompts for _ in range(groups)], options)
@@ -293,16 +297,6 @@ class DiverseGroups:
                 if not bool(self._over[row]):
                     spent[int(chosen[row].argmax())] += 1.0
         return chosen.to(scores.dtype)
-
-
-def diverse_groups(language: LanguageModel, n_groups: int, penalty: float, temperature: float) -> dict[str, Any]:
-    """Return the arguments of ``generate`` for prompts that stand `n_groups` times one after another."""
-    from transformers import LogitsProcessorList
-
-    from paraconsist.models.generation import stop_tokens
-
-    stop = tuple(stop_tokens(language.module, language.tokenizer))
-    return {"logits_processor": LogitsProcessorList([DiverseGroups(n_groups, penalty, temperature, stop)])}
 
 
 def without_beams(settings: GeneratorSettings) -> GeneratorSettings:

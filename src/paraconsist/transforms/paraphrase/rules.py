@@ -314,8 +314,7 @@ def _base(word: str) -> str | None:
 
 def _inflected(base: str, tag: str) -> str:
     """Return a verb's participle (VBN) or third person (VBZ)."""
-    form: str = import_module("lemminflect").getInflection(base, tag)[0]
-    return form
+    return str(import_module("lemminflect").getInflection(base, tag)[0])
 
 
 _MOST = 60  # of one text: what two rules at once can give grows with the square

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paraconsist._version import __version__
 from paraconsist.data.tables import read_table
-from paraconsist.data.tasks import Task, input_id
+from paraconsist.data.tasks import input_id
 from paraconsist.data.writing import bucket_set_schema, file_in_folder, write_set_folder, write_table
 from paraconsist.errors import input_error
 from paraconsist.measures.diversity import ParaphraseDiversityResult
@@ -59,7 +59,9 @@ class GeneratedSet:
         rows = []
         for row, paraphrases in self.kept():
             context = (*row.texts[:place], *row.texts[place + 1 :])
-            group = row.group_id if own_groups or not any(context) else _group(task, context)
+            key = repr((task.name, context)).encode("utf-8", "surrogatepass")
+            by_context = not own_groups and any(context)
+            group = hashlib.blake2b(key, digest_size=8).hexdigest() if by_context else row.group_id
             for number, text in enumerate((row.texts[place], *paraphrases)):
                 texts = dict(zip(task.columns, row.texts, strict=True)) | {self.column: text}
                 made = {
@@ -93,11 +95,6 @@ class GeneratedSet:
             for row, paraphrases in self.kept()
             for number, text in enumerate(paraphrases, start=1)
         ]
-
-
-def _group(task: Task, context: Sequence[str]) -> str:
-    key = repr((task.name, tuple(context))).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(key, digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True)
