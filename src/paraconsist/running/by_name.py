@@ -48,7 +48,10 @@ def run_by_name(
     if endpoint is not None:
 
         def prompt(name: str, group: Sequence[BucketSet]) -> EndpointPrompt:
-            return _prompt(name, group, ask, pools, options.seed)
+            own: Any = {"normalize": ask.normalize, "max_tokens": ask.max_new_tokens, "temperature": ask.temperature}
+            own = {option: value for option, value in own.items() if value is not None}
+            asked = prompt_for(group, ask.prompts, pools)
+            return EndpointPrompt(name, asked, ask.scoring, seed=options.seed, **own)
 
         settings = _settings(endpoint, sets, ask, loading, options)
         return run_endpoint(load_sets, prompt, settings, options)
@@ -95,14 +98,6 @@ def _settings(
         must = "not be given with a `request_field` of that name"
         raise input_error("run", "temperature", must, got=ask.temperature)
     return replace(endpoint, api="chat") if ask.chat else endpoint
-
-
-def _prompt(
-    model: str, group: Sequence[BucketSet], ask: AskOptions, pools: Sequence[Pool], seed: int
-) -> EndpointPrompt:
-    own: dict[str, Any] = {"normalize": ask.normalize, "max_tokens": ask.max_new_tokens, "temperature": ask.temperature}
-    own = {name: value for name, value in own.items() if value is not None}
-    return EndpointPrompt(model, prompt_for(group, ask.prompts, pools), ask.scoring, seed=seed, **own)
 
 
 def _trained_columns(model: str) -> list[str] | None:

@@ -16,12 +16,12 @@ from paraconsist.errors import input_error
 from paraconsist.files import write_json
 from paraconsist.models.endpoint.client import EndpointClient, Key, find_key
 from paraconsist.models.endpoint.label_scoring import Method, find_method, method_key
-from paraconsist.models.endpoint.protocol import Answered, Question, question_of
+from paraconsist.models.endpoint.protocol import Answered, question_of
 from paraconsist.models.endpoint.queue import Journal, QueueStatistics, RequestQueue, Usage, add_up, run_to_end
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, draw_identity
 from paraconsist.models.progress import ProgressBar
 from paraconsist.running.options import RunOptions
-from paraconsist.running.outputs import store_identity, texts_table
+from paraconsist.running.outputs import distinct_rows, store_identity
 from paraconsist.running.processes import launched
 from paraconsist.running.repeats import check_repeats, repeats_of, rows_again, write_repeats
 from paraconsist.running.run import group_sets, label_maps_of, record_run, write_sets
@@ -104,7 +104,7 @@ def _pass(
 
     Returns with it all answers behind the store's results, those of earlier commands too.
     """
-    questions = _questions(prompt, settings.api, group)
+    questions = {i: question_of(prompt, settings.api, task, row) for i, task, row in distinct_rows(group)}
     store.create()
     with store.writer(0) as shard, Journal(store.folder) as journal:
         finished = store.finished()
@@ -118,16 +118,6 @@ def _pass(
 
             statistics = run_to_end(work) if pending else QueueStatistics(len(questions), 0, 0, {}, 0, 0, 0.0)
         return statistics, list(journal.answers.values())
-
-
-def _questions(prompt: EndpointPrompt, api: str, group: Sequence[BucketSet]) -> dict[str, Question]:
-    questions: dict[str, Question] = {}
-    for bucket_set in group:
-        for row in texts_table(bucket_set).to_pylist():
-            input_id = row.pop("input_id")
-            if input_id not in questions:
-                questions[input_id] = question_of(prompt, api, bucket_set.task, row)
-    return questions
 
 
 def _method(

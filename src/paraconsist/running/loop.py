@@ -23,7 +23,7 @@ from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.batching import BatchPolicy, Shape, deal, padding_share, plan_batches
 from paraconsist.models.progress import ProgressBar
-from paraconsist.running.outputs import texts_table
+from paraconsist.running.outputs import distinct_rows
 
 if TYPE_CHECKING:
     from paraconsist.models.classifier import Classifier, Prepared
@@ -91,17 +91,18 @@ def compute(
     is ever matched by position: results carry their `input_id`. Numbers that are not finite, or one input alone that
     does not fit in memory, raise InputError on every process, after the others have finished and kept their share.
     """
-    inputs = _distinct_inputs(model, sets)
+    inputs: dict[str, Choices] = {i: model.encode(task, row) for i, task, row in distinct_rows(sets)}
     if accelerator.is_main_process:
         store.create()
     accelerator.wait_for_everyone()
     finished = store.finished()
     accelerator.wait_for_everyone()  # nobody writes before everybody has read
     pending = [input_id for input_id in inputs if input_id not in finished]
-    with _together(accelerator):
-        local = _prepare_share(model, [inputs[i] for i in pending], accelerator)
-    shapes = _all_shapes(local, len(pending), accelerator)
     n_ranks = accelerator.num_processes
+    share = range(accelerator.process_index, len(pending), n_ranks)
+    with _together(accelerator):  # each process tokenises its share, to learn how long the inputs are
+        local = dict(zip(share, model.prepare([inputs[pending[i]] for i in share]), strict=True))
+    shapes = _all_shapes(local, len(pending), accelerator)
     policy = replace(policy, max_rows=max(1, min(policy.max_rows, math.ceil(len(pending) / n_ranks))))
     if not model.pads:
         policy = replace(policy, max_padding=1.0)
@@ -156,24 +157,6 @@ def _together(accelerator: Accelerator) -> Iterator[None]:
     for first in [own] if accelerator.num_processes == 1 else gather_object([own]):
         if first is not None:
             raise first
-
-
-def _distinct_inputs(model: Classifier, sets: Sequence[BucketSet]) -> dict[str, Choices]:
-    """Return what the model reads, once for each distinct input, in order of first appearance."""
-    inputs: dict[str, Choices] = {}
-    for bucket_set in sets:
-        for row in texts_table(bucket_set).to_pylist():
-            input_id = row.pop("input_id")
-            if input_id not in inputs:
-                inputs[input_id] = model.encode(bucket_set.task, row)
-    return inputs
-
-
-def _prepare_share(model: Classifier, inputs: Sequence[Choices], accelerator: Accelerator) -> dict[int, Prepared]:
-    """Tokenise this process's share of the inputs, to learn how long they are."""
-    rank, n_ranks = accelerator.process_index, accelerator.num_processes
-    share = range(rank, len(inputs), n_ranks)
-    return dict(zip(share, model.prepare(inputs[rank::n_ranks]), strict=True))
 
 
 def _all_shapes(local: dict[int, Prepared], n_inputs: int, accelerator: Accelerator) -> list[Shape]:
@@ -235,8 +218,8 @@ def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]
             raise
         if len(ids) == 1:
             remedy = "Give `max_length`, a smaller model, or `dtype` bfloat16."
-            must = f"input {ids[0]} alone does not fit in memory."
-            raise InputError(must, function="run", remedy=remedy) from None
+            what = f"input {ids[0]} alone does not fit in memory."
+            raise InputError(what, function="run", remedy=remedy) from None
         clear_device_cache()
     else:
         yield ids, results

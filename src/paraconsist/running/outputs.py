@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -43,12 +43,9 @@ def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], lab
     distinct = {input_id: i for i, input_id in enumerate(dict.fromkeys(ids))}
     missing = [input_id for input_id in distinct if input_id not in finished]
     if missing:
-        raise InputError(
-            f"{len(missing)} of {len(distinct)} inputs of {bucket_set.name} were not computed (the first is "
-            f"{missing[0]}).",
-            function="run",
-            remedy="Run the same command again to go on.",
-        )
+        what = f"{len(missing)} of {len(distinct)} inputs of {bucket_set.name} were not computed"
+        remedy = "Run the same command again to go on."
+        raise InputError(f"{what} (the first is {missing[0]}).", function="run", remedy=remedy)
     results = [finished[input_id] for input_id in distinct]
     by_input = np.array([_as_probabilities(r, len(label_map.model_labels)) for r in results], dtype=np.float64)
     predictions, probabilities = label_map.apply(by_input)
@@ -79,6 +76,16 @@ def texts_table(bucket_set: BucketSet) -> pa.Table:
     table = bucket_set.table.select(["input_id", *bucket_set.task.columns])
     first = {input_id: row for row, input_id in reversed(list(enumerate(table["input_id"].to_pylist())))}
     return table.take(sorted(first.values()))
+
+
+def distinct_rows(sets: Sequence[BucketSet]) -> Iterator[tuple[str, Task, dict[str, str]]]:
+    """Yield every distinct input of the sets, in order of first appearance: its id, task, and the task's columns."""
+    seen: set[str] = set()
+    for bucket_set in sets:
+        for row in texts_table(bucket_set).to_pylist():
+            if (input_id := row.pop("input_id")) not in seen:
+                seen.add(input_id)
+                yield input_id, bucket_set.task, row
 
 
 def run_metadata(

@@ -58,13 +58,8 @@ def repeats_of(options: RunOptions) -> list[Repeat]:
 def check_repeats(options: RunOptions, *, drawn: bool, fields: Mapping[str, Any] | None = None) -> None:
     """Refuse repeats that would show nothing, or something else than they are called.
 
-    Parameters
-    ----------
-    options : RunOptions
-    drawn : bool
-        Whether the run draws its answers.
-    fields : mapping, optional
-        For an endpoint: further fields of its requests. A temperature among them counts.
+    `drawn` says whether the run draws its answers; `fields` are, for an endpoint, further fields of its requests, of
+    which a temperature counts.
     """
     of_server = drawn or (fields is not None and fields.get("temperature", 0) != 0)
     if options.repeats and not of_server:
@@ -133,11 +128,8 @@ def write_repeats(
 
 def rows_again(sets: Sequence[BucketSet], options: RunOptions) -> list[BucketSet]:
     """Return the share of each set that is asked again; sets of originals alone are left out."""
-    return [share_of(one, options.noise_share, options.seed) for one in sets if _has_paraphrases(one)]
-
-
-def _has_paraphrases(bucket_set: BucketSet) -> bool:
-    return any(role != ORIGINAL for role in bucket_set.table["role"].unique().to_pylist())
+    chosen = (one for one in sets if set(one.table["role"].unique().to_pylist()) - {ORIGINAL})
+    return [share_of(one, options.noise_share, options.seed) for one in chosen]
 
 
 def share_of(bucket_set: BucketSet, share: float, seed: int) -> BucketSet:
