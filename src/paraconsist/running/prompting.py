@@ -45,8 +45,7 @@ def load_pools(options: PromptOptions) -> list[Pool]:
 
     pools = []
     for spec in options.examples:
-        path = Path(spec)
-        if path.is_file():
+        if (path := Path(spec)).is_file():
             rows = _file_rows(path)
         else:
             rows = load_bucket_set(spec, data_dir=options.data_dir, split=_split_of(spec, options.split))
@@ -137,11 +136,10 @@ def read_template(template: str | None, task: Task, label_names: Sequence[str]) 
         # every scalar as the text that stands there: `yes` and `1` are label words, not truth values and numbers
         mapping: Any = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
     except (OSError, UnicodeDecodeError) as problem:
-        must, reason = "be a file that can be read", str(problem)
-        raise input_error("run", "template", must, got=template, remedy=f"{reason}.") from None
+        raise input_error("run", "template", "be a file that can be read", got=template, remedy=f"{problem}.") from None
     except yaml.YAMLError as problem:
-        must, reason = "be a readable YAML file", " ".join(str(problem).split())
-        raise input_error("run", "template", must, got=template, remedy=f"{reason}.") from None
+        reason = " ".join(str(problem).split())
+        raise input_error("run", "template", "be a readable YAML file", got=template, remedy=f"{reason}.") from None
     return template_from_mapping(mapping, name=path.stem, task=task)
 
 

@@ -57,14 +57,8 @@ def curve_plot(
 ) -> Plot:
     """Return a plot of values against what was varied: a dot for each cell, a line through the means.
 
-    Parameters
-    ----------
-    name, title, caption : str
-    series : mapping
-        Series -> (x, y) of each cell; y is a share and is shown in per cent.
-    xlabel, ylabel : str
-    log : bool
-        Whether x is drawn on a logarithmic scale.
+    Each of the `series` holds (x, y) of each cell; y is a share and is shown in per cent, x with `log` on a logarithmic
+    scale.
     """
     described = "; ".join(
         f"{short(label)}: " + ", ".join(f"{x:,.4g} gives {percent(y)} %" for x, y in _means(points))
@@ -92,10 +86,9 @@ def curve_plot(
 
 def _tick(value: float) -> str:
     """As short as a tick must be: 284, 28.4k, 2.1M."""
-    for unit, name in ((1e9, "B"), (1e6, "M"), (1e4, "k")):
-        if value >= unit:
-            scale = 1e3 if name == "k" else unit
-            return f"{value / scale:.3g}{name}"
+    for least, unit, name in ((1e9, 1e9, "B"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if value >= least:
+            return f"{value / unit:.3g}{name}"
     return f"{value:,.0f}"
 
 
@@ -109,9 +102,8 @@ def _means(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 def sweep_plots(sweep: Mapping[str, Any]) -> list[Plot]:
     """Return every plot of what `sweep` returned: those of S24's Figures 5 and 6 and of J22's Figure 4."""
     cells = sorted(sweep["cells"], key=lambda cell: (str(cell["model"]), str(cell["varied"]), cell["share"]))
-    sets = list(dict.fromkeys(name for cell in cells for name in cell["sets"]))
     plots = []
-    for name in sets:
+    for name in dict.fromkeys(name for cell in cells for name in cell["sets"]):
         points = [
             Point(configuration_name(cell), name, values["bucket_accuracy"], values[_P_C])
             for cell in cells
@@ -142,17 +134,9 @@ def _against(cells: Sequence[Mapping[str, Any]], name: str, axis: str, word: str
                 if value is not None:
                     series.setdefault(line, []).append((place[configuration_name(cell)], float(value)))
         if series:
-            plots.append(
-                curve_plot(
-                    f"{kind.lower().replace('_', '')}-by-{word}-{_slug(name)}",
-                    f"{kind} against {label}: {name}",
-                    series,
-                    xlabel=label,
-                    ylabel="per cent",
-                    log=True,
-                    caption=f"Small marks are single trainings, lines go through their means. {name}.",
-                )
-            )
+            file, title = f"{kind.lower().replace('_', '')}-by-{word}-{_slug(name)}", f"{kind} against {label}: {name}"
+            caption = f"Small marks are single trainings, lines go through their means. {name}."
+            plots.append(curve_plot(file, title, series, xlabel=label, ylabel="per cent", log=True, caption=caption))
     return plots
 
 
@@ -167,12 +151,8 @@ def markdown_table(sweep: Mapping[str, Any]) -> str:
     for name in dict.fromkeys(row["set"] for row in sweep["summary"]):
         rows = [row for row in sweep["summary"] if row["set"] == name]
         labels = [f.symbol for f in figures() if any(f.symbol in row["figures"] for row in rows)]
-        out += [
-            f"**{name}**",
-            "",
-            f"| training | rows | seeds | {' | '.join(labels)} |",
-            "|---" * (3 + len(labels)) + "|",
-        ]
+        out += [f"**{name}**", "", f"| training | rows | seeds | {' | '.join(labels)} |"]
+        out.append("|---" * (3 + len(labels)) + "|")
         for row in sorted(rows, key=lambda row: (str(row["model"]), str(row["varied"]), row["share"])):
             values = [_cell(row["figures"].get(label)) for label in labels]
             out.append(f"| {row['configuration']} | {row['n_rows']:,.0f} | {row['n_seeds']} | {' | '.join(values)} |")

@@ -56,14 +56,12 @@ def summarise(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         ``trends``: Kendall's tau-b of the figure with the number of training rows and with the number of parameters,
         over all cells.
     """
-    sets = list(dict.fromkeys(name for cell in cells for name in cell["sets"]))
     summary, tests, trends = [], [], []
-    for name in sets:
-        groups: dict[str, list[Mapping[str, Any]]] = {}
-        for cell in cells:
-            groups.setdefault(configuration_name(cell), []).append(cell)
-        for configuration, members in groups.items():
-            summary.append(_summary(name, configuration, members))
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for cell in cells:
+        groups.setdefault(configuration_name(cell), []).append(cell)
+    for name in dict.fromkeys(name for cell in cells for name in cell["sets"]):
+        summary += [_summary(name, configuration, members) for configuration, members in groups.items()]
         for measure, key, label, is_tested in figures():
             values = {c: _values(name, measure, key, members) for c, members in groups.items()}
             if not is_tested or not any(values.values()):

@@ -330,16 +330,10 @@ class Work:
         if result is None:
             must = "stay as it is while the experiment runs"
             raise input_error(FUNCTION, "output", must, got=str(self.folder.unit_file(unit)))
-        return Matched(
-            rho=unit.rho,
-            run=unit.run,
-            original_correct=result.original == gold,
-            transformed_correct=result.transformed == gold,
-            label=gold.astype(np.int16),
-            prediction=result.original,
-            transformed_prediction=result.transformed,
-            validation_accuracy=float(result.record["validation_accuracy"]),
-        )
+        right = result.original == gold, result.transformed == gold
+        rows = gold.astype(np.int16), result.original, result.transformed
+        accuracy = float(result.record["validation_accuracy"])
+        return Matched(unit.rho, unit.run, *right, *rows, validation_accuracy=accuracy)
 
     def _search(self, unit: Unit, sample: Sample, seed: int) -> tuple[Mapping[str, Any], Answers]:
         """The best of B trials (at least one) on the unit's own sample, with its answers."""

@@ -84,6 +84,7 @@ def refuse_unknown(parameters: Mapping[str, Any], known: tuple[str, ...], model:
 
 #: What to type after ``--model`` -> how words are weighed.
 WEIGHTINGS = {"gradient_boosting": "counts", "gradient_boosting_tfidf": "tfidf"}
+#: The paper names no ranges: these are ours.
 _SPACE: SearchSpace = {
     "n_estimators": [50, 100, 150, 200],
     "learning_rate": (0.03, 0.5),
@@ -128,22 +129,18 @@ class BoostingLearner:
 
     @property
     def space(self) -> SearchSpace:
-        """What the random search draws from. The paper names no ranges: these are ours."""
         return _SPACE
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The weighting and the version of scikit-learn."""
         import sklearn
 
         return {"weighting": self.weighting, "scikit-learn": sklearn.__version__}
 
     def check(self, parameters: Mapping[str, Any]) -> None:
-        """Refuse unknown hyperparameters."""
         refuse_unknown(parameters, _KNOWN, "gradient boosting")
 
     def train(self, sample: Sample, parameters: Mapping[str, Any], seed: int) -> Answers:
-        """Fit on a sample; answer its validation rows and both versions of the test rows."""
         from sklearn.ensemble import GradientBoostingClassifier
 
         settings = dict(parameters)

@@ -73,23 +73,19 @@ class NeuralLearner:
 
     @property
     def space(self) -> SearchSpace:
-        """What the random search draws from."""
         return _SPACES.get(self.model, _ENCODER_SPACE)
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Versions of the libraries."""
         from importlib.metadata import version
 
         return {name: version(name) for name in ("torch", "transformers")}
 
     def check(self, parameters: Mapping[str, Any]) -> None:
-        """Refuse unknown hyperparameters, and values that no training takes."""
         refuse_unknown(parameters, _KNOWN.get(self.model, _ENCODER), self.model)
-        self._options(parameters, seed=0)
+        self._options(parameters, seed=0)  # refuses values that no training takes
 
     def train(self, sample: Sample, parameters: Mapping[str, Any], seed: int) -> Answers:
-        """Train on a sample; answer its validation rows and both versions of the test rows."""
         import torch
         import transformers
 
@@ -137,8 +133,7 @@ class NeuralLearner:
         if key not in self._tokenised:
             self._tokenised.clear()
             self._tokenised[key] = {s: classifier.prepare([(one,) for one in self.inputs[s]]) for s in SPLITS}
-        tokens: Mapping[str, list[Any]] = self._tokenised[key]
-        return tokens
+        return dict(self._tokenised[key])
 
 
 def _predict(classifier: Any, rows: Sequence[Any]) -> NDArray[np.int64]:

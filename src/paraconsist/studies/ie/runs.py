@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +50,16 @@ class Family:
     #: Gives the runs' `Matched`, in the same order, one at a time; None where only counts are known.
     vectors: Callable[[], Iterator[Matched]] | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)  # what the file says of itself
+
+    def __post_init__(self) -> None:
+        seen: set[tuple[Any, Any]] = set()
+        for rho, run, *_ in self.runs:
+            if not 0 <= rho <= 1:
+                raise input_error(FUNCTION, "from", f"hold rhos between 0 and 1, in {self.name}", got=rho)
+            if (rho, run) in seen:
+                must, got = f"hold each rho and run of {self.name} once", f"rho {rho:g}, run {run}"
+                raise input_error(FUNCTION, "from", must, got=got)
+            seen.add((rho, run))
 
     @property
     def n_runs(self) -> int:
@@ -94,7 +105,7 @@ class Family:
             rho = rhos[int(np.argmin(at.any(axis=0)))]
             raise input_error(FUNCTION, "rhos", must, got=rho, remedy="Train those first.")
         kept, vectors = at.any(axis=1), self.vectors
-        runs = tuple(run for run, here in zip(self.runs, kept, strict=True) if here)
+        runs = tuple(compress(self.runs, kept))
         if vectors is None:
             return replace(self, runs=runs)
         return replace(
@@ -106,12 +117,12 @@ def family_of_vectors(
     name: str, vectors: Callable[[], Iterator[Matched]], metadata: Mapping[str, Any] | None = None
 ) -> Family:
     """Count a family's vectors; `vectors` gives them in the order of rho and run, and may be called again."""
-    return _family(name, (one.counts for one in vectors()), vectors, metadata or {})
+    return Family(name, tuple(one.counts for one in vectors()), vectors, dict(metadata or {}))
 
 
 def family_of_counts(name: str, rows: Iterable[tuple[Any, ...]]) -> Family:
     """A family from counts alone: (rho, run, n, n10, n01, n_correct) for each run, in any order."""
-    return _family(name, sorted((Run(*row) for row in rows), key=lambda run: (run.rho, str(run.run).zfill(12))))
+    return Family(name, tuple(sorted((Run(*row) for row in rows), key=lambda run: (run.rho, str(run.run).zfill(12)))))
 
 
 def distinct(read: Sequence[tuple[Path, Family]]) -> list[Family]:
@@ -125,23 +136,6 @@ def distinct(read: Sequence[tuple[Path, Family]]) -> list[Family]:
 
 def _place(path: Path) -> str:
     return path.resolve().parent.name if path.name == "matched.parquet" else path.resolve().stem
-
-
-def _family(
-    name: str,
-    runs: Iterable[Run],
-    vectors: Callable[[], Iterator[Matched]] | None = None,
-    metadata: Mapping[str, Any] | None = None,
-) -> Family:
-    family = Family(name, tuple(runs), vectors, dict(metadata or {}))
-    seen: set[tuple[Any, Any]] = set()
-    for rho, run, *_ in family.runs:
-        if not 0 <= rho <= 1:
-            raise input_error(FUNCTION, "from", f"hold rhos between 0 and 1, in {name}", got=rho)
-        if (rho, run) in seen:
-            raise input_error(FUNCTION, "from", f"hold each rho and run of {name} once", got=f"rho {rho:g}, run {run}")
-        seen.add((rho, run))
-    return family
 
 
 @dataclass(frozen=True)
