@@ -36,10 +36,11 @@ def hub_for_push(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalHub]:
 
 def push(*arguments: object, fails: str | None = None) -> str:
     """Run the command in this process and return what it printed; `fails` is a pattern of the error's message."""
+    from paraconsist.cli.options import spread
     from paraconsist.cli.push import push as function
 
     app = typer.Typer()
-    app.command()(function)
+    app.command()(spread(function))
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     printed = done.output + str(done.exception or "")
     assert TOKEN not in printed

@@ -153,7 +153,9 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 def _declared(metadata: Mapping[str, Any]) -> Any:
     """What typer makes an option of: its help, its names if they are not the parameter's, bounds and panel."""
     names = metadata.get("option", ())
-    known = {key: value for key, value in metadata.items() if key in ("help", "min", "max", "rich_help_panel")}
+    known = {
+        key: value for key, value in metadata.items() if key in ("help", "min", "max", "metavar", "rich_help_panel")
+    }
     return typer.Option(*([names] if isinstance(names, str) else names), **known)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paraconsist.cli.options import quiet_libraries, read_pairs
+from paraconsist.cli.options import option, quiet_libraries, read_pairs
 from paraconsist.errors import check_choice, input_error
 
 if TYPE_CHECKING:
@@ -35,57 +35,38 @@ _OPTIONS = {
 def push(
     what: Annotated[What, typer.Argument(help="metric NAME, dataset NAME, or run FOLDER.")],
     name: Annotated[str | None, typer.Argument(help="Name of the metric or bucket set, or the run folder.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent, and send nothing.")] = False,
-    public: Annotated[
-        bool, typer.Option("--public", help="Make new repositories public; they are private otherwise.")
-    ] = False,
-    namespace: Annotated[
-        str | None, typer.Option(help="The user or organization that gets the Spaces.", rich_help_panel=_METRICS)
-    ] = None,
-    all_metrics: Annotated[
-        bool, typer.Option("--all", help="Every metric, each a Space of its own.", rich_help_panel=_METRICS)
-    ] = False,
-    package: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="What pip installs this package from, if not PyPI: git+https://... or a URL of a wheel.",
-            rich_help_panel=_METRICS,
-        ),
-    ] = None,
-    repo: Annotated[
-        str | None, typer.Option(help="The repository, as NAMESPACE/NAME.", rich_help_panel=f"{_DATASETS}, {_RUNS}")
-    ] = None,
-    config_name: Annotated[
-        list[str] | None,
-        typer.Option(help="Only this config; repeat for several. All by default.", rich_help_panel=_DATASETS),
-    ] = None,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder with the upstream files, used instead of the network; same checksums.",
-            rich_help_panel=_DATASETS,
-        ),
-    ] = None,
-    cache_dir: Annotated[
-        Path | None, typer.Option(help="A datasets cache other than the default one.", rich_help_panel=_DATASETS)
-    ] = None,
-    i_have_the_rights: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REASON",
-            help="Why you may publish a set without a stated licence; it goes into the commit message.",
-            rich_help_panel=_DATASETS,
-        ),
-    ] = None,
-    benchmark: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SET=NAMESPACE/NAME",
-            help="Where a set of the run is on the Hub, for .eval_results; repeat for several.",
-            rich_help_panel=_RUNS,
-        ),
-    ] = None,
+    dry_run: bool = option(False, "Show what would be sent, and send nothing.", option="--dry-run"),
+    public: bool = option(False, "Make new repositories public; they are private otherwise.", option="--public"),
+    namespace: str | None = option(None, "The user or organization that gets the Spaces.", rich_help_panel=_METRICS),
+    all_metrics: bool = option(
+        False, "Every metric, each a Space of its own.", rich_help_panel=_METRICS, option="--all"
+    ),
+    package: str | None = option(
+        None,
+        "What pip installs this package from, if not PyPI: git+https://... or a URL of a wheel.",
+        metavar="SPEC",
+        rich_help_panel=_METRICS,
+    ),
+    repo: str | None = option(None, "The repository, as NAMESPACE/NAME.", rich_help_panel=f"{_DATASETS}, {_RUNS}"),
+    config_name: list[str] | None = option(
+        None, "Only this config; repeat for several. All by default.", rich_help_panel=_DATASETS
+    ),
+    data_dir: Path | None = option(
+        None, "Folder with the upstream files, used instead of the network; same checksums.", rich_help_panel=_DATASETS
+    ),
+    cache_dir: Path | None = option(None, "A datasets cache other than the default one.", rich_help_panel=_DATASETS),
+    i_have_the_rights: str | None = option(
+        None,
+        "Why you may publish a set without a stated licence; it goes into the commit message.",
+        metavar="REASON",
+        rich_help_panel=_DATASETS,
+    ),
+    benchmark: list[str] | None = option(
+        None,
+        "Where a set of the run is on the Hub, for .eval_results; repeat for several.",
+        metavar="SET=NAMESPACE/NAME",
+        rich_help_panel=_RUNS,
+    ),
 ) -> None:
     """Push to the Hub: a metric as a Space, a bucket set or a run as a dataset repository.
 
@@ -94,10 +75,10 @@ def push(
     """
     options: dict[str, Any] = {"namespace": namespace, "all_metrics": all_metrics, "package": package, "repo": repo}
     options |= {"config_name": config_name, "data_dir": data_dir, "cache_dir": cache_dir, "benchmark": benchmark}
-    for option, value in {**options, "i_have_the_rights": i_have_the_rights}.items():
-        if value and option not in _OPTIONS[what]:
+    for key, value in {**options, "i_have_the_rights": i_have_the_rights}.items():
+        if value and key not in _OPTIONS[what]:
             remedy = f"The options of push {what.value} are {', '.join(f'`{name}`' for name in _OPTIONS[what])}."
-            raise input_error("push", option, "not be given", got=value, remedy=remedy)
+            raise input_error("push", key, "not be given", got=value, remedy=remedy)
     target = "namespace" if what is What.metric else "repo"
     if what is What.metric:
         _check_metric(name, all_metrics)

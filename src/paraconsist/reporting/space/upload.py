@@ -187,9 +187,7 @@ def long_rows(query: Query, target: str) -> Long:
         table, source = _spread(file.table, query)
     else:
         table, source = _renamed(file.table, query), np.arange(file.table.num_rows, dtype=np.intp)
-    flagged = False
-    if "role" in table.column_names:
-        table, flagged = _role_flags(table, target)
+    table, flagged = _role_flags(table, target) if "role" in table.column_names else (table, False)
     if "bucket_id" not in table.column_names:
         table = table.append_column("bucket_id", pa.array(source))
     for missing in _STAND_INS:
