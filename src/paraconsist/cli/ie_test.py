@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -151,6 +150,8 @@ def _decide(
 
 
 def _plots(folder: Path, decided: Mapping[str, Any], alpha: float) -> str:
+    from importlib.util import find_spec
+
     from paraconsist.reporting.plots.ie import write_plots
 
     if find_spec("matplotlib") is None:
