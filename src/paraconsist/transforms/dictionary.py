@@ -33,7 +33,6 @@ class FittedDictionary(Replacer):
         self._nouns, self._details = nouns, dict(details or {})
 
     def unchanged(self, text: str) -> str:
-        """Return a text in the surface of `apply`, with no word replaced."""
         return plain_text(text) if self._plain else text
 
     def report(self, texts: Items, changed: Items) -> dict[str, Any]:
@@ -78,7 +77,6 @@ class DictionaryTransformation:
         self._surface, self._repair = surface, bool(repair_articles)
 
     def fit(self, texts: Sequence[str]) -> FittedDictionary:
-        """Return the dictionary ready for use: there is nothing to learn."""
         return FittedDictionary(self.dictionary, surface=self._surface, repair_articles=self._repair)
 
 

@@ -77,7 +77,6 @@ class FixedTransformation:
         return each_text(self.function, texts, self.source)
 
     def report(self, texts: Items, changed: Items) -> dict[str, Any]:
-        """Return `change_statistics`, from a comparison of the texts."""
         return change_statistics(texts, changed)
 
 

@@ -31,10 +31,8 @@ def _read_table(path: Path, query: LogQuery) -> Predictions:
             continue
         models = [model for model in table[name].unique().to_pylist() if model is not None]
         if len(models) > 1:
-            remedy = (
-                f"Column {name} of {path.name} names {len(models)} models: write a file for each, and compare them "
-                "with `paraconsist compare`."
-            )
+            several = f"Column {name} of {path.name} names {len(models)} models"
+            remedy = f"{several}: write a file for each, and compare them with `paraconsist compare`."
             raise bad_log("hold one model's predictions", models[:5], remedy=remedy)
     has_ids = "example_id" in table.column_names and not table["example_id"].null_count
     if has_ids and query.bucket != "example_id" and query.trial is None:

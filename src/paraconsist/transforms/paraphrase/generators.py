@@ -239,7 +239,6 @@ class LanguageGenerator:
         check_examples(self.settings, self.examples)
 
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
-        """Return `settings.n` candidates for each text."""
         from transformers import LogitsProcessorList
 
         from paraconsist.models.generation import GenerationSettings, generate, stop_tokens
