@@ -100,8 +100,7 @@ class Problems:
         size = rng.integers(self.k[0], self.k[1] + 1, len(theta))
         if self.tied:
             size = np.clip(1 + np.round(8 * (1 - theta) + rng.standard_normal(len(theta))), 1, 9).astype(int)
-        if self.odd is not None:
-            theta = np.where(rng.random(len(theta)) < self.odd, theta, 1.0)
+        theta = theta if self.odd is None else np.where(rng.random(len(theta)) < self.odd, theta, 1.0)
         return size, rng.binomial(size, theta), None if self.contexts is None else context
 
     def truth(self) -> dict[str, float]:
@@ -444,8 +443,7 @@ def main() -> None:
                     line += f"{cell.covered:7.1f}%{100 * cell.below:7.1f}%{100 * cell.above:7.1f}%{cell.width:8.3f}"
                 failed += not cell.holds
                 print(line + ("" if cell.holds else "  DOES NOT HOLD"), flush=True)
-    if failed:
-        sys.exit(f"{failed} cells do not hold")
+    sys.exit(f"{failed} cells do not hold" if failed else 0)
 
 
 if __name__ == "__main__":

@@ -137,17 +137,17 @@ def by_items(
 ) -> Evidence:
     """Test every run by its counts, each of shape (M,); replays, which need rows, come with their `p_values`."""
     if p_values is not None:
-        found = p_values
+        p = p_values
     elif options.method == "exact":
-        found = exact_p_value(n, n10, n01, ties=options.ties or "mid")
+        p = exact_p_value(n, n10, n01, ties=options.ties or "mid")
     elif options.method in ("mcnemar", "mcnemar_mid_p"):
-        found = mcnemar_p_value(n10, n01, mid_p=options.method == "mcnemar_mid_p")
+        p = mcnemar_p_value(n10, n01, mid_p=options.method == "mcnemar_mid_p")
     else:
         resampled = resampled_p_value if options.method == "paper" else mcnemar_resampled_p_value
-        found = resampled(n, n10, n01, n_resamples=options.n_resamples, rng=options.generator)
+        p = resampled(n, n10, n01, n_resamples=options.n_resamples, rng=options.generator)
     statistics = mcnemar_statistic(n10, n01) if options.is_mcnemar else paired_statistic(n, n10, n01)
     low, high = paired_difference_interval(n, n10, n01, confidence_level=options.confidence_level)
-    return Evidence(found, statistics, low, high, n10 + n01 == 0)
+    return Evidence(p, statistics, low, high, n10 + n01 == 0)
 
 
 def by_groups(changes: Sequence[tuple[Integers, Integers]], options: Options) -> Evidence:

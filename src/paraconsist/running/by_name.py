@@ -50,8 +50,8 @@ def run_by_name(
         def prompt(name: str, group: Sequence[BucketSet]) -> EndpointPrompt:
             own: Any = {"normalize": ask.normalize, "max_tokens": ask.max_new_tokens, "temperature": ask.temperature}
             own = {option: value for option, value in own.items() if value is not None}
-            asked = prompt_for(group, ask.prompts, pools)
-            return EndpointPrompt(name, asked, ask.scoring, seed=options.seed, **own)
+            prompt = prompt_for(group, ask.prompts, pools)
+            return EndpointPrompt(name, prompt, ask.scoring, seed=options.seed, **own)
 
         settings = _settings(endpoint, sets, ask, loading, options)
         return run_endpoint(load_sets, prompt, settings, options)

@@ -93,9 +93,9 @@ def ask_again(
 
     chosen, again = rows_again(sets, options), []
     for repeat in repeats_of(options) if chosen else ():
-        asked = model.with_seed(repeat.seed_after(options.seed)) if isinstance(model, PromptedModel) else model
+        seeded = model.with_seed(repeat.seed_after(options.seed)) if isinstance(model, PromptedModel) else model
         again.append((repeat, repeat.store(folder, identity)))
-        compute(asked, chosen, again[-1][1], accelerator, policy.shuffled(repeat.number))
+        compute(seeded, chosen, again[-1][1], accelerator, policy.shuffled(repeat.number))
     if accelerator.is_main_process:
         batches = policy.shuffled(1).describe()
         write_repeats(folder, chosen, again, identity, label_maps, options, batch_policy=batches)

@@ -275,10 +275,10 @@ class _Part:
     n_unparsed: dict[str, int]
 
 
-def _one_set(found: Mapping[str, Source], options: CompareOptions) -> _Part:
+def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
     rows, n_unparsed, named = {}, {}, None
-    has_ids = all(options.example in source.predictions.table.column_names for source in found.values())
-    for model, source in found.items():
+    has_ids = all(options.example in source.predictions.table.column_names for source in sources.values())
+    for model, source in sources.items():
         columns = replace(source.columns, confidence=None, probabilities=())
         read = read_rows(source.predictions, replace(columns, strata=[options.example] if has_ids else []))
         if has_ids:
@@ -292,7 +292,7 @@ def _one_set(found: Mapping[str, Source], options: CompareOptions) -> _Part:
     specs = chosen_measures("compare", options.measures, {"measures": named}, first)
     names = list(aligned.rows)
     chosen = [(names[0], other) for other in names[1:]] if options.against_first else list(combinations(names, 2))
-    data = data_of(next(iter(found.values())).predictions.metadata)
+    data = data_of(next(iter(sources.values())).predictions.metadata)
     pairs: list[_Pair] = [
         (who, spec.name, _signed(_compare(spec, aligned.rows[who[0]], aligned.rows[who[1]], options), options, data))
         for spec in specs
@@ -373,13 +373,13 @@ def _unit_differences(
             groups=first.groups,
             estimator=options.estimator,
         )
-    found = {model: violations(spec, one) for model, one in rows.items()}
+    by_model = {model: violations(spec, one) for model, one in rows.items()}
     columns = []
     for one, two in who:
-        common = found[one].counts & found[two].counts if spec.is_conditional else True
-        columns.append(((found[one].amount > 0).astype(np.float64) - (found[two].amount > 0)) * common)
+        common = by_model[one].counts & by_model[two].counts if spec.is_conditional else True
+        columns.append(((by_model[one].amount > 0).astype(np.float64) - (by_model[two].amount > 0)) * common)
     each: Floats = np.stack(columns, axis=1)
-    counted = next(iter(found.values()))
+    counted = next(iter(by_model.values()))
     members = members_of(first, counted.positions, counted.partners)
     if members is not None:  # only the likeness of the pairs is used: each row counts for both of its members
         return sums_by_group(np.concatenate([each, each]), partition(np.concatenate(members)).codes)

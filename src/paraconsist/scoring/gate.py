@@ -204,16 +204,16 @@ def with_margin_tests(
     """
     if options.margin is None:
         raise input_error("gate", "margin", "be given with `against`", got=None, remedy="Two points are 0.02.")
-    found = {name: {**one, "measures": dict(one["measures"])} for name, one in results.items()}
+    with_margin = {name: {**one, "measures": dict(one["measures"])} for name, one in results.items()}
     models: dict[str, Mapping[str, Source]] = {"the model": model.sets, "the other model": against.sets}
-    if all(len(sets) == 1 for sets in (*models.values(), found)):
-        models = {who: {next(iter(found)): next(iter(sets.values()))} for who, sets in models.items()}
+    if all(len(sets) == 1 for sets in (*models.values(), with_margin)):
+        models = {who: {next(iter(with_margin)): next(iter(sets.values()))} for who, sets in models.items()}
     for one in compare(models, options):
-        measures = found[one.set]["measures"] if one.set in found else {}
+        measures = with_margin[one.set]["measures"] if one.set in with_margin else {}
         for pair in one.pairs:
             if pair.measure in measures:
                 measures[pair.measure] = {**measures[pair.measure], "margin_test": pair.result.get("margin_test")}
-    return found
+    return with_margin
 
 
 def _is_whole(written: Mapping[str, Any]) -> bool:

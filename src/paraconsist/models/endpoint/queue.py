@@ -302,8 +302,8 @@ def write_texts(
 def _body(
     settings: EndpointSettings, model: str, text: str, generation: GenerationSettings, seed: int
 ) -> dict[str, Any]:
-    asked = {"messages": [{"role": "user", "content": text}]} if settings.api == "chat" else {"prompt": text}
-    body: dict[str, Any] = {"model": model, "max_tokens": generation.max_new_tokens, **asked}
+    message = {"messages": [{"role": "user", "content": text}]} if settings.api == "chat" else {"prompt": text}
+    body: dict[str, Any] = {"model": model, "max_tokens": generation.max_new_tokens, **message}
     body["temperature"] = generation.temperature or 0
     if generation.temperature:
         body |= {"top_p": generation.top_p, "top_k": generation.top_k, "seed": seed}
