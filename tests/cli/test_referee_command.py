@@ -54,7 +54,7 @@ def test_strata_of_a_random_attribute_are_as_consistent_as_the_whole(command: An
 
 def test_nobody_is_beaten_by_chance(command: Any, tmp_path: Path) -> None:
     """Two models of one kind: whichever is ahead in both, the difference is chance."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(1)
     files = []
     for name in ("one", "two"):
         theta = np.random.default_rng(5).beta(2, 1, 80)
