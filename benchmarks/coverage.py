@@ -3,8 +3,7 @@
 Models are simulated whose true values are known (in closed form, or to four digits from a large draw). Each
 replication draws new problems, contexts and answers and asks the public functions for their default interval. A cell
 holds where the truth lies in 93 to 98.5 % of the intervals that are shown; where hardly any is, it says so. The designs
-are those in which intervals ran short: few, large or unequal groups, sizes tied to difficulty, models near the ceiling,
-strata of few buckets, rows that share texts.
+are those in which intervals ran short: few or unequal groups, sizes tied to difficulty, the ceiling, shared texts.
 
 With the data folder (``PARACONSIST_TEST_DATA``, else ../shared/data) corrected values are simulated from the shares of
 right answers and the confidences that RoBERTa-large has on delta-SNLI and delta-ATOMIC; without it from made ones.
