@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from paraconsist.data.rows import Rows, read_rows
-from paraconsist.errors import check_choice, input_error
+from paraconsist.errors import check_choice, input_error, renamed
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec
 from paraconsist.measures.consistency_difference import (
@@ -280,7 +280,8 @@ def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
     has_ids = all(options.example in source.predictions.table.column_names for source in sources.values())
     for model, source in sources.items():
         columns = replace(source.columns, confidence=None, probabilities=())
-        read = read_rows(source.predictions, replace(columns, strata=[options.example] if has_ids else []))
+        with renamed(stratum="example"):
+            read = read_rows(source.predictions, replace(columns, strata=[options.example] if has_ids else []))
         if has_ids:
             read = replace(read, strata={ROW_ID: read.strata[options.example]})
         n_unparsed[model] = int(read.unparsed.sum())
