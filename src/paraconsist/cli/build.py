@@ -91,9 +91,9 @@ def _table(title: str, *columns: str) -> Table:
 def _metrics() -> Table:
     from paraconsist.measures.catalogue import list_measures
 
-    table = _table("Metrics", "evaluate.load(...)", "question")
+    table = _table("Metrics", "evaluate.load(...)", "question", "by chance")
     for spec in list_measures():
-        table.add_row(spec.name, spec.question)
+        table.add_row(spec.name, spec.question, spec.chance or "-")
     return table
 
 
