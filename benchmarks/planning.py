@@ -1,10 +1,10 @@
 """Whether studies of the planned size keep what was promised: python benchmarks/planning.py
 
-Ten designs. In each, pilots of two models are drawn; from every pilot a study is planned for the true difference and
-for a half-width (`paraconsist.measures.planning`); studies of just that size are drawn. Printed are the share of those
-whose interval of the difference excludes 0, which must lie within 3 points of the power, and of those whose interval is
-as narrow as wanted, which must not lie below the assurance by more than 3 points. Where under 100 buckets of skewed
-differences followed a pilot of 100 or fewer, the power was up to 4 points above what was promised.
+Ten designs, and two small ones. In each, pilots of two models are drawn; from every pilot a study is planned for the
+true difference and for a half-width (`paraconsist.measures.planning`); studies of just that size are drawn. Printed are
+the share of those whose interval of the difference excludes 0, which must lie within 3 points of the power, and of
+those whose interval is as narrow as wanted, which must not lie below the assurance by more than 3 points. In the small
+ones, studies of skewed differences in about 100 buckets, the power may lie further above what was promised.
 
 The whole takes a minute or two of processor time, `--quick` a quarter of that.
 """
@@ -52,6 +52,7 @@ class Design:
     per_context: int = 1
     against: bool = True
     correlation: float = 0.0
+    small: bool = False
 
 
 def skewed(u: Floats, a: float, b: float) -> Floats:
@@ -87,6 +88,8 @@ DESIGNS = {
     "accuracy, 5 to 2, one pilot": Design(
         ACCURACY, mixed(0.05), 0.0, 200, (5, 5), 2, 0.04, against=False, correlation=0.5
     ),
+    "P_C, 4-8 to 12, small": Design(P_C, alike(2.0, 1.0, 0.16), 0.6, 200, (4, 8), 12, 0.03, small=True),
+    "accuracy, 4 to 8, small": Design(ACCURACY, alike(2.0, 1.0, 0.06), 0.7, 100, (4, 4), 8, 0.04, small=True),
 }
 
 
@@ -193,7 +196,8 @@ def main() -> None:
     for name in options.design or DESIGNS:
         design = DESIGNS[name]
         power, narrow, for_power, for_width = kept(design, 100 if options.quick else 400, 20, options.seed)
-        holds = abs(power - design.power) <= TOLERANCE and narrow >= design.assurance - TOLERANCE
+        enough = min(power - design.power, narrow - design.assurance) >= -TOLERANCE
+        holds = enough and (design.small or power <= design.power + TOLERANCE)
         good &= holds
         found = f"{true_difference(design):>8.4f} {for_power:>5.0f} {100 * power:>6.1f} of {100 * design.power:.0f} %"
         width = f"{design.half_width:>6} {for_width:>5.0f} {100 * narrow:>6.1f} of {100 * design.assurance:.0f} %"
