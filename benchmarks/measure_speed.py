@@ -102,7 +102,7 @@ def measure_bootstrap(repeat: int) -> None:
     ]:
         counts = BucketCounts.from_counts(size, rng.binomial(size, 0.7))
         first, _, multiplicity = distinct(counts.size, counts.correct, counts.same_label)
-        units = Units.unstratified(bucket_sums(counts.take(first)), multiplicity)
+        units = Units.of(bucket_sums(counts.take(first)), multiplicity)
 
         def run(units: Units = units) -> None:
             replicates = bootstrap(units, measures_of_sums, 10_000, np.random.default_rng(0))

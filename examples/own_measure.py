@@ -25,7 +25,7 @@ def worst_case_accuracy(predictions: np.ndarray, labels: np.ndarray, buckets: li
     divided = partition(buckets)
     wrong = np.bincount(divided.codes, weights=predictions != labels)
     sums = np.stack([np.ones(len(divided)), wrong == 0], axis=1)  # of each bucket: one, and whether it is all right
-    units = Units.unstratified(sums, np.ones(len(divided)))
+    units = Units.of(sums, np.ones(len(divided)))
     found = intervals(
         units,
         lambda total: (total[..., 1] / total[..., 0])[..., None],  # sums over buckets -> one measure

@@ -27,7 +27,7 @@ def random_counts(rng: np.random.Generator, n: int) -> BucketCounts:
 
 def units_of(counts: BucketCounts) -> Units:
     first, _, multiplicity = distinct(counts.size, counts.correct, counts.same_label)
-    return Units.unstratified(bucket_sums(counts.take(first)), multiplicity)
+    return Units.of(bucket_sums(counts.take(first)), multiplicity)
 
 
 def all_intervals(units: Units, **options: Any) -> Any:
@@ -192,7 +192,7 @@ def test_design_effect_of_groups_of_equal_buckets_is_their_size() -> None:
     counts = random_counts(np.random.default_rng(9), 60)
     thrice = counts.take(np.repeat(np.arange(60), 3))
     first, pattern, multiplicity = distinct(thrice.size, thrice.correct, thrice.same_label)
-    buckets = Units.unstratified(bucket_sums(thrice.take(first)), multiplicity)
+    buckets = Units.of(bucket_sums(thrice.take(first)), multiplicity)
     units = group_units(bucket_sums(thrice.take(first)), pattern, np.repeat(np.arange(60), 3))
     np.testing.assert_allclose(design_effects(units, buckets, measures_of_sums), 3 * (179 / 180) / (59 / 60), rtol=1e-9)
     assert design_effects(buckets, buckets, measures_of_sums).tolist() == [1.0] * len(MEASURES)

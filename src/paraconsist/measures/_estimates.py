@@ -328,13 +328,13 @@ class Estimates:
         used = np.flatnonzero(sizes)
         first, _, multiplicity = distinct(sizes[used], counts[used])
         sums = np.stack([sizes[used][first], counts[used][first]], axis=1).astype(np.float64)
-        return Units.unstratified(sums, multiplicity)
+        return Units.of(sums, multiplicity)
 
 
 def _row_units(n: int, k: int) -> Units:
     """Return n rows of which k are hits, each a unit of its own."""
     occurs = np.array([n - k, k]) > 0
-    return Units.unstratified(np.array([[1.0, 0.0], [1.0, 1.0]])[occurs], np.array([n - k, k])[occurs])
+    return Units.of(np.array([[1.0, 0.0], [1.0, 1.0]])[occurs], np.array([n - k, k])[occurs])
 
 
 def row_error(right: int, n: int) -> float:

@@ -64,13 +64,13 @@ class ChanceLevel:
     def units(self, groups: Integers | None = None) -> Units:
         """Return the rows or buckets that the rule is about, or their groups, as units to resample."""
         if not len(self.pattern):
-            return Units.unstratified(self.sums[:0], [])
+            return Units.of(self.sums[:0], [])
         if groups is None:
-            units = Units.unstratified(self.sums, np.bincount(self.pattern, minlength=len(self.sums)))
+            units = Units.of(self.sums, np.bincount(self.pattern, minlength=len(self.sums)))
         else:
             units = group_units(self.sums, self.pattern, groups)
         counted = units.sums[:, 0] > 0.0
-        return Units.unstratified(units.sums[counted], units.multiplicity[counted])
+        return Units.of(units.sums[counted], units.multiplicity[counted])
 
     def interval(
         self, groups: Integers | Dyads | None = None, confidence_level: float = 0.95

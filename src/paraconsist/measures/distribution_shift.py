@@ -206,7 +206,7 @@ def _means(
             bounds = replace(bounds, low=nothing, high=nothing, at_boundary=np.zeros(len(SHIFTS), dtype=np.bool_))
             effect = f"no interval for those, which takes {FEWEST[side]}"
         estimates.warnings.append(f"{number} {side}: {effect}")
-    pairs = Units.unstratified(np.insert(chosen, 0, 1.0, axis=1), np.ones(len(chosen)))
+    pairs = Units.of(np.insert(chosen, 0, 1.0, axis=1), np.ones(len(chosen)))
     effects = design_effects(units, pairs, mean_of_sums).tolist()
     estimates.add(SHIFTS, bounds, units.n, effects, between=f"{side} {estimates.unit}s")
     return np.asarray(chosen.mean(axis=0))

@@ -147,8 +147,8 @@ def grouped_difference(
         Every group's n10, n01 and number of items.
     """
     n, n10, n01 = int(sizes.sum()), int(right_before.sum()), int(right_after.sum())
-    groups = Units.unstratified(np.stack([sizes, right_before - right_after], 1).astype(float), np.ones(len(sizes)))
-    items = Units.unstratified(np.array([[1.0, 1.0], [1.0, -1.0], [1.0, 0.0]]), [n10, n01, n - n10 - n01])
+    groups = Units.of(np.stack([sizes, right_before - right_after], 1).astype(float), np.ones(len(sizes)))
+    items = Units.of(np.array([[1.0, 1.0], [1.0, -1.0], [1.0, 0.0]]), [n10, n01, n - n10 - n01])
     error = float(standard_errors(groups, _mean)[0])
     effect = float(design_effects(groups, items, _mean)[0])
     if len(sizes) == 1:

@@ -253,7 +253,7 @@ def _units(first: Mask, second: Mask, groups: Integers) -> Units:
     size = np.bincount(groups)
     one, two = (np.bincount(groups[mask], minlength=len(size)) for mask in (first, second))
     index, _, multiplicity = distinct(size, one, two)
-    return Units.unstratified(np.stack([size, one, two], axis=1)[index].astype(np.float64), multiplicity)
+    return Units.of(np.stack([size, one, two], axis=1)[index].astype(np.float64), multiplicity)
 
 
 def _difference(total: npt.NDArray[Any]) -> npt.NDArray[Any]:

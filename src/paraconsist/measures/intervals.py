@@ -263,7 +263,7 @@ def stratified_interval(
     pooled. A stratum whose few units all agree so keeps an interval of its own. The stratum's distances to its ends
     then add up as standard errors do (MOVER), on each side.
 
-    With the deciles of a real model, 5 to 25 buckets each, it covers 93 to 98.5 % at nominal 95, where normal and
+    With the deciles of a real model, 5 to 25 buckets each, it covers 93 to 99 % at nominal 95, where normal and
     bootstrap intervals cover 50 to 90 % (``benchmarks/coverage.py``).
 
     Parameters

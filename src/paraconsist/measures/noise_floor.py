@@ -183,7 +183,7 @@ def noise_floor(
         blocks += _pair_means(bucket, pairs, predicted, n) + _pair_means(bucket, pairs, right, n)[1:]
     grouping = bucket_groups(_FUNCTION, divided, columns.get("groups"))
     rows, pattern, multiplicity = np.unique(np.stack(blocks, axis=1), axis=0, return_inverse=True, return_counts=True)
-    units = Units.unstratified(rows, multiplicity)
+    units = Units.of(rows, multiplicity)
     if grouping is not None:
         units = group_units(rows, pattern.ravel(), grouping)
 

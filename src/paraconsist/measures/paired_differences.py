@@ -90,7 +90,7 @@ def paired_differences(
     """
     m = first.shape[1]
     both = np.concatenate([first, second], axis=1)
-    buckets = Units.unstratified(both, np.bincount(pattern, minlength=len(both)))
+    buckets = Units.of(both, np.bincount(pattern, minlength=len(both)))
     units = buckets if groups is None else group_units(both, pattern, groups)
 
     def difference(sums: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -274,7 +274,7 @@ def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, Any
     (counts,) = checked.counts
     first, pattern, multiplicity = distinct(counts.size, counts.correct, counts.same_label)
     sums = bucket_sums(counts.take(first))
-    buckets = Units.unstratified(sums, multiplicity)
+    buckets = Units.of(sums, multiplicity)
     units = buckets if checked.groups is None else group_units(sums, pattern, checked.groups)
     values: dict[str, Any] = point_measures(multiplicity @ sums)
     are_means = [name not in NOT_MEANS for name in MEASURES]
@@ -399,7 +399,7 @@ def _on_originals(estimates: Estimates, originals: Originals | None) -> dict[str
         return {name: float("nan")}
     sums = np.array([[1.0, 0.0], [1.0, 1.0]])
     if originals.groups is None:
-        units = Units.unstratified(sums, np.bincount(right, minlength=2))
+        units = Units.of(sums, np.bincount(right, minlength=2))
     else:
         units = group_units(sums, right, distinct(originals.groups)[1])
     bounds = estimates.intervals(units, mean_of_sums, [(0.0, 1.0)], [True])

@@ -51,7 +51,7 @@ class Units:
     multiplicity: npt.NDArray[np.int64]
 
     @classmethod
-    def unstratified(cls, sums: Floats, multiplicity: npt.ArrayLike) -> Units:
+    def of(cls, sums: Floats, multiplicity: npt.ArrayLike) -> Units:
         """Return the units with these sums and numbers."""
         return cls(sums, np.asarray(multiplicity, dtype=np.int64))
 
@@ -62,7 +62,7 @@ class Units:
         if groups is not None:
             sums = sums_by_group(sums, groups)
         rows, multiplicity = np.unique(sums, axis=0, return_counts=True)
-        return cls.unstratified(rows, multiplicity)
+        return cls.of(rows, multiplicity)
 
     @property
     def total(self) -> Floats:
@@ -107,7 +107,7 @@ def group_units(sums: Floats, pattern: Integers, groups: Integers) -> Units:
     content = np.zeros(n_groups, dtype=np.uint64)
     np.add.at(content, groups, marks[pattern])
     _, first, counts = np.unique(content, return_index=True, return_counts=True)
-    return Units.unstratified(sums_by_group(sums[pattern], groups)[first], counts)
+    return Units.of(sums_by_group(sums[pattern], groups)[first], counts)
 
 
 def distinct(*columns: Integers) -> tuple[npt.NDArray[np.intp], Integers, npt.NDArray[np.intp]]:

@@ -20,7 +20,7 @@ from paraconsist.measures.catalogue import (
     Quantity,
     scored_measures,
 )
-from paraconsist.reporting.formatting import count, decimal, interval, known, p_value, percent, quantity
+from paraconsist.reporting.formatting import count, decimal, interval, p_value, percent, quantity
 
 #: What a breakdown by stratum shows of paraphrastic consistency.
 STRATUM_QUANTITIES = [q for q in PARAPHRASTIC.quantities if q.symbol in ("A", "P_C", "P_C publ.", "PVAP")]
@@ -126,8 +126,8 @@ def _headline(name: str, result: Mapping[str, Any], measure: Mapping[str, Any]) 
 
 def has_two_labels(measure: Mapping[str, Any]) -> bool:
     """Return whether the same answer is the same as both right or both wrong, so that one of the two says it all."""
-    both = (measure.get(AGREEMENT), measure.get(PARAPHRASTIC.headline))
-    return all(map(known, both)) and math.isclose(*both, abs_tol=1e-9)  # type: ignore[arg-type]
+    same, headline = measure.get(AGREEMENT), measure.get(PARAPHRASTIC.headline)
+    return same is not None and headline is not None and math.isclose(same, headline, abs_tol=1e-9)
 
 
 def _stratum_rows(strata: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[str] | None]:

@@ -308,7 +308,7 @@ def _mean(
     codes = partition(list(groups), function="sensitivity", parameter="groups").codes
     sums = np.stack([np.bincount(codes).astype(np.float64), np.bincount(codes, weights=values)], axis=1)
     distinct, multiplicity = np.unique(sums, axis=0, return_counts=True)
-    units, rng = Units.unstratified(distinct, multiplicity), np.random.default_rng(seed)
+    units, rng = Units.of(distinct, multiplicity), np.random.default_rng(seed)
     draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": rng}
     interval = intervals(units, lambda total: total[..., 1:] / total[..., :1], [ends], [True], **draws)
     return {

@@ -171,7 +171,8 @@ def weigh(train: list[Any], others: tuple[list[Any], ...], weighting: str, max_w
     from scipy.sparse import hstack
     from sklearn.feature_extraction.text import TfidfTransformer
 
-    seen, answered = [], [[] for _ in others]  # type: ignore[var-annotated]
+    seen: list[Any] = []
+    answered: list[list[Any]] = [[] for _ in others]
     for k, block in enumerate(train):
         totals = np.asarray(block.sum(axis=0)).ravel()
         words = np.flatnonzero(totals)
