@@ -139,19 +139,41 @@ def test_rows_that_are_asked_are_no_examples():
         (" W", 0),
         ("S\n\nPremise: W", 1),
         ("\n\n  strong (S)", 1),
-        ("w.", 0),
+        ("w.", None),
+        ("It's unclear.", None),
+        ("Let’s think", None),
+        ("The answer's S", 1),
+        ("W's", None),
+        ("<think>\nW? no\n</think>\n\nS", 1),
+        ("<think>S or", None),
         ('"S"', 1),
         ("**S** because", 1),
         ("W or S", None),
         ("S, not W", 1),
         ("neither W nor S", None),
-        ("Weakener", None),
+        ("Weakener", 0),
+        ("a strengthener.", 1),
+        ("strengthener or weakener", None),
         ("", None),
         (" \n ", None),
     ],
 )
 def test_answers_are_read_or_left_unread(text, expected):
-    assert parse_answer(text, ("W", "S")) == expected
+    assert parse_answer(text, ("W", "S"), ("weakener", "strengthener")) == expected
+
+
+def test_a_letter_that_is_a_word_of_the_sentence_is_no_answer():
+    assert [parse_answer(text, ("A", "B")) for text in ("A", "A.", "(A)", "A man walks", "I think B")] == [
+        0,
+        0,
+        0,
+        None,
+        1,
+    ]
+    assert [parse_answer(text, ("same", "other"), ("no_change", "change")) for text in ("No change", "change")] == [
+        0,
+        1,
+    ]
 
 
 def test_the_longer_of_two_label_words_is_meant():

@@ -231,36 +231,54 @@ class WrittenAnswer(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Match a label word that stands alone; a single letter as it is written, and as no word of a sentence."""
     longest_first = sorted(words, key=len, reverse=True)
-    return re.compile("|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in longest_first), re.IGNORECASE)
+    alone = "|".join(
+        re.escape(word) + r"(?!\s+[a-z])" * (word in ("A", "I")) if len(word) == 1 else f"(?i:{re.escape(word)})"
+        for word in longest_first
+    )
+    return re.compile(rf"(?<!\w)(?<!\w['’])(?:{alone})(?!\w)(?!['’]\w)")
 
 
-def parse_answer(text: str, words: Sequence[str]) -> int | None:
+def parse_answer(text: str, words: Sequence[str], names: Sequence[str] = ()) -> int | None:
     """Return the position in `words` of the label word that an answer gives; None where it gives none or several.
 
-    Only the first line that is not blank counts, letters' case does not. An answer that begins with a label word means
-    that word, unless another one is offered right behind it ("yes or no"); else the line must hold exactly one of the
-    words, as a word of its own. Where one contains another ("not entailed", "entailed") the longer one is meant.
+    What a model thinks aloud (``<think>`` to ``</think>``) is passed over; then the first line that is not blank
+    counts. Letters' case does not, but for words of one letter. A label's name (`names`, in the words' order) stands
+    for its word. An answer that begins with a label word means that word, unless another one is offered right behind it
+    ("yes or no"); else the line must hold exactly one of the words, as a word of its own. Where one contains another
+    ("not entailed", "entailed") the longer one is meant.
 
     >>> words = ("no", "yes")
     >>> parse_answer(" Yes.\\n\\nPremise: ...", words), parse_answer("The answer is no", words)
     (1, 0)
     >>> parse_answer("yes or no", words), parse_answer("maybe", words), parse_answer("", words)
     (None, None, None)
+    >>> parse_answer("It's unclear.", ("W", "S"), ("weakener", "strengthener"))
+    >>> parse_answer("A strengthener.", ("W", "S"), ("weakener", "strengthener"))
+    1
     """
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    answer = re.sub(r"^\s*<think>.*?(</think>|$)", "", text, flags=re.DOTALL)
+    lines = [line.strip() for line in answer.splitlines() if line.strip()]
     if not lines:
         return None
     line = lines[0].lstrip("\"'`*([").strip()
-    places = {word.strip().casefold(): place for place, word in enumerate(words)}
-    matches = list(_pattern(tuple(word.strip() for word in words)).finditer(line))
-    labels = [places[match.group().casefold()] for match in matches]
+    places = {_folded(name): place for place, name in enumerate(names)}
+    places |= {_folded(word): place for place, word in enumerate(words)}
+    matches = list(_pattern(tuple(places)).finditer(line.replace("_", " ")))
+    labels = [places[_folded(match.group())] for match in matches]
     if len(set(labels)) == 1:
         return labels[0]
     if len(matches) > 1 and matches[0].start() == 0:
         between = line[matches[0].end() : matches[1].start()].strip().casefold()
         return None if between in ("or", "/", "|", "and", ",", ", or") else labels[0]
     return None
+
+
+def _folded(word: str) -> str:
+    """Return a label's word or name as answers are compared with it: the case of a single letter counts."""
+    word = word.strip().replace("_", " ")
+    return word if len(word) == 1 else word.casefold()
 
 
 _S24 = "Srikanth et al. 2024, Table 5 (restated): meant for 36 examples"

@@ -276,7 +276,7 @@ def result_of(
     words = prompt.answers(api)
     if method.scoring == "generate":
         text = str(answered[TEXT])
-        return WrittenAnswer(parse_answer(text, prompt.template.words), text)
+        return WrittenAnswer(parse_answer(text, prompt.template.words, prompt.template.label_names), text)
     scores: list[LabelScore | None] = [None] * len(words)
     first = answered.get(FIRST)
     if first is not None:
