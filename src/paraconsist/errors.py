@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numbers
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 _MAX_SHOWN = 120
+#: What steers a terminal, or turns the order of the letters around, and halves of pairs that no terminal takes.
+_STEERING = re.compile("[\\x00-\\x08\\x0a-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 
 
 class InputError(ValueError):
@@ -53,14 +56,14 @@ class InputError(ValueError):
     def __str__(self) -> str:
         sentence = f"{self.function}: " if self.function else ""
         if self.parameter is None:
-            return f"{sentence}{self.must} {self.remedy}".rstrip()
+            return visible(f"{sentence}{self.must} {self.remedy}".rstrip())
         sentence += f"`{self.parameter}` must {self.must}"
         if self.got is not ...:
             value = repr(self.got)
             sentence += f"; got {value if len(value) <= _MAX_SHOWN else value[: _MAX_SHOWN - 3] + '...'}"
         if self.row is not None:
             sentence += f" at row {self.row}"
-        return f"{sentence}. {self.remedy}".rstrip()
+        return visible(f"{sentence}. {self.remedy}".rstrip())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.must,), self.__dict__
@@ -120,3 +123,13 @@ def first_line(problem: BaseException) -> str:
     """Return the first line of another library's error that says anything, else its name."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     return lines[0] if lines else type(problem).__name__
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    """Return a text as a terminal may print it: signs that would steer it are shown as in JSON, but those in `keep`.
+
+    >>> print(visible("red\\x1b[31m\\nnot"), visible("two\\nlines", keep="\\n"))
+    red\\u001b[31m\\u000anot two
+    lines
+    """
+    return _STEERING.sub(lambda sign: sign[0] if sign[0] in keep else f"\\u{ord(sign[0]):04x}", text)

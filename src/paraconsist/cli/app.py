@@ -22,7 +22,7 @@ from paraconsist.cli.build import build, list_
 from paraconsist.cli.compare import compare
 from paraconsist.cli.gate import gate
 from paraconsist.cli.ie_test import ie_test
-from paraconsist.cli.options import spread
+from paraconsist.cli.options import echo, spread
 from paraconsist.cli.paraphrase import paraphrase
 from paraconsist.cli.perturb import perturb
 from paraconsist.cli.plan import plan
@@ -35,7 +35,7 @@ from paraconsist.cli.sensitivity import sensitivity
 from paraconsist.cli.studies import adversarial, sweep
 from paraconsist.cli.train import train
 from paraconsist.cli.transform import transform
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, input_error, visible
 
 #: Exit codes: what was asked cannot be done as asked; and: stopped by the user.
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -72,7 +72,7 @@ for _command in _COMMANDS:
 
 def _version(value: bool) -> None:
     if value:
-        typer.echo(f"paraconsist {__version__}")
+        echo(f"paraconsist {__version__}")
         raise typer.Exit
 
 
@@ -103,6 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.exit(BAD_INPUT)
     except _usage_errors() as usage:
         if _talks():
+            usage.message = visible(usage.message)
             usage.show()
         sys.exit(usage.exit_code)
     except (KeyboardInterrupt, click.Abort, typer.Abort):
@@ -151,7 +152,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 
 def _say(line: str) -> None:
     if _talks():
-        print(line, file=sys.stderr)
+        print(visible(line), file=sys.stderr)
 
 
 def _with_dashes(arguments: list[str]) -> list[str]:

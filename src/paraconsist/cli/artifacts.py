@@ -57,37 +57,32 @@ def artifacts(
         _print(table)
 
 
-def _print(table: list[ArtifactRow]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+def _print(table_rows: list[ArtifactRow]) -> None:
     from paraconsist.measures.catalogue import PARAPHRASTIC
     from paraconsist.reporting.formatting import count, percent
+    from paraconsist.reporting.result import show
+    from paraconsist.reporting.tables import table
 
-    title = "Buckets by whether the partial-input model gets the original right"
-    lines = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
-    columns: tuple[tuple[str, str], ...] = (
-        ("original_accuracy", "A_O"),
-        ("accuracy", "A"),
-        (PARAPHRASTIC.headline, "P_C"),
-        (PARAPHRASTIC.published, "publ."),
-        ("corrected_accuracy", "A~"),
-        ("renormalized_accuracy", "ren."),
-        (f"corrected_{PARAPHRASTIC.published}", "P_C~"),
-        (f"renormalized_{PARAPHRASTIC.published}", "ren."),
-        ("covered_mass", "mass"),
-    )
-    for label in ("artefacts", "model", "n"):
-        lines.add_column(label, justify="right" if label == "n" else "left", no_wrap=True)
-    for _, label in columns:
-        lines.add_column(label, justify="right", no_wrap=True)
-    for row in table:
-        values = [percent(getattr(row, key), undefined="-") for key, _ in columns]
-        lines.add_row(row.artifact, row.model, count(row.n_buckets), *values)
-    console = Console()
-    console.print(lines)
-    if any(row.covered_mass is not None and row.covered_mass < 0.99 for row in table):
+    columns = {
+        "original_accuracy": "A_O",
+        "accuracy": "A",
+        PARAPHRASTIC.headline: "P_C",
+        PARAPHRASTIC.published: "publ.",
+        "corrected_accuracy": "A~",
+        "renormalized_accuracy": "ren.",
+        f"corrected_{PARAPHRASTIC.published}": "P_C~",
+        f"renormalized_{PARAPHRASTIC.published}": "ren.",
+        "covered_mass": "mass",
+    }
+    words, lines, notes = ["artefacts", "model"], [], []
+    for row in table_rows:
+        values = [percent(getattr(row, key), undefined="-") for key in columns]
+        lines.append([row.artifact, row.model, count(row.n_buckets), *values])
+    if any(row.covered_mass is not None and row.covered_mass < 0.99 for row in table_rows):
         lost = "test mass in deciles of confidence without a bucket is lost. 'ren.' divides by the covered mass."
-        console.print(f"[dim]A~ and P_C~ are as published: {lost}[/dim]")
-    if any(row.covered_mass is None for row in table):
-        console.print("[dim]No corrected values without predictions on the full test set (run --with-test).[/dim]")
+        notes.append(f"A~ and P_C~ are as published: {lost}")
+    if any(row.covered_mass is None for row in table_rows):
+        notes.append("No corrected values without predictions on the full test set (run --with-test).")
+    title = "Buckets by whether the partial-input model gets the original right"
+    heads = [*words, "n", *columns.values()]
+    show(iter([table(title, heads, lines, words=words, caption="\n".join(notes))]))

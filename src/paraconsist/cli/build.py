@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paraconsist.cli.options import echo
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
@@ -48,18 +49,18 @@ def build(
     for name, configs in wanted.items():
         for config in configs:
             builder = prepare(name, config, data_dir=data_dir, cache_dir=cache_dir)
-            typer.echo(f"{name}:{config}")
+            echo(f"{name}:{config}")
             for split, roles in builder.config.counts.items():
-                typer.echo(f"  {split}: {describe_counts(roles)}")
-            typer.echo(f'  load_dataset("{name}", "{config}"{in_cache})')
+                echo(f"  {split}: {describe_counts(roles)}")
+            echo(f'  load_dataset("{name}", "{config}"{in_cache})')
         if folder is not None:
             target = folder if len(wanted) == 1 else folder / name
             written = write_folder(name, target, configs=configs, data_dir=data_dir, cache_dir=cache_dir)
-            typer.echo(f"{name} as Parquet with a card: {written}")
-            typer.echo(f'  load_dataset("{written}", "{configs[0]}")')
+            echo(f"{name} as Parquet with a card: {written}")
+            echo(f'  load_dataset("{written}", "{configs[0]}")')
         if Path(name).is_dir():
-            typer.echo(f"Note: the folder ./{name} hides the set from load_dataset({name!r}) in this directory.")
-    typer.echo("Without a network set HF_HUB_OFFLINE=1 before load_dataset, or it asks the Hub first.")
+            echo(f"Note: the folder ./{name} hides the set from load_dataset({name!r}) in this directory.")
+    echo("Without a network set HF_HUB_OFFLINE=1 before load_dataset, or it asks the Hub first.")
 
 
 def describe_counts(roles: Mapping[str, int]) -> str:

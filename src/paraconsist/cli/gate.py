@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paraconsist.cli.options import option
+from paraconsist.cli.options import echo, option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
 
@@ -67,8 +67,8 @@ def gate(
         results = {name: results[name] for name in set_name}
     checks = check(conditions, results)
     for warning in warnings_of(results):
-        typer.echo(f"warning: {warning}", err=True)
-    typer.echo(_line(checks))
+        echo(f"warning: {warning}", err=True)
+    echo(_line(checks))
     if not all(one.passed for one in checks):
         raise typer.Exit(FAILED)
 

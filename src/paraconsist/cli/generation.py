@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from paraconsist.cli.options import endpoint_fields, endpoint_settings, option
+from paraconsist.cli.options import echo, endpoint_fields, endpoint_settings, option
 from paraconsist.cli.run import say_usage
 from paraconsist.errors import renamed
 from paraconsist.models.endpoint.settings import EndpointSettings
@@ -44,7 +42,7 @@ def generator_endpoint(options: Mapping[str, Any]) -> EndpointSettings | None:
 
 def say_aside(line: str) -> None:
     """Print a line to standard error."""
-    typer.echo(line, err=True)
+    echo(line, err=True)
 
 
 def say_generator(generator: Generator, *, aside: bool = False) -> None:
@@ -55,20 +53,20 @@ def say_generator(generator: Generator, *, aside: bool = False) -> None:
         usage = generator.usage()
         say_usage(usage, f"{generator.model}: {usage.n_requests:,} requests answered in all", aside=aside)
         kept = f"What it wrote is kept in {generator.answers}; the same command does not ask for it again."
-        typer.echo(kept, err=aside)
+        echo(kept, err=aside)
 
 
 def say_refined(refined: Refined, settings: GeneratorSettings, skipped: Counter[str], *, aside: bool = False) -> None:
     """Print what was generated and kept, and why the rest was not; `aside`, to standard error."""
     for reason, n in skipped.most_common():
-        typer.echo(f"rows left out {n:,}: {reason}", err=aside)
-    typer.echo(
+        echo(f"rows left out {n:,}: {reason}", err=aside)
+    echo(
         f"{refined.n_accepted:,} of {refined.n_judged:,} candidates accepted ({100 * refined.acceptance_rate:.1f} %), "
         f"for {len(refined.accepted):,} distinct originals, up to {settings.keep} each; {refined.n_calls} calls"
         + (f", {refined.n_unused:,} candidates not needed" if refined.n_unused else ""),
         err=aside,
     )
     for reason, n in refined.reasons.most_common():
-        typer.echo(f"  left out {n:,}: {reason}", err=aside)
+        echo(f"  left out {n:,}: {reason}", err=aside)
     sizes = Counter(len(texts) for texts in refined.accepted.values())
-    typer.echo("  originals by paraphrases: " + ", ".join(f"{k}: {sizes[k]:,}" for k in sorted(sizes)), err=aside)
+    echo("  originals by paraphrases: " + ", ".join(f"{k}: {sizes[k]:,}" for k in sorted(sizes)), err=aside)

@@ -8,9 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from paraconsist.cli.options import Fields, option, print_json, quiet_libraries, read_values
+from paraconsist.cli.options import Fields, echo, option, print_json, quiet_libraries, read_values
 from paraconsist.errors import input_error
 from paraconsist.studies.ie.options import DecisionOptions, ExperimentOptions, parse_rhos
 
@@ -70,7 +68,7 @@ def _train(options: ExperimentOptions, *, only_plan: bool, quiet: bool) -> Path 
 
     def say(line: str) -> None:
         if talks:
-            typer.echo(line, err=quiet)
+            echo(line, err=quiet)
 
     prepared = prepare(options, say=say)
     rows = prepared.rows
@@ -146,7 +144,7 @@ def _decide(
         written += _plots(output / "plots", decided, options.alpha) if plots else ""
     if (output / "matched.parquet").is_file():
         written += f", matched vectors in {output / 'matched.parquet'}"
-    typer.echo(f"{written}.", err=as_json)
+    echo(f"{written}.", err=as_json)
 
 
 def _plots(folder: Path, decided: Mapping[str, Any], alpha: float) -> str:

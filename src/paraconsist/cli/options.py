@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import typer
 
-from paraconsist.errors import input_error
+from paraconsist.errors import input_error, visible
 from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, full precision, and nothing else.")]
@@ -237,11 +237,17 @@ def write_results(function: str, output: Path | None, results: Any) -> None:
             write_json(output, results)
 
 
+def echo(*lines: str, err: bool = False) -> None:
+    """Print lines as plain text, the one way but for tables: what would steer the terminal is shown, not obeyed."""
+    for line in lines:
+        typer.echo(visible(line), err=err)
+
+
 def print_json(results: Any) -> None:
     """Print results as strict JSON."""
     from paraconsist.files import to_json
 
-    typer.echo(to_json(results))
+    echo(*to_json(results).split("\n"))
 
 
 def endpoint_fields(**names: str) -> Fields:

@@ -18,7 +18,16 @@ from paraconsist.cli.generation import (
     say_generator,
     say_refined,
 )
-from paraconsist.cli.options import Fields, LabelMap, RowOptions, option, print_json, quiet_libraries, read_label_map
+from paraconsist.cli.options import (
+    Fields,
+    LabelMap,
+    RowOptions,
+    echo,
+    option,
+    print_json,
+    quiet_libraries,
+    read_label_map,
+)
 from paraconsist.errors import input_error
 from paraconsist.transforms.paraphrase.generators import GeneratorSettings
 
@@ -127,11 +136,11 @@ def paraphrase(
 def _say(made: Paraphrased, form: ParaphraseDiversityResult, output: Path, sheet: Path) -> None:
     kept = made.generated.kept()
     n, least = sum(len(texts) for _, texts in kept), made.generated.least
-    typer.echo(f"{len(kept):,} originals with {n:,} paraphrases, {least} or more each: {output}")
+    echo(f"{len(kept):,} originals with {n:,} paraphrases, {least} or more each: {output}")
     _say_form(form)
-    typer.echo(f"To judge them, fill in the empty columns of {sheet} (a copy for everybody, if you like), then")
-    typer.echo(f"  paraconsist paraphrase {output} --checked {sheet} --output CHECKED{output.suffix}")
-    typer.echo(f"Next: paraconsist run --model MODEL --dataset {output} --output RUN")
+    echo(f"To judge them, fill in the empty columns of {sheet} (a copy for everybody, if you like), then")
+    echo(f"  paraconsist paraphrase {output} --checked {sheet} --output CHECKED{output.suffix}")
+    echo(f"Next: paraconsist run --model MODEL --dataset {output} --output RUN")
 
 
 def _measure(data: str, rows: dict[str, Any], *, as_json: bool, **models: Any) -> None:
@@ -153,15 +162,15 @@ def _keep_checked(place: Path, sheets: Sequence[Path], output: Path, least_simil
     judgements = read_judgements(sheets, least_similarity=least_similarity)
     counts = keep_valid(place, judgements, output)
     n = counts["n_valid"] + counts["n_invalid"]
-    typer.echo(f"{counts['n_valid']:,} of {n:,} judged paraphrases are valid ({100 * counts['n_valid'] / n:.1f} %)")
+    echo(f"{counts['n_valid']:,} of {n:,} judged paraphrases are valid ({100 * counts['n_valid'] / n:.1f} %)")
     if counts["n_open"]:
-        typer.echo(f"  left out {counts['n_open']:,} not judged")
+        echo(f"  left out {counts['n_open']:,} not judged")
     agreement = judgements.agreement
     if agreement:
-        typer.echo(f"  Fleiss' kappa {agreement['fleiss_kappa']:.3f} on {agreement['n_common']:,} judged by all")
+        echo(f"  Fleiss' kappa {agreement['fleiss_kappa']:.3f} on {agreement['n_common']:,} judged by all")
         for pair, kappa in agreement["cohen_kappa"].items():
-            typer.echo(f"  Cohen's kappa {kappa:.3f} of annotators {pair}")
-    typer.echo(f"{counts['n_buckets']:,} originals, {counts['n_rows']:,} rows: {output}")
+            echo(f"  Cohen's kappa {kappa:.3f} of annotators {pair}")
+    echo(f"{counts['n_buckets']:,} originals, {counts['n_rows']:,} rows: {output}")
 
 
 def _say_form(form: ParaphraseDiversityResult) -> None:
@@ -169,7 +178,7 @@ def _say_form(form: ParaphraseDiversityResult) -> None:
     for name in names:
         value, (low, high) = getattr(form, name), form.confidence_interval[name]
         if value == value:
-            typer.echo(f"  {name.replace('_', ' ')}: {100 * value:.1f} [{100 * low:.1f}, {100 * high:.1f}]")
+            echo(f"  {name.replace('_', ' ')}: {100 * value:.1f} [{100 * low:.1f}, {100 * high:.1f}]")
     needs = {
         "semantic_similarity": "--embedding-model ENCODER, or --bleurt CHECKPOINT",
         "syntactic_distance": "--parser stanza (or your own)",
@@ -177,4 +186,4 @@ def _say_form(form: ParaphraseDiversityResult) -> None:
     }
     for name, need in needs.items():
         if getattr(form, name) != getattr(form, name):
-            typer.echo(f"  {name.replace('_', ' ')}: not measured; it needs --measure with {need}")
+            echo(f"  {name.replace('_', ' ')}: not measured; it needs --measure with {need}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paraconsist.cli.options import Fields, RowOptions, option
+from paraconsist.cli.options import Fields, RowOptions, echo, option
 from paraconsist.errors import input_error, renamed
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def perturb(
             raise input_error("perturb", "checked", "be given without `property`", got=property_name, remedy=remedy)
         check_new_files("perturb", [output], endings=SET_ENDINGS, overwrite=overwrite)
         for line in keep_checked(Path(data), checked, output):
-            typer.echo(line)
+            echo(line)
         return
     if property_name is None:
         remedy = "One of symmetric, transitive, additive, negation, antonym."
@@ -71,11 +71,11 @@ def perturb(
     items, total = _items(property_name, rows, skipped, making)
     n_written = write_set(items, rows, output, to_check)
     drawn = f" (drawn from {total:,} with seed {making.seed})" if total is not None and total > n_written else ""
-    typer.echo(f"{n_written:,} {property_name} items{drawn} from {len(rows.rows):,} rows: {output}")
+    echo(f"{n_written:,} {property_name} items{drawn} from {len(rows.rows):,} rows: {output}")
     for reason, n in skipped.most_common():
-        typer.echo(f"  left out {n:,}: {reason}")
-    typer.echo(f"To check by hand, fill in the column `valid` (yes or no) of {to_check}, then")
-    typer.echo(f"  paraconsist perturb {output} --checked {to_check} --output CHECKED{output.suffix}")
+        echo(f"  left out {n:,}: {reason}")
+    echo(f"To check by hand, fill in the column `valid` (yes or no) of {to_check}, then")
+    echo(f"  paraconsist perturb {output} --checked {to_check} --output CHECKED{output.suffix}")
 
 
 def _items(
@@ -124,5 +124,5 @@ def _lexicon(wordnet: Path | None) -> Lexicon | None:
     if lexicon is None:
         lost = "WordNet was not found: only sentences with a copula, an auxiliary or `have` are negated."
         how = "(`python -m nltk.downloader wordnet`, or Debian's wordnet-base)"
-        typer.echo(f"{lost} Install nltk and WordNet {how} for the others.", err=True)
+        echo(f"{lost} Install nltk and WordNet {how} for the others.", err=True)
     return lexicon

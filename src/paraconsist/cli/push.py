@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paraconsist.cli.options import option, quiet_libraries, read_pairs
+from paraconsist.cli.options import echo, option, quiet_libraries, read_pairs
 from paraconsist.errors import check_choice, input_error
 
 if TYPE_CHECKING:
@@ -150,24 +150,24 @@ def _carry_out(one: Push, remote: Remote, public: bool, dry_run: bool) -> None:
 
     files = changes(one, remote.files)
     sent = [change for change in files if change.state != "same"]
-    typer.echo(f"{one.repo_id}: {_state_of(remote, one.repo_type, public)}")
+    echo(f"{one.repo_id}: {_state_of(remote, one.repo_type, public)}")
     if sent or dry_run:
         width = max(len(change.path) for change in files)
         for change in files:
-            typer.echo(f"  {change.state:<8}{change.path:<{width}}  {_size(change.size):>9}")
+            echo(f"  {change.state:<8}{change.path:<{width}}  {_size(change.size):>9}")
     for note in one.notes:
-        typer.echo(f"  note: {note}")
+        echo(f"  note: {note}")
     if remote.exists and public and remote.private:
-        typer.echo("  note: It stays private; its settings on the Hub make it public.")
+        echo("  note: It stays private; its settings on the Hub make it public.")
     total = f"{len(sent)} of {len(files)} files, {_size(sum(c.size for c in sent if c.state != 'gone'))}"
     if not sent:
-        typer.echo(f"  Nothing to send: all {len(files)} files are there already.")
+        echo(f"  Nothing to send: all {len(files)} files are there already.")
     elif dry_run:
-        typer.echo(f"  Dry run: nothing was sent. A push would send {total}.")
+        echo(f"  Dry run: nothing was sent. A push would send {total}.")
     else:
         commit = send(one, remote, files, public=public)
-        typer.echo(f"  Sent {total}, in commit {commit.oid[:7]}: {commit.repo_url}")
-        typer.echo(f"  {one.how_to_use}")
+        echo(f"  Sent {total}, in commit {commit.oid[:7]}: {commit.repo_url}")
+        echo(f"  {one.how_to_use}")
 
 
 def _state_of(remote: Remote, repo_type: str, public: bool) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from paraconsist.cli.options import option
+from paraconsist.cli.options import echo, option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
 
@@ -65,12 +65,12 @@ def _default_output(paths: list[Path]) -> Path:
 
 def _say(written: Any, plots: Path | None) -> None:
     buckets = f"{written.n_shown:,} of {written.n_buckets:,}" if written.n_shown < written.n_buckets else "all"
-    typer.echo(f"{written.page}: {written.n_bytes / 1e6:.1f} MB, {buckets} buckets in the flip browser.")
+    echo(f"{written.page}: {written.n_bytes / 1e6:.1f} MB, {buckets} buckets in the flip browser.")
     if plots is not None:
-        typer.echo(f"{len(written.plots)} files in {plots}.")
+        echo(f"{len(written.plots)} files in {plots}.")
     if written.sets_without_texts:
         sets = ", ".join(written.sets_without_texts)
-        typer.echo(f"No texts at hand for {sets}: give --texts FILE with a column example_id to see them on the page.")
+        echo(f"No texts at hand for {sets}: give --texts FILE with a column example_id to see them on the page.")
 
 
 def space(
@@ -87,7 +87,7 @@ def space(
     from paraconsist.reporting.space import launch
 
     try:
-        launch(name, say=typer.echo, server_port=port, inbrowser=browser)
+        launch(name, say=echo, server_port=port, inbrowser=browser)
     except ModuleNotFoundError as problem:
         must = f"have {problem.name} for its page, which is not installed"
         raise input_error("space", "name", must, remedy="pip install 'paraconsist[space]'") from None

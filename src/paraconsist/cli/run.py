@@ -14,6 +14,7 @@ import typer
 from paraconsist.cli.options import (
     Fields,
     LabelMap,
+    echo,
     endpoint_fields,
     endpoint_settings,
     option,
@@ -92,7 +93,7 @@ def demo(output: Path = option(Path("runs/demo"), "Where the model and the run g
 
 
 def _train_demo(model: Path) -> None:
-    typer.echo("Training the bag-of-words baseline on the sample set ...")
+    echo("Training the bag-of-words baseline on the sample set ...")
     from paraconsist.models.training.options import TrainingFolder, options_from_preset
     from paraconsist.models.training.trainer import train
 
@@ -101,7 +102,7 @@ def _train_demo(model: Path) -> None:
     )
     train(options, say=lambda line: None)
     metrics = TrainingFolder(model).read()["metrics"]
-    typer.echo(
+    echo(
         f"Accuracy on the validation rows: {100 * metrics['eval_accuracy']:.1f} "
         f"(always the commonest label: {100 * metrics['eval_majority']:.1f})."
     )
@@ -117,10 +118,10 @@ def score_and_show(folder: Path, options: ScoreOptions, *, figures: bool = False
     show(score_tables(results, figures=figures))
     for name, accuracy in accuracies.items():
         if accuracy["corrects"] is None:  # else it stands in that set's table
-            typer.echo(_accuracy_line(name, accuracy))
+            echo(_accuracy_line(name, accuracy))
     files = RunFolder(folder)
     where, file = ("Results", files.results_file) if results else ("Accuracies", files.run_file)
-    typer.echo(f"{where} in {file}, predictions in {folder / 'predictions'}.")
+    echo(f"{where} in {file}, predictions in {folder / 'predictions'}.")
 
 
 def _accuracy_line(name: str, accuracy: Mapping[str, Any]) -> str:
@@ -136,10 +137,10 @@ def say_run(report: RunReport) -> None:
     """Print how many inputs were computed, and how fast."""
     for task, loop in report.statistics.items():
         if not loop.n_computed:
-            typer.echo(f"{task}: all {loop.n_inputs:,} distinct inputs were there already.")
+            echo(f"{task}: all {loop.n_inputs:,} distinct inputs were there already.")
             continue
         processes = f"{loop.n_ranks} process{'es' if loop.n_ranks > 1 else ''}"
-        typer.echo(
+        echo(
             f"{task}: {loop.n_computed:,} distinct inputs computed{_before(loop)} in {loop.seconds:.1f} s, "
             f"{loop.n_computed / max(loop.seconds, 1e-9):,.0f} inputs/s, {loop.padding:.1%} padding, {processes}."
         )
@@ -155,13 +156,13 @@ def say_endpoint_run(report: EndpointReport, scoring: str | None) -> None:
             how = "written answers" + (" (the endpoint returns no log-probabilities)" if scoring is None else "")
         if queue.n_computed:
             retries = ", ".join(f"{n:,} for {kind}" for kind, n in queue.retries.items())
-            typer.echo(
+            echo(
                 f"{name}: {queue.n_computed:,} distinct inputs asked{_before(queue)} in {queue.seconds:.1f} s by "
                 f"{queue.n_requests:,} requests, {queue.n_requests / max(queue.seconds, 1e-9):,.1f} requests/s"
                 + (f"; sent again: {retries}." if retries else ".")
             )
         else:
-            typer.echo(f"{name}: all {queue.n_inputs:,} distinct inputs were there already.")
+            echo(f"{name}: all {queue.n_inputs:,} distinct inputs were there already.")
         say_usage(report.usage[name], f"{name}: {how}")
 
 
@@ -176,7 +177,7 @@ def say_usage(usage: Usage, about: str, *, aside: bool = False) -> None:
     if usage.n_uncounted:
         counted += f" ({usage.n_uncounted:,} of {usage.n_requests:,} answers did not say)"
     cost = "" if usage.cost is None else f", cost {usage.cost:,.4f}"
-    typer.echo(f"{about}; {counted}{cost}.", err=aside)
+    echo(f"{about}; {counted}{cost}.", err=aside)
     if len(usage.served) > 1:
         served = ", ".join(f"{model} ({n:,})" for model, n in usage.served.items())
-        typer.echo(f"warning: {about.partition(':')[0]}: several models answered: {served}.", err=True)
+        echo(f"warning: {about.partition(':')[0]}: several models answered: {served}.", err=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from paraconsist.cli.options import AsJson, Output, option, print_json, write_results
+from paraconsist.cli.options import AsJson, Output, echo, option, print_json, write_results
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
 
@@ -57,7 +57,7 @@ def score(
     write_results("score", output, results)
     for name, source in opened.sets.items() if export is not None else ():
         for file in export_lm_eval(output_dir or Path(), name, results[name], source.predictions, source.columns):
-            typer.echo(f"wrote {file}", err=True)
+            echo(f"wrote {file}", err=True)
     if as_json:
         print_json(results)
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paraconsist.cli.options import Device, Fields, option, quiet_libraries, read_names
+from paraconsist.cli.options import Device, Fields, echo, option, quiet_libraries, read_names
 from paraconsist.errors import check_choice, input_error
 
 if TYPE_CHECKING:
@@ -99,17 +99,17 @@ def select(
         drop_unlabelled=drop_unlabelled,
         limit=limit,
         seed=seed,
-        say=typer.echo,
+        say=echo,
     )
-    typer.echo(f"{len(items):,} rows in {len(set(items.contexts)):,} contexts.")
-    _say(select_items(items, output, options, say=typer.echo))
+    echo(f"{len(items):,} rows in {len(set(items.contexts)):,} contexts.")
+    _say(select_items(items, output, options, say=echo))
 
 
 def _say(made: Selection) -> None:
     from importlib.util import find_spec
 
     result = made.result
-    typer.echo(
+    echo(
         f"Easy: {100 * result.easy_share:.1f} % of the rows ({int(result.easy.sum()):,}); "
         f"{int((result.removed_in >= 0).sum()):,} went in {len(result.curve)} iterations."
     )
@@ -118,16 +118,16 @@ def _say(made: Selection) -> None:
         from paraconsist.studies.plots import aflite_plot
 
         write_plot(aflite_plot(result.curve), made.folder)
-    typer.echo(f"Scores of all rows: {made.folder / 'rows.parquet'}")
+    echo(f"Scores of all rows: {made.folder / 'rows.parquet'}")
     if not made.in_pool.all():
-        typer.echo(f"Rows outside the pool, to train the model under study on: {made.folder / 'train.csv'}")
+        echo(f"Rows outside the pool, to train the model under study on: {made.folder / 'train.csv'}")
     if not len(made.drawn):
-        typer.echo("No item was drawn: give --confidence-model, a model trained on other rows.")
+        echo("No item was drawn: give --confidence-model, a model trained on other rows.")
         return
     n_easy = int(result.easy[made.drawn].sum())
-    typer.echo(f"Drawn: {n_easy} easy and {len(made.drawn) - n_easy} difficult items, {made.n_places:,} places.")
-    typer.echo(f"Next: write paraphrases into {made.folder / 'sheet.csv'}, then")
-    typer.echo(f"  paraconsist select --written {made.folder / 'sheet.csv'} --output SET.parquet")
+    echo(f"Drawn: {n_easy} easy and {len(made.drawn) - n_easy} difficult items, {made.n_places:,} places.")
+    echo(f"Next: write paraphrases into {made.folder / 'sheet.csv'}, then")
+    echo(f"  paraconsist select --written {made.folder / 'sheet.csv'} --output SET.parquet")
 
 
 def _read_back(sheet: Path, originals: Path, output: Path) -> None:
@@ -141,11 +141,11 @@ def _read_back(sheet: Path, originals: Path, output: Path) -> None:
     answers = read_written(sheet, originals)
     write_table(pa.Table.from_pylist(answers.rows), output)
     buckets = len({row["bucket_id"] for row in answers.rows})
-    typer.echo(f"{answers.n_paraphrases:,} paraphrases of {buckets:,} items; {answers.n_empty:,} places are empty.")
+    echo(f"{answers.n_paraphrases:,} paraphrases of {buckets:,} items; {answers.n_empty:,} places are empty.")
     if answers.unwritten:
-        typer.echo(
+        echo(
             f"warning: {len(answers.unwritten):,} items have no paraphrase and are left out, "
             f"such as {answers.unwritten[0]}.",
             err=True,
         )
-    typer.echo(f"Next: paraconsist run --model MODEL --dataset {output} --output FOLDER")
+    echo(f"Next: paraconsist run --model MODEL --dataset {output} --output FOLDER")

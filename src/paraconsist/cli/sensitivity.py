@@ -21,6 +21,7 @@ from paraconsist.cli.options import (
     Fields,
     LabelMap,
     RowOptions,
+    echo,
     option,
     print_json,
     quiet_libraries,
@@ -105,27 +106,27 @@ def sensitivity(
 def _say(done: SensitivityRun, skipped: Counter[str], preset: str) -> None:
     report = done.report
     say_generator(done.generator)
-    typer.echo(
+    echo(
         f"{report.n_right:,} of {report.n_rows:,} originals answered right "
         f"({100 * report.n_right / report.n_rows:.1f} %)"
         + (f"; {report.n_used:,} of them drawn" if report.n_used < report.n_right else "")
     )
     say_refined(report.refined, done.settings, skipped)
     enough = ", ".join(f"{k}: {n:,}" for k, n in report.n_with.items())
-    typer.echo(f"  right originals with at least k variants: {enough}")
+    echo(f"  right originals with at least k variants: {enough}")
     fooling = report.fooling
-    typer.echo(f"Fooling rates, preset {preset}, {fooling.n_items:,} originals:")
+    echo(f"Fooling rates, preset {preset}, {fooling.n_items:,} originals:")
     for name in ("relaxed", "strict"):
         low, high = fooling.confidence_interval[name]
-        typer.echo(f"  {name}: {100 * getattr(fooling, name):.2f} % [{100 * low:.2f}, {100 * high:.2f}]")
+        echo(f"  {name}: {100 * getattr(fooling, name):.2f} % [{100 * low:.2f}, {100 * high:.2f}]")
     for label, row in fooling.by_label.items():
-        typer.echo(
+        echo(
             f"    {label}: relaxed {100 * row['relaxed']:.2f} %, strict {100 * row['strict']:.2f} %, "
             f"{row['n_items']:,} originals"
         )
-    typer.echo("Variants, changed / unchanged answer:")
+    echo("Variants, changed / unchanged answer:")
     changed, unchanged = report.sides["changed"], report.sides["unchanged"]
-    typer.echo(f"  number: {changed['n']:,} / {unchanged['n']:,}")
+    echo(f"  number: {changed['n']:,} / {unchanged['n']:,}")
     for name, title in (
         ("jensen_shannon_distance", "Jensen-Shannon distance"),
         ("jensen_shannon_divergence", "Jensen-Shannon divergence, bits"),
@@ -134,20 +135,20 @@ def _say(done: SensitivityRun, skipped: Counter[str], preset: str) -> None:
         ("standard_deviation_difference", "the same less the original's"),
     ):
         values = getattr(report.shift, name)
-        typer.echo(f"  {title}: {_shown(values['changed'])} / {_shown(values['unchanged'])}")
+        echo(f"  {title}: {_shown(values['changed'])} / {_shown(values['unchanged'])}")
     for name, title in (
         ("confidence_change", "change of confidence in the gold label"),
         ("embedding_distance", "embedding distance from the original"),
         ("token_overlap", "token overlap with the original (Jaccard)"),
         ("lexical_distance", "lexical distance from the original"),
     ):
-        typer.echo(f"  {title}: {_shown(changed[name]['mean'])} / {_shown(unchanged[name]['mean'])}")
+        echo(f"  {title}: {_shown(changed[name]['mean'])} / {_shown(unchanged[name]['mean'])}")
     for warning in dict.fromkeys((*fooling.warnings, *report.shift.warnings)):
-        typer.echo(f"warning: {warning}")
-    typer.echo(fooling.signature)
+        echo(f"warning: {warning}")
+    echo(fooling.signature)
     output = done.folder.path
-    typer.echo(f"Results in {output / 'sensitivity.json'}, variants in {output / 'variants.parquet'} (a bucket set).")
-    typer.echo(f"Next: paraconsist score {done.folder.predictions_file('variants')}; paraconsist report {output}")
+    echo(f"Results in {output / 'sensitivity.json'}, variants in {output / 'variants.parquet'} (a bucket set).")
+    echo(f"Next: paraconsist score {done.folder.predictions_file('variants')}; paraconsist report {output}")
 
 
 def _shown(value: float) -> str:

@@ -11,6 +11,7 @@ import typer
 
 from paraconsist.cli.options import (
     StudyChoices,
+    echo,
     option,
     quiet_libraries,
     read_names,
@@ -53,7 +54,7 @@ def sweep(
         keep_models=keep_models,
         **study.settings("sweep", train_file=train_file, dataset=train_dataset, eval_file=eval_file),
     )
-    results = do_sweep(options, say=typer.echo)
+    results = do_sweep(options, say=echo)
     if is_main():
         _show_grid(results, options.output)
 
@@ -63,24 +64,24 @@ def _show_grid(results: Mapping[str, Any], output: Path) -> None:
 
     table = markdown_table(results)
     (output / "table.md").write_text(table, encoding="utf-8")
-    typer.echo(f"\n{table}")
+    echo("", *table.splitlines())
     for entry in (trend for trend in results["trends"] if trend["kendall"] == trend["kendall"]):
         axis = {"n_rows": "training rows", "n_parameters": "parameters"}[entry["axis"]]
-        typer.echo(
+        echo(
             f"{entry['set']}, {entry['figure']} with {axis}: Kendall's tau {entry['kendall']:+.2f}, "
             f"p {entry['p_value']:.2g} over {entry['n']} trainings."
         )
     significant = [t for t in results["tests"] if t["corrected_p_value"] < 0.05]
     if results["tests"]:
-        typer.echo(
+        echo(
             f"{len(significant)} of {len(results['tests'])} differences between configurations have p < 0.05 "
             "(Welch's t over seeds, Holm within a set and figure)."
         )
     if find_spec("matplotlib") is None:
-        typer.echo("No figures: pip install 'paraconsist[report]'.")
+        echo("No figures: pip install 'paraconsist[report]'.")
     else:
         write_sweep_plots(results, output)
-    typer.echo(f"Table, tests and figures in {output}.")
+    echo(f"Table, tests and figures in {output}.")
 
 
 def adversarial(
@@ -112,33 +113,28 @@ def adversarial(
         n_permutations=n_permutations,
         **study.settings("adversarial"),
     )
-    _show_comparisons(run_study(options, say=typer.echo), options.output)
+    _show_comparisons(run_study(options, say=echo), options.output)
 
 
 def _show_comparisons(results: Mapping[str, Any], output: Path) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from paraconsist.reporting.result import show
+    from paraconsist.reporting.tables import table
 
+    words = ["measure", "against", "seed"]
+    columns = [*words, "other", "after", "difference", "interval", "p"]
     for name in dict.fromkeys(entry["set"] for entry in results["comparisons"]):
-        table = Table(title=f"{name}, per cent", title_justify="left", box=None, padding=(0, 2, 0, 0))
-        for label in ("measure", "against", "seed"):
-            table.add_column(label, no_wrap=True)
-        for label in ("other", "after", "difference", "interval", "p"):
-            table.add_column(label, justify="right", no_wrap=True)
-        for entry in results["comparisons"]:
-            if entry["set"] == name:
-                table.add_row(*_line(entry))
-        Console().print(table)
+        lines = [_line(entry) for entry in results["comparisons"] if entry["set"] == name]
+        show(iter([table(f"{name}, per cent", columns, lines, words=words)]))
         for entry in results["over_seeds"]:
             if entry["set"] == name and entry["n_seeds"] > 1:
-                typer.echo(
+                echo(
                     f"{_symbol(entry['measure'])} against {entry['against']}: {100 * entry['difference']:+.1f} over "
                     f"{entry['n_seeds']} seeds, paired t p {entry['p_value']:.2g}"
                 )
-    typer.echo("p of each seed is of a paired permutation test on the same buckets. tau: lower is better.")
+    echo("p of each seed is of a paired permutation test on the same buckets. tau: lower is better.")
     if not any(entry["against"] == "repeated" for entry in results["comparisons"]):
-        typer.echo("More rows are also more steps: --control trains as long without a new text.")
-    typer.echo(f"Everything in {output / 'adversarial.json'}.")
+        echo("More rows are also more steps: --control trains as long without a new text.")
+    echo(f"Everything in {output / 'adversarial.json'}.")
 
 
 def _line(entry: Mapping[str, Any]) -> list[str]:

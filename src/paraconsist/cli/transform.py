@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from paraconsist.cli.options import option, print_json, read_names, read_values
+from paraconsist.cli.options import echo, option, print_json, read_names, read_values
 from paraconsist.errors import input_error
 
 
@@ -84,11 +84,11 @@ def transform(
         print_json(report)
         return
     for line in _lines(report):
-        typer.echo(line)
-    typer.echo(f"Written: {output}")
+        echo(line)
+    echo(f"Written: {output}")
     if sheet is not None:
-        typer.echo(f"{report['sheet_rows']:,} changed rows to check: fill in `valid` (yes or no) of {sheet}, then")
-        typer.echo(f"  paraconsist transform --sheet-read {sheet}")
+        echo(f"{report['sheet_rows']:,} changed rows to check: fill in `valid` (yes or no) of {sheet}, then")
+        echo(f"  paraconsist transform --sheet-read {sheet}")
 
 
 def _options(items: Sequence[str], dictionary: Path | None, block_list: str | None) -> dict[str, Any]:
@@ -137,10 +137,10 @@ def _say_soundness(path: Path, as_json: bool) -> None:
     if not soundness.n_marked:
         remedy = "Fill in its column `valid`: yes or no."
         raise input_error("transform", "sheet_read", "have marked rows", got=str(path), remedy=remedy)
-    typer.echo(
+    echo(
         f"{soundness.n_sound:,} of {soundness.n_marked:,} marked rows are sound: {100 * soundness.share:.1f} % "
         f"[{100 * soundness.low:.1f}, {100 * soundness.high:.1f}] "
         f"({100 * soundness.confidence_level:g} % Clopper-Pearson)"
     )
     if soundness.n_open:
-        typer.echo(f"  {soundness.n_open:,} rows are not marked yet and not counted")
+        echo(f"  {soundness.n_open:,} rows are not marked yet and not counted")

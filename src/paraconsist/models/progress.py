@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from paraconsist import errors
+
 
 class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
@@ -19,11 +21,12 @@ class ProgressBar:
     """Show how many inputs are done; silent where `visible` is false or standard error is no terminal."""
 
     def __init__(self, total: int, label: str, *, visible: bool) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+        name = TextColumn("{task.description}", markup=False)
+        columns = (name, BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
         hidden = not (visible and total and sys.stderr.isatty())
         self._progress = Progress(*columns, console=Console(stderr=True), disable=hidden)
         self._total = total
-        self._task = self._progress.add_task(label, total=total)
+        self._task = self._progress.add_task(errors.visible(label), total=total)
 
     def advance(self, n: int) -> None:
         """Count `n` more inputs as done."""

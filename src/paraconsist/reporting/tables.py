@@ -11,6 +11,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from paraconsist.errors import visible
 from paraconsist.measures.catalogue import (
     ABOVE_CHANCE,
     CATALOGUE,
@@ -53,28 +54,28 @@ def table(
     made = Table(
         box=SIMPLE_HEAD,
         padding=padding,
-        title=Text(title, style="bold"),
+        title=Text(visible(title), style="bold"),
         title_justify="left",
-        caption=Text(caption, style="table.caption") if caption else None,
+        caption=Text(visible(caption, keep="\n"), style="table.caption") if caption else None,
         caption_justify="left",
     )
     for label in columns:
         is_word = label in (words or columns[:1])
-        made.add_column(Text(label), justify="left" if is_word else "right", no_wrap=not is_word)
+        made.add_column(Text(visible(label, keep="\n")), justify="left" if is_word else "right", no_wrap=not is_word)
     for row in rows:
         if row is None:
             made.add_section()
         else:
-            made.add_row(*(Text(cell, style="bold" if len(row) == 1 else "") for cell in row))
+            made.add_row(*(Text(visible(cell), style="bold" if len(row) == 1 else "") for cell in row))
     return made
 
 
 def remarks(warnings: Iterable[Any], signatures: Iterable[Any]) -> Iterator[Text]:
     """Yield what stands below tables: each warning and each signature once, as a line."""
     for warning in dict.fromkeys(warnings):
-        yield Text(f"warning: {warning}", style="yellow")
+        yield Text(visible(f"warning: {warning}"), style="yellow")
     for signature in dict.fromkeys(signatures):
-        yield Text(str(signature), style="dim", no_wrap=True, overflow="ignore")
+        yield Text(visible(str(signature)), style="dim", no_wrap=True, overflow="ignore")
 
 
 def rates_of(measures: Iterable[str]) -> list[MeasureSpec]:
