@@ -1,24 +1,51 @@
-"""Files: written whole or not at all, and JSON that every reader takes."""
+"""Files: written whole or not at all and safe against a power cut; locks of folders; JSON that every reader takes."""
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import math
 import os
+import platform
+import secrets
+import shutil
+import threading
+import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, input_error
+
+#: How the name of whatever is not finished ends; it begins with a dot, so that no reader takes it for one of its files.
+PARTIAL = ".partial"
+#: The file in a folder that a command holds while it writes there.
+LOCK = ".paraconsist.lock"
+#: How a file system says that it has no locks, or does not sync.
+_MISSING = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL)
+_HELD: dict[str, int] = {}  # folder -> the thread that holds its lock
+_CLEANED: set[Path] = set()  # folders in which this process has looked for what killed ones left
+
+
+class WriteError(InputError, OSError):
+    """A file or folder cannot be written, for the system's reason: a full disk, no permission."""
 
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
     """Give a temporary path beside `path` to write to; it becomes `path` at the end, and is removed after an error.
 
-    A reader, or the next start after a kill, sees the old file or the new one, never half of either. Several processes
-    may write the same path: the last one wins.
+    At the end the file is synced to the disk, renamed, and its folder synced: whatever happens to the process or the
+    machine, a reader sees the old file or the new one, never half of either. Several processes may write the same path:
+    the last one wins. A symbolic link stays one; a pipe or a device is written to directly. What a killed process left
+    beside `path` is removed.
+
+    Raises
+    ------
+    WriteError
+        If the system refuses to write. It is an `InputError`, and an `OSError` to which `writing` gives a parameter.
 
     >>> from tempfile import mkdtemp
     >>> file = Path(mkdtemp()) / "results.json"
@@ -28,12 +55,207 @@ def replacing(path: str | Path) -> Iterator[Path]:
     ('whole', ['results.json'])
     """
     path = Path(path)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    if path.exists() and not path.is_file() and not path.is_dir():
+        yield path
+        return
+    path = Path(os.path.realpath(path))
+    partial = _beside(path)
     try:
-        yield partial
-        partial.replace(path)
+        with _refusals(path, partial):
+            yield partial
+            _sync(partial)
+            partial.replace(path)
+            _sync(path.parent)
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def staged(folder: str | Path) -> Iterator[Path]:
+    """Give an empty folder beside `folder` to fill; it takes the place of `folder` at the end, whole or not at all.
+
+    Every file in it is synced, the old folder moved away, the new one renamed, and then the old one removed. After a
+    kill between the two renames the next call puts the old one back. Several processes may write the same folder: the
+    last one wins. Errors, and what killed processes left, as for `replacing`.
+
+    >>> from tempfile import mkdtemp
+    >>> folder = Path(mkdtemp()) / "set"
+    >>> with staged(folder) as new:
+    ...     _ = (new / "rows.csv").write_text("a,b")
+    >>> [str(path.relative_to(folder.parent)) for path in sorted(folder.parent.rglob("*"))]
+    ['set', 'set/rows.csv']
+    """
+    folder = Path(os.path.realpath(folder))
+    new, old, doomed = _beside(folder), _beside(folder, kind="old"), _beside(folder)
+    try:
+        with _refusals(folder, new):
+            new.mkdir(parents=True)
+            yield new
+            for path in (*new.rglob("*"), new):
+                _sync(path)
+            with _lock(folder.with_name(_hidden(folder.name, LOCK)), wait=60):  # nobody between the two renames
+                if folder.exists():
+                    folder.rename(old)
+                new.rename(folder)
+            _sync(folder.parent)
+            if old.exists():
+                old.rename(doomed)  # what is half removed is never put back
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+
+@contextmanager
+def locked(folder: str | Path, function: str, parameter: str) -> Iterator[None]:
+    """Hold the lock of `folder`, which is made if need be: one command at a time writes into it.
+
+    What killed commands left in it is removed first (see `leftovers`). Who holds the lock may take it again. It ends
+    with its process; where the file system has no locks, a file that names the host and the process stands for one, and
+    counts no longer when that process is gone.
+
+    Raises
+    ------
+    InputError
+        About `parameter`, if another command holds the lock or the folder cannot be written.
+    """
+    name, thread = os.path.realpath(folder), threading.get_ident()
+    if _HELD.get(name) == thread:
+        yield
+        return
+    with ExitStack() as stack:
+        with writing(function, parameter, folder):
+            Path(name).mkdir(parents=True, exist_ok=True)
+            try:
+                stack.enter_context(_lock(Path(name) / LOCK))
+            except TimeoutError:
+                remedy = "Wait for that one to end, or choose another folder."
+                must = "not be in use by another command"
+                raise input_error(function, parameter, must, got=str(folder), remedy=remedy) from None
+            _remove(leftovers(name, all_hosts=True))
+        _HELD[name] = thread
+        stack.callback(_HELD.pop, name)
+        yield
+
+
+def leftovers(folder: str | Path, *, all_hosts: bool = False) -> list[Path]:
+    """Return what killed processes left in `folder` and below: unfinished files and folders that nobody writes.
+
+    Those of other hosts are among them only with `all_hosts`, as it cannot be seen from here whether their processes
+    live: give it where the folder's lock is held.
+    """
+    return sorted(path for path in Path(folder).rglob(f".*{PARTIAL}") if _is_left(path, all_hosts))
+
+
+def _beside(path: Path, kind: str = "new") -> Path:
+    """Return an unused path beside `path`, which names this process; remove what killed ones left there."""
+    if path.parent not in _CLEANED and path.parent.is_dir():
+        _CLEANED.add(path.parent)
+        with suppress(OSError):
+            _remove([left for left in path.parent.glob(f".*{PARTIAL}") if _is_left(left)])
+    return path.with_name(_hidden(path.name, f".{_host()}-{os.getpid()}-{secrets.token_hex(4)}.{kind}{PARTIAL}"))
+
+
+def _hidden(name: str, ending: str) -> str:
+    """Return a hidden name that says whose it is, where the file system has room for that."""
+    short = name if len(os.fsencode(name)) <= 180 else hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+    return f".{short}{ending}"
+
+
+def _host() -> str:
+    """Eight digits that stand for the machine, or the container, in which process numbers are unique."""
+    try:
+        space = Path("/proc/self/ns/pid").readlink()
+    except OSError:
+        space = Path()
+    return hashlib.sha256(f"{platform.node()} {space}".encode()).hexdigest()[:8]
+
+
+def _is_left(path: Path, all_hosts: bool = False) -> bool:
+    host, _, rest = path.name.removesuffix(PARTIAL).rpartition(".")[0].rpartition(".")[2].partition("-")
+    pid = rest.partition("-")[0]
+    if not pid.isdigit():
+        return False  # not one of ours
+    if host != _host():
+        return all_hosts
+    if os.name == "nt":  # there os.kill ends what it asks about
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def _remove(left: list[Path]) -> None:
+    """Remove what is left over; a folder that was moved away for a new one that never came is put back."""
+    for path in filter(Path.exists, left):
+        folder = path.with_name(path.name[1:].rsplit(".", 3)[0])
+        if path.name.endswith(f".old{PARTIAL}") and not folder.exists():
+            path.rename(folder)
+        elif path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Have the system put a file, or a folder's names, on the disk."""
+    if path.is_dir() and os.name == "nt":
+        return
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    except OSError as problem:
+        if problem.errno not in _MISSING:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _lock(path: Path, *, wait: float = 0.0) -> Iterator[None]:
+    """Hold a lock file, which is removed with it; a TimeoutError if another process has it for longer than `wait`."""
+    from filelock import FileLock, SoftFileLock
+
+    lock: FileLock | SoftFileLock = FileLock(path, timeout=wait)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "flock not supported")
+        try:
+            lock.acquire()
+        except (NotImplementedError, OSError) as problem:
+            if isinstance(problem, OSError) and problem.errno not in _MISSING:
+                raise
+            path.unlink(missing_ok=True)
+            path = path.with_name(f"{path.name}.soft")
+            lock = SoftFileLock(path, timeout=wait)
+            lock.acquire()
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            if path.name.endswith(LOCK):  # a soft lock removes its file itself
+                path.unlink(missing_ok=True)
+        lock.release()
+
+
+@contextmanager
+def _refusals(path: Path, partial: Path) -> Iterator[None]:
+    """Raise what the system says about writing to `partial` as a `WriteError` about `path`."""
+    try:
+        yield
+    except InputError:
+        raise
+    except OSError as problem:
+        ours = problem.filename is None or os.fsdecode(problem.filename).startswith((str(partial), str(path)))
+        if not (ours and problem.errno) and not isinstance(problem, TimeoutError):  # something read, or a network
+            raise
+        reason = f"The system says: {problem.strerror or problem}."
+        error = WriteError(f"{str(path)!r} cannot be written.", remedy=reason)
+        error.errno, error.strerror = problem.errno, problem.strerror
+        raise error from problem
 
 
 @contextmanager
