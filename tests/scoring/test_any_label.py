@@ -115,4 +115,5 @@ def test_a_rule_that_allows_several_labels_has_no_gold_label():
     ]
     read = read_rows(Predictions(pa.Table.from_pylist(rows)), ColumnNames())
     assert read.has_gold.tolist() == [True, True, False] * 4
-    assert score(Predictions(pa.Table.from_pylist(rows)), ScoreOptions(n_resamples=1000))["warnings"] == []
+    warnings = score(Predictions(pa.Table.from_pylist(rows)), ScoreOptions(n_resamples=1000))["warnings"]
+    assert [one for one in warnings if "gold" in one] == []

@@ -74,6 +74,9 @@ def test_every_set_that_has_the_quantity():
         ("semantic > 0", "name a quantity"),
         ("n_buckets.low > 0", "with an interval"),
         ("signature > 0", "name a number"),
+        ("pc >= 75", "write 'pc >= 0.75'"),
+        ("pvap < 50", "write 'pvap < 0.5'"),
+        ("unparsed_rate <= 1.5", "A share is not above 1"),
     ],
 )
 def test_bad_conditions(condition, said):
@@ -181,6 +184,8 @@ def test_a_model_against_itself_passes_where_the_set_is_large_enough(command, tm
 def test_what_a_test_against_another_model_needs(command, tmp_path):
     a, b, _ = steady_and_shaky(tmp_path)
     for args, message in (
+        (("pc >= 0.5", a, "--margin", 0.1), "`--against` must be given with `--margin`"),
+        (("pc >= 0.5", a, "--against", b, "--margin", 0.1), "compare with the other model where `--against` is given"),
         (("pc.not_worse", a), "name a measure that both models have, with `--against` and `--margin`"),
         (("pc.not_worse", a, "--against", b), "`--margin` must be given with `--against`"),
         (("pc.not_worse", a, "--against", b, "--margin", 2), "`--margin` must be a share above 0 and below 1"),
@@ -189,3 +194,73 @@ def test_what_a_test_against_another_model_needs(command, tmp_path):
     ):
         code, _, err = command("gate", *args)
         assert (code, message in err) == (2, True), err
+
+
+def test_a_model_that_is_compared_is_read_once(command, tmp_path, monkeypatch):
+    import paraconsist.scoring.sources as sources
+
+    a, b, _ = steady_and_shaky(tmp_path)
+    names, read = [], sources.read_logs
+    monkeypatch.setattr(sources, "read_logs", lambda paths, query: names.extend(paths) or read(paths, query))
+    assert command("gate", "pc.not_worse", a, "--against", b, "--margin", 0.2)[0] == 0
+    assert names == [a, b]
+
+
+def test_written_results_follow_no_options(command, predictions, tmp_path):
+    command("score", predictions, "--output", tmp_path / "results.json")
+    code, _, err = command("gate", "pc >= 0", tmp_path / "results.json", "--unparsed", "own_class")
+    assert code == 2
+    assert "`--unparsed` must be given with predictions only" in err
+    code, _, err = command("gate", "pc.not_worse", tmp_path / "results.json", "--against", predictions, "--margin", 0.1)
+    assert code == 2
+    assert "must be predictions where `--against` is given" in err
+
+
+# ------------------------------------------------------------------------- what says nothing of the model
+
+
+def table_of(answer, n_buckets=40, gold=lambda bucket: "yes" if bucket % 3 else "no"):
+    rows = [f"{b},{gold(b)},{answer(b, k)}" for b in range(n_buckets) for k in range(4)]
+    return "bucket_id,label,prediction\n" + "\n".join(rows) + "\n"
+
+
+DEGENERATE = {
+    "constant": (lambda b, k: "yes", "every prediction is 'yes'"),
+    "nearly constant": (lambda b, k: "no" if b == k == 0 else "yes", "159 of 160 predictions are 'yes'"),
+    "labels that never meet": (lambda b, k: "A", "no prediction is any row's gold label"),
+    "nearly nothing parsed": (lambda b, k: "no" if b == 0 else "", "156 of 160 predictions are unparsed"),
+}
+
+
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_a_consistency_that_says_nothing_fails_with_its_reason(command, tmp_path, case):
+    answer, reason = DEGENERATE[case]
+    path, results = tmp_path / "mine.csv", tmp_path / "results.json"
+    path.write_text(table_of(answer))
+    command("score", path, "--output", results)
+    for source in (path, results):
+        code, out, err = command("gate", "pc.low >= 0.5", source)
+        assert (code, out.count("\n")) == (1, 1)
+        assert reason in out
+        assert f"warning: mine: {reason}" in err
+        assert command("gate", "pc.low >= 0.5", source, "--allow-degenerate")[0] == 0
+        assert command("gate", "accuracy >= 0 and n_buckets >= 40 and unparsed_rate <= 1", source)[0] == 0
+    assert not pc.score(path).gate("pc >= 0.5")
+    assert pc.score(path).gate("pc >= 0.5", allow_degenerate=True)
+
+
+def test_a_constant_model_is_not_shown_to_be_as_good_as_another(command, tmp_path):
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    paths[0].write_text(table_of(lambda b, k: "yes"))
+    paths[1].write_text(table_of(lambda b, k: "yes" if (b + k) % 2 else "no"))
+    code, out, _ = command("gate", "pc.not_worse", paths[0], "--against", paths[1], "--margin", 0.1)
+    assert code == 1
+    assert "every prediction is 'yes'" in out
+
+
+def test_a_model_that_answers_a_lopsided_task_passes(command, tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text(
+        table_of(lambda b, k: "no" if b % 12 == 0 else "yes", 120, lambda b: "no" if b % 12 == 0 else "yes")
+    )
+    assert command("gate", "pc >= 0.9", path)[0] == 0

@@ -272,3 +272,41 @@ def test_answers_that_are_never_right_are_told(command: Command, tmp_path: Path)
     rows = long(*((f"{i}", [f"{i + 100}", f"{i + 101}"]) for i in range(12)))
     warnings = scored(command, write(tmp_path / "open.parquet", rows))["warnings"]
     assert warnings == ["no prediction is any row's gold label ('100' for '0'): do both columns name labels alike?"]
+
+
+def test_a_stray_answer_is_told_with_the_label_that_it_resembles(command: Command, tmp_path: Path) -> None:
+    rows = [
+        {"bucket_id": b, "label": ("No", "Yes")[b % 2], "prediction": "Yes." if b == 1 else ("No", "Yes")[(b + k) % 2]}
+        for b in range(20)
+        for k in range(3)
+    ]
+    path = write(tmp_path / "mine.csv", rows)
+    sentence = "answers that are no row's gold label count as wrong: 'Yes.' in 3 rows (nearest: 'Yes')"
+    assert sentence in scored(command, path)["warnings"]
+    assert f"warning: {sentence}" in command("score", path)[1]
+
+
+@pytest.mark.parametrize(
+    ("policy", "consistency", "sentence"),
+    [("wrong", 1.0, "both wrong, so consistent, in P_C"), ("own_class", 1.0, "one more answer, wrong and the same")],
+)
+def test_what_is_said_of_unparsed_answers_is_true(
+    command: Command, tmp_path: Path, policy: str, consistency: float, sentence: str
+) -> None:
+    rows = [
+        {
+            "bucket_id": b,
+            "role": r,
+            "label": "y" if b % 2 else "n",
+            "prediction": "" if b < 8 else "y" if b % 2 else "n",
+        }
+        for b in range(12)
+        for r in ("original", "paraphrase", "paraphrase")
+    ]
+    path = write(tmp_path / "mine.csv", rows)
+    options = ("--unparsed", policy, "--measure", "paraphrastic_consistency", "--measure", "semantic_inconsistency")
+    result = scored(command, path, *options)
+    assert any(sentence in one for one in result["warnings"])
+    assert result["measures"]["paraphrastic_consistency"]["paraphrastic_consistency_unbiased"] == consistency
+    differ = {"wrong": 16 / 24, "own_class": 0.0}[policy]
+    assert result["measures"]["semantic_inconsistency"]["inconsistency"] == pytest.approx(differ)

@@ -35,21 +35,38 @@ def gate(
     ),
     against: Path | None = option(None, "Another model's predictions, for pc.not_worse and pc.equivalent."),
     margin: float | None = option(None, "By how much a measure may be worse: a share, 0.02 for two points."),
+    allow_degenerate: bool = option(
+        False, "Judge by the number alone where it says nothing of the model, as with one answer for all texts."
+    ),
     read: SourceOptions,
     measuring: MeasureOptions,
     intervals: IntervalOptions,
 ) -> None:
     """Pass or fail on a number: exit code 0 where the condition holds in every set, 1 where it does not.
 
-    What is undefined fails. Warnings about the results go to standard error.
+    What is undefined fails, and so does the consistency of a model that gives (nearly) one answer only, of labels that
+    never meet, or of answers that could not be read. Warnings about the results go to standard error.
     """
     from paraconsist.scoring.compare import CompareOptions
-    from paraconsist.scoring.gate import check, parse_conditions, results_of, warnings_of, with_margin_tests
-    from paraconsist.scoring.sources import open_source
+    from paraconsist.scoring.gate import (
+        check,
+        check_margin,
+        opened_or_written,
+        parse_conditions,
+        results_of,
+        warnings_of,
+        with_margin_tests,
+    )
+    from paraconsist.scoring.sources import Opened, open_source
 
     conditions = parse_conditions(condition, intervals.confidence_level)
-    results = results_of(path, read, measuring, intervals)
+    check_margin(conditions, against, margin)
+    opened = opened_or_written(path, read, measuring, intervals)
+    results = results_of(opened, read, measuring, intervals) if isinstance(opened, Opened) else opened
     if against is not None:
+        if not isinstance(opened, Opened):
+            remedy = "A paired test needs the answers themselves."
+            raise input_error("gate", "path", "be predictions where `against` is given", got=str(path), remedy=remedy)
         options = CompareOptions(
             example=read.example,
             measures=measuring.measure,
@@ -57,15 +74,14 @@ def gate(
             margin=margin,
             **intervals.intervals,
         )
-        model, other = (open_source(one, read, function="gate") for one in (path, against))
-        results = with_margin_tests(results, model, other, options)
+        results = with_margin_tests(results, opened, open_source(against, read, function="gate"), options)
     if set_name:
         absent = [name for name in set_name if name not in results]
         if absent:
             known = f"There are {', '.join(results)}."
             raise input_error("gate", "set", "be among the results", got=absent[0], remedy=known)
         results = {name: results[name] for name in set_name}
-    checks = check(conditions, results)
+    checks = check(conditions, results, allow_degenerate=allow_degenerate)
     for warning in warnings_of(results):
         echo(f"warning: {warning}", err=True)
     echo(_line(checks))
@@ -83,6 +99,8 @@ def _line(checks: Sequence[Check]) -> str:
     n_sets = len({one.set_name for one in checks})
     others = "" if n_sets == 1 else f"; {n_sets} sets"
     verdict = "fail" if failed else "pass"
-    why = f". Undefined: {tightest.reason}" if is_undefined and tightest.reason else ""
+    why = ""
+    if tightest.reason:
+        why = f". Undefined: {tightest.reason}" if is_undefined else f". Says nothing of the model: {tightest.reason}"
     what = ", ".join(filter(None, (tightest.set_name, tightest.condition.what, tightest.condition.meaning)))
     return f"{verdict}: {conditions} (found {value}: {what}{others}){why}"

@@ -17,7 +17,7 @@ from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC
 from paraconsist.scoring.compare import CompareOptions, SetComparison, compare_opened
 from paraconsist.scoring.folders import score_sources
-from paraconsist.scoring.gate import Check, check, parse_conditions, with_margin_tests
+from paraconsist.scoring.gate import Check, check, check_margin, parse_conditions, with_margin_tests
 from paraconsist.scoring.options import SourceOptions
 from paraconsist.scoring.score import ScoreOptions, SetScores
 from paraconsist.scoring.sources import Opened, open_source
@@ -84,20 +84,32 @@ class Scores:
 
         return write_report([entry_of(self)], Path(path), ReportOptions(**options)).page
 
-    def gate(self, condition: str, *, against: Scores | None = None, margin: float | None = None) -> bool:
+    def gate(
+        self, condition: str, *, against: Scores | None = None, margin: float | None = None, **options: bool
+    ) -> bool:
         """Say whether a condition such as ``pc.low >= 0.75`` holds in every set.
 
         Against another model's scores, ``pc.not_worse`` holds where P_C is shown not to be worse by `margin` (a share)
-        or more, ``pc.equivalent`` where it is neither worse nor better by that much.
+        or more, ``pc.equivalent`` where it is neither worse nor better by that much. A consistency that says nothing of
+        the model, as that of a constant answer, holds no condition unless `allow_degenerate` is given.
         """
-        return all(one.passed for one in self.checks(condition, against=against, margin=margin))
+        return all(one.passed for one in self.checks(condition, against=against, margin=margin, **options))
 
-    def checks(self, condition: str, *, against: Scores | None = None, margin: float | None = None) -> list[Check]:
+    def checks(
+        self,
+        condition: str,
+        *,
+        against: Scores | None = None,
+        margin: float | None = None,
+        allow_degenerate: bool = False,
+    ) -> list[Check]:
         """Return the condition's value on every set; for the tests against another model p."""
+        conditions = parse_conditions(condition)
+        check_margin(conditions, against, margin)
         results = {name: scored.to_dict() for name, scored in self.sets.items()}
         if against is not None:
             results = with_margin_tests(results, self.opened, against.opened, CompareOptions(margin=margin))
-        return check(parse_conditions(condition), results)
+        return check(conditions, results, allow_degenerate=allow_degenerate)
 
     def __repr__(self) -> str:
         return _as_text(score_tables(self.to_dict()))

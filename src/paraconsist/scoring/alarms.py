@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from paraconsist.data.rows import Rows
-from paraconsist.measures.alarms import nearly_constant, permuted_labels
+from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels
 from paraconsist.measures.catalogue import MeasureSpec
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 
 _UNPARSED = {
-    "wrong": "count as wrong answers that equal no other",
-    "own_class": "count as a wrong answer of their own",
+    "wrong": "count as wrong answers: two of them are both wrong, so consistent, in P_C; else each differs from all",
+    "own_class": "count as one more answer, wrong and the same each time",
 }
+_MOSTLY, _ALIKE = 0.9, 0.4
+_MOST_LISTED = 3
 _LEAST_IN_TAIL = 10
 _FEW_ROWS = 10
 
 
 def row_alarms(
-    rows: Rows, *, unparsed: str, n_dropped: int, confidence_level: float, n_resamples: int | None
+    rows: Rows,
+    *,
+    label_names: Sequence[str],
+    unparsed: str,
+    n_dropped: int,
+    confidence_level: float,
+    n_resamples: int | None,
 ) -> list[str]:
     """Return the alarms; none where nothing is suspicious.
 
@@ -29,6 +38,8 @@ def row_alarms(
     ----------
     rows : Rows
         As read, before any policy for unparsed answers.
+    label_names : sequence of str
+        All labels there are, where the file says so.
     unparsed, n_dropped
         That policy, and how many buckets it left out.
     confidence_level, n_resamples
@@ -38,12 +49,31 @@ def row_alarms(
     notes.append(_few_resamples(confidence_level, n_resamples))
     parsed = rows.where(rows.has_gold & ~rows.unparsed)
     if len(parsed):
-        clusters = parsed.buckets if parsed.groups is None else parsed.groups
-        notes += [
-            permuted_labels(parsed.predictions, parsed.labels),
-            nearly_constant(parsed.predictions, parsed.labels, clusters),
-            _never_right(parsed),
-        ]
+        notes += [permuted_labels(parsed.predictions, parsed.labels), None if label_names else _strays(parsed)]
+    return [note for note in notes if note is not None]
+
+
+def degenerate(rows: Rows, unparsed: str) -> list[str]:
+    """Return why a consistency says nothing of the model whatever its value; none where it does.
+
+    A constant or nearly constant answer, labels that never meet, and answers nearly none of which could be read are all
+    consistent without reading a text. `rows` are as read, `unparsed` is the policy.
+    """
+    n, n_unparsed = len(rows), int(rows.unparsed.sum())
+    parsed = rows.where(rows.has_gold & ~rows.unparsed)
+    if not len(parsed):
+        return [_nothing_parsed(rows)] if n_unparsed == n else []
+    clusters = parsed.buckets if parsed.groups is None else parsed.groups
+    notes = [
+        constant_predictions(parsed.predictions),
+        nearly_constant(parsed.predictions, parsed.labels, clusters),
+        _never_right(parsed),
+    ]
+    if n_unparsed >= _MOSTLY * n and unparsed != "drop_bucket":
+        notes.append(
+            f"{n_unparsed:,} of {n:,} predictions are unparsed, so the numbers are of what could not be read, not of "
+            "the model: mend what reads the answers"
+        )
     return [note for note in notes if note is not None]
 
 
@@ -109,6 +139,26 @@ def _never_right(rows: Rows) -> str | None:
         return None
     pair = f"{rows.predictions[0].item()!r} for {rows.labels[0].item()!r}"
     return f"no prediction is any row's gold label ({pair}): do both columns name labels alike?"
+
+
+def _strays(rows: Rows) -> str | None:
+    """Answers that are no label: a "Yes." among Yes and No is wrong in every row, and a class of its own."""
+    assert rows.buckets is not None
+    known = [str(label) for label in np.unique(rows.labels)]
+    answers, counts = np.unique(rows.predictions, return_counts=True)
+    allowed = {label for rule in rows.allowed or () for label in rule}
+    is_stray = ~np.isin(answers, [*known, *allowed])
+    if rows.labels.dtype.kind != "U" or not is_stray.any() or is_stray.all():
+        return None
+    if 2 * len(known) > len(np.unique(rows.buckets)):  # no classes: every problem has an answer of its own
+        return None
+    folded, parts = {label.casefold(): label for label in known}, []
+    for place in sorted(np.flatnonzero(is_stray).tolist(), key=lambda place: -counts[place]):
+        near = get_close_matches(str(answers[place]).casefold(), folded, 1, _ALIKE)
+        of = f" (nearest: {folded[near[0]]!r})" if near else ""
+        parts.append(f"{answers[place].item()!r} in {counts[place]:,} rows{of}")
+    more = f" and {len(parts) - _MOST_LISTED} more" if len(parts) > _MOST_LISTED else ""
+    return f"answers that are no row's gold label count as wrong: {', '.join(parts[:_MOST_LISTED])}{more}"
 
 
 def _no_gold(rows: Rows) -> str | None:

@@ -6,6 +6,10 @@ that is another (``pc`` is the unbiased P_C, ``pc_published`` the plug-in), any 
 (``paraphrastic_consistency_unbiased``, ``accuracy``), ``measure.key`` where two measures have that key, or
 a key of the set (``unparsed_rate``). ``.low`` and ``.high`` take the ends of its interval.
 
+What is undefined fails. So does a consistency that says nothing of the model (a constant or nearly constant answer,
+labels that never meet, nearly no answer that could be read; `paraconsist.scoring.alarms.degenerate`), whatever its
+value, unless `allow_degenerate` is given. Accuracies and counts are judged there too.
+
 Against another model, with a margin: ``pc.not_worse`` holds where a paired test shows that the measure is not worse
 than the other model's by the margin or more (non-inferiority), ``pc.equivalent`` where it is neither worse nor better
 by that much (two one-sided tests), at 1 less the confidence level.
@@ -16,8 +20,8 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +88,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Check:
-    """A condition on one set: the value found (nan where undefined, and `reason` says why) and whether it holds."""
+    """A condition on one set: its value, why that cannot be judged (undefined: nan; or degenerate), if it holds."""
 
     condition: Condition
     set_name: str
@@ -93,7 +97,7 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        return self.condition.holds(self.value)
+        return not self.reason and self.condition.holds(self.value)
 
 
 def parse_conditions(text: str, confidence_level: float = 0.95) -> tuple[Condition, ...]:
@@ -126,7 +130,9 @@ def parse_conditions(text: str, confidence_level: float = 0.95) -> tuple[Conditi
     return tuple(conditions)
 
 
-def check(conditions: tuple[Condition, ...], results: Mapping[str, Mapping[str, Any]]) -> list[Check]:
+def check(
+    conditions: tuple[Condition, ...], results: Mapping[str, Mapping[str, Any]], *, allow_degenerate: bool = False
+) -> list[Check]:
     """Check every condition on every set that has its quantity.
 
     Parameters
@@ -135,16 +141,18 @@ def check(conditions: tuple[Condition, ...], results: Mapping[str, Mapping[str, 
         From `parse_conditions`.
     results : mapping
         Set name -> what `paraconsist.scoring.score.score` returns, or its strict JSON.
+    allow_degenerate : bool
+        Judge a consistency by its value also where it says nothing of the model.
 
     Raises
     ------
     InputError
-        If no set has the quantity, a set has it twice, or it has no interval; a quantity that a typing
-        error names must not pass for one that holds.
+        If no set has the quantity, a set has it twice, it has no interval, or the bound of a share is in per cent; a
+        quantity that a typing error names must not pass for one that holds.
     """
     checks = []
     for condition in conditions:
-        values = [(name, _find(condition, result)) for name, result in results.items()]
+        values = [(name, _find(condition, result, allow_degenerate)) for name, result in results.items()]
         checks += [Check(condition, name, *value) for name, value in values if value is not None]
         if all(value is None for _, value in values):
             if condition.end in _MARGIN_KEYS:
@@ -168,26 +176,47 @@ def warnings_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def results_of(
+def opened_or_written(
     path: Path, read: SourceOptions, measuring: MeasureOptions, intervals: IntervalOptions
-) -> Mapping[str, Mapping[str, Any]]:
-    """Return results by set: as written where they are newer than the predictions, else scored.
+) -> Opened | Mapping[str, Mapping[str, Any]]:
+    """Return what a path holds: predictions, opened, or results by set as they were written.
 
     Raises
     ------
     InputError
-        If there is no such file, or it holds neither results nor predictions.
+        If there is no such file, it holds neither results nor predictions, or options are given that results which
+        are written cannot follow.
     """
     if path.suffix == ".json" and path.is_file():
         written = read_json(path, "gate")
         if _is_whole(written):
+            for options in (read, measuring, intervals):
+                for one in fields(options):
+                    if getattr(options, one.name) != one.default:
+                        remedy = f"{path.name} holds results as they were scored: name the predictions."
+                        raise input_error("gate", one.name, "be given with predictions only", remedy=remedy)
             return written
-    opened = open_source(path, read, function="gate")
+    return open_source(path, read, function="gate")
+
+
+def results_of(
+    opened: Opened, read: SourceOptions, measuring: MeasureOptions, intervals: IntervalOptions
+) -> Mapping[str, Mapping[str, Any]]:
+    """Return results by set: as a run folder has them where they are newer than the predictions, else scored."""
     usual = (read, measuring, intervals) == (SourceOptions(), MeasureOptions(), IntervalOptions())
     if usual and opened.saved_is_newer and _is_whole(opened.saved):
         return opened.saved
     options = ScoreOptions(measures=measuring.measure, unparsed=measuring.unparsed, **intervals.intervals)
     return {name: scored.to_dict() for name, scored in score_sources(opened, options).items()}
+
+
+def check_margin(conditions: Sequence[Condition], against: object, margin: float | None) -> None:
+    """Raise where another model or a margin is given that no condition, or not both of them, would be about."""
+    if margin is not None and against is None:
+        raise input_error("gate", "against", "be given with `margin`", remedy="A margin is against another model.")
+    if against is not None and not any(one.end in _MARGIN_KEYS for one in conditions):
+        remedy = "Write 'pc.not_worse' or 'pc.equivalent'."
+        raise input_error("gate", "condition", "compare with the other model where `against` is given", remedy=remedy)
 
 
 def with_margin_tests(
@@ -229,9 +258,10 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _find(condition: Condition, result: Mapping[str, Any]) -> tuple[float, str] | None:
-    """Return the value in one set's results, and why it is undefined; None where the set has no such quantity."""
+def _find(condition: Condition, result: Mapping[str, Any], allow_degenerate: bool) -> tuple[float, str] | None:
+    """Return the value in one set's results, and why it cannot be judged; None where the set has no such quantity."""
     measures: Mapping[str, Mapping[str, Any]] = result["measures"]
+    void = "" if allow_degenerate else "; ".join(result.get("degenerate", ()))
     first, _, rest = condition.quantity.partition(".")
     spec, published = _spec_of(first)
     name = first if spec is None else spec.name
@@ -240,10 +270,10 @@ def _find(condition: Condition, result: Mapping[str, Any]) -> tuple[float, str] 
         if published or "margin_test" not in keys:
             return None
         test = keys["margin_test"]
-        return (math.nan, "nothing to compare") if test is None else (test[_MARGIN_KEYS[condition.end]], "")
+        return (math.nan, "nothing to compare") if test is None else (test[_MARGIN_KEYS[condition.end]], void)
     if name in measures:
         headline = name if spec is None else spec.published if published else spec.headline
-        return _value(condition, measures[name], rest or headline)
+        return _value(condition, measures[name], rest or headline, void)
     if first in _OF_THE_SET and not rest:
         return _value(condition, result, first)
     holders = [measure for measure, keys in measures.items() if first in keys] if not rest else []
@@ -252,7 +282,7 @@ def _find(condition: Condition, result: Mapping[str, Any]) -> tuple[float, str] 
         raise input_error(
             "gate", "condition", f"say whose {first}", got=condition.quantity, remedy=f"There are {listed}."
         )
-    return _value(condition, measures[holders[0]], first) if holders else None
+    return _value(condition, measures[holders[0]], first, void) if holders else None
 
 
 def _spec_of(name: str) -> tuple[MeasureSpec | None, bool]:
@@ -263,10 +293,11 @@ def _spec_of(name: str) -> tuple[MeasureSpec | None, bool]:
     return (None if spec is None or (published and not spec.published) else spec), published
 
 
-def _value(condition: Condition, keys: Mapping[str, Any], key: str) -> tuple[float, str] | None:
+def _value(condition: Condition, keys: Mapping[str, Any], key: str, void: str = "") -> tuple[float, str] | None:
     if key not in keys:
         return None
-    value = keys[key]
+    whole = keys[key]
+    value = whole
     if condition.end:
         bounds = keys.get("confidence_interval", {}).get(key)
         if bounds is None:
@@ -275,7 +306,14 @@ def _value(condition: Condition, keys: Mapping[str, Any], key: str) -> tuple[flo
     value = math.nan if value is None else value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise input_error("gate", "condition", "name a number", got=condition.quantity)
-    return float(value), "; ".join(keys.get("warnings", ())) if math.isnan(value) else ""
+    is_count = isinstance(whole, int)
+    if condition.bound > 1 and not is_count and not (isinstance(whole, float) and whole > 1):
+        of_100 = f"{condition.what} {condition.comparison} {condition.bound / 100:.6g}"
+        remedy = f"A share is not above 1: write '{of_100}', or a % after the number."
+        raise input_error("gate", "condition", "compare a share with a share", got=str(condition), remedy=remedy)
+    if math.isnan(value):
+        return math.nan, next(iter(keys.get("warnings", ())), "it is undefined here")
+    return float(value), "" if is_count or key.endswith("accuracy") else void
 
 
 def _known(result: Mapping[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ from paraconsist.errors import InputError, input_error
 from paraconsist.measures.catalogue import CHANGE, PARAPHRASTIC, MeasureSpec, default_measures
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.measures.signatures import parse_signature
-from paraconsist.scoring.alarms import judged, row_alarms
+from paraconsist.scoring.alarms import degenerate, judged, row_alarms
 from paraconsist.scoring.answer_changes import pair_figures
 from paraconsist.scoring.options import IntervalOptions
 from paraconsist.scoring.roles import MAX_STRATUM_VALUES, measure_rows, spec_of
@@ -68,6 +68,8 @@ class SetScores:
         Accuracy of always giving the commonest label: on the rows whose accuracy stands beside it (the paraphrases of
         paraphrastic consistency, else the originals), and on the full test set (None without one).
     warnings : tuple of str
+    degenerate : tuple of str
+        Those of the warnings for which a consistency says nothing of the model; `gate` fails there.
     overlap : Overlap, optional
         With the rows that the model was trained on.
     noise_floor : dict, optional
@@ -83,6 +85,7 @@ class SetScores:
     measures: Mapping[str, dict[str, Any]]
     majority_rate: float
     warnings: tuple[str, ...]
+    degenerate: tuple[str, ...] = ()
     overlap: Overlap | None = None
     noise_floor: Mapping[str, Any] | None = None
     test_majority_rate: float | None = None
@@ -123,6 +126,7 @@ class SetScores:
             "figures": self.figures,
             **({} if overlap is None else {"training_overlap": {**asdict(overlap), "columns": list(overlap.columns)}}),
             "warnings": list(self.warnings),
+            "degenerate": list(self.degenerate),
             **({} if self.noise_floor is None else {"noise_floor": dict(self.noise_floor)}),
             **({"source": metadata["source"]} if "source" in metadata else {}),
         }
@@ -165,11 +169,14 @@ def score_set(
     measures = {spec.name: _score(spec, kept, options, test_kept, data) for spec in specs}
     warnings = row_alarms(
         rows,
+        label_names=predictions.label_names,
         unparsed=options.unparsed,
         n_dropped=n_dropped,
         confidence_level=options.confidence_level,
         n_resamples=options.n_resamples if any("-bootstrap" in m["signature"] for m in measures.values()) else None,
     )
+    void = degenerate(rows, options.unparsed)
+    warnings = list(dict.fromkeys([*warnings, *void]))
     overlap = None if training is None else training_overlap(predictions, training, role=options.columns.role)
     if overlap is not None and (note := overlap.warning()) is not None:
         warnings.append(note)
@@ -183,6 +190,7 @@ def score_set(
         measures=measures,
         majority_rate=majority_rate(_reference_labels(kept, specs)),
         warnings=tuple(warnings),
+        degenerate=tuple(void),
         overlap=overlap,
         test_majority_rate=None if test_rows is None else majority_rate(test_rows.labels[test_rows.has_gold]),
     )
