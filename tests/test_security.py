@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from helpers.commands import write
 
+from paraconsist.data.tables import read_table
+from paraconsist.data.tasks import get_task
+from paraconsist.data.writing import write_table
 from paraconsist.errors import InputError, visible
 from paraconsist.reporting.result import compare, score
+from paraconsist.transforms.dictionary import read_dictionary, write_dictionary
+from paraconsist.transforms.paraphrase.judgements import read_written, write_judgement_sheet, write_writing_sheet
+from paraconsist.transforms.sheets import read_sheet, write_sheet
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "paraconsist"
 
 #: The title of the window; markup of rich; an overriding sign; a line of one's own; a C1 control; a carriage return.
 HOSTILE = "\x1b]0;owned\x07 [red]x[/red] a\u202eb up\nerror: forged \x9b31m good\rbad"
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+#: What spreadsheets run, or might; and what they take for text or numbers.
+FORMULAS = ["=HYPERLINK(A1)", "+1+1", "-2+3", "@SUM(A1)", "\t=1+1", "\r=1+1", "- so it goes", "'=quoted", "＝1+1"]
+NO_FORMULAS = ["-0.5", "+3", "-1e-3", "'tis so", "plain = text", "-", ""]
 
 
 def hostile_rows(text: str = HOSTILE, *, right: int = 1) -> list[dict]:
@@ -89,3 +101,59 @@ def test_everything_is_printed_by_one_function():
         assert called & {"print", "typer.echo", "typer.secho", "click.echo"} <= printers.get(name, set()), name
         if name != "cli/build.py":  # which prints its own tables of names that are in the code
             assert not called & {"Table"} or name == "reporting/tables.py" or "rich" not in file.read_text(), name
+
+
+# ---------------------------------------------------------------------------- spreadsheets
+
+
+def cells_of(path: Path) -> list[str]:
+    """Every cell below the header, read by the standard library: what a spreadsheet program gets."""
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        return [
+            cell
+            for row in list(csv.reader(stream, delimiter="\t" if path.suffix == ".tsv" else ","))[1:]
+            for cell in row
+        ]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_a_table_in_csv_holds_no_formula_and_is_read_back_as_it_was(tmp_path, ending):
+    texts = FORMULAS + NO_FORMULAS
+    n = len(texts)
+    columns = {"text": texts, "number": [-0.5] * n, "plain": ["it's"] * n, "label": ["-1", *["x"] * (n - 1)]}
+    table, file = pa.table({**columns, "odd": ["'a", *["'b"] * (n - 1)]}), tmp_path / f"rows.{ending}"
+    write_table(table, file)
+    cells = cells_of(file)
+    assert not [c for c in cells if c.strip()[:1] in "=+-@＝" and c not in ("-0.5", "-1", "")]
+    assert cells.count("-0.5") == n  # a number stays one
+    assert read_table(file, function="test").to_pydict() == table.to_pydict()
+
+
+def test_texts_that_others_wrote_with_an_apostrophe_stay(tmp_path):
+    file = tmp_path / "theirs.csv"
+    file.write_text("suffix\n'-s\n-ed\n", encoding="utf-8")
+    assert read_table(file, function="test")["suffix"].to_pylist() == ["'-s", "-ed"]
+
+
+def test_sheets_hold_no_formula_and_are_read_back_as_they_were(tmp_path):
+    texts = FORMULAS + NO_FORMULAS
+    write_sheet(tmp_path / "a.csv", ("text",), ([text] for text in texts))
+    assert [row["text"] for row in read_sheet(tmp_path / "a.csv", ("text",), function="test").rows] == texts
+    one = dict.fromkeys(("example_id", "context", "original", "paraphrase", "label"), FORMULAS[0])
+    write_judgement_sheet(tmp_path / "b.csv", [{**one, "paraphrase": text} for text in FORMULAS])
+    pairs = {"=words": "+others", "-ing": "@home"}
+    write_dictionary(pairs, tmp_path / "c.csv")
+    assert read_dictionary(tmp_path / "c.csv") == pairs
+    task = get_task("nli")
+    original = {"bucket_id": FORMULAS[0], "label": FORMULAS[1], "task": task.name, "example_id": "1", "group_id": "1"}
+    original |= {"role": "original", **dict.fromkeys(task.columns, FORMULAS[2])}
+    write_writing_sheet(tmp_path / "d.csv", [original], task=task, rewrite=["hypothesis"], n=1)
+    for name in "abcd":
+        assert not [c for c in cells_of(tmp_path / f"{name}.csv") if c in {*FORMULAS, *pairs, *pairs.values()}], name
+    write(tmp_path / "originals.parquet", [original])
+    with (tmp_path / "d.csv").open(encoding="utf-8-sig", newline="") as stream:
+        lines = list(csv.reader(stream))
+    with (tmp_path / "d.csv").open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([lines[0], [*lines[1][:-1], FORMULAS[3]]])
+    written = read_written(tmp_path / "d.csv", tmp_path / "originals.parquet").rows
+    assert [row["hypothesis"] for row in written] == [FORMULAS[2], FORMULAS[3]]

@@ -16,6 +16,7 @@ import pyarrow.json
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from paraconsist.data.writing import unquoted_columns
 from paraconsist.errors import InputError, first_line, input_error
 
 #: The formats of `read_table`, by the file's ending.
@@ -38,7 +39,7 @@ def read_table(path: str | os.PathLike[str], *, function: str, parameter: str = 
         if ending == ".parquet":
             table = pq.read_table(file)
         elif ending in (".csv", ".tsv"):
-            table = _read_delimited(file, "," if ending == ".csv" else "\t")
+            table = unquoted_columns(_read_delimited(file, "," if ending == ".csv" else "\t"))
         else:
             table = _read_json_lines(file)
     except InputError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paraconsist.errors import input_error
@@ -25,6 +27,10 @@ ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 #: names of the files in it, and would serve an earlier set.
 _INSIDE = "data/test-*.parquet"
 _ROWS_AT_ONCE = 10_000
+
+#: How a text begins that spreadsheets take for a formula, an apostrophe in front or not; a number is none.
+_FORMULA = re.compile(r"'*\s*[=+\-@\uff1d\uff0b\uff0d\uff20].", re.DOTALL)
+_NUMBER = re.compile(r"\s*[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?\s*%?", re.IGNORECASE)
 
 
 def check_new_files(function: str, files: Sequence[Path], *, endings: Iterable[str] = ENDINGS, overwrite: bool) -> None:
@@ -58,8 +64,48 @@ def bucket_set_schema(
     return pa.schema(fields, metadata={b"huggingface": declared, **(metadata or {})})
 
 
+def is_formula(cell: Any) -> bool:
+    """Say whether a spreadsheet would take a cell for a formula and run it."""
+    return isinstance(cell, str) and bool(_FORMULA.match(cell)) and not _NUMBER.fullmatch(cell)
+
+
+def quoted(cell: Any) -> Any:
+    """Return a cell that no spreadsheet takes for a formula: an apostrophe makes it text, as OWASP advises.
+
+    >>> quoted("=HYPERLINK(A1)"), unquoted("'=HYPERLINK(A1)"), quoted("-0.5"), unquoted(quoted("'- so"))
+    ("'=HYPERLINK(A1)", '=HYPERLINK(A1)', '-0.5', "'- so")
+    """
+    return f"'{cell}" if is_formula(cell) else cell
+
+
+def unquoted(cell: str) -> str:
+    """Return what `quoted` made a cell of."""
+    return cell[1:] if cell[:1] == "'" and is_formula(cell[1:]) else cell
+
+
+def _quoted_column(cells: list[Any]) -> list[Any]:
+    """Return a column for spreadsheets: where one text needs an apostrophe all get one, so that readers can tell."""
+    return [f"'{c}" if c and isinstance(c, str) else c for c in cells] if any(map(is_formula, cells)) else cells
+
+
+def unquoted_columns(table: pa.Table) -> pa.Table:
+    """Return a table that was read from CSV as `write_table` was given it."""
+    for i, field in enumerate(table.schema):
+        texts = table[i] if pa.types.is_string(field.type) else None
+        if texts is None or not pc.all(pc.or_(pc.equal(texts, ""), pc.starts_with(texts, "'"))).as_py():
+            continue
+        plain = pc.utf8_slice_codeunits(texts, 1)
+        if any(map(is_formula, plain.to_pylist())):
+            table = table.set_column(i, field, plain)
+    return table
+
+
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table in the format of the file's ending (one of `ENDINGS`)."""
+    """Write a table in the format of the file's ending (one of `ENDINGS`).
+
+    In CSV and TSV the texts of a column that holds what spreadsheets take for a formula have an apostrophe in front,
+    which `paraconsist.data.tables.read_table` takes away; Parquet and JSON Lines hold the texts as they are.
+    """
     if path.suffix == ".jsonl":
         with row_writer(path, table.schema) as write:
             for row in table.to_pylist():
@@ -70,9 +116,11 @@ def write_table(table: pa.Table, path: Path) -> None:
             pq.write_table(table, partial, compression="zstd")
             return
         with partial.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream, delimiter="," if path.suffix == ".csv" else "\t", lineterminator="\n")
-            writer.writerow(table.column_names)
-            writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
+            writer = csv.writer(
+                stream, delimiter="," if path.suffix == ".csv" else "\t"
+            )  # ends of lines quote "\r" too
+            writer.writerow(map(quoted, table.column_names))
+            writer.writerows(zip(*(_quoted_column(column.to_pylist()) for column in table.columns), strict=True))
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import warnings
@@ -11,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.errors import check_choice, input_error
-from paraconsist.files import replacing
 from paraconsist.transforms.change_statistics import change_statistics
 from paraconsist.transforms.interface import Items
 from paraconsist.transforms.replacing import SURFACES, Replacer, plain_text
-from paraconsist.transforms.sheets import read_sheet
+from paraconsist.transforms.sheets import read_sheet, write_sheet
 
 
 class FittedDictionary(Replacer):
@@ -170,7 +168,4 @@ def read_words(source: str | os.PathLike[str] | Iterable[str], *, parameter: str
 
 def write_dictionary(dictionary: Mapping[str, str], path: str | os.PathLike[str]) -> None:
     """Write a dictionary as CSV with the columns `key` and `value`, sorted: `read_dictionary` reads it back."""
-    with replacing(Path(path)) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(("key", "value"))
-        writer.writerows(sorted(dictionary.items()))
+    write_sheet(path, ("key", "value"), sorted(dictionary.items()))

@@ -16,6 +16,7 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
+from paraconsist.data.writing import quoted, unquoted
 from paraconsist.errors import check_whole, input_error
 from paraconsist.files import replacing
 
@@ -61,7 +62,7 @@ def open_sheet(path: str | os.PathLike[str], columns: Sequence[str]) -> Iterator
     with replacing(Path(path)) as partial, partial.open("w", encoding="utf-8-sig", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(columns)
-        yield writer.writerow
+        yield lambda row: writer.writerow(map(quoted, row))
 
 
 def write_sheet(path: str | os.PathLike[str], columns: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
@@ -83,7 +84,8 @@ def read_sheet(
             head = stream.readline()
             stream.seek(0)
             reader = csv.DictReader(stream, delimiter=max(",;\t", key=head.count), restval="")
-            header, rows = list(reader.fieldnames or ()), list(reader)
+            header = list(reader.fieldnames or ())
+            rows = [{name: unquoted(row[name] or "") for name in header} for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as problem:
         must = "name a CSV sheet that can be read"
         raise input_error(function, parameter, must, got=str(file), remedy=f"{problem}.") from None
@@ -95,17 +97,9 @@ def read_sheet(
 
 
 def render(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as a sheet shows them: ``column: text`` a line, an empty line between rows.
-
-    The column's name in front also keeps spreadsheets from taking a text that begins with ``=`` for a formula.
-    """
+    """Return rows as a sheet shows them: ``column: text`` a line, an empty line between rows."""
     parts = ["\n".join(f"{column}: {text}" for column, text in zip(columns, row, strict=True)) for row in rows]
     return "\n\n".join(parts)
-
-
-def no_formula(text: str) -> str:
-    """Return a text as a cell of its own: spreadsheets would take some first letters for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "@") else text
 
 
 def even_space(text: str) -> str:

@@ -19,7 +19,7 @@ from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task, get_task
 from paraconsist.errors import InputError, check_whole, input_error
 from paraconsist.models.training.data import CONTEXT_COLUMNS
-from paraconsist.transforms.sheets import Sheet, even_space, no_formula, read_sheet, render, write_sheet
+from paraconsist.transforms.sheets import Sheet, even_space, read_sheet, render, write_sheet
 
 #: Verma et al. 2023, appendix B: similarity above 75 of 100, and grammatical.
 LEAST_SIMILARITY = 75.0
@@ -40,7 +40,7 @@ def write_judgement_sheet(
     check_whole("paraphrase", "annotators", annotators)
     kinds = ("similarity", "grammatical") if scores else ("valid",)
     columns = [kind if annotators == 1 else f"{kind}_{i + 1}" for i in range(annotators) for kind in kinds]
-    lines = ((*(no_formula(row[name]) for name in _FIXED), *[""] * len(columns)) for row in rows)
+    lines = ((*(row[name] for name in _FIXED), *[""] * len(columns)) for row in rows)
     write_sheet(path, (*_FIXED, *columns), lines)
 
 

@@ -29,7 +29,7 @@ from paraconsist.transforms.paraphrase.judgements import Judgements, write_judge
 from paraconsist.transforms.paraphrase.refining import Refined, load_judge, refine
 from paraconsist.transforms.paraphrase.surface_form import COLUMNS, measure_pairs, pairs_of
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
-from paraconsist.transforms.sheets import check_same_texts, no_formula, render
+from paraconsist.transforms.sheets import check_same_texts, render
 
 _METADATA = b"paraconsist_paraphrase"
 
@@ -230,9 +230,7 @@ def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, i
     column = facts["column"]
     originals = {row["bucket_id"]: row[column] for row in rows if row["role"] == "original"}
     paraphrases = {row["example_id"]: row for row in rows if row["role"] == "paraphrase"}
-    written = {
-        name: (no_formula(originals[row["bucket_id"]]), no_formula(row[column])) for name, row in paraphrases.items()
-    }
+    written = {name: (originals[row["bucket_id"]], row[column]) for name, row in paraphrases.items()}
     check_same_texts("paraphrase", judgements.texts, written)
     valid = {name for name in paraphrases if judgements.valid.get(name)}
     if not valid:
