@@ -205,6 +205,12 @@ def test_only_rows_of_the_population_count() -> None:
     assert whole.n_clusters[NAME] == right.sum()
 
 
+def test_where_nothing_satisfies_the_rule_nothing_is_defined() -> None:
+    result = additive_inconsistency([1, 1], [0, 0], [1, 1], [1, 1], groups=(["a", "b"], ["b", "c"]))
+    assert result.n_satisfied == result.n_clusters[NAME] == 0
+    assert math.isnan(result.inconsistency)
+
+
 @pytest.mark.parametrize(
     ("options", "parameter"),
     [

@@ -79,7 +79,7 @@ class Dyads:
     @cached_property
     def n_members(self) -> int:
         """How many members there are."""
-        return int(max(end.max() for end in self._ends)) + 1
+        return int(max(end.max() for end in self._ends)) + 1 if len(self.first) else 0
 
     @property
     def n_apart(self) -> int:

@@ -1,0 +1,129 @@
+"""The naive definitions: what a table of texts scores, in plain loops over its rows, from the papers' formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Columns = Mapping[str, Sequence[Any]]
+Row = dict[str, Any]
+NAN = float("nan")
+
+
+def naive_scores(columns: Columns, policy: str) -> dict[str, dict[str, float]]:
+    """Return measure -> key -> value of a table whose cells are texts; a prediction None or empty is unparsed.
+
+    Only those measures are there whose rows the table has.
+    """
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    for number, row in enumerate(rows):
+        row.setdefault("role", "paraphrase")
+        row["unparsed"] = row["prediction"] in (None, "")
+        if row["unparsed"]:  # under "wrong" no unparsed answer equals another
+            row["prediction"] = ("unparsed", number if policy == "wrong" else 0)
+    silent = all(row["unparsed"] for row in rows)
+    if policy == "drop_bucket":
+        lost = {row["bucket_id"] for row in rows if row["unparsed"]}
+        rows = [row for row in rows if row["bucket_id"] not in lost]
+    by_role: dict[str, list[Row]] = {}
+    for row in rows:
+        by_role.setdefault(row["role"], []).append(row)
+    values = {}
+    if "paraphrase" in by_role:
+        values["paraphrastic_consistency"] = _paraphrastic(by_role)
+    for measure, role in _PAIRS.items():
+        if role in by_role and "original" in by_role:
+            values[measure] = _pairs(measure, by_role, role, policy)
+    for measure, (role, *parts) in _RULES.items():
+        if role in by_role:
+            values[measure] = _conclusions(by_role, role, parts)
+    for measure, scores in values.items():  # undefined: nothing was read, or one problem says nothing of others
+        counted = {row["bucket_id"] for row in by_role[_PAIRS.get(measure) or _RULES.get(measure, ["paraphrase"])[0]]}
+        alone = len(counted) == 1 or scores.get("n_examples", 0) == scores.get("n_buckets", 1)
+        for key, value in scores.items():
+            if isinstance(value, float) and (silent or (alone and not key.endswith("accuracy"))):
+                scores[key] = NAN
+    return values
+
+
+_PAIRS = {
+    "semantic_inconsistency": "paraphrase",
+    "prediction_change": "paraphrase",
+    "symmetric_inconsistency": "swap",
+    "negational_inconsistency": "negation",
+}
+_RULES = {
+    "transitive_inconsistency": ("consequent", "antecedent_1", "antecedent_2"),
+    "additive_inconsistency": ("merged", "part_1", "part_2"),
+}
+
+
+def _right(row: Row) -> bool:
+    return bool(row["prediction"] == row["label"])
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(sum(values)) / len(values) if values else NAN
+
+
+def _paraphrastic(by_role: Mapping[str, list[Row]]) -> dict[str, float]:
+    rows, buckets = by_role["paraphrase"], {}
+    for row in rows:
+        buckets.setdefault(row["bucket_id"], []).append(row)
+    consistent, unbiased, within, within_unbiased, agreeing, thetas = [], [], [], [], [], []
+    for bucket in buckets.values():
+        k = len(bucket)
+        c = sum(map(_right, bucket))
+        theta = c / k
+        thetas.append(theta)
+        consistent.append(theta**2 + (1 - theta) ** 2)
+        within.append(theta * (1 - theta))
+        if k > 1:
+            unbiased.append((c * (c - 1) + (k - c) * (k - c - 1)) / (k * (k - 1)))
+            within_unbiased.append(theta * (1 - theta) * k / (k - 1))
+            same = sum(a["prediction"] == b["prediction"] for a in bucket for b in bucket if a is not b)
+            agreeing.append(same / (k * (k - 1)))
+    between = _mean([(theta - _mean(thetas)) ** 2 for theta in thetas])
+    vap = _mean(within)
+    return {
+        "accuracy": _mean([_right(row) for row in rows]),
+        "original_accuracy": _mean([_right(row) for row in by_role.get("original", ())]),
+        "bucket_accuracy": _mean(thetas),
+        "paraphrastic_consistency": _mean(consistent),
+        "paraphrastic_consistency_unbiased": _mean(unbiased),
+        "min_paraphrastic_consistency": 1 - 2 * _mean(thetas) * (1 - _mean(thetas)),
+        "agreement_unbiased": _mean(agreeing),
+        "vap": vap,
+        "vap_unbiased": _mean(within_unbiased),
+        "between_variance": between,
+        "pvap": vap / (vap + between) if vap + between > 1e-12 else NAN,
+        "n_buckets": len(buckets),
+        "n_examples": len(rows),
+    }
+
+
+def _pairs(measure: str, by_role: Mapping[str, list[Row]], role: str, policy: str) -> dict[str, float]:
+    pairs = [(one, row) for row in by_role[role] for one in by_role["original"] if one["bucket_id"] == row["bucket_id"]]
+    differ = [one["prediction"] != row["prediction"] for one, row in pairs]
+    if measure == "prediction_change":
+        return {
+            "change_rate": _mean(differ),
+            "n_changed": sum(differ),
+            "correct_to_incorrect": sum(_right(one) and not _right(row) for one, row in pairs),
+            "incorrect_to_correct": sum(_right(row) and not _right(one) for one, row in pairs),
+        }
+    broken = differ
+    if measure == "negational_inconsistency":
+        silent = [policy == "wrong" and (one["unparsed"] or row["unparsed"]) for one, row in pairs]
+        broken = [not changed or failed for changed, failed in zip(differ, silent, strict=True)]
+    return {
+        "inconsistency": _mean(broken),
+        "accuracy": _mean([_right(one) for one, _ in pairs]),
+        "perturbed_accuracy": _mean([_right(row) for _, row in pairs]),
+    }
+
+
+def _conclusions(by_role: Mapping[str, list[Row]], role: str, parts: Sequence[str]) -> dict[str, float]:
+    right = {(row["role"], row["bucket_id"]): _right(row) for part in parts for row in by_role.get(part, ())}
+    conditioned = [row for row in by_role[role] if all(right.get((part, row["bucket_id"])) for part in parts)]
+    return {"inconsistency": _mean([not _right(row) for row in conditioned])}
