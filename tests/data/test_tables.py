@@ -47,11 +47,40 @@ def test_json_lines_dates_stay_text(tmp_path):
     assert read(file) == {"id": ["2020-01-01", "2020-01-02"], "n": [1, 2]}
 
 
+def test_json_lines_are_what_each_line_says(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text('\ufeff{"p": [null, 0.9], "n": 1}\r\n\n{"p": [0.5, 0.5], "extra": {"k": "a: b"}}\n{}\n', "utf-8")
+    assert read(file) == {  # Arrow's reader shifts the lists (51305)
+        "p": [[None, 0.9], [0.5, 0.5], None],
+        "n": [1, None, None],
+        "extra": [None, {"k": "a: b"}, None],
+    }
+    file.with_suffix(".json").write_text('[{"n": 1}, {"n": 2.5}]')
+    assert read(file.with_suffix(".json")) == {"n": [1.0, 2.5]}
+
+
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
         ("twice.csv", "a,b,a\n1,2,3\n", r"must name each of its columns once; got \['a'\]"),
         ("long.jsonl", '{"id": 12345678901234567890}\n{"id": 12345678901234567891}\n', "too large to be told apart"),
+        ("null.jsonl", "null\n", "row 0 is no JSON object but None"),  # ends the process in Arrow (47409)
+        ("array.jsonl", "[1]\n", "row 0 is no JSON object but 1"),
+        ("scalar.jsonl", '{"a": 1}\n\n3\n', "row 1 is no JSON object but 3"),
+        ("two.jsonl", '{"a": 1} {"a": 2}\n', "row 0 is no whole JSON object: Extra data"),
+        ("twice.jsonl", '{"a": 1, "a": 2}\n', "the key 'a' stands twice"),
+        ("cut.jsonl", '{"a": 1}\n{"a": ', "row 1 is no whole JSON object"),
+        ("mixed.jsonl", '{"a": 1}\n{"a": null}\n{"a": "1"}\n', "column a holds numbers and, at row 2, text"),
+        ("later.jsonl", '{"a": 1}\n' * 16_384 + '{"a": "1"}\n', "holds values of several kinds"),
+        ("flags.jsonl", '{"a": true}\n{"a": 1}\n', "column a holds true or false and, at row 1, numbers"),
+        ("lists.jsonl", '{"a": [1, "x"]}\n', "column a has what cannot be read as one kind of value"),
+        ("half.jsonl", '{"a": "\\ud800"}\n', "surrogates not allowed"),
+        ("deep.jsonl", '{"a": ' + "[" * 200 + "]" * 200 + "}", "nested too deeply"),
+        ("abyss.jsonl", "{" + '"a": {' * 200_000, "nested too deeply"),
+        ("abyss.json", "[" * 200_000, "may be cut short"),
+        ("nulls.json", "[null]", "row 0 is no JSON object but None"),
+        ("wide.jsonl", '{"a": 9223372036854775808}', "too large to be told apart"),
+        ("between.jsonl", '{"a": 9007199254740993}\n{"a": 0.5}', "outside of the range exactly representable"),
         ("latin.csv", b"id\n\xe9\n", "invalid UTF8"),
         ("half.csv", "a,b\n1,2\n3", "may be cut short"),
     ],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.json
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -21,6 +21,9 @@ from paraconsist.errors import InputError, first_line, input_error
 
 #: The formats of `read_table`, by the file's ending.
 ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl", ".json")
+_BLOCK = 1 << 14
+_DEEPEST = 64
+_MOST_SHOWN = 60
 
 
 def read_table(path: str | os.PathLike[str], *, function: str, parameter: str = "path") -> pa.Table:
@@ -41,10 +44,10 @@ def read_table(path: str | os.PathLike[str], *, function: str, parameter: str = 
         elif ending in (".csv", ".tsv"):
             table = unquoted_columns(_read_delimited(file, "," if ending == ".csv" else "\t"))
         else:
-            table = _read_json_lines(file)
+            table = read_json_lines(file)
     except InputError:
         raise
-    except (pa.ArrowInvalid, OSError, UnicodeDecodeError, ValueError) as problem:
+    except (pa.ArrowException, OSError, ValueError, RecursionError, MemoryError) as problem:
         remedy = f"It could not be read ({first_line(problem)}): it may be cut short; mend it or copy it again."
         raise input_error(function, parameter, "be a readable, whole file", got=str(file), remedy=remedy) from None
     twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
@@ -112,27 +115,87 @@ def _means_its_text(kind: pa.DataType, texts: pa.ChunkedArray) -> bool:
     return not pc.any(pc.match_substring_regex(texts, changed)).as_py()
 
 
-def _read_json_lines(file: Path) -> pa.Table:
-    with file.open("rb") as stream:
-        head = stream.read(1)
-    if head == b"[":
-        rows = json.loads(file.read_text(encoding="utf-8"))
-        if not all(isinstance(row, dict) for row in rows):
-            raise ValueError("a JSON array of objects was expected")
-        return pa.Table.from_pylist(rows)
-    table = _parse_json_lines(file, {})
-    dates = {c.name: pa.string() for c in table.schema if pa.types.is_temporal(c.type)}  # they stay the text they are
-    table = _parse_json_lines(file, dates) if dates else table
-    for column in table.schema:
-        numbers = table[column.name] if pa.types.is_floating(column.type) else None
-        if numbers is not None and pc.any(pc.greater_equal(pc.abs(numbers), 2.0**53)).as_py():
-            raise ValueError(f"column {column.name} has whole numbers too large to be told apart; write them as text")
-    return table
+def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[dict[str, Any]]:
+    """Yield the objects of a JSON Lines file, or of a JSON array of objects; blank lines are passed over.
+
+    ValueError, with the row from 0, where a line is no whole JSON object, names a key twice or is nested too deeply.
+    """
+    checked = json.JSONDecoder(object_pairs_hook=_once).decode
+    decode = json.JSONDecoder().raw_decode
+    with file.open(encoding=encoding) as stream:
+        is_array = stream.read(1) == "["
+        stream.seek(0)
+        for row, line in enumerate(checked(stream.read()) if is_array else filter(str.strip, stream)):
+            value, text = line, "" if is_array else line.strip()
+            try:
+                if not is_array:
+                    value, end = decode(text)
+                    if end < len(text) or (isinstance(value, dict) and text.count(":") > len(value)):
+                        value = checked(text)  # more than one value, or keys that may be one
+            except RecursionError:
+                raise ValueError(f"the values at row {row} are nested too deeply") from None
+            except ValueError as problem:
+                raise ValueError(f"row {row} is no whole JSON object: {first_line(problem)}") from None
+            if not isinstance(value, dict):
+                raise ValueError(f"row {row} is no JSON object but {repr(value)[:_MOST_SHOWN]}")
+            if (is_array or text.count("[") + text.count("{") > _DEEPEST) and _is_deep(value):
+                raise ValueError(f"the values at row {row} are nested too deeply")
+            yield value
 
 
-def _parse_json_lines(file: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
-    schema = pa.schema(list(types.items()))
-    return pa.json.read_json(file, parse_options=pa.json.ParseOptions(newlines_in_values=False, explicit_schema=schema))
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands twice")
+    return row
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        nested = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list))]
+        level = [inner for one in nested for inner in one]
+        if not level:
+            return False
+    return True
+
+
+def read_json_lines(file: Path, encoding: str = "utf-8-sig") -> pa.Table:
+    """Read JSON Lines, or a JSON array of objects, in columns; a key that a row lacks is null there.
+
+    Arrow's own reader is not used: a line ``null`` ends its process, and a list that begins with a null shifts the rows
+    below. ValueError where `json_rows` raises it, a column holds values of several kinds, or numbers beyond 64 bits.
+    """
+    rows, parts, start = json_rows(file, encoding), list[pa.Table](), 0
+    while block := list(islice(rows, _BLOCK)):
+        names = dict.fromkeys(chain.from_iterable(block))
+        columns = {name: _json_column(name, [row.get(name) for row in block], start) for name in names}
+        parts.append(pa.table(columns or {"": pa.nulls(len(block))}))
+        start += len(block)
+    if not parts:
+        return pa.table({})
+    try:
+        table = pa.concat_tables(parts, promote_options="permissive")
+    except pa.ArrowException:
+        raise ValueError("a column holds values of several kinds") from None
+    return table.drop_columns([""]) if "" in table.column_names and table[""].type == pa.null() else table
+
+
+def _json_column(name: str, values: list[Any], start: int) -> pa.Array:
+    kinds = {bool: "true or false", str: "text", list: "lists", dict: "objects", int: "numbers", float: "numbers"}
+    first = next((value for value in values if value is not None), None)
+    for kind in set(map(type, values)) - {type(None), type(first)}:
+        if kinds[kind] != kinds[type(first)]:
+            row = start + next(row for row, value in enumerate(values) if type(value) is kind)
+            raise ValueError(f"column {name} holds {kinds[type(first)]} and, at row {row}, {kinds[kind]}")
+    try:
+        return pa.array(values)
+    except OverflowError:
+        reason = "whole numbers too large to be told apart; write them as text"
+    except (pa.ArrowException, UnicodeEncodeError) as problem:
+        reason = f"what cannot be read as one kind of value ({first_line(problem)})"
+    raise ValueError(f"column {name} has {reason}")
 
 
 EMPTY = "Fill it in, or drop the row."
