@@ -92,8 +92,7 @@ def staged(folder: str | Path) -> Iterator[Path]:
         with _refusals(folder, new):
             new.mkdir(parents=True)
             yield new
-            for path in (*new.rglob("*"), new):
-                _sync(path)
+            sync(new)
             with _lock(folder.with_name(_hidden(folder.name, LOCK)), wait=60):  # nobody between the two renames
                 if folder.exists():
                     folder.rename(old)
@@ -199,6 +198,12 @@ def _remove(left: list[Path]) -> None:
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
+
+
+def sync(folder: Path) -> None:
+    """Have the system put a folder and all below it on the disk."""
+    for path in (*folder.rglob("*"), folder):
+        _sync(path)
 
 
 def _sync(path: Path) -> None:

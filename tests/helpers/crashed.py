@@ -18,7 +18,7 @@ VOLATILE = frozenset(
     {"started", "ended", "seconds", "created", "time", "date", "loop", "n_computed", "inputs_per_second"}
 )
 #: Append-only journals, and what a training keeps while it runs: read with care, and so not bound to be whole.
-LEFT_OVER = re.compile(r"partial|staging|\.tmp|incomplete")
+LEFT_OVER = re.compile(r"partial|staging|\.tmp|incomplete|checkpoints/")
 WORKING = re.compile(r"(^|/)(store|checkpoints|answers)/|\.lock$|(^|/)\.lock")
 
 

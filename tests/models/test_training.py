@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from safetensors.torch import load_file
 from paraconsist.cli.app import main
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
+from paraconsist.files import locked
 from paraconsist.models.loading import load_model
 from paraconsist.models.training.options import TrainingOptions, options_from_preset
 from paraconsist.models.training.trainer import train
@@ -200,12 +203,17 @@ KILLED = """
 """
 
 
+def cut(file: Path) -> None:
+    """Leave the first half of a file, as a kill or a power cut does."""
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
 def test_a_killed_training_resumes_to_the_same_weights(files, tmp_path):
     whole = train(_bow(files, tmp_path / "whole", epochs=3.0))
     killed = tmp_path / "killed"
     script = tmp_path / "killed.py"
     script.write_text(textwrap.dedent(KILLED), encoding="utf-8")
-    command = [sys.executable, str(script), *map(str, files), str(killed), "10"]
+    command = [sys.executable, str(script), *map(str, files), str(killed), "17"]
     result = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     assert result.returncode == -signal.SIGKILL, result.stderr
     assert _record(killed)["status"] == "running"
@@ -214,17 +222,37 @@ def test_a_killed_training_resumes_to_the_same_weights(files, tmp_path):
     options = _bow(files, killed, epochs=3.0)
     with pytest.raises(InputError, match=r"interrupted: give `resume`"):
         train(options)
-    half_written = killed / "checkpoints" / "checkpoint-999"
-    half_written.mkdir()
-    said: list[str] = []
-    train(replace(options, resume=True), say=said.append)
-    assert "Going on from checkpoint-7." in said
-    expected, found = (load_file(f / "model.safetensors") for f in (whole, killed))
-    for key, tensor in expected.items():
-        torch.testing.assert_close(found[key], tensor, rtol=0, atol=1e-6)
-    assert [e["accuracy"] for e in _record(killed)["metrics"]["epochs"]] == [
-        e["accuracy"] for e in _record(whole)["metrics"]["epochs"]
-    ]
+    (killed / "checkpoints" / "checkpoint-999").mkdir()
+    expected = load_file(whole / "model.safetensors")
+    for broken in ("trainer_state.json", "optimizer.pt", "model.safetensors", None):
+        folder = shutil.copytree(killed, tmp_path / f"without {broken}")
+        if broken is not None:
+            cut(folder / "checkpoints" / "checkpoint-14" / broken)
+        said: list[str] = []
+        train(replace(options, output=folder, resume=True), say=said.append)
+        assert f"Going on from checkpoint-{14 if broken is None else 7}." in said
+        found = load_file(folder / "model.safetensors")
+        for key, tensor in expected.items():
+            torch.testing.assert_close(found[key], tensor, rtol=0, atol=1e-6)
+        ours, theirs = _record(folder)["metrics"], _record(whole)["metrics"]
+        assert ours.pop("train_loss") == pytest.approx(theirs["train_loss"], abs=1e-6)
+        assert ours["epochs"] == theirs["epochs"]
+        assert not any(file.name.startswith((".", "checkpoints")) for file in folder.iterdir())
+
+
+def test_checkpoints_between_epochs_keep_the_loss(files, tmp_path):
+    whole = train(_bow(files, tmp_path / "whole", epochs=2.0))
+    options = _bow(files, tmp_path / "steps", epochs=2.0, save_steps=4)
+    loss = _record(train(options))["metrics"]["train_loss"]
+    assert loss == pytest.approx(_record(whole)["metrics"]["train_loss"], abs=1e-6)
+
+
+def test_one_training_at_a_time_writes_into_a_folder(files, tmp_path):
+    options = _bow(files, tmp_path / "model", epochs=1.0)
+    busy = pytest.raises(InputError, match="not be in use by another command")
+    with locked(options.output, "train", "output"), ThreadPoolExecutor(1) as other, busy:
+        other.submit(train, options).result()
+    assert train(options) == options.output
 
 
 def test_output_folders_are_not_overwritten(files, tmp_path):

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from paraconsist.errors import InputError, check_choice, check_whole, input_error
-from paraconsist.files import read_record, write_json, writing
+from paraconsist.files import LOCK, locked, read_record, replacing, write_json, writing
 
 #: Models that read words: the names of new ones.
 WORD_MODELS = ("glove_bow", "bilstm")
@@ -292,6 +294,15 @@ class TrainingFolder:
         self.path = path
         self.record = path / "training.json"
         self.checkpoints = path / "checkpoints"
+        self.saved = self.checkpoints / "saved"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder: one training at a time writes into it."""
+        if self.path.exists() and not self.path.is_dir():
+            raise self._refused("name a folder")
+        with locked(self.path, "train", "output"):
+            yield
 
     def check(self, options: TrainingOptions, data: Mapping[str, Any]) -> Literal["new", "interrupted", "finished"]:
         """Say what the folder holds.
@@ -300,7 +311,7 @@ class TrainingFolder:
         """
         if self.path.exists() and not self.path.is_dir():
             raise self._refused("name a folder")
-        if not self.path.exists() or not any(self.path.iterdir()):
+        if not self.path.exists() or all(file.name.startswith(LOCK) for file in self.path.iterdir()):
             return "new"
         if not self.record.is_file():
             raise self._refused("be a new or empty folder", "Name another one.")
@@ -321,9 +332,19 @@ class TrainingFolder:
         """Write the record of a training that starts or goes on."""
         versions = {"python": platform.python_version()} | {package: version(package) for package in _PACKAGES}
         record = {"status": "running", "options": options.to_dict(), "data": dict(data), "versions": versions}
+        shutil.rmtree(self.saved, ignore_errors=True)
         with writing("train", "output", self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(self.record, record)
+
+    def take_saved(self) -> None:
+        """Put the saved model in its place, each file whole and on the disk."""
+        for file in sorted(self.saved.rglob("*")):
+            if file.is_file() and file.name != "training_args.bin":  # the record says how it was trained
+                target = self.path / file.relative_to(self.saved)
+                target.parent.mkdir(exist_ok=True)
+                with replacing(target) as partial:
+                    file.rename(partial)
 
     def finish(self, metrics: Mapping[str, Any], *, seconds: float, n_processes: int) -> None:
         """Mark the training as finished and add its figures."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import transformers
+from safetensors import SafetensorError, safe_open
 
 from paraconsist.data.tasks import Task
 from paraconsist.errors import InputError, input_error
@@ -102,10 +105,26 @@ def _ensure_pad_token(module: Any, tokenizer: Any, name: str) -> None:
 
 
 def checkpoint_to_resume(checkpoints: Path) -> Path | None:
-    """The newest whole checkpoint (its state is written last); None where there is none."""
-    states = checkpoints.glob("checkpoint-*/trainer_state.json")
-    steps = {state.parent: state.parent.name.rpartition("-")[2] for state in states if state.is_file()}
-    return max((folder for folder in steps if steps[folder].isdigit()), key=lambda f: int(steps[f]), default=None)
+    """The newest checkpoint that can be read whole; None where there is none."""
+    steps = {folder.name.rpartition("-")[2]: folder for folder in checkpoints.glob("checkpoint-*")}
+    newest_first = sorted(filter(str.isdigit, steps), key=int, reverse=True)
+    return next((steps[step] for step in newest_first if _is_whole(steps[step], int(step))), None)
+
+
+def _is_whole(checkpoint: Path, step: int) -> bool:
+    """Whether all that a training goes on from is there and can be read: a kill or a power cut leaves halves."""
+    try:
+        if json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))["global_step"] != step:
+            return False
+        for weights in checkpoint.glob("*.safetensors"):
+            with safe_open(weights, "pt"):
+                pass
+        for archive in (*checkpoint.glob("*.pt"), *checkpoint.glob("*.pth")):
+            if ZipFile(archive).testzip() is not None:
+                return False
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError, BadZipFile):
+        return False
+    return all(any(checkpoint.glob(name)) for name in ("*.safetensors", "optimizer*", "scheduler*", "rng_state*"))
 
 
 def _new_word_model(

@@ -8,7 +8,9 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from torch.utils.data import Dataset
 from transformers.trainer_callback import PrinterCallback
 
 from paraconsist.errors import input_error
+from paraconsist.files import sync
 from paraconsist.models.classifier import Classifier, Prepared
 from paraconsist.models.pretrained import BASELINES, quiet
 from paraconsist.models.progress import ProgressBar
@@ -52,6 +55,11 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
         ``training.json`` with options, versions, hashes of the data and the accuracies. While a training runs (or was
         interrupted) the folder holds ``checkpoints/``.
     """
+    with ExitStack() as locks:
+        return _train(options, say, locks)
+
+
+def _train(options: TrainingOptions, say: Say, locks: ExitStack) -> Path:
     started = time.time()
     is_main = os.environ.get("RANK", "0") == "0"
     say = say if is_main else (lambda line: None)
@@ -72,10 +80,14 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
     _check_labels(rows, label_names, source.name, say)
     data = _describe_data(source, rows, eval_source, eval_rows, label_names, say)
     folder = TrainingFolder(options.output)
-    state = folder.check(options, data)
     arguments = _arguments(options, folder.checkpoints, has_eval=eval_rows is not None)
+    if is_main:
+        locks.enter_context(folder.locked())
+    state = folder.check(options, data)
     if state == "finished":
         say(f"{options.output} holds this training already, finished.")
+        if is_main:
+            shutil.rmtree(folder.checkpoints, ignore_errors=True)
         return options.output
     with arguments.main_process_first():  # nobody writes before everybody has checked the folder
         pass
@@ -85,7 +97,7 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
     classifier = starting_model(options, task, label_names, rows.inputs, multiple_choice=multiple_choice, say=say)
     order = [classifier.label_names.index(name) for name in label_names]
     train_rows = _prepared(classifier, rows, order, say)
-    more: dict[str, Any] = {"compute_metrics": _accuracy, "callbacks": [_Progress(options, say)]}
+    more: dict[str, Any] = {"compute_metrics": _accuracy, "callbacks": [_Checkpoints(), _Progress(options, say)]}
     more["callbacks"] += [_EarlyStopping(options, say)] if options.patience else []
     more["eval_dataset"] = None if eval_rows is None else _prepared(classifier, eval_rows, order, say)
     trainer = make_trainer(classifier, arguments, train_rows, **more)
@@ -93,15 +105,15 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
     if resumed is not None:
         say(f"Going on from {resumed.name}.")
     with quiet():
-        result = trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
-        if is_main and isinstance(classifier, WordClassifier):
-            classifier.vocabulary.save(options.output)
-        trainer.save_model(str(options.output))
+        trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
+        trainer.save_model(str(folder.saved))
     if is_main:
-        metrics = _metrics(trainer, result, eval_rows)
+        if isinstance(classifier, WordClassifier):
+            classifier.vocabulary.save(folder.saved)
+        folder.take_saved()
+        metrics = _metrics(trainer, eval_rows)
         folder.finish(metrics, seconds=time.time() - started, n_processes=arguments.world_size)
         shutil.rmtree(folder.checkpoints, ignore_errors=True)
-        (options.output / "training_args.bin").unlink(missing_ok=True)
     return options.output
 
 
@@ -138,6 +150,17 @@ class TrainingRows(Dataset[dict[str, Any]]):
     def __getitem__(self, i: int) -> dict[str, Any]:
         row = self._prepared[i]
         return {"input_ids": range(row.width), "prepared": row, "labels": self._labels[i]}
+
+
+class _Checkpoints(transformers.TrainerCallback):  # type: ignore[misc]
+    """Each checkpoint holds the losses of all steps before it, and is on the disk before the next one is begun."""
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        control.should_log |= control.should_save
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.is_world_process_zero:
+            sync(Path(args.output_dir) / f"checkpoint-{state.global_step}")
 
 
 class _Progress(transformers.TrainerCallback):  # type: ignore[misc]
@@ -190,6 +213,13 @@ class _EarlyStopping(transformers.TrainerCallback):  # type: ignore[misc]
 
 def _history(state: Any) -> list[dict[str, float]]:
     return [entry for entry in state.log_history if "eval_accuracy" in entry]
+
+
+def _train_loss(history: Sequence[Mapping[str, float]]) -> float:
+    """The mean loss of all steps, those before an interruption too; transformers' own leaves them out."""
+    entries = [{"step": 0}, *(entry for entry in history if "loss" in entry)]
+    total = sum(entry["loss"] * (entry["step"] - last["step"]) for last, entry in pairwise(entries))
+    return total / max(entries[-1]["step"], 1)
 
 
 def _best(history: Sequence[Mapping[str, float]], by: str) -> int:
@@ -314,11 +344,11 @@ def _describe_data(
     return data
 
 
-def _metrics(trainer: Any, result: Any, eval_rows: Examples | None) -> dict[str, Any]:
+def _metrics(trainer: Any, eval_rows: Examples | None) -> dict[str, Any]:
     history = _history(trainer.state)
     epochs = [{"epoch": e["epoch"], "accuracy": e["eval_accuracy"], "loss": e["eval_loss"]} for e in history]
     steps = int(trainer.state.global_step)
-    metrics: dict[str, Any] = {"train_loss": float(result.training_loss), "steps": steps, "epochs": epochs}
+    metrics: dict[str, Any] = {"train_loss": _train_loss(trainer.state.log_history), "steps": steps, "epochs": epochs}
     if eval_rows is not None and history:
         kept = len(history) - 1
         if trainer.args.load_best_model_at_end:
