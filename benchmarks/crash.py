@@ -153,7 +153,8 @@ COMMANDS = {
     "--batch-size 16 --limit 80 --resume --output out --device cpu",
     "build": "build sample --folder folder --cache-dir cache",
     "ie-test": "ie-test --train {ie}train.csv --validation {ie}validation.csv --test {ie}test.csv --rhos 0,1 --runs 2 "
-    "--transformation dictionary --transformation-option dictionary={ie}dictionary.csv --parameter n_estimators=2 --output out",
+    "--transformation dictionary --transformation-option dictionary={ie}dictionary.csv "
+    "--parameter n_estimators=2 --output out",
     "transform": "transform {nli} --dictionary {words} --sheet sheet.csv --sheet-size 1 --output out.csv",
     "perturb": "perturb {nli} --property symmetric --output out.parquet",
     "paraphrase": "paraphrase {nli} --no-entailment --keep 2 --output out",

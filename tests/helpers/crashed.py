@@ -144,7 +144,8 @@ class Disk:
     """Plays a log of events again, and says what of it is on the disk.
 
     A folder's entries are kept when the folder is synced. Making a folder is kept as soon as anything below it is
-    synced, as journalling file systems do it.
+    synced, as journalling file systems do it. Libraries in Rust rename ``.tmp...`` by calls that the log does not have:
+    the name that turns up later in the same folder is taken for that file's.
     """
 
     def __init__(self, root: Path, snapshots: Path) -> None:
@@ -164,6 +165,8 @@ class Disk:
         if not source and call != "sync" and not other:
             return
         parent = self._folder(source[:-1])
+        if parent is not None and call in ("sync", "remove", "rename") and source and source[-1] not in parent.entries:
+            self._rename_unseen(parent, source[-1])
         if call in ("create", "truncate", "folder") and parent is not None:
             parent.entries.setdefault(source[-1], Node(is_folder=call == "folder"))
         elif call in ("rename", "link"):
@@ -187,6 +190,11 @@ class Disk:
             for part in source[:-1] if not node.is_folder else source:
                 above.synced[part] = above.entries[part]
                 above = above.entries[part]
+
+    def _rename_unseen(self, folder: Node, name: str) -> None:
+        unseen = next((entry for entry in folder.entries if re.fullmatch(r"\.tmp\w{6}", entry)), None)
+        if unseen is not None and not name.startswith("."):
+            folder.entries[name] = folder.entries.pop(unseen)
 
     def write(self, folder: Path, *, names_kept: bool) -> None:
         """Write what is left into an empty folder."""
