@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 from helpers.processes import launch
 
+from paraconsist.cli.options import spread, typed
 from paraconsist.data.predictions import read_predictions
+from paraconsist.scoring.score import data_of
 
 pytestmark = pytest.mark.slow
 
@@ -65,3 +69,25 @@ def test_a_named_column_that_is_not_there_is_not_passed_over(rows, option):
     assert done.returncode == 2
     assert f"error: score: `--{option}` must name a column of the file; got 'nothing'" in done.stderr
     assert launch(["score", str(rows), "--n-resamples", "10"]).stdout
+
+
+@pytest.mark.parametrize(
+    "words", [("--request-field", "key=abc"), ("--request-field=key=abc",), ("--request_field", "key=abc")]
+)
+def test_the_command_line_that_is_kept_holds_no_key(monkeypatch, words):
+    seen = []
+
+    def ask(request_fields: list[str] | None = None, output: Path | None = None) -> None:
+        seen.append(typed())
+
+    monkeypatch.setattr(sys, "argv", ["paraconsist", "run", *words, "--output", "x"])
+    spread(ask)(request_fields=["key=abc"], output=Path("x"))
+    assert "abc" not in json.dumps(seen)
+    assert seen[0]["command"][-2:] == ["--output", "x"]
+    assert seen[0]["options"] == {"request_fields": ["key=..."], "output": "x"}
+
+
+def test_the_signature_tells_two_limits_apart():
+    metadata = [{"set": "a:b", "set_fingerprint": f"1.0.0-{'0123456789abcdef' * 4}-limit{n}"} for n in (37, 250)]
+    assert data_of(metadata[0]) == "a/b@1.0.0-0123456789abcdef01-limit37"
+    assert data_of(metadata[1]).endswith("-limit250")

@@ -20,8 +20,15 @@ def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "home")}
     command = [sys.executable, "-m", "paraconsist", "demo", "--output", str(folder / "out")]
-    runs = [subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300) for _ in range(2)]
+    runs = []
+    for _ in range(2):
+        runs.append(subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300))
+        records.append(json.loads((folder / "out" / "run" / "run.json").read_text()))
     return folder / "out", runs
+
+
+#: run.json after each of the two.
+records: list[dict] = []
 
 
 def test_it_prints_the_table(demo):
@@ -63,3 +70,25 @@ def test_the_model_learnt_something(demo):
     results = json.loads((folder / "run" / "results.json").read_text())["sample:defeasible_nli"]
     measure = results["measures"]["paraphrastic_consistency"]
     assert measure["test_accuracy"] > results["test_majority_rate"] + 0.1
+
+
+def test_the_second_one_leaves_what_the_first_did(demo):
+    first, second = records
+    assert first["loop"]["defeasible_nli"]["n_tokens"] > 0
+    assert {**second, "accuracies": None} == {**first, "accuracies": None}
+
+
+@pytest.mark.parametrize("limit", [37, 250])
+def test_a_trial_says_so_in_its_signature_and_files(demo, tmp_path, command, monkeypatch, limit):
+    words = ["run", "--model", str(demo[0] / "model"), "--dataset", "sample:defeasible_nli", "--device", "cpu"]
+    words += ["--limit", str(limit), "--output", str(tmp_path / "run")]
+    monkeypatch.setattr(sys, "argv", ["paraconsist", *words])
+    code, out, err = command(*words)
+    assert code == 0, err
+    run, results = (json.loads((tmp_path / "run" / f"{name}.json").read_text()) for name in ("run", "results"))
+    (result,) = results.values()
+    assert run["command"] == result["command"] == ["paraconsist", *words]
+    assert run["options"]["limit"] == [str(limit)]
+    assert result["limit"] == limit
+    assert result["options"]["n_resamples"] == 10_000
+    assert f"-limit{limit}|" in out.replace("\n", "")

@@ -108,8 +108,10 @@ def test_a_run_becomes_results_predictions_card_and_entries(hub, tmp_path):
     predictions = {f"predictions/{name}.parquet" for name in ("toy-all", "org-other-swaps")}
     entries = {f".eval_results/{name}.yaml" for name in ("toy-all", "org-other-swaps")}
     assert set(repo.files) == {".gitattributes", "README.md", "results.json", "run.json", *predictions, *entries}
-    for name in ("results.json", "run.json", *predictions):
+    for name in predictions:
         assert repo.files[name].data == (folder / name).read_bytes()
+    for name in ("results.json", "run.json"):
+        assert json.loads(repo.files[name].data) == json.loads((folder / name).read_text())
     assert {f["path"] for c in repo.card["configs"] for f in c["data_files"]} == predictions
     assert "store" not in printed
     assert "Nothing to send" in push("run", folder, "--repo", "org/run", "--benchmark", "toy=org/toy")
@@ -142,6 +144,21 @@ def test_the_entries_are_what_the_hub_reads(hub, tmp_path):
 
 
 @pytest.mark.slow
+def test_the_command_line_stays_here(hub, tmp_path):
+    folder = write_run(tmp_path / "run")
+    for name in ("run", "results"):
+        record = json.loads((folder / f"{name}.json").read_text())
+        for one in (record,) if name == "run" else record.values():
+            one |= {"command": ["paraconsist", "run", "--output", str(tmp_path)]}
+        (folder / f"{name}.json").write_text(
+            json.dumps(record | ({"options": {"output": str(tmp_path)}} if name == "run" else {}))
+        )
+    push("run", folder, "--repo", "org/run")
+    for name in ("run.json", "results.json"):
+        assert str(tmp_path) not in hub.repos["dataset", "org/run"].files[name].data.decode()
+
+
+@pytest.mark.slow
 def test_a_measure_that_is_not_known_here_is_named_and_left_off_the_card(hub, tmp_path):
     folder = write_run(tmp_path / "run")
     results = json.loads((folder / "results.json").read_text())
@@ -152,7 +169,7 @@ def test_a_measure_that_is_not_known_here_is_named_and_left_off_the_card(hub, tm
     files = hub.repos["dataset", "org/run"].files
     assert "odd" not in files["README.md"].data.decode()
     assert "odd" not in files[".eval_results/toy-all.yaml"].data.decode()
-    assert files["results.json"].data == (folder / "results.json").read_bytes()
+    assert json.loads(files["results.json"].data) == results
 
 
 def test_undefined_values_have_no_entry_and_every_measure_has_a_headline():

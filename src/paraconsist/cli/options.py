@@ -9,6 +9,7 @@ import collections.abc
 import inspect
 import os
 import re
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -140,6 +141,8 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter)
 
     def spread_out(**values: Any) -> None:
+        _options.clear()
+        _options.update(values)
         made = {name: kind(**group.take(values)) for name, (group, kind) in groups.items()}
         command(**values, **made)
 
@@ -148,6 +151,31 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     spread_out.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     spread_out.__annotations__ = {p.name: p.annotation for p in parameters}
     return spread_out
+
+
+#: Of the command that is running, by name.
+_options: dict[str, Any] = {}
+
+
+def typed() -> dict[str, Any]:
+    """Return the command line and the options of the command that is running, to be kept beside its results.
+
+    The values of ``--request-field`` are left out: they may be keys.
+    """
+    line, hide = ["paraconsist"], False
+    for word in sys.argv[1:]:
+        name, equals, value = word.partition("=")
+        is_field = name.replace("_", "-") == "--request-field"
+        line.append(f"{name}=..." if hide else f"{name}={value.partition('=')[0]}=..." if is_field and equals else word)
+        hide = is_field and not equals
+    options = {**_options}
+    if options.get("request_fields"):
+        options["request_fields"] = [f"{field.partition('=')[0]}=..." for field in options["request_fields"]]
+    return {"command": line, "options": {name: _plain(value) for name, value in options.items()}}
+
+
+def _plain(value: Any) -> Any:
+    return [str(one) for one in value] if isinstance(value, list) else str(value) if isinstance(value, Path) else value
 
 
 def _declared(metadata: Mapping[str, Any]) -> Any:

@@ -20,6 +20,7 @@ from paraconsist.cli.options import (
     option,
     quiet_libraries,
     read_label_map,
+    typed,
 )
 from paraconsist.errors import input_error
 from paraconsist.running.options import AskOptions, LoadOptions, PromptOptions, RunOptions, SetOptions
@@ -114,7 +115,7 @@ def score_and_show(folder: Path, options: ScoreOptions, *, figures: bool = False
     from paraconsist.reporting.result import score_tables, show
     from paraconsist.scoring.folders import score_run_folder
 
-    results, accuracies = score_run_folder(folder, options)
+    results, accuracies = score_run_folder(folder, options, typed())
     show(score_tables(results, figures=figures))
     for name, accuracy in accuracies.items():
         if accuracy["corrects"] is None:  # else it stands in that set's table

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from paraconsist.cli.options import AsJson, Output, echo, option, print_json, write_results
+from paraconsist.cli.options import AsJson, Output, echo, option, print_json, typed, write_results
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
 
@@ -54,7 +54,7 @@ def score(
         measures=measuring.measure, unparsed=measuring.unparsed, renormalize=renormalize, **intervals.intervals
     )
     results = Scores(opened, score_sources(opened, options, training=training)).to_dict()
-    write_results("score", output, results)
+    write_results("score", output, {name: {**one, "command": typed()["command"]} for name, one in results.items()})
     for name, source in opened.sets.items() if export is not None else ():
         for file in export_lm_eval(output_dir or Path(), name, results[name], source.predictions, source.columns):
             echo(f"wrote {file}", err=True)

@@ -32,6 +32,7 @@ class BucketSet:
     fingerprint: str  # Changes with any change of the rows
     measures: tuple[str, ...] = ()  # What the set was made for; empty where only the rows' roles say
     split: str | None = None  # The split that the rows are of; None for a file
+    limit: int | None = None  # So many rows were asked for at most; None for all
 
     @property
     def file_name(self) -> str:
@@ -57,7 +58,8 @@ class BucketSet:
             kept.add(bucket)
             n_kept += size
         mask = pa.array([bucket in kept for bucket in buckets])
-        return replace(self, table=self.table.filter(mask), fingerprint=f"{self.fingerprint}-limit{n_rows}")
+        fingerprint = f"{self.fingerprint}-limit{n_rows}"
+        return replace(self, table=self.table.filter(mask), fingerprint=fingerprint, limit=n_rows)
 
 
 def load_bucket_set(

@@ -69,7 +69,7 @@ class RunFolder:
             probe = self.path / ".writable"
             probe.write_text("")
             probe.unlink()
-        earlier = self._read().get("models", {})
+        earlier = self.read().get("models", {})
         for task, identity in models.items():
             before, now = earlier.get(task), dict(identity)
             if before is None or content_identity(before) == content_identity(now):
@@ -84,13 +84,14 @@ class RunFolder:
             raise input_error("run", "output", must, got=str(self.path), remedy=remedy)
         self.update_run({"models": {task: dict(identity) for task, identity in models.items()}})
 
-    def _read(self) -> dict[str, Any]:
+    def read(self) -> dict[str, Any]:
+        """Return ``run.json``; empty before a run."""
         remedy = "Give `overwrite` to start anew, or choose another folder."
         return read_record("run", "output", self.run_file, remedy=remedy) if self.run_file.exists() else {}
 
     def update_run(self, entries: Mapping[str, Any]) -> None:
         """Add to ``run.json``; what it says of other tasks and sets is kept."""
-        run = self._read()
+        run = self.read()
         for key, value in entries.items():
             earlier = run.get(key)
             run[key] = {**earlier, **value} if isinstance(earlier, dict) else value

@@ -97,6 +97,7 @@ def run_metadata(
         "set": bucket_set.name,
         "set_fingerprint": bucket_set.fingerprint,
         "split": bucket_set.split,
+        "limit": bucket_set.limit,
         "n_rows": bucket_set.table.num_rows,
         "task": bucket_set.task.name,
         "template_hash": bucket_set.task.template_hash,

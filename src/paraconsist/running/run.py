@@ -144,9 +144,19 @@ def write_sets(
 def record_run(
     folder: RunFolder, identities: Mapping[str, Any], files: Mapping[str, Path], started: float, **passes: Any
 ) -> None:
-    """Add the run to ``run.json``: whose it is, where its sets are, what each pass did, and when."""
+    """Add the run to ``run.json``: whose it is, where its sets are, what each pass did, and when.
+
+    A pass that found everything there leaves what stands there of the one that computed it, and the time of that.
+    """
     sets = {name: f"predictions/{path.name}" for name, path in files.items()}
-    times = {"started": _utc(started), "ended": _utc(time.time())}
+    earlier = folder.read()
+    for kind, by_name in passes.items():
+        passes[kind] = {
+            name: one
+            for name, one in by_name.items()
+            if one.get("last", one)["n_computed"] or name not in earlier.get(kind, {})
+        }
+    times = {"started": _utc(started), "ended": _utc(time.time())} if any(passes.values()) else {}
     folder.update_run({"models": dict(identities), "sets": sets, **passes, **times})
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -77,8 +79,12 @@ def plain_accuracies(opened: Opened) -> dict[str, dict[str, Any]]:
     return accuracies
 
 
-def score_run_folder(folder: Path, options: ScoreOptions) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+def score_run_folder(
+    folder: Path, options: ScoreOptions, typed: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Score every predictions file of a run folder, and write ``results.json`` and the accuracies into it.
+
+    `typed` is what ``run.json`` keeps of the run's call: ``command`` and ``options``; results hold the command too.
 
     Returns
     -------
@@ -89,9 +95,9 @@ def score_run_folder(folder: Path, options: ScoreOptions) -> tuple[dict[str, Any
     accuracies = plain_accuracies(opened)
     scored = score_sources(opened, options) if opened.sets else {}
     results = to_strict_json({name: scores.to_dict() for name, scores in scored.items()})
-    if accuracies:
-        run_folder.update_run({"accuracies": accuracies})
-    run_folder.write_results(results)
+    run_folder.update_run({**({"accuracies": accuracies} if accuracies else {}), **typed})
+    command = {name: value for name, value in typed.items() if name == "command"}
+    run_folder.write_results({name: {**result, **command} for name, result in results.items()})
     return results, accuracies
 
 

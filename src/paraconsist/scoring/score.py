@@ -113,6 +113,8 @@ class SetScores:
             "set": metadata.get("set"),
             "task": metadata.get("task"),
             "model": metadata.get("model", {}).get("model"),
+            "limit": metadata.get("limit"),
+            "options": asdict(self.options),
             "n_rows": len(self.rows),
             "n_unparsed": int(self.rows.unparsed.sum()),
             "unparsed_rate": float(self.rows.unparsed.mean()),
@@ -238,13 +240,12 @@ def _score(
 
 
 def data_of(metadata: Mapping[str, Any]) -> str | None:
-    """Return the bucket set and its revision for the signature, where the file knows them."""
+    """Return the bucket set, its revision and its limit of rows for the signature, where the file knows them."""
     name = metadata.get("set")
     if name is None:
         return None
-    revision = str(metadata.get("set_fingerprint") or "")
-    short = revision if len(revision) <= 24 else f"{revision[:24]}"
-    return str(name).replace(":", "/") + (f"@{short}" if short else "")
+    revision, limit, n_rows = str(metadata.get("set_fingerprint") or "").partition("-limit")
+    return str(name).replace(":", "/") + (f"@{revision[:24]}{limit}{n_rows}" if revision else "")
 
 
 def _by_policy(

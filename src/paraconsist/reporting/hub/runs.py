@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.errors import input_error
-from paraconsist.files import read_record
+from paraconsist.files import read_record, to_json
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.reporting.formatting import count, decimal, interval
 from paraconsist.reporting.hub.client import NEW, HubFile, Push, Remote, card_text, check_repo_id
@@ -53,11 +53,20 @@ def run_dataset(
     dumped = {name: yaml_dump(eval_result_entries_to_yaml(of), sort_keys=False) for name, of in entries.items()}
     yaml_files = [HubFile(f"{_ENTRIES}/{names[name]}.yaml", text.encode()) for name, text in dumped.items()]
     card = HubFile("README.md", _card(repo_id, results, predictions, bool(entries)).encode())
-    kept = ["results.json", "run.json", *predictions]
+    typed = {"command", "options"}  # as it was typed here: paths and hosts of this machine
+    public = {
+        "results.json": {name: {k: v for k, v in one.items() if k != "command"} for name, one in saved.items()},
+        "run.json": {name: value for name, value in run.items() if name not in typed},
+    }
     return Push(
         repo_id=repo_id,
         repo_type="dataset",
-        files=(card, *(HubFile(name, folder / name) for name in kept), *yaml_files),
+        files=(
+            card,
+            *(HubFile(name, f"{to_json(public[name])}\n".encode()) for name in public),
+            *(HubFile(name, folder / name) for name in predictions),
+            *yaml_files,
+        ),
         message=f"Push a run of {_models(results)} with paraconsist",
         may_delete=lambda path: path.startswith(("predictions/", f"{_ENTRIES}/")),
         notes=(*unknown, *_notes(results, entries, run)),
