@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import os
+import json
 import shutil
-import time
+import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +21,10 @@ from paraconsist.dataset_builders import upstream
 from paraconsist.dataset_builders.checks import SplitChecker
 from paraconsist.dataset_builders.normalisation import normalize_surface
 from paraconsist.errors import InputError, input_error
+from paraconsist.files import changed, digests, make_youngest, staged, write_json
+
+#: What the files of a prepared set must be, beside them.
+CHECKSUMS = "paraconsist.json"
 
 
 @dataclass
@@ -109,6 +113,17 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             hash=hash or self.content_hash(),
             **kwargs,
         )
+
+    def _build_cache_dir(self) -> str:
+        """Name the set's folder in the cache, rid of a damaged description: datasets would raise for it for ever."""
+        folder = str(super()._build_cache_dir())
+        try:
+            datasets.DatasetInfo.from_directory(folder)
+        except OSError:
+            pass
+        except Exception:  # whatever a damaged one leads to
+            (Path(folder) / datasets.config.DATASET_INFO_FILENAME).unlink(missing_ok=True)
+        return folder
 
     # What a subclass gives
 
@@ -232,14 +247,17 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 if mode is not datasets.DownloadMode.REUSE_DATASET_IF_EXISTS or not self.is_prepared():
                     shutil.rmtree(staging, ignore_errors=True)  # left by a killed build: the lock is ours
                     staging.mkdir(parents=True)
+                    if final.exists() and not self.is_prepared():
+                        warnings.warn(f"{final} is damaged: it is built again.", UserWarning, stacklevel=2)
                     try:
                         self._prepare_in(str(staging / "set"), *args, **kwargs)
-                        final.parent.mkdir(parents=True, exist_ok=True)
-                        shutil.rmtree(final, ignore_errors=True)
-                        (staging / "set").rename(final)
+                        write_json(staging / "set" / CHECKSUMS, {"files": digests(staging / "set")})
+                        with staged(final) as new:
+                            new.rmdir()
+                            (staging / "set").rename(new)
                     finally:
                         shutil.rmtree(staging, ignore_errors=True)
-                _make_youngest(final)
+                make_youngest(final, final.parent.iterdir())
                 super().download_and_prepare()  # finds the set and takes up its info
         except OSError as error:
             raise input_error(
@@ -264,19 +282,15 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
 
 def is_whole(folder: Path, dataset_name: str, splits: Collection[str]) -> bool:
-    """Whether `folder`, of the datasets cache, holds a whole prepared set with exactly these splits."""
+    """Whether `folder`, of the datasets cache, holds a whole prepared set with exactly these splits, undamaged."""
     if not (folder / datasets.config.DATASET_INFO_FILENAME).is_file():
         return False
-    prepared = datasets.DatasetInfo.from_directory(str(folder)).splits or {}
+    try:
+        record = json.loads((folder / CHECKSUMS).read_text()) if (folder / CHECKSUMS).exists() else {}
+        prepared = datasets.DatasetInfo.from_directory(str(folder)).splits or {}
+    except ValueError:
+        return False
+    if changed(folder, record.get("files", {})):
+        return False
     names = {path.name for path in folder.iterdir()}
     return set(prepared) == set(splits) and all(f"{dataset_name}-{split}.arrow" in names for split in splits)
-
-
-def _make_youngest(folder: Path) -> None:
-    """Date a prepared set later than its siblings: `load_dataset` takes the youngest of the sets under one name.
-
-    The system's own stamp is coarse: two sets prepared within a few milliseconds would share it.
-    """
-    siblings = [path.stat().st_mtime_ns for path in folder.parent.iterdir() if path != folder]
-    stamp = max(time.time_ns(), max(siblings, default=0) + 1_000_000)
-    os.utime(folder, ns=(stamp, stamp))

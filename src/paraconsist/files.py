@@ -11,8 +11,9 @@ import platform
 import secrets
 import shutil
 import threading
+import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ PARTIAL = ".partial"
 #: The file in a folder that a command holds while it writes there.
 LOCK = ".paraconsist.lock"
 #: How a file system says that it has no locks, or does not sync.
-_MISSING = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL)
+MISSING = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL)
 _HELD: dict[str, int] = {}  # folder -> the thread that holds its lock
 _CLEANED: set[Path] = set()  # folders in which this process has looked for what killed ones left
 
@@ -63,9 +64,9 @@ def replacing(path: str | Path) -> Iterator[Path]:
     try:
         with _refusals(path, partial):
             yield partial
-            _sync(partial)
+            sync_one(partial)
             partial.replace(path)
-            _sync(path.parent)
+            sync_one(path.parent)
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
@@ -97,7 +98,7 @@ def staged(folder: str | Path) -> Iterator[Path]:
                 if folder.exists():
                     folder.rename(old)
                 new.rename(folder)
-            _sync(folder.parent)
+            sync_one(folder.parent)
             if old.exists():
                 old.rename(doomed)  # what is half removed is never put back
     finally:
@@ -144,6 +145,16 @@ def leftovers(folder: str | Path, *, all_hosts: bool = False) -> list[Path]:
     live: give it where the folder's lock is held.
     """
     return sorted(path for path in Path(folder).rglob(f".*{PARTIAL}") if _is_left(path, all_hosts))
+
+
+def make_youngest(path: Path, siblings: Iterable[Path]) -> None:
+    """Date a file or folder later than its siblings, which a clock that jumped may have put in the future.
+
+    Both `datasets` and `evaluate` take the youngest of what lies under one name; the system's own stamp is coarse.
+    """
+    latest = max((one.stat().st_mtime_ns for one in siblings if one != path), default=0)
+    stamp = max(time.time_ns(), latest + 1_000_000)
+    os.utime(path, ns=(stamp, stamp))
 
 
 def _beside(path: Path, kind: str = "new") -> Path:
@@ -203,10 +214,10 @@ def _remove(left: list[Path]) -> None:
 def sync(folder: Path) -> None:
     """Have the system put a folder and all below it on the disk."""
     for path in (*folder.rglob("*"), folder):
-        _sync(path)
+        sync_one(path)
 
 
-def _sync(path: Path) -> None:
+def sync_one(path: Path) -> None:
     """Have the system put a file, or a folder's names, on the disk."""
     if path.is_dir() and os.name == "nt":
         return
@@ -214,7 +225,7 @@ def _sync(path: Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError as problem:
-        if problem.errno not in _MISSING:
+        if problem.errno not in MISSING:
             raise
     finally:
         os.close(descriptor)
@@ -231,7 +242,7 @@ def _lock(path: Path, *, wait: float = 0.0) -> Iterator[None]:
         try:
             lock.acquire()
         except (NotImplementedError, OSError) as problem:
-            if isinstance(problem, OSError) and problem.errno not in _MISSING:
+            if isinstance(problem, OSError) and problem.errno not in MISSING:
                 raise
             path.unlink(missing_ok=True)
             path = path.with_name(f"{path.name}.soft")
@@ -302,6 +313,34 @@ def read_record(function: str, parameter: str, file: Path, *, remedy: str = "") 
     if not isinstance(record, dict):
         raise input_error(function, parameter, f"hold a readable {file.name}", got=str(file.parent), remedy=remedy)
     return record
+
+
+def digests(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the size and SHA-256 of every file in `folder` and below, by its path in it."""
+    return {path.relative_to(folder).as_posix(): digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def digest(path: Path) -> dict[str, Any]:
+    """Return the size and SHA-256 of a file, as records keep them."""
+    with path.open("rb") as stream:
+        value = hashlib.sha256()
+        while block := stream.read(1 << 20):
+            value.update(block)
+        return {"bytes": stream.tell(), "sha256": value.hexdigest()}
+
+
+def changed(folder: Path, record: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return which files of `folder` are not as the record (see `digests`) has them, and how they differ."""
+    differences: dict[str, str] = {}
+    for name, recorded in record.items():
+        path = folder / name
+        if not path.is_file():
+            differences[name] = "not there"
+        elif path.stat().st_size != recorded["bytes"]:
+            differences[name] = f"{path.stat().st_size} bytes in place of {recorded['bytes']}"
+        elif digest(path)["sha256"] != recorded["sha256"]:
+            differences[name] = "not as it was written"
+    return differences
 
 
 def to_strict_json(value: Any) -> Any:

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from paraconsist.errors import check_choice
-from paraconsist.files import replacing
+from paraconsist.files import make_youngest, replacing, write_text, writing
 
 _KINDS = ("metric", "comparison", "measurement")
 
@@ -64,11 +64,13 @@ def register(cache_dir: str | Path | None = None) -> list[Path]:
     """
     from evaluate.loading import init_dynamic_modules  # takes seconds to import
 
-    modules = Path(init_dynamic_modules(hf_modules_cache=None if cache_dir is None else str(cache_dir)))
-    return [
-        _copy(metric_script(name), modules / "metrics" / f"evaluate-{metric_kind(name)}--{name}")
-        for name in metric_names()
-    ]
+    cache_dir = None if cache_dir is None else str(cache_dir)
+    with writing("register", "cache_dir", cache_dir, remedy="Name another in `cache_dir` or HF_MODULES_CACHE."):
+        modules = Path(init_dynamic_modules(hf_modules_cache=cache_dir))
+        return [
+            _copy(metric_script(name), modules / "metrics" / f"evaluate-{metric_kind(name)}--{name}")
+            for name in metric_names()
+        ]
 
 
 def _copy(script: Path, folder: Path) -> Path:
@@ -77,10 +79,10 @@ def _copy(script: Path, folder: Path) -> Path:
     target = folder / hashlib.sha256(content).hexdigest() / script.name
     target.parent.mkdir(parents=True, exist_ok=True)
     for package in (folder.parent, folder, target.parent):
-        (package / "__init__.py").touch()
-    if target.exists() and target.read_bytes() == content:
-        target.touch()  # evaluate takes the version that was modified last
-        return target
-    with replacing(target) as partial:  # two processes may register at once
-        partial.write_bytes(content)
+        if not (package / "__init__.py").exists():
+            write_text(package / "__init__.py", "")
+    if not target.exists() or target.read_bytes() != content:
+        with replacing(target) as partial:
+            partial.write_bytes(content)
+    make_youngest(target, folder.glob(f"*/{script.name}"))
     return target

@@ -122,10 +122,26 @@ def test_a_second_call_builds_nothing(mirror, tmp_path):
     assert len(builder.as_dataset(split="test")) == 6
 
 
-def test_a_damaged_set_is_built_again(mirror, tmp_path):
+def flipped(file: Path) -> None:
+    """Change one bit in the middle of a file."""
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("file", ["toy-test.arrow", "dataset_info.json", "paraconsist.json"])
+@pytest.mark.parametrize("damage", [Path.unlink, flipped, lambda file: file.write_text("")])
+def test_a_damaged_set_is_built_again(mirror, tmp_path, file, damage):
     builder = prepared(mirror, tmp_path / "cache")
-    (Path(builder.cache_dir) / "toy-test.arrow").unlink()
-    assert len(prepared(mirror, tmp_path / "cache").as_dataset(split="test")) == 6
+    rows = builder.as_dataset(split="test").to_list()
+    damage(Path(builder.cache_dir) / file)
+    if (damage, file) == (Path.unlink, "paraconsist.json"):  # as sets were prepared before there were checksums
+        assert builder.is_prepared()
+        return
+    assert not builder.is_prepared()
+    with pytest.warns(UserWarning, match="damaged: it is built again"):
+        assert prepared(mirror, tmp_path / "cache").as_dataset(split="test").to_list() == rows
+    assert builder.is_prepared()
 
 
 def test_force_redownload_builds_again(mirror, tmp_path):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -136,12 +138,30 @@ def test_register_is_idempotent_and_puts_new_content_first(tmp_path: Path, monke
     folder = first[metric_names().index("paraphrastic_consistency")].parent.parent
     edited = registry._copy(script, folder)
     os.utime(edited, (1, 1))  # as if it had been registered long ago
+    ahead = time.time() + 86_400  # by a clock that was set right since
+    os.utime(first[metric_names().index("paraphrastic_consistency")], (ahead, ahead))
     again = registry._copy(script, folder)
     assert again == edited
     assert len(list(folder.glob("*/paraphrastic_consistency.py"))) == 2
     assert max(folder.glob("*/paraphrastic_consistency.py"), key=lambda p: p.stat().st_mtime) == edited
     assert {len(copy.parent.name) for copy in (*first, edited)} == {64}
     assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_many_may_register_at_once(tmp_path: Path) -> None:
+    import paraconsist.registry as registry
+
+    script, folder = metric_script("paraphrastic_consistency"), tmp_path / "with blanks and Ümläute"
+    with ThreadPoolExecutor(8) as pool:
+        copies = list(pool.map(lambda _: registry._copy(script, folder), range(64)))
+    assert {copy.read_bytes() for copy in copies} == {script.read_bytes()}
+    assert {path.name for path in folder.rglob("*")} == {"__init__.py", copies[0].parent.name, script.name}
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file where the folder should be")
+    with pytest.raises(InputError, match=r"register: `cache_dir` must be a folder that can be written; .*HF_MODULES"):
+        register(tmp_path / "home")
 
 
 def test_unknown_metric() -> None:

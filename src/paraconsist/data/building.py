@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -11,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from paraconsist.dataset_builders import BUILDERS, builder_class
 from paraconsist.errors import input_error
-from paraconsist.files import writing
+from paraconsist.files import locked, staged, write_text, writing
 
 if TYPE_CHECKING:
+    from datasets import DatasetInfo
+
     from paraconsist.dataset_builders.bucket_set import BucketSetBuilder, BucketSetConfig
 
 
@@ -104,43 +104,31 @@ def write_folder(
     _check_target(target, {c.name for c in cls.BUILDER_CONFIGS})
     builders = [prepare(name, config, data_dir=data_dir, cache_dir=cache_dir) for config in names]
     with writing("build", "folder", target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target if target.exists() else target.parent  # on the same file system, so renames are atomic
-        staging = Path(tempfile.mkdtemp(dir=beside, prefix=f".{target.name}.staging-"))
-        try:
-            _write_into(staging, target, cls, builders)
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
+        if not target.exists():
+            with staged(target) as new:
+                infos = {builder.config.name: _write_config(builder, new) for builder in builders}
+                (new / "README.md").write_text(_card(target, cls, infos), encoding="utf-8")
+        else:
+            with locked(target, "build", "folder"):
+                infos = {builder.config.name: _write_config(builder, target) for builder in builders}
+                write_text(target / "README.md", _card(target, cls, infos))
     return target
 
 
-def _write_into(staging: Path, target: Path, cls: type[BucketSetBuilder], builders: list[BucketSetBuilder]) -> None:
-    """Write everything into `staging`, then rename it into place."""
-    infos: dict[str, Any] = {}
-    new = staging / "new"
-    for builder in builders:
-        infos[builder.config.name] = info = builder.info.copy()
-        info.download_size = 0
-        (new / "data" / builder.config.name).mkdir(parents=True)
+def _write_config(builder: BucketSetBuilder, folder: Path) -> DatasetInfo:
+    """Write the Parquet files of a config in place of those that may be there; return what the card is to say of it."""
+    info = builder.info.copy()
+    info.download_size = 0
+    with staged(folder / _parquet_path(builder.config.name).parent) as new:
         for split, rows in builder.as_dataset().items():
-            path = new / _parquet_path(builder.config.name, split)
-            rows.to_parquet(path)
+            path = new / _parquet_path(builder.config.name, split).name
+            rows.to_parquet(path, write_page_checksum=True)
             info.download_size += path.stat().st_size
-    (new / "README.md").write_text(_card(target, cls, infos), encoding="utf-8")
-    if not target.exists():
-        new.rename(target)
-        return
-    (target / "data").mkdir(exist_ok=True)
-    for config in infos:
-        old = target / "data" / config
-        if old.exists():
-            old.rename(staging / f"old-{config}")
-        (new / "data" / config).rename(old)
-    (new / "README.md").replace(target / "README.md")
+    return info
 
 
-def _parquet_path(config: str, split: str) -> str:
-    return f"data/{config}/{split}-00000-of-00001.parquet"
+def _parquet_path(config: str, split: str = "*") -> Path:
+    return Path("data", config, f"{split}-00000-of-00001.parquet")
 
 
 def _card(target: Path, cls: type[BucketSetBuilder], infos: Mapping[str, Any]) -> str:
@@ -160,7 +148,7 @@ def _card(target: Path, cls: type[BucketSetBuilder], infos: Mapping[str, Any]) -
     default = cls.DEFAULT_CONFIG_NAME if cls.DEFAULT_CONFIG_NAME in merged else next(iter(merged))
     metadata = MetadataConfigs()
     for config, info in merged.items():
-        files = [{"split": split, "path": _parquet_path(config, split)} for split in info.splits]
+        files = [{"split": split, "path": _parquet_path(config, split).as_posix()} for split in info.splits]
         metadata[config] = {"data_files": files} | ({"default": True} if config == default else {})
     DatasetInfosDict(merged).to_dataset_card_data(card.data)
     metadata.to_dataset_card_data(card.data)
