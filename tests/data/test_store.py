@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
+import os
+import threading
 
 import pytest
 
+from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.store import ShardWriter, Store, store_key
 from paraconsist.errors import InputError
 
@@ -63,6 +68,78 @@ def test_a_damaged_whole_line_is_an_error_that_names_it(store):
     path.write_text('{"input_id": "a", "probabilities": [1.0]}\n{"input_id": \n')
     with pytest.raises(InputError, match=r"rank-00000.jsonl is damaged at line 2"):
         store.finished()
+
+
+def test_no_flipped_bit_changes_a_result(store):
+    results = {"a": [0.25, 0.75], "b": WrittenAnswer(1, "Ünsure"), "c": [0.5, 0.5]}
+    with store.writer(0) as shard:
+        shard.append(list(results), results.values())
+    path = store.folder / "rank-00000.jsonl"
+    whole = path.read_bytes()
+    for place in range(8 * len(whole)):
+        data = bytearray(whole)
+        data[place // 8] ^= 1 << place % 8
+        path.write_bytes(data)
+        try:
+            assert store.finished().items() <= results.items()
+        except InputError as problem:
+            assert "is damaged at line" in str(problem)  # noqa: PT017
+    path.write_bytes(whole)
+    assert store.finished() == results
+
+
+def test_lines_from_before_there_were_checksums_are_read(store):
+    with store.writer(0) as shard:
+        shard.append(["b"], [[0.5, 0.5]])
+    path = store.folder / "rank-00000.jsonl"
+    path.write_bytes(b'{"input_id": "a", "probabilities": [0.25, 0.75]}\n' + path.read_bytes())
+    assert store.finished() == {"a": [0.25, 0.75], "b": [0.5, 0.5]}
+
+
+def test_a_shard_is_synced_by_itself_and_when_it_is_closed(store, monkeypatch):
+    monkeypatch.setattr("paraconsist.data.store._SYNC_SECONDS", 0.01)
+    synced, sizes = threading.Event(), []
+
+    def fsync(descriptor: int) -> None:
+        sizes.append(os.fstat(descriptor).st_size)
+        synced.set()
+
+    with store.writer(0) as shard:
+        monkeypatch.setattr(os, "fsync", fsync)
+        shard.append(["a"], [[1.0]])
+        assert synced.wait(60)
+        monkeypatch.setattr("paraconsist.data.store._SYNC_SECONDS", 60.0)
+        shard.append(["b"], [[1.0]])
+        size = shard.path.stat().st_size
+    assert sizes[-1] == size
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_whole_lines(store, monkeypatch):
+    write = os.write
+
+    def full(descriptor: int, data: bytes) -> int:
+        if len(data) <= 10:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(descriptor, data[:10])
+
+    with store.writer(0) as shard:
+        shard.append(["a"], [[1.0]])
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", full)
+            with pytest.raises(InputError, match=r"`output` must be a folder .* No space left on device. What was"):
+                shard.append(["b"], [[0.5]])
+        shard.append(["c"], [[0.5]])
+    assert store.finished() == {"a": [1.0], "c": [0.5]}
+
+
+def test_without_locks_of_the_file_system_a_shard_opens(store, monkeypatch):
+    def flock(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with store.writer(0) as shard:
+        shard.append(["a"], [[1.0]])
+    assert store.finished() == {"a": [1.0]}
 
 
 def test_two_values_for_one_input_are_an_error(store):

@@ -1,8 +1,10 @@
 """The crash-safe store: what a run has computed so far, safe against SIGKILL at any moment.
 
 Every process appends to a shard of its own, one JSON line an input, and hands each batch to the operating system in one
-write. What was written before a kill is found by the next run, whatever its number of processes and its batches. A line
-that the kill cut in two is repaired by cutting it off; its input is computed again.
+write; a thread syncs the shard to the disk each second. What was written before a kill is found by the next run,
+whatever its number of processes and its batches, and after a power cut all but the last second. A line that was cut in
+two is repaired by cutting it off; its input is computed again. Each line ends with a checksum of what stands before it,
+so that no damaged probability passes for a computed one; lines of stores from before there were checksums are read too.
 
 The store's folder is named by a hash of all that decides a prediction besides the input itself (model
 weights, dtype, task, template), and lines are keyed by a hash of the input's content: a changed model,
@@ -14,13 +16,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import threading
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import write_json
+from paraconsist.files import MISSING, sync, write_json, writing
 
 try:
     import fcntl
@@ -31,6 +36,10 @@ else:
 
 #: Probabilities over the model's labels, or an answer that the model wrote.
 Result = list[float] | WrittenAnswer
+
+_COLUMNS = ("input_id", "probabilities", *WrittenAnswer._fields)
+_SEAL = re.compile(rb', "crc32": "([0-9a-f]{8})"\}$')
+_SYNC_SECONDS = 1.0
 
 
 def store_key(identity: Mapping[str, Any]) -> str:
@@ -56,6 +65,7 @@ class Store:
         file = self.folder / "identity.json"
         if not file.exists():
             write_json(file, dict(sorted(self._identity.items())))
+            sync(self.folder.parent)
 
     def finished(self) -> dict[str, Result]:
         """Read every shard: input id -> probabilities over the model's labels, or what the model wrote.
@@ -79,38 +89,72 @@ class ShardWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-        try:
-            self._lock()
-            _cut_half_line(self._descriptor)
-        except BaseException:
-            os.close(self._descriptor)
-            raise
+        self._unsynced, self._closing = False, threading.Event()
+        self._problem: OSError | None = None
+        with writing("run", "output", path.parent):
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+            try:
+                self._lock()
+                _cut_half_line(self._descriptor)
+                sync(path.parent)
+            except BaseException:
+                os.close(self._descriptor)
+                raise
+        self._syncing = threading.Thread(target=self._sync, name=f"sync {path.name}", daemon=True)
+        self._syncing.start()
 
     def append(self, input_ids: Sequence[str], results: Iterable[Sequence[float] | WrittenAnswer]) -> None:
         """Write a batch, in one call to the operating system, before returning."""
-        lines = ""
+        batch = []
         for input_id, one in zip(input_ids, results, strict=True):
             result = one._asdict() if isinstance(one, WrittenAnswer) else {"probabilities": list(one)}
-            lines += json.dumps({"input_id": input_id, **result}) + "\n"
-        self._write(lines.encode())
+            batch.append({"input_id": input_id, **result})
+        self._write(b"".join(map(sealed, batch)))
 
     def _write(self, data: bytes) -> None:
+        """Append whole lines or none of them: behind a half one every later line would be lost."""
         view = memoryview(data)
-        while view:
-            view = view[os.write(self._descriptor, view) :]
+        with writing("run", "output", self.path.parent, remedy="What was written is kept: the same again goes on."):
+            if self._problem is not None:
+                raise self._problem
+            end = os.lseek(self._descriptor, 0, os.SEEK_END)
+            try:
+                while view:
+                    view = view[os.write(self._descriptor, view) :]
+            except BaseException:
+                os.ftruncate(self._descriptor, end)
+                raise
+        self._unsynced = True
+
+    def _sync(self) -> None:
+        """Sync what was written, each second and at the end."""
+        while not self._closing.wait(_SYNC_SECONDS) or self._unsynced:
+            if self._unsynced:
+                self._unsynced = False
+                try:
+                    os.fsync(self._descriptor)
+                except OSError as problem:
+                    if problem.errno not in MISSING:
+                        self._problem = problem
 
     def _lock(self) -> None:
         try:
             if _LOCKS:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as problem:
+            if problem.errno in MISSING:  # the folder's lock, of the main process, stands for it
+                return
             remedy = "Wait for that run to end, or choose another folder."
             folder = str(self.path.parent)
             raise input_error("run", "output", "not be in use by another run", got=folder, remedy=remedy) from None
 
     def close(self) -> None:
+        self._closing.set()
+        self._syncing.join()
         os.close(self._descriptor)
+        if self._problem is not None:
+            with writing("run", "output", self.path.parent):
+                raise self._problem
 
     def __enter__(self) -> ShardWriter:
         return self
@@ -119,16 +163,41 @@ class ShardWriter:
         self.close()
 
 
+def sealed(record: Mapping[str, Any]) -> bytes:
+    """Return a record as a JSON line whose last key is a checksum (CRC-32) of the line without it.
+
+    >>> sealed({"input_id": "a"})
+    b'{"input_id": "a", "crc32": "fe56aa8d"}\\n'
+    """
+    line = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return line[:-1] + b', "crc32": "%08x"}\n' % zlib.crc32(line)
+
+
+def opened(line: bytes, columns: Collection[str]) -> dict[str, Any]:
+    """Return the record of a line that `sealed` wrote, or of one without a checksum; ValueError where it is damaged.
+
+    `columns` are the keys that a record may have: a damaged name of the checksum is none of them.
+    """
+    seal = _SEAL.search(line)
+    if seal is not None:
+        line = line[: seal.start()] + b"}"
+        if zlib.crc32(line) != int(seal[1], 16):
+            raise ValueError("another checksum")
+    record = json.loads(line.decode("utf-8", "surrogatepass"))
+    if not isinstance(record, dict) or not record.keys() <= set(columns):
+        raise ValueError("other keys")
+    return record
+
+
 def _read_shard(shard: Path, results: dict[str, Result]) -> None:
     data = shard.read_bytes()
-    whole = data[: data.rfind(b"\n") + 1]
-    for number, line in enumerate(whole.splitlines(), start=1):
+    for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), start=1):
         try:
-            record = json.loads(line)
+            record = opened(line, _COLUMNS)
             input_id = record["input_id"]
             written = "raw_output" in record
             result = WrittenAnswer(record["label"], record["raw_output"]) if written else record["probabilities"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError):
             remedy = "Delete that line (its input is computed again) or start a new run folder."
             raise _damaged(shard, f"is damaged at line {number}", remedy) from None
         if results.setdefault(input_id, result) != result:

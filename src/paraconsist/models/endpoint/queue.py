@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.store import ShardWriter
+from paraconsist.data.store import ShardWriter, opened, sealed
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.client import EndpointClient, Stopped, find_key
 from paraconsist.models.endpoint.label_scoring import FIRST, Method, is_bounded, part_request, result_of, wanted_parts
@@ -53,7 +53,7 @@ class Journal(ShardWriter):
 
     def add(self, answered: Answered) -> None:
         """Write an answer, in one call to the operating system, before returning."""
-        self._write((json.dumps(answered._asdict(), ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))
+        self._write(sealed(answered._asdict()))
         self.answers[answered.input_id, answered.part] = answered
 
 
@@ -61,7 +61,7 @@ def _read(path: Path) -> dict[tuple[str, str], Answered]:
     answers: dict[tuple[str, str], Answered] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
-            fields = json.loads(line)
+            fields = opened(line, Answered._fields)
             answered = Answered(**{**fields, "used": TokenUse(*fields["used"])})
         except (ValueError, TypeError, KeyError):
             remedy = "Delete that line (its request is sent again) or start a new run folder."
