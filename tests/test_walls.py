@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -170,3 +171,69 @@ def loaded_by(code: str) -> set[str]:
     code += "; import sys, json; print(json.dumps(sorted({m.partition('.')[0] for m in sys.modules})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(json.loads(done.stdout))
+
+
+#: Calls that write or move a file: a function's name with its module or object before it, or a class's alone.
+WRITES = {
+    *(
+        "write_text",
+        "write_bytes",
+        "write_table",
+        "to_parquet",
+        "to_csv",
+        "to_pickle",
+        "save_to_disk",
+        "savefig",
+        "tofile",
+    ),
+    *("savez", "savez_compressed", "save_pretrained", "save_model", "save_file", "move", "copy", "copy2", "copyfile"),
+    *("copytree", "rename", "renames", "touch", "symlink_to", "hardlink_to", "ParquetWriter"),
+}
+#: File -> why it writes in another way than inside `files.replacing` or `files.staged`.
+WRITES_OTHERWISE = {
+    "src/paraconsist/files.py": "is that way",
+    "src/paraconsist/data/store.py": "appends lines, each with its checksum, synced each second",
+    "src/paraconsist/reporting/hub/bucket_sets.py": "in a temporary folder that is pushed and removed",
+    "src/paraconsist/reporting/plots/canvas.py": "draws into memory",
+    "src/paraconsist/reporting/space/upload.py": "in a temporary folder of one upload",
+    "src/paraconsist/cli/studies.py": "to be mended",
+    "src/paraconsist/studies/sensitivity_run.py": "to be mended",
+    "src/paraconsist/models/training/trainer.py": "to be mended",
+}
+
+
+def other_writes(tree: ast.Module) -> list[int]:
+    """Return the lines that write, and stand in no ``with replacing(...)`` or ``with staged(...)``."""
+    lines: list[int] = []
+    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while waiting:
+        node, inside = waiting.pop()
+        if isinstance(node, ast.With):
+            inside = inside or any(
+                isinstance(item.context_expr, ast.Call)
+                and ast.unparse(item.context_expr.func).rpartition(".")[2] in ("replacing", "staged")
+                for item in node.items
+            )
+        elif isinstance(node, ast.Call) and not inside and _writes(node):
+            lines.append(node.lineno)
+        waiting.extend((child, inside) for child in ast.iter_child_nodes(node))
+    return lines
+
+
+def _writes(call: ast.Call) -> bool:
+    place, _, name = ast.unparse(call.func).rpartition(".")
+    if name == "open":
+        modes = [ast.unparse(part) for part in (*call.args, *(keyword.value for keyword in call.keywords))]
+        return any(re.fullmatch(r"'[rbt]*[wax+][wax+rbt]*'|.*O_(WRONLY|RDWR|CREAT).*", mode) for mode in modes)
+    if name == "replace":  # `str.replace` takes two, `dataclasses.replace` names its fields
+        return place == "os" or (len(call.args) == 1 and not call.keywords)
+    return name in WRITES and (bool(place) or name[0].isupper()) and not (name == "copy" and place != "shutil")
+
+
+def test_files_are_written_in_one_way():
+    lines = {str(path.relative_to(ROOT)): other_writes(parsed(path)) for path in files()}
+    assert {path: found for path, found in lines.items() if found and path not in WRITES_OTHERWISE} == {}
+    assert not [path for path in WRITES_OTHERWISE if not lines[path]], "take these off the list"
+    written = "def f():\n with {}:\n  path.open('w'); np.savez(path); open(path, mode='ab'); x.replace(y)"
+    for context, n in (("nothing()", 4), ("files.replacing(path) as path", 0), ("a(), staged(folder) as new", 0)):
+        assert len(other_writes(ast.parse(written.format(context)))) == n

@@ -66,9 +66,6 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             (self.path / "predictions").mkdir(exist_ok=True)
             self.store.mkdir(exist_ok=True)
-            probe = self.path / ".writable"
-            probe.write_text("")
-            probe.unlink()
         earlier = self.read().get("models", {})
         for task, identity in models.items():
             before, now = earlier.get(task), dict(identity)

@@ -25,7 +25,7 @@ from typing import Any
 
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import MISSING, sync, write_json, writing
+from paraconsist.files import MISSING, sync_one, write_json, writing
 
 try:
     import fcntl
@@ -65,7 +65,7 @@ class Store:
         file = self.folder / "identity.json"
         if not file.exists():
             write_json(file, dict(sorted(self._identity.items())))
-            sync(self.folder.parent)
+            sync_one(self.folder.parent)
 
     def finished(self) -> dict[str, Result]:
         """Read every shard: input id -> probabilities over the model's labels, or what the model wrote.
@@ -96,7 +96,7 @@ class ShardWriter:
             try:
                 self._lock()
                 _cut_half_line(self._descriptor)
-                sync(path.parent)
+                sync_one(path.parent)
             except BaseException:
                 os.close(self._descriptor)
                 raise

@@ -6,8 +6,6 @@ import csv
 import hashlib
 import json
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paraconsist.errors import input_error
-from paraconsist.files import replacing
+from paraconsist.files import replacing, staged
 
 #: The formats of `write_table`, by the file's ending.
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
@@ -27,6 +25,7 @@ ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 #: names of the files in it, and would serve an earlier set.
 _INSIDE = "data/test-*.parquet"
 _ROWS_AT_ONCE = 10_000
+_PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}  # `paraconsist check` compares those
 
 #: How a text begins that spreadsheets take for a formula, an apostrophe in front or not; a number is none.
 _FORMULA = re.compile(r"'*\s*[=+\-@\uff1d\uff0b\uff0d\uff20].", re.DOTALL)
@@ -113,7 +112,7 @@ def write_table(table: pa.Table, path: Path) -> None:
         return
     with replacing(path) as partial:
         if path.suffix == ".parquet":
-            pq.write_table(table, partial, compression="zstd")
+            pq.write_table(table, partial, **_PARQUET)
             return
         with partial.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(
@@ -140,7 +139,7 @@ def row_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[Mapping[str,
             with partial.open("w", encoding="utf-8", newline="\n") as stream:
                 yield lambda row: print(json.dumps(row, ensure_ascii=False), file=stream)
             return
-        with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
+        with pq.ParquetWriter(partial, schema, **_PARQUET) as writer:
 
             def flush() -> None:
                 if waiting:
@@ -178,14 +177,7 @@ def write_set_folder(table: pa.Table, folder: Path, *, text: str, tags: Sequence
         tags=["paraconsist", *tags, "bucket-set"],
         configs=[{"config_name": "default", "default": True, "data_files": [{"split": "test", "path": file}]}],
     )
-    staging = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.staging-"))
-    try:
-        new = staging / "new"
+    with staged(folder) as new:
         (new / file).parent.mkdir(parents=True)
-        pq.write_table(table, new / file, compression="zstd")
+        pq.write_table(table, new / file, **_PARQUET)
         (new / "README.md").write_text(f"---\n{metadata}\n---\n\n{text}", encoding="utf-8")
-        if folder.exists():
-            folder.rename(staging / "old")
-        new.rename(folder)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)

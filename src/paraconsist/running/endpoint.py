@@ -13,7 +13,7 @@ from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Store
 from paraconsist.errors import input_error
-from paraconsist.files import write_json
+from paraconsist.files import locked, write_json
 from paraconsist.models.endpoint.client import EndpointClient, Key, find_key
 from paraconsist.models.endpoint.label_scoring import Method, find_method, method_key
 from paraconsist.models.endpoint.protocol import Answered, question_of
@@ -67,28 +67,29 @@ def run_endpoint(
     folder = RunFolder(options.output)
     methods = {name: _method(folder, settings, key, prompt, options) for name, prompt in prompts.items()}
     identities = {name: _identity(settings, prompts[name], methods[name]) for name in groups}
-    folder.open(identities, overwrite=options.overwrite)
-    for name, prompt in prompts.items():
-        write_json(_method_file(folder, settings, prompt), methods[name].to_dict())
-    statistics: dict[str, QueueStatistics] = {}
-    usage: dict[str, Usage] = {}
-    files: dict[str, Path] = {}
-    for name, (_, sets) in groups.items():
-        identity = store_identity(identities[name], sets[0].task)
-        store = Store(folder.store, identity)
-        statistics[name], answered = _pass(settings, key, prompts[name], methods[name], sets, store)
-        chosen, again = rows_again(sets, options), []
-        for repeat in repeats_of(options) if chosen else ():
-            prompt = replace(prompts[name], seed=repeat.seed_after(options.seed))
-            again.append((repeat, repeat.store(folder, identity)))
-            answered += _pass(settings, key, prompt, methods[name], chosen, again[-1][1])[1]
-        write_repeats(folder, chosen, again, identity, label_maps, options)
-        usage[name] = add_up(answered, settings)
-        answers = usage[name].to_dict()
-        files |= write_sets(folder, sets, store, label_maps, identities[name], options, endpoint=answers)
-        _warn_of_bounds(statistics[name], name)
-    passes = {name: {**usage[name].to_dict(), "last": vars(statistics[name])} for name in groups}
-    record_run(folder, identities, files, started, endpoint=passes)
+    with locked(folder.path, "run", "output"):
+        folder.open(identities, overwrite=options.overwrite)
+        for name, prompt in prompts.items():
+            write_json(_method_file(folder, settings, prompt), methods[name].to_dict())
+        statistics: dict[str, QueueStatistics] = {}
+        usage: dict[str, Usage] = {}
+        files: dict[str, Path] = {}
+        for name, (_, sets) in groups.items():
+            identity = store_identity(identities[name], sets[0].task)
+            store = Store(folder.store, identity)
+            statistics[name], answered = _pass(settings, key, prompts[name], methods[name], sets, store)
+            chosen, again = rows_again(sets, options), []
+            for repeat in repeats_of(options) if chosen else ():
+                prompt = replace(prompts[name], seed=repeat.seed_after(options.seed))
+                again.append((repeat, repeat.store(folder, identity)))
+                answered += _pass(settings, key, prompt, methods[name], chosen, again[-1][1])[1]
+            write_repeats(folder, chosen, again, identity, label_maps, options)
+            usage[name] = add_up(answered, settings)
+            answers = usage[name].to_dict()
+            files |= write_sets(folder, sets, store, label_maps, identities[name], options, endpoint=answers)
+            _warn_of_bounds(statistics[name], name)
+        passes = {name: {**usage[name].to_dict(), "last": vars(statistics[name])} for name in groups}
+        record_run(folder, identities, files, started, endpoint=passes)
     return EndpointReport(folder, files, methods, statistics, usage)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from paraconsist.data.predictions import write_predictions
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Store
 from paraconsist.errors import input_error
+from paraconsist.files import locked
 from paraconsist.models.batching import BatchPolicy
 from paraconsist.running.options import RunOptions
 from paraconsist.running.outputs import predictions_table, run_metadata, store_identity, texts_table
@@ -62,10 +64,6 @@ def run(
     label_maps = label_maps_of(groups, {name: model.label_names for name, model in models.items()}, options)
     folder = RunFolder(options.output)
     identities = {name: dict(model.identity) for name, model in models.items()}
-    main_first(
-        accelerator,
-        lambda: folder.open(identities, overwrite=options.overwrite) if accelerator.is_main_process else None,
-    )
     facts = {
         "n_processes": accelerator.num_processes,
         "batch_policy": policy.describe(),
@@ -73,16 +71,24 @@ def run(
     }
     statistics: dict[str, LoopStatistics] = {}
     files: dict[str, Path] = {}
-    for name, (_, sets) in groups.items():
-        identity = store_identity(identities[name], sets[0].task)
-        store = Store(folder.store, identity)
-        statistics[name] = compute(models[name], sets, store, accelerator, policy)
-        ask_again(models[name], sets, folder, identity, label_maps, accelerator, policy, options)
+    with ExitStack() as lock:
+
+        def open_folder() -> None:
+            if accelerator.is_main_process:
+                lock.enter_context(locked(folder.path, "run", "output"))
+                folder.open(identities, overwrite=options.overwrite)
+
+        main_first(accelerator, open_folder)
+        for name, (_, sets) in groups.items():
+            identity = store_identity(identities[name], sets[0].task)
+            store = Store(folder.store, identity)
+            statistics[name] = compute(models[name], sets, store, accelerator, policy)
+            ask_again(models[name], sets, folder, identity, label_maps, accelerator, policy, options)
+            if accelerator.is_main_process:
+                files |= write_sets(folder, sets, store, label_maps, identities[name], options, **facts)
         if accelerator.is_main_process:
-            files |= write_sets(folder, sets, store, label_maps, identities[name], options, **facts)
-    if accelerator.is_main_process:
-        record_run(folder, identities, files, started, loop={name: vars(s) for name, s in statistics.items()})
-    accelerator.wait_for_everyone()
+            record_run(folder, identities, files, started, loop={name: vars(s) for name, s in statistics.items()})
+        accelerator.wait_for_everyone()
     accelerator.end_training()
     return RunReport(folder, files, statistics, accelerator.is_main_process)
 

@@ -18,6 +18,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from paraconsist.files import replacing
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -185,8 +187,9 @@ def _rename(element: ET.Element, name: str) -> None:
 def write_plot(plot: Plot, folder: Path) -> list[Path]:
     """Write ``<name>.png`` and ``<name>.svg`` on white paper; return the two paths."""
     png, svg = folder / f"{plot.name}.png", folder / f"{plot.name}.svg"
-    svg.write_bytes(_svg(plot, fonttype="path"))
-    png.write_bytes(_drawn(plot, format="png", dpi=200))
+    for file, image in ((svg, _svg(plot, fonttype="path")), (png, _drawn(plot, format="png", dpi=200))):
+        with replacing(file) as partial:
+            partial.write_bytes(image)
     return [png, svg]
 
 
