@@ -102,7 +102,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    from paraconsist.errors import extras
+
+    with extras(name):
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 
@@ -153,8 +156,7 @@ def run(
     """
     from pathlib import Path
 
-    from paraconsist.data.bucket_sets import load_bucket_set
-    from paraconsist.models.loading import load_model
+    from paraconsist import load_bucket_set, load_model
     from paraconsist.reporting.result import Run
     from paraconsist.running.options import RunOptions
     from paraconsist.running.run import run as run_sets

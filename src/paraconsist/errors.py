@@ -9,6 +9,14 @@ from contextlib import contextmanager
 from typing import Any
 
 _MAX_SHOWN = 120
+#: Package -> the extra of this package that brings it.
+EXTRAS = {
+    **dict.fromkeys(("torch", "transformers", "accelerate", "safetensors"), "run"),
+    **dict.fromkeys(("matplotlib", "jinja2"), "report"),
+    "sklearn": "baselines",
+    **dict.fromkeys(("nltk", "rapidfuzz", "apted", "lemminflect"), "nlp"),
+    "gradio": "space",
+}
 #: What steers a terminal, or turns the order of the letters around, and halves of pairs that no terminal takes.
 _STEERING = re.compile("[\\x00-\\x08\\x0a-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 
@@ -96,6 +104,19 @@ def renamed(**parameters: str) -> Iterator[None]:
     except InputError as problem:
         problem.parameter = parameters.get(problem.parameter or "", problem.parameter)
         raise
+
+
+@contextmanager
+def extras(function: str) -> Iterator[None]:
+    """Say which extra to install where a package that an extra brings cannot be imported inside. Also a decorator."""
+    try:
+        yield
+    except ModuleNotFoundError as problem:
+        name = (problem.name or "").partition(".")[0]
+        if name not in EXTRAS:
+            raise
+        remedy = f"pip install 'paraconsist[{EXTRAS[name]}]'"
+        raise InputError(f"needs {name}, which is not installed.", function=function, remedy=remedy) from None
 
 
 def check_choice(function: str, parameter: str, value: Any, choices: Iterable[str]) -> None:

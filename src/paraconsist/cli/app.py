@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-import click
 import typer
 
 from paraconsist._version import __version__
@@ -35,7 +34,7 @@ from paraconsist.cli.sensitivity import sensitivity
 from paraconsist.cli.studies import adversarial, sweep
 from paraconsist.cli.train import train
 from paraconsist.cli.transform import transform
-from paraconsist.errors import InputError, input_error, visible
+from paraconsist.errors import InputError, extras, input_error, visible
 
 #: Exit codes: what was asked cannot be done as asked; and: stopped by the user.
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -92,12 +91,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         line, defaults = _take_config(_with_dashes(sys.argv[1:] if arguments is None else list(arguments)))
         _check_config(command, line, defaults)
-        code = command.main(
-            args=line,
-            prog_name="paraconsist",
-            standalone_mode=False,
-            default_map=dict.fromkeys(command.commands, defaults),
-        )
+        with extras("paraconsist"):
+            code = command.main(
+                args=line,
+                prog_name="paraconsist",
+                standalone_mode=False,
+                default_map=dict.fromkeys(command.commands, defaults),
+            )
     except InputError as problem:
         _say(f"error: {_as_typed(problem, command, line)}")
         sys.exit(BAD_INPUT)
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             usage.message = visible(usage.message)
             usage.show()
         sys.exit(usage.exit_code)
-    except (KeyboardInterrupt, click.Abort, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     if code == INTERRUPTED:  # newer typers turn Ctrl-C into an exit code of their own
         _say("interrupted: what was finished is kept; the same command goes on from there.")

@@ -86,8 +86,4 @@ def space(
     """
     from paraconsist.reporting.space import launch
 
-    try:
-        launch(name, say=echo, server_port=port, inbrowser=browser)
-    except ModuleNotFoundError as problem:
-        must = f"have {problem.name} for its page, which is not installed"
-        raise input_error("space", "name", must, remedy="pip install 'paraconsist[space]'") from None
+    launch(name, say=echo, server_port=port, inbrowser=browser)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from paraconsist.errors import input_error
+from paraconsist.errors import extras, input_error
 
 #: Srikanth et al. cut trees at the third level, the sentence's own node being the first.
 DEPTH = 3
@@ -190,11 +190,8 @@ def syntactic_distance(parse: str | Tree, original_parse: str | Tree, *, depth: 
     >>> round(syntactic_distance(one, other), 4)
     0.0909
     """
-    try:
+    with extras("syntactic_distance"):
         apted: Any = importlib.import_module("apted")
-    except ImportError:
-        must, remedy = "be compared with the package apted", "pip install apted."
-        raise input_error("syntactic_distance", "parse", must, remedy=remedy) from None
     one, other = (t if isinstance(t, Tree) else parse_tree(t, depth=depth) for t in (parse, original_parse))
     return float(apted.APTED(one, other).compute_edit_distance()) / (one.n_nodes + other.n_nodes)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paraconsist.errors import input_error
+from paraconsist.errors import extras, input_error
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
 
@@ -83,7 +83,8 @@ class BucketEvaluation:
     @property
     def callback(self) -> TrainerCallback:
         """What Trainer is given, so that its settings are checked before anything runs."""
-        from transformers import TrainerCallback
+        with extras("BucketEvaluation"):
+            from transformers import TrainerCallback
 
         evaluation = self
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from paraconsist.errors import check_whole, input_error
+from paraconsist.errors import check_whole, extras, input_error
 
 Matrix = NDArray[np.float64]
 Progress = Callable[[Mapping[str, Any]], None]
@@ -210,11 +210,8 @@ def _right(
 def _right_by_sklearn(
     rows: Matrix, labels: NDArray[np.int64], chosen: NDArray[np.bool_], options: AfliteOptions
 ) -> NDArray[np.bool_]:
-    try:
+    with extras(_FUNCTION):  # two labels need no package
         from sklearn.linear_model import LogisticRegression
-    except ImportError:
-        must, remedy = "be two, unless scikit-learn is installed", "pip install 'paraconsist[baselines]'"
-        raise input_error(_FUNCTION, "labels", must, got=int(labels.max()) + 1, remedy=remedy) from None
     right = np.empty(chosen.shape, dtype=np.bool_)
     for k in range(chosen.shape[1]):
         model = LogisticRegression(C=options.inverse_penalty, max_iter=5000)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist._version import __version__
-from paraconsist.errors import InputError
+from paraconsist.errors import extras
 from paraconsist.files import replacing, writing
 from paraconsist.reporting.page import changes, headlines, tables
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts, align, read_texts_files, set_texts
@@ -84,12 +84,9 @@ def plots_of(entries: Sequence[Entry]) -> list[Placed]:
 
 
 def _aligned(entries: Sequence[Entry]) -> list[AlignedSet]:
-    for package in ("matplotlib", "jinja2"):
-        try:
+    with extras("report"):
+        for package in ("matplotlib", "jinja2"):
             __import__(package)
-        except ImportError:
-            must = f"report: needs {package}, which is not installed. pip install 'paraconsist[report]'."
-            raise InputError(must) from None
     return [align(name, {e.name: e.sets[name] for e in entries if name in e.sets}) for name in set_names(entries)]
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist.errors import input_error
+from paraconsist.errors import extras, input_error
 from paraconsist.studies.ie.options import FUNCTION
 from paraconsist.studies.ie.rows import SPLITS, Rows
 
@@ -108,11 +108,8 @@ class BoostingLearner:
     @classmethod
     def over(cls, rows: Rows, weighting: str) -> BoostingLearner:
         """Count the words of every text, once."""
-        try:
+        with extras(FUNCTION):
             from sklearn.feature_extraction.text import CountVectorizer
-        except ImportError:
-            must, remedy = "be another one, because gradient boosting needs scikit-learn", "pip install scikit-learn."
-            raise input_error(FUNCTION, "model", must, got="gradient_boosting", remedy=remedy) from None
         counts: dict[str, list[Any]] = {split: [] for split in SPLITS}
         n_texts = 1 if rows.inputs["train"][0].text_pair is None else 2
         for k in range(n_texts):

@@ -17,7 +17,7 @@ from typing import Any
 
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task, get_task
-from paraconsist.errors import InputError, check_whole, input_error
+from paraconsist.errors import check_whole, extras, input_error
 from paraconsist.models.training.data import CONTEXT_COLUMNS
 from paraconsist.transforms.sheets import Sheet, even_space, read_sheet, render, write_sheet
 
@@ -248,11 +248,8 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
         raise input_error("cohen_kappa", "second", f"have {len(first)} answers, as the first has", got=len(second))
     if len({*first, *second}) < 2:
         return float("nan")
-    try:
+    with extras("cohen_kappa"):
         from sklearn.metrics import cohen_kappa_score
-    except ImportError:
-        remedy = "pip install 'paraconsist[baselines]'"
-        raise InputError("needs scikit-learn.", function="cohen_kappa", remedy=remedy) from None
     return float(cohen_kappa_score(first, second))
 
 
