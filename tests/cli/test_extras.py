@@ -95,6 +95,6 @@ def test_a_report_needs_its_own_extra_only(tmp_path):
 def test_another_missing_module_is_no_extra():
     with pytest.raises(ModuleNotFoundError), extras("f"):
         import no_such_module  # noqa: F401
-    with pytest.raises(InputError, match=r"f: needs torch, which is not installed\. pip install 'paraconsist\[run\]'"):
-        with extras("f"):
-            raise ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn")
+    sentence = r"f: needs torch, which is not installed\. pip install 'paraconsist\[run\]'"
+    with pytest.raises(InputError, match=sentence), extras("f"):
+        raise ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn")
