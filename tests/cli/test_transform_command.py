@@ -123,7 +123,9 @@ def test_the_command_fits_to_a_corpus_and_saves_what_it_found(tmp_path, rows, co
         (["ROWS", "--sheet-read", "s.csv"], "`--sheet-read` must be given without a file"),
     ],
 )
-def test_the_command_refuses(tmp_path, rows, command, given, message):
+def test_the_command_refuses(tmp_path, rows, command, given, message, monkeypatch):
+    """Also where there is no WordNet to open."""
+    monkeypatch.setattr("paraconsist.transforms.lexicon.find_wordnet", lambda folder=None: None)
     places = {"ROWS": str(rows), "OUT": str(tmp_path / "out.csv")}
     code, _, said = command("transform", *(places.get(item, item) for item in given))
     assert code == 2

@@ -62,8 +62,8 @@ def transform(
     check_new_files("transform", outputs, overwrite=overwrite)
     name = transformation_name or ("wordnet_nouns" if dictionary is None else "dictionary")
     wanted = list(read_names(columns) or ())
+    rows, texts = read_texts(file, wanted)  # before WordNet is opened: what is wrong with the file is told anywhere
     made = transformation(name, **_options(option or (), dictionary, block_list))
-    rows, texts = read_texts(file, wanted)
     seen = [read_texts(path, wanted)[1] for path in corpus or ()] or [texts]
     fitted = made.fit([text for part in seen for values in part.values() for text in values])
     if save_dictionary is not None and not isinstance(fitted, FittedDictionary):
