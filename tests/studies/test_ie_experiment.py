@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from helpers.ie_rows import words_of_rows, write_experiment
 from helpers.models import tiny_encoder
 
 from paraconsist.errors import InputError
+from paraconsist.files import locked
 from paraconsist.measures.ie_test import ie_test_from_counts
 from paraconsist.studies.ie.decision import decide, hard_cases
 from paraconsist.studies.ie.experiment import majority_vote, plan, prepare, run_experiment
@@ -188,11 +190,11 @@ def test_units_are_kept_and_a_whole_run_is_the_sum_of_its_parts(options):
     kept = folder.unit_file(Unit(0.5, 1)).stat().st_mtime_ns
     run_experiment(prepare(replace(other, runs=2)))
     folder.unit_file(Unit(0.5, 2)).write_bytes(b"PK\x03\x04 cut short")
-    (folder.units / "rho-1.000000000-run-001.npz.99.partial").write_bytes(b"half")
+    (folder.units / ".rho-1.000000000-run-001.npz.0-99-0.new.partial").write_bytes(b"half")
     again = run_experiment(prepare(replace(options, output=other.output)))
     assert again.read_bytes() == whole
     assert folder.unit_file(Unit(0.5, 1)).stat().st_mtime_ns == kept
-    assert not list(folder.units.glob("*.partial"))
+    assert not list(other.output.rglob(".*"))
 
 
 def test_another_experiment_in_the_folder_is_refused(options):
@@ -204,6 +206,9 @@ def test_another_experiment_in_the_folder_is_refused(options):
     (options.output.parent / "busy" / "letter.txt").write_text("mine")
     with pytest.raises(InputError, match="`output` must be a new folder, an empty one, or hold an IE experiment"):
         run_experiment(prepare(replace(options, output=options.output.parent / "busy", overwrite=True)))
+    busy = pytest.raises(InputError, match="not be in use by another command")
+    with locked(options.output, "ie-test", "output"), ThreadPoolExecutor(1) as other, busy:
+        other.submit(run_experiment, prepare(replace(options, seed=1))).result()
 
 
 def test_a_plan_counts_what_is_left_and_writes_nothing(options):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from helpers.rows import easy_rows, write_csv
 from paraconsist.cli.app import main
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
+from paraconsist.files import locked
 from paraconsist.studies.aflite import PRESETS, AfliteOptions, aflite, fit_logistic
 from paraconsist.studies.selection import round_robin, sample_by_difficulty
 
@@ -238,6 +240,27 @@ def test_vectors_are_used_again_for_the_same_encoder_only(trained: Path, tmp_pat
     encoder = tiny_encoder(tmp_path / "encoder")
     call(*select(trained, "--output", tmp_path / "s", "--encoder", encoder))
     assert "were there already" not in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_selection_goes_on_until_somebody_writes_into_its_sheet(trained: Path, tmp_path: Path, capsys) -> None:
+    out = tmp_path / "s"
+    drawn = select(trained, "--confidence-model", trained / "model", "--n-easy", 4, "--n-difficult", 4, "--output", out)
+    call(*drawn)
+    sheet = (out / "sheet.csv").read_bytes()
+    for killed_before in ("sheet.csv", "rows.parquet", "selection.json", "aflite.png"):
+        (out / killed_before).unlink(missing_ok=True)
+        call(*drawn)
+        assert (out / "sheet.csv").read_bytes() == sheet
+        assert {"originals.parquet", "rows.parquet", "selection.json"} <= {file.name for file in out.iterdir()}
+    lines = read_lines(out / "sheet.csv")
+    lines[0]["new_update"] = "a text of a person"
+    write_csv(out / "sheet.csv", lines)
+    assert "without a sheet in which somebody wrote" in refused(capsys, *drawn)
+    busy = tmp_path / "busy"
+    with locked(busy, "select", "output"), ThreadPoolExecutor(1) as other:
+        message = other.submit(refused, capsys, *select(trained, "--output", busy)).result()
+    assert "not be in use by another command" in message
 
 
 def refused(capsys, *arguments: object) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ from helpers.study_rows import bucket_rows, call, refused
 
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
+from paraconsist.files import locked
 from paraconsist.models.training.data import Examples, context_keys, sample_share
 from paraconsist.running.pool import alone
 from paraconsist.studies.sweep import Cell, SweepOptions, cells_of, sweep
@@ -215,6 +218,33 @@ def test_the_command_writes_table_and_figures(files: Path, capsys) -> None:
     assert "bow, embedding_dim 4, 100 %" in said
     names = {file.name for file in (files / "sweep").glob("*.png")}
     assert names == {"accuracy-consistency-toy.png", "pc-by-size-toy.png", "tau-by-size-toy.png"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", ["model/training.json", "run/run.json", "cell.json", "weights left"])
+def test_a_killed_cell_is_done_again(files: Path, damage: str) -> None:
+    small = options(files, shares=(1.0,), seeds=(0,))
+    whole = sweep(small)
+    (cell,) = (files / "sweep" / "cells").iterdir()
+    (cell / "cell.json").rename(files / "cell.json")
+    if damage == "weights left":  # killed after the cell was finished, before its weights were removed
+        (files / "cell.json").rename(cell / "cell.json")
+        (cell / "model" / "model.safetensors").write_bytes(b"")
+    else:
+        shutil.rmtree(cell)
+        (cell / damage).parent.mkdir(parents=True)
+        (cell / damage).with_name(f".{Path(damage).name}.0-1-2.new.partial").write_text('{"status": "run')
+    again = sweep(small)
+    for result in (whole, again):
+        result["cells"][0].pop("seconds")
+    assert json.dumps(again) == json.dumps(whole)
+    assert not list(cell.rglob("*.safetensors"))
+
+
+def test_one_sweep_at_a_time_writes_into_a_folder(files: Path) -> None:
+    busy = pytest.raises(InputError, match="not be in use by another command")
+    with locked(files / "sweep", "sweep", "output"), ThreadPoolExecutor(1) as other, busy:
+        other.submit(sweep, options(files)).result()
 
 
 # summaries

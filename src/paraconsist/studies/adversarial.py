@@ -13,7 +13,7 @@ import pyarrow as pa
 from paraconsist.data.tables import read_table
 from paraconsist.data.writing import write_table
 from paraconsist.errors import input_error
-from paraconsist.files import write_json
+from paraconsist.files import locked, write_json
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC
 from paraconsist.reporting.formatting import percent
 from paraconsist.studies.sweep import StudyOptions, train_and_run
@@ -63,6 +63,11 @@ def adversarial(options: AdversarialOptions, *, say: Callable[[str], None] = lam
     InputError
         As for training, running, scoring and the transformation.
     """
+    with locked(options.output, _FUNCTION, "output"):
+        return _adversarial(options, say)
+
+
+def _adversarial(options: AdversarialOptions, say: Callable[[str], None]) -> dict[str, Any]:
     rows = augment(
         options.train_file,
         options.output / "rows",

@@ -22,12 +22,12 @@ from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task
 from paraconsist.data.writing import write_table
 from paraconsist.errors import check_whole, input_error, renamed
-from paraconsist.files import replacing, write_json, writing
+from paraconsist.files import LOCK, locked, replacing, write_json
 from paraconsist.measures.sampling_correction import deciles
 from paraconsist.models.training.data import Source, context_texts, encode_examples, find_task, label_rows
 from paraconsist.models.training.options import TrainingOptions
 from paraconsist.studies.aflite import AfliteOptions, AfliteResult, aflite
-from paraconsist.transforms.paraphrase.judgements import rewritten_columns, write_writing_sheet
+from paraconsist.transforms.paraphrase.judgements import is_written, rewritten_columns, write_writing_sheet
 
 _FUNCTION = "select"
 
@@ -231,9 +231,15 @@ def select(
     """Filter rows, and draw items from them.
 
     Vectors are kept in ``embeddings.npz`` and used again for the same encoder and texts only. What cannot be filtered,
-    models that have seen the items, and folders that hold something else are an InputError.
+    models that have seen the items, and folders that hold something else, or a sheet in which somebody wrote, are an
+    InputError.
     """
-    _open(folder)
+    with locked(folder, _FUNCTION, "output"):
+        _check_folder(folder)
+        return _select(items, folder, options, say)
+
+
+def _select(items: Items, folder: Path, options: SelectOptions, say: Callable[[str], None]) -> Selection:
     rewrite = rewritten_columns(items.task, options.rewrite)
     if options.confidence_model is not None and not set(items.task.columns) <= set(items.columns):
         must = f"have the columns of task {items.task.name} ({', '.join(items.task.columns)}), to draw items from"
@@ -264,15 +270,14 @@ def select(
     return selection
 
 
-def _open(folder: Path) -> None:
+def _check_folder(folder: Path) -> None:
     kept = ("embeddings.npz", "rows.parquet", "selection.json", "train.csv", "aflite.png", "aflite.svg")
-    if (folder / "sheet.csv").exists():
-        must = "be a folder without a sheet, which may hold hours of work"
-        raise input_error(_FUNCTION, "output", must, got=str(folder), remedy="Name another folder.")
-    if folder.is_dir() and any(file.name not in kept for file in folder.iterdir()):
+    kept += ("originals.parquet", "sheet.csv")
+    if any(file.name not in kept and not file.name.startswith(LOCK) for file in folder.iterdir()):
         raise input_error(_FUNCTION, "output", "be new, empty, or an earlier selection", got=str(folder))
-    with writing(_FUNCTION, "output", folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    if (folder / "sheet.csv").exists() and is_written(folder / "sheet.csv"):
+        must = "be a folder without a sheet in which somebody wrote"
+        raise input_error(_FUNCTION, "output", must, got=str(folder), remedy="Name another folder.")
 
 
 def _pool(items: Items, options: SelectOptions) -> NDArray[np.bool_]:

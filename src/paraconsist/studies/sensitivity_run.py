@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.predictions import write_predictions
 from paraconsist.data.run_folder import RunFolder
@@ -121,5 +119,5 @@ def _write(folder: RunFolder, report: SensitivityReport, predictor: Predictor, f
     write_predictions(folder.predictions_file("variants"), table, metadata)
     texts = folder.texts_file("variants")
     texts.parent.mkdir(exist_ok=True)
-    pq.write_table(texts_table(rows), texts, compression="zstd")
+    write_predictions(texts, texts_table(rows), {"format": "paraconsist-texts-1", "set": rows.name})
     folder.update_run({"sets": {"variants": "predictions/variants.parquet"}})

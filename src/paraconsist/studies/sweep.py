@@ -9,7 +9,6 @@ import hashlib
 import itertools
 import json
 import math
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -18,7 +17,7 @@ from typing import Any
 
 from paraconsist.data.store import store_key
 from paraconsist.errors import check_whole, input_error
-from paraconsist.files import write_json, writing
+from paraconsist.files import LOCK, locked, write_json, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC
 from paraconsist.models.training.options import TrainingOptions, options_from_preset
 from paraconsist.reporting.formatting import percent
@@ -191,6 +190,13 @@ def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: No
     cells = cells_of(options)
     with alone():
         _check_smallest_share(options, cells)
+    if not is_main():
+        return _sweep(options, cells, say)
+    with locked(options.output, _FUNCTION, "output"):
+        return _sweep(options, cells, say)
+
+
+def _sweep(options: SweepOptions, cells: Sequence[Cell], say: Callable[[str], None]) -> dict[str, Any]:
     work = SweepWork(options, hashes_of(options))
     _open(options.output)
     n_done = sum(work.is_done(cell) for cell in cells)
@@ -209,6 +215,8 @@ def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: No
     do_all(work, cells, function=_FUNCTION, jobs=options.jobs, devices=devices, progress=report)
     if not talks:
         return {}
+    for cell in cells:
+        work.forget_weights(cell)
     results = [{"name": cell.name, **(work.result(cell) or {})} for cell in cells]
     for result in results:
         result.pop("identity", None)
@@ -246,8 +254,6 @@ class SweepWork:
         started = time.time()
         folder = self.folder(cell)
         model = folder / "model"
-        if model.is_dir() and not (model / "training.json").is_file():
-            shutil.rmtree(model)  # killed before the training wrote what it is
         folder.mkdir(parents=True, exist_ok=True)
         results = train_and_run(training_options(self.options, cell, model), folder / "run", self.options)
         record = json.loads((model / "training.json").read_text(encoding="utf-8"))
@@ -265,8 +271,12 @@ class SweepWork:
             "seconds": round(time.time() - started, 1),
         }
         write_json(folder / "cell.json", result, indent=1)
+        self.forget_weights(cell)
+
+    def forget_weights(self, cell: Cell) -> None:
+        """Remove the weights of a finished cell where they are not to be kept."""
         if not self.options.keep_models:
-            for file in model.glob("*.safetensors"):
+            for file in (self.folder(cell) / "model").glob("*.safetensors"):
                 file.unlink()
 
 
@@ -347,7 +357,8 @@ def _open(folder: Path) -> None:
     known = ("cells", "sweep.json", "table.md")
     with writing(_FUNCTION, "output", folder):
         if folder.is_dir() and any(
-            file.name not in known and file.suffix not in (".png", ".svg", ".partial") for file in folder.iterdir()
+            file.name not in known and file.suffix not in (".png", ".svg") and not file.name.startswith(LOCK)
+            for file in folder.iterdir()
         ):
             raise input_error(_FUNCTION, "output", "be new, empty, or a sweep's folder", got=str(folder))
         (folder / "cells").mkdir(parents=True, exist_ok=True)

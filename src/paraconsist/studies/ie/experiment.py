@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.store import store_key
 from paraconsist.errors import input_error
-from paraconsist.files import read_record, replacing, to_json, write_json, writing
+from paraconsist.files import LOCK, locked, read_record, replacing, to_json, write_json, writing
 from paraconsist.running.pool import alone, do_all, pinned, visible_devices
 from paraconsist.running.processes import is_main, launched
 from paraconsist.studies.ie.learners import WEIGHTINGS, Answers, BoostingLearner, Learner, Sample, draw_parameters
@@ -60,12 +60,12 @@ class ExperimentFolder:
                 self.record.unlink()
             elif self.record.is_file():
                 self._check_same()
-            elif self.path.is_dir() and any(p.name != "units" for p in self.path.iterdir()):
+            elif self.path.is_dir() and any(
+                p.name != "units" and not p.name.startswith(LOCK) for p in self.path.iterdir()
+            ):
                 must = "be a new folder, an empty one, or hold an IE experiment"
                 raise input_error(FUNCTION, "output", must, got=str(self.path), remedy="Name another one.")
             self.units.mkdir(parents=True, exist_ok=True)
-            for left in self.units.glob("*.partial"):  # of a process that was killed
-                left.unlink(missing_ok=True)
             if not self.record.is_file():
                 write_json(self.record, {"status": "running", "identity": self.identity}, indent=1)
 
@@ -194,12 +194,18 @@ def run_experiment(
     `say` takes lines for a person, `progress` how many more units are done. Returns ``matched.parquet`` in the
     experiment's folder; None in a launcher's other processes.
     """
+    options, work = prepared.options, prepared.work
+    if not is_main():
+        _wait_for(work.folder)
+        return _run(prepared, say, progress)
+    with locked(options.output, FUNCTION, "output"):
+        work.folder.open(overwrite=options.overwrite)
+        return _run(prepared, say, progress)
+
+
+def _run(prepared: Prepared, say: Callable[[str], None], progress: Callable[[int], None]) -> Path | None:
     started = time.time()
     options, work = prepared.options, prepared.work
-    if is_main():
-        work.folder.open(overwrite=options.overwrite)
-    else:
-        _wait_for(work.folder)
     n_there = sum(work.is_done(unit) for unit in options.units)
     if n_there:
         say(f"{n_there:,} of {len(options.units):,} (rho, run) were there already.")
