@@ -60,10 +60,11 @@ def sweep(
 
 
 def _show_grid(results: Mapping[str, Any], output: Path) -> None:
+    from paraconsist.files import write_text
     from paraconsist.studies.plots import markdown_table, write_sweep_plots
 
     table = markdown_table(results)
-    (output / "table.md").write_text(table, encoding="utf-8")
+    write_text(output / "table.md", table)
     echo("", *table.splitlines())
     for entry in (trend for trend in results["trends"] if trend["kendall"] == trend["kendall"]):
         axis = {"n_rows": "training rows", "n_parameters": "parameters"}[entry["axis"]]

@@ -11,7 +11,7 @@ from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.predictions import write_predictions
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.errors import renamed
-from paraconsist.files import to_strict_json, write_json
+from paraconsist.files import locked, to_strict_json, write_json
 from paraconsist.models.encoders import encoder_of, load_encoder
 from paraconsist.models.loading import load_model
 from paraconsist.running.outputs import predictions_table, run_metadata, texts_table
@@ -85,27 +85,28 @@ def run_sensitivity(
     settings = generator_settings(preset, settings)
     classifier = load_model(model, task=data.task)
     folder = RunFolder(output)
-    folder.open({"nli": dict(classifier.identity)}, overwrite=overwrite)
-    solved, answers = EXAMPLES if examples is None else read_examples(examples), folder.path / "answers"
-    made = load_generator(generator, settings, seed=seed, examples=solved, answers=answers, **(loading or {}))
-    with renamed(model="embedding_model"):
-        encoder = encoder_of(classifier) if embedding_model is None else load_encoder(embedding_model)
-    predictor = Predictor(classifier, data.task, store=folder.store, device=device)
-    options |= {"preset": preset, "encoder": encoder, "name": generator, "seed": seed}
-    report = measure_sensitivity(predictor, data, made, settings, **options)
-    facts = {
-        "data": data.name,
-        "model": dict(classifier.identity),
-        "preset": preset,
-        "generator": generator,
-        "settings": settings.to_dict(),
-        "seed": seed,
-        **endpoint_facts(made),
-    }
-    _write(folder, report, predictor, facts)
-    results = to_strict_json({**facts, **report.to_dict()})
-    write_json(folder.path / "sensitivity.json", results)
-    return SensitivityRun(folder, report, settings, made, results)
+    with locked(output, "sensitivity", "output"):
+        folder.open({"nli": dict(classifier.identity)}, overwrite=overwrite)
+        solved, answers = EXAMPLES if examples is None else read_examples(examples), folder.path / "answers"
+        made = load_generator(generator, settings, seed=seed, examples=solved, answers=answers, **(loading or {}))
+        with renamed(model="embedding_model"):
+            encoder = encoder_of(classifier) if embedding_model is None else load_encoder(embedding_model)
+        predictor = Predictor(classifier, data.task, store=folder.store, device=device)
+        options |= {"preset": preset, "encoder": encoder, "name": generator, "seed": seed}
+        report = measure_sensitivity(predictor, data, made, settings, **options)
+        facts = {
+            "data": data.name,
+            "model": dict(classifier.identity),
+            "preset": preset,
+            "generator": generator,
+            "settings": settings.to_dict(),
+            "seed": seed,
+            **endpoint_facts(made),
+        }
+        _write(folder, report, predictor, facts)
+        results = to_strict_json({**facts, **report.to_dict()})
+        write_json(folder.path / "sensitivity.json", results)
+        return SensitivityRun(folder, report, settings, made, results)
 
 
 def _write(folder: RunFolder, report: SensitivityReport, predictor: Predictor, facts: Mapping[str, Any]) -> None:
