@@ -1,4 +1,4 @@
-"""Commands that are killed, or lose their power: a short version of ``benchmarks/crash.py``, and that it sees faults."""
+"""Commands that are killed or lose their power: a short version of ``benchmarks/crash.py``, and that it sees faults."""
 
 from __future__ import annotations
 
