@@ -4,8 +4,9 @@ A small library (`crash_shim.c`, compiled by gcc and preloaded) numbers each cal
 cuts, syncs, renames or removes something. For every command, in a folder of its own:
 
 - undisturbed, twice: what it leaves, and that it leaves the same twice;
-- killed (SIGKILL) before the n-th of these calls, or in the middle of it where it writes: every file under a name of
-  the undisturbed folder must be whole, and the same command must end with the undisturbed result and no file more;
+- killed (SIGKILL) before the n-th of these calls, or in the middle of it where it writes, up to three times in a row:
+  after each kill every file under a name of the undisturbed folder must be whole, and the same command must end with
+  the undisturbed result and no file more;
 - power cuts: a folder is made of what was synced alone. Of two kinds: whatever was not synced never happened, or
   names are kept and what was not synced in files is lost. After the end nothing may be missing; at a moment before,
   files must be whole and the same command must end with the undisturbed result.
@@ -39,6 +40,8 @@ from helpers.crashed import LEFT_OVER, WORKING, Disk, Tree, different, half_writ
 
 #: Seconds that a command may take; a longer one is a fault.
 PATIENCE = 240
+#: Kills in a row, before the command is left to end.
+CHAIN = 3
 # commands, each in a child that has all imports done
 
 
@@ -208,7 +211,7 @@ def points(events: Sequence[Sequence[str]], n: int, rng: random.Random) -> list[
         for queue in queues:
             if queue and len(drawn) < n:
                 drawn.append(queue.pop())
-    return sorted(drawn)
+    return drawn
 
 
 class Trials:
@@ -249,11 +252,17 @@ class Trials:
             disk.play(number, call, path, other)
         return disk
 
-    def kill(self, at: int) -> None:
+    def kill(self, events: Sequence[int]) -> None:
+        """Kill the command at the first of these events, kill what goes on from there at the next, and so on."""
         self.place.clear()
-        if self.place.run(self.line, kill_at=at) == -signal.SIGKILL:
+        story = []
+        for at in events:
+            if self.place.run(self.line, kill_at=at) != -signal.SIGKILL:
+                break
             self.findings.kills += 1
-            self._go_on(f"killed at {at}, {self._event(self.place.events()[-1])}")
+            story.append(f"killed at {at}, {self._event(self.place.events()[-1])}")
+            self._look("; ".join(story))
+        self._go_on("; ".join(story))
 
     def cut(self, at: int, *, names_kept: bool) -> None:
         self.place.clear()
@@ -265,17 +274,21 @@ class Trials:
             if lost:
                 self.findings.add("lost", f"power cut after the end, {kind}: {', '.join(lost)}")
         where = "after the end" if at == len(self.log) else f"after {at}, {self._event(self.log[at - 1])}"
-        self._go_on(f"power cut {where}, {kind}")
+        story = f"power cut {where}, {kind}"
+        self._look(story)
+        self._go_on(story)
 
     def _event(self, event: Sequence[str]) -> str:
         return " ".join([event[1], *(os.path.relpath(path, self.place.work) for path in event[2:4] if path)])
 
-    def _go_on(self, story: str) -> None:
-        """Look at what is left, and give the same command again."""
-        before = results_of(tree(self.place.work))
-        half = half_written(before, self.reference)
+    def _look(self, story: str) -> None:
+        half = half_written(results_of(tree(self.place.work)), self.reference)
         if half:
             self.findings.add("half written", f"{story}: {', '.join(half)}")
+
+    def _go_on(self, story: str) -> None:
+        """Give the same command again, and look at what it makes of what is left."""
+        before = results_of(tree(self.place.work))
         code = self.place.run(self.line)
         if code and different(before, self.reference):  # it may refuse to do over what it has done
             self.findings.add("not resumed", f"{story}: exit {code}: {self.place.last_words()}")
@@ -297,7 +310,6 @@ def main() -> None:
         "--cuts", type=int, default=1, help="of each command before its end; those after it are always made"
     )
     parser.add_argument("--commands", nargs="+", choices=COMMANDS, metavar="NAME", help="all by default")
-    parser.add_argument("--at", type=int, nargs="+", help="kill at these events only")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if os.environ.get("PARACONSIST_CRASH_SHIM") is None:
@@ -314,8 +326,9 @@ def main() -> None:
         rng = random.Random(f"{options.seed} {name}")
         trials = Trials(place, line_of(name), rng)
         n = len(trials.log)
-        for at in options.at or points(trials.log, options.kills, rng):
-            trials.kill(at)
+        drawn = sorted(points(trials.log, options.kills, rng), reverse=True)
+        for first in range(-(-len(drawn) // CHAIN)):  # what goes on from a late event has fewer before it
+            trials.kill(drawn[first :: -(-len(drawn) // CHAIN)])
         for at in [n, *(rng.randint(1, n - 1) for _ in range(options.cuts))]:
             for names_kept in (False, True):
                 trials.cut(at, names_kept=names_kept)
