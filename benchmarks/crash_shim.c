@@ -39,7 +39,10 @@ int crash_arm(const char *folder, const char *log, const char *snaps, long at) {
     return log_fd < 0;
 }
 
-static int below(const char *path) { return strncmp(path, root, root_length) == 0; }
+static int below(const char *path) {
+    size_t n = strlen(path) == root_length - 1 ? root_length - 1 : root_length; /* the folder itself, too */
+    return strncmp(path, root, n) == 0;
+}
 
 static int of_fd(int fd, char *out) {
     char link[64];
