@@ -94,6 +94,7 @@ def paraphrase(
         return
     if output is None:
         raise input_error("paraphrase", "output", "be given", remedy="NAME.parquet, or a folder; or `measure`.")
+    from paraconsist.data.writing import is_filled
     from paraconsist.transforms.labelled_sets import load_labelled
     from paraconsist.transforms.paraphrase.generators import settings_of
     from paraconsist.transforms.paraphrase.sets import check_place, paraphrase_rows
@@ -103,7 +104,7 @@ def paraphrase(
         _keep_checked(Path(data), checked, output, least_similarity)
         return
     to_check = judging.sheet or output.with_name(f"{output.stem}.check.csv")
-    if to_check.exists() and not overwrite:
+    if to_check.exists() and not overwrite and is_filled(to_check):
         remedy = "Give `overwrite` to replace it."
         raise input_error("paraphrase", "sheet", "not be there already", got=str(to_check), remedy=remedy)
     remote = generator_endpoint(endpoint)

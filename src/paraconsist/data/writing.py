@@ -29,11 +29,16 @@ _PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True} 
 
 #: How a text begins that spreadsheets take for a formula, an apostrophe in front or not; a number is none.
 _FORMULA = re.compile(r"'*\s*[=+\-@\uff1d\uff0b\uff0d\uff20].", re.DOTALL)
+#: Columns of a sheet that people fill in.
+_TO_FILL = re.compile(r"(valid|similarity|grammatical)(_.+)?|writer|new_.+")
 _NUMBER = re.compile(r"\s*[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?\s*%?", re.IGNORECASE)
 
 
 def check_new_files(function: str, files: Sequence[Path], *, endings: Iterable[str] = ENDINGS, overwrite: bool) -> None:
-    """Raise if the first file's ending is none of `endings`, or a file cannot be written or is there already."""
+    """Raise if the first file's ending is none of `endings`, or a file cannot be written or is there already.
+
+    The first file is written last. Sheets beside it in which nobody wrote do not count: a killed command left them.
+    """
     output = files[0]
     if output.suffix not in endings:
         raise input_error(function, "output", f"end in one of {', '.join(endings)}", got=str(output))
@@ -42,9 +47,20 @@ def check_new_files(function: str, files: Sequence[Path], *, endings: Iterable[s
     for file in files:
         if not file.parent.is_dir():
             raise input_error(function, "output", "be in a folder that exists", got=str(file))
-        if file.exists() and not overwrite:
+        if file.exists() and not overwrite and (file == output or is_filled(file)):
             remedy = "Give `overwrite` to replace it, and what was filled in by hand with it."
             raise input_error(function, "output", "not be there already", got=str(file), remedy=remedy)
+
+
+def is_filled(sheet: Path) -> bool:
+    """Whether somebody wrote into the columns of a sheet that are to be filled in, or may have, if it has none."""
+    try:
+        with sheet.open(encoding="utf-8-sig", newline="") as stream:
+            header, *lines = csv.reader(stream)
+    except (OSError, ValueError, csv.Error):
+        return True
+    places = [place for place, name in enumerate(header) if _TO_FILL.fullmatch(name)]
+    return not places or any(line[place] for line in lines for place in places if place < len(line))
 
 
 def bucket_set_schema(

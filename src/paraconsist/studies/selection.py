@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task
-from paraconsist.data.writing import write_table
+from paraconsist.data.writing import is_filled, write_table
 from paraconsist.errors import check_whole, input_error, renamed
 from paraconsist.files import LOCK, locked, replacing, write_json
 from paraconsist.measures.sampling_correction import deciles
 from paraconsist.models.training.data import Source, context_texts, encode_examples, find_task, label_rows
 from paraconsist.models.training.options import TrainingOptions
 from paraconsist.studies.aflite import AfliteOptions, AfliteResult, aflite
-from paraconsist.transforms.paraphrase.judgements import is_written, rewritten_columns, write_writing_sheet
+from paraconsist.transforms.paraphrase.judgements import rewritten_columns, write_writing_sheet
 
 _FUNCTION = "select"
 
@@ -275,7 +275,7 @@ def _check_folder(folder: Path) -> None:
     kept += ("originals.parquet", "sheet.csv")
     if any(file.name not in kept and not file.name.startswith(LOCK) for file in folder.iterdir()):
         raise input_error(_FUNCTION, "output", "be new, empty, or an earlier selection", got=str(folder))
-    if (folder / "sheet.csv").exists() and is_written(folder / "sheet.csv"):
+    if (folder / "sheet.csv").exists() and is_filled(folder / "sheet.csv"):
         must = "be a folder without a sheet in which somebody wrote"
         raise input_error(_FUNCTION, "output", must, got=str(folder), remedy="Name another folder.")
 

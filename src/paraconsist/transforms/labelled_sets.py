@@ -127,7 +127,7 @@ def write_set(items: Iterable[Perturbation], data: LabelledSet, output: Path, sh
         raise input_error("perturb", "property", must, got=f"none of {len(data.rows):,} rows", remedy=remedy)
     n_items = 0
     schema = bucket_set_schema(next(rows_of(first, data)), data.label_names)
-    with open_sheet(sheet, ITEM_COLUMNS) as write_line, row_writer(output, schema) as write_row:
+    with row_writer(output, schema) as write_row, open_sheet(sheet, ITEM_COLUMNS) as write_line:  # the set is last
         for item in itertools.chain([first], upcoming):
             n_items += 1
             for row in rows_of(item, data):

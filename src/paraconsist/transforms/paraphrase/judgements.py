@@ -166,15 +166,6 @@ def write_writing_sheet(
     return n * len(originals)
 
 
-def is_written(sheet: Path) -> bool:
-    """Whether somebody wrote into a writing sheet, or may have: one that cannot be read counts as written."""
-    try:
-        lines = read_sheet(sheet, ("bucket_id", "writer"), function="select", parameter="output").rows
-    except InputError:
-        return True
-    return any(text for line in lines for name, text in line.items() if name == "writer" or name.startswith(_NEW))
-
-
 @dataclass(frozen=True)
 class Written:
     """What people wrote."""

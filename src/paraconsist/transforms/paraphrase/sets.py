@@ -111,8 +111,9 @@ class Paraphrased:
     ) -> ParaphraseDiversityResult:
         """Write the bucket set and the sheet to judge it, and return the set's surface form."""
         rows = self.generated.rows()
+        if rows:
+            write_judgement_sheet(sheet, self.generated.sheet_rows(), annotators=annotators, scores=scores)
         write_generated(rows, self.generated.data, output, self.facts)
-        write_judgement_sheet(sheet, self.generated.sheet_rows(), annotators=annotators, scores=scores)
         return measure_pairs(pairs_of(rows, [self.generated.column]), n_resamples=1000)
 
 
