@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import shutil
 import subprocess
@@ -9,7 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.commands import Command
 from helpers.crashed import Disk, different, half_written, tree
+from helpers.paraphrase import fill
+from helpers.perturb import NLI_ROWS, write_csv
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -61,3 +65,29 @@ def test_a_power_cut_keeps_what_was_synced(tmp_path: Path) -> None:
     assert half_written(left[True], undisturbed) == ["out/b.json"]
     assert different(left[False], undisturbed) == ["-out/b.json"]
     assert different({**undisturbed, "out/.b.partial": b""}, undisturbed) == ["+out/.b.partial"]
+
+
+@pytest.mark.parametrize("name", ["transform", "perturb", "paraphrase"])
+def test_a_sheet_that_a_killed_command_left_is_written_again(name: str, tmp_path: Path, command: Command) -> None:
+    """The set is written after its sheet; what people wrote is never replaced."""
+    rows = write_csv(tmp_path / "rows.csv", ("premise", "hypothesis", "label"), NLI_ROWS)
+    words = write_csv(tmp_path / "words.csv", ("key", "value"), [("girl", "lass")])
+    output, sheet = tmp_path / "set.parquet", tmp_path / "sheet.csv"
+    more = {
+        "transform": ("--dictionary", words, "--sheet-size", 1),
+        "perturb": ("--property", "symmetric"),
+        "paraphrase": ("--no-entailment", "--keep", 2),
+    }[name]
+    line = (name, rows, *more, "--output", output, "--sheet", sheet)
+    assert command(*line)[0] == 0
+    whole = sheet.read_bytes()
+    assert command(*line)[0] == 2
+    output.unlink()
+    assert command(*line)[0] == 0
+    assert sheet.read_bytes() == whole
+    output.unlink()
+    with sheet.open(encoding="utf-8-sig", newline="") as stream:
+        n = len(list(csv.DictReader(stream)))
+    fill(sheet, valid=["yes", *[""] * (n - 1)])
+    code, _, err = command(*line)
+    assert (code, "must not be there already" in err) == (2, True)
