@@ -119,7 +119,7 @@ paraconsist.studies.ie.experiment paraconsist.studies.selection paraconsist.stud
 
 
 def write_inputs(place: Place) -> None:
-    """Write small models, sets and runs: a model's answers, and those of one that sees the update only."""
+    """Write small models, sets and runs: a model's answers, and those of one that sees the premise only."""
     from helpers.ie_rows import write_experiment
     from helpers.models import tiny_encoder
     from helpers.perturb import NLI_ROWS
@@ -138,7 +138,7 @@ def write_inputs(place: Place) -> None:
     write_experiment(inputs / "ie", n_train=60, n_validation=12, n_test=24)
     words = list(dict.fromkeys(" ".join(f"{a} {b}" for a, b, _ in NLI_ROWS).lower().replace(".", "").split()))
     tiny_encoder(inputs / "nli", ("contradiction", "entailment", "neutral"), words=words, seed=1)
-    for name, more in (("model", ""), ("partial", "--input-columns update")):
+    for name, more in (("model", ""), ("partial", "--input-columns premise")):
         for line in (
             f"train --model bow --train-file train.csv --epochs 1 --device cpu --output {name} {more}",
             f"run --model {name} --dataset toy.csv --output run-{name} --device cpu --n-resamples 20",
