@@ -138,6 +138,17 @@ def locked(folder: str | Path, function: str, parameter: str) -> Iterator[None]:
         yield
 
 
+def is_locked(file: Path) -> bool:
+    """Whether a process holds the lock file of a folder (see `LOCK`)."""
+    if file.name != LOCK:
+        return file.exists()  # a file that stands for a lock
+    try:
+        with _lock(file):
+            return False
+    except OSError as problem:
+        return isinstance(problem, TimeoutError)
+
+
 def leftovers(folder: str | Path, *, all_hosts: bool = False) -> list[Path]:
     """Return what killed processes left in `folder` and below: unfinished files and folders that nobody writes.
 

@@ -18,6 +18,7 @@ import typer
 from paraconsist._version import __version__
 from paraconsist.cli.artifacts import artifacts
 from paraconsist.cli.build import build, list_
+from paraconsist.cli.check import check
 from paraconsist.cli.compare import compare
 from paraconsist.cli.gate import gate
 from paraconsist.cli.ie_test import ie_test
@@ -64,7 +65,7 @@ _COMMANDS: tuple[Any, ...] = (
     sensitivity,
     transform,
 )
-_COMMANDS += (ie_test, select, artifacts, sweep, adversarial, push, space, list_)
+_COMMANDS += (ie_test, select, artifacts, sweep, adversarial, push, space, check, list_)
 for _command in _COMMANDS:
     app.command(_command.__name__.rstrip("_").replace("_", "-"))(spread(_command))
 

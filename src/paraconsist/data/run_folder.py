@@ -6,10 +6,14 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from paraconsist.data.predictions import write_predictions
 from paraconsist.errors import input_error
-from paraconsist.files import read_record, write_json, writing
+from paraconsist.files import digest, locked, read_record, write_json, writing
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def content_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,11 +92,23 @@ class RunFolder:
 
     def update_run(self, entries: Mapping[str, Any]) -> None:
         """Add to ``run.json``; what it says of other tasks and sets is kept."""
-        run = self.read()
-        for key, value in entries.items():
-            earlier = run.get(key)
-            run[key] = {**earlier, **value} if isinstance(earlier, dict) else value
-        write_json(self.run_file, run)
+        with locked(self.path, "run", "output"):
+            run = self.read()
+            for key, value in entries.items():
+                earlier = run.get(key)
+                run[key] = {**earlier, **value} if isinstance(earlier, dict) else value
+            write_json(self.run_file, run)
+
+    def write(self, file: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
+        """Write a table of a set, and into ``run.json`` what the file has to be."""
+        file.parent.mkdir(exist_ok=True)
+        write_predictions(file, table, metadata)
+        self._record(file, rows=len(table))
 
     def write_results(self, results: Mapping[str, Any]) -> None:
         write_json(self.results_file, results)
+        self._record(self.results_file)
+
+    def _record(self, file: Path, **more: int) -> None:
+        name = file.relative_to(self.path).as_posix()
+        self.update_run({"files": {name: {**digest(file), **more}}})

@@ -37,7 +37,8 @@ else:
 #: Probabilities over the model's labels, or an answer that the model wrote.
 Result = list[float] | WrittenAnswer
 
-_COLUMNS = ("input_id", "probabilities", *WrittenAnswer._fields)
+#: The keys of a shard's records.
+SHARD_COLUMNS = ("input_id", "probabilities", *WrittenAnswer._fields)
 _SEAL = re.compile(rb', "crc32": "([0-9a-f]{8})"\}$')
 _SYNC_SECONDS = 1.0
 
@@ -193,7 +194,7 @@ def _read_shard(shard: Path, results: dict[str, Result]) -> None:
     data = shard.read_bytes()
     for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), start=1):
         try:
-            record = opened(line, _COLUMNS)
+            record = opened(line, SHARD_COLUMNS)
             input_id = record["input_id"]
             written = "raw_output" in record
             result = WrittenAnswer(record["label"], record["raw_output"]) if written else record["probabilities"]

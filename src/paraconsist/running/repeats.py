@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.predictions import write_predictions
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Store
 from paraconsist.errors import input_error
@@ -119,11 +118,10 @@ def write_repeats(
             table = predictions_table(bucket_set, results, label_map)
             table = table.append_column("repeat", pa.array([repeat.number] * len(table)))
             parts.append(table.append_column("kind", pa.array([repeat.kind] * len(table))))
-        path = folder.noise_file(bucket_set.file_name)
-        path.parent.mkdir(exist_ok=True)
         more = {"n_repeats": len(again), "noise_share": options.noise_share, "seed": options.seed, **metadata}
         table = pa.concat_tables(parts, promote_options="default")  # a repeat may lack probabilities
-        write_predictions(path, table, run_metadata(bucket_set, identity["model"], label_map, **more))
+        about = run_metadata(bucket_set, identity["model"], label_map, **more)
+        folder.write(folder.noise_file(bucket_set.file_name), table, about)
 
 
 def rows_again(sets: Sequence[BucketSet], options: RunOptions) -> list[BucketSet]:

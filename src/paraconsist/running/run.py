@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.predictions import write_predictions
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Store
 from paraconsist.errors import input_error
@@ -139,11 +138,10 @@ def write_sets(
         path = files[s.name] = folder.predictions_file(s.file_name)
         more = {**metadata, "seed": options.seed, "measures": list(s.measures)}
         table = predictions_table(s, finished, label_maps[s.name])
-        write_predictions(path, table, run_metadata(s, identity, label_maps[s.name], **more))
+        folder.write(path, table, run_metadata(s, identity, label_maps[s.name], **more))
         if options.texts:
-            texts = folder.texts_file(s.file_name)
-            texts.parent.mkdir(exist_ok=True)
-            write_predictions(texts, texts_table(s), {"format": "paraconsist-texts-1", "set": s.name})
+            about = {"format": "paraconsist-texts-1", "set": s.name}
+            folder.write(folder.texts_file(s.file_name), texts_table(s), about)
     return files
 
 

@@ -1,0 +1,177 @@
+"""Whether a folder that a command wrote is whole: every file readable, unchanged since it was written, and there."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paraconsist.data.store import SHARD_COLUMNS, opened
+from paraconsist.errors import first_line, input_error
+from paraconsist.files import LOCK, PARTIAL, changed, is_locked, leftovers
+from paraconsist.models.endpoint.protocol import Answered
+from paraconsist.models.endpoint.queue import JOURNAL
+
+
+@dataclass(frozen=True)
+class CheckedFile:
+    """What a file of a folder is, and what is wrong with it (empty if nothing is)."""
+
+    name: str
+    content: str = ""
+    problem: str = ""
+
+
+def check_folder(folder: Path) -> list[CheckedFile]:
+    """Check every file of a folder of `run`, `train`, `build` or a study, of a model or of a bucket set.
+
+    Lines of stores and journals are held to their checksums, Parquet files to those of their pages, what a record such
+    as ``run.json`` or a card lists to its size, SHA-256 and number of rows.
+
+    Raises
+    ------
+    InputError
+        If `folder` is no folder.
+    """
+    if not folder.is_dir():
+        raise input_error("check", "folder", "be a folder", got=str(folder))
+    recorded = {file: one for path in folder.rglob("*.json") for file, one in _recorded(path, folder).items()}
+    wrong = {folder / name: how for name, how in changed(folder, recorded).items()}
+    absent = [path for path in wrong if not path.exists()]
+    left = leftovers(folder, all_hosts=True)
+    checked = []
+    for path in sorted({*(path for path in folder.rglob("*") if path.is_file()), *absent}):
+        name, parents = path.relative_to(folder).as_posix(), [path, *path.parents]
+        if any(part.name.endswith(PARTIAL) for part in parents):
+            is_left = any(part in left for part in parents)
+            problem = "left by a killed process: the next command that writes here removes it" if is_left else ""
+            checked.append(CheckedFile(name, "being written", problem))
+        elif path.name.startswith(LOCK):
+            problem = "a command is writing into this folder: check it again afterwards" if is_locked(path) else ""
+            checked.append(CheckedFile(name, "lock", problem))
+        elif path in wrong:
+            checked.append(CheckedFile(name, problem=wrong[path]))
+        else:
+            checked.append(_checked(path, name, recorded.get(name, {})))
+    return checked
+
+
+def _checked(path: Path, name: str, recorded: Mapping[str, Any]) -> CheckedFile:
+    read = next((read for ending, read in _READERS.items() if path.name.endswith(ending)), None)
+    if path.name == JOURNAL or path.match("store/*/rank-*.jsonl"):
+        read = _lines
+    try:
+        content = read(path) if read is not None else "unchanged since it was written" if recorded else "not checked"
+    except Exception as problem:  # whatever a damaged file leads its library to
+        return CheckedFile(name, problem=f"cannot be read: {first_line(problem)}")
+    if "rows" in recorded and content != _rows(recorded["rows"]):
+        return CheckedFile(name, problem=f"{content} in place of {recorded['rows']:,}")
+    return CheckedFile(name, content, _unfinished(path))
+
+
+def _unfinished(path: Path) -> str:
+    """Say of a record that what it records has not come to its end."""
+    record = _record(path)
+    is_running = record.get("status") == "running" or (path.name == "run.json" and "ended" not in record)
+    return "not finished: the same command goes on from there" if is_running else ""
+
+
+def _record(path: Path) -> dict[str, Any]:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8")) if path.suffix == ".json" else {}
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _recorded(path: Path, folder: Path) -> dict[str, dict[str, Any]]:
+    """Return what a record says of files, by their paths in `folder`."""
+    files = _record(path).get("files")
+    if not isinstance(files, dict) or not all(isinstance(one, dict) and "sha256" in one for one in files.values()):
+        return {}
+    return {(path.parent / name).relative_to(folder).as_posix(): one for name, one in files.items()}
+
+
+def _rows(n: int, what: str = "rows") -> str:
+    return f"{n:,} {what}"
+
+
+def _json(path: Path) -> str:
+    json.loads(path.read_text(encoding="utf-8"))
+    return "JSON"
+
+
+def _json_lines(path: Path) -> str:
+    with path.open(encoding="utf-8") as stream:
+        return _rows(sum(1 for line in stream if json.loads(line) is not None), "lines")
+
+
+def _lines(path: Path) -> str:
+    columns = Answered._fields if path.name == JOURNAL else SHARD_COLUMNS
+    *lines, cut = path.read_bytes().split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        try:
+            opened(line, columns)
+        except ValueError as problem:
+            raise ValueError(f"line {number} is damaged ({first_line(problem)}); delete it") from None
+    rest = " and one that a kill cut short, which the next run takes away" if cut else ""
+    return _rows(len(lines), "lines") + rest
+
+
+def _parquet(path: Path) -> str:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        return _rows(sum(len(batch) for batch in file.iter_batches()))
+
+
+def _arrow(path: Path) -> str:
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as stream:
+        return _rows(sum(len(batch) for batch in pa.ipc.open_stream(stream)))
+
+
+def _card(path: Path) -> str:
+    """A card names the files of its configs."""
+    from huggingface_hub import DatasetCard
+
+    configs = DatasetCard(path.read_text(encoding="utf-8")).data.get("configs") or []
+    names = [file["path"] for config in configs for file in config.get("data_files", [])]
+    absent = [name for name in names if not any(path.parent.glob(name))]
+    if absent:
+        raise ValueError(f"it names {absent[0]}, which is not there")
+    return f"a card of {_rows(len(names), 'files')}"
+
+
+def _zip(path: Path) -> str:
+    with zipfile.ZipFile(path) as file:
+        damaged = file.testzip()
+        if damaged is not None:
+            raise ValueError(f"{damaged} in it is damaged")
+        return _rows(len(file.namelist()), "parts")
+
+
+def _tensors(path: Path) -> str:
+    with path.open("rb") as stream:
+        size = int.from_bytes(stream.read(8), "little")
+        header = json.loads(stream.read(size)) if size < path.stat().st_size else {}
+    header.pop("__metadata__", None)
+    end = max((tensor["data_offsets"][1] for tensor in header.values()), default=-1)
+    if path.stat().st_size != 8 + size + end:
+        raise ValueError("it is cut short")
+    return _rows(len(header), "tensors")
+
+
+_READERS: Mapping[str, Callable[[Path], str]] = {
+    "README.md": _card,
+    ".json": _json,
+    ".jsonl": _json_lines,
+    ".parquet": _parquet,
+    ".arrow": _arrow,
+    ".npz": _zip,
+    ".safetensors": _tensors,
+}
