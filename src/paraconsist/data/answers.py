@@ -11,7 +11,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.tables import EMPTY, column_error, column_of, fillable_column, filled_column
+from paraconsist.data.tables import (
+    EMPTY,
+    column_error,
+    column_of,
+    fillable_column,
+    filled_column,
+    is_among,
+    is_text,
+    text_array,
+)
 from paraconsist.errors import input_error
 
 #: The largest number that stands for "no answer could be read" among integer predictions; see `mark_unparsed`.
@@ -38,14 +47,15 @@ def gold_labels(
     if pa.types.is_null(column.type):
         column = column.cast(column_of(table, prediction, parameter="prediction").type)
     labels, empty = fillable_column(column, label, "label")
-    named = labels.dtype.kind == "U"
+    named = is_text(labels)
     allowed = allowed_labels(table[_ALLOWED].to_pylist(), None if named else predictions.label_names)
     for row in np.flatnonzero(empty).tolist():
         if not allowed[row]:
             raise column_error("label", label, "not be empty", None, row, EMPTY)
     if empty.any():
         none: Any = "(none)" if named else -1
-        labels = np.where(empty, np.array([rule[0] if len(rule) == 1 else none for rule in allowed]), labels)
+        of_rules = [rule[0] if len(rule) == 1 else none for rule in allowed]
+        labels = np.where(empty, text_array(of_rules) if named else np.array(of_rules), labels)
     if not all(allowed):
         allowed = [rule or [label] for rule, label in zip(allowed, labels.tolist(), strict=True)]
     has_gold = np.ones(len(labels), dtype=np.bool_)
@@ -109,13 +119,13 @@ def predicted_labels(
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return the predictions, and where no answer could be read: a missing value, or an empty text."""
     column = column_of(table, name, parameter="prediction")
-    named = labels.dtype.kind == "U"
+    named = is_text(labels)
     values, unparsed = fillable_column(column, name, "prediction")
     if unparsed.all():
-        values = np.zeros(len(values), dtype=labels.dtype)
-    if (values.dtype.kind == "U") != named:
+        values = np.full(len(values), "" if named else 0)
+    if is_text(values) != named:
         must = "be of the labels' kind (both names, or both numbers)"
-        raise column_error("prediction", name, must, values[0].item(), 0, f"The first label is {labels[0].item()!r}.")
+        raise column_error("prediction", name, must, values.item(0), 0, f"The first label is {labels.item(0)!r}.")
     of_rules = np.array([label for rule in allowed or () for label in rule], dtype=values.dtype)
     return mark_unparsed(values, unparsed, labels, of_rules), unparsed
 
@@ -132,9 +142,9 @@ def mark_unparsed(
     n = int(np.count_nonzero(unparsed))
     if not n:
         return predictions
-    if predictions.dtype.kind == "U":
+    if is_text(predictions):
         names = np.char.add("\x00unparsed", np.arange(n).astype(str) if each else "")
-        marked = predictions.astype(np.promote_types(predictions.dtype, names.dtype))
+        marked = predictions.astype(np.promote_types(predictions.dtype, names.dtype))  # objects stay objects
         marked[unparsed] = names
         return marked
     lowest = min(int(values.min()) for values in (predictions, *labels) if len(values))
@@ -151,12 +161,12 @@ def check_known(parameter: str, name: str, values: NDArray[Any], label_names: Se
     """Refuse labels that the file itself does not know; files made elsewhere name none."""
     if not label_names:
         return
-    known = np.array(label_names) if values.dtype.kind == "U" else np.arange(len(label_names))
-    wrong = ~np.isin(values, known)
+    known = text_array(label_names) if is_text(values) else np.arange(len(label_names))
+    wrong = ~is_among(values, known)
     if wrong.any():
         row = int(np.argmax(wrong))
         numbered = ", ".join(f"{i} {label}" for i, label in enumerate(label_names))
-        raise column_error(parameter, name, f"be one of the file's labels ({numbered})", values[row].item(), row)
+        raise column_error(parameter, name, f"be one of the file's labels ({numbered})", values.item(row), row)
 
 
 def check_meeting(
@@ -172,11 +182,11 @@ def check_meeting(
     if ((predictions == labels) & parsed).any():
         return
     answers, gold = np.unique(predictions[parsed]), np.unique(labels)
-    if not len(answers) or np.isin(answers, gold).any():
+    if not len(answers) or is_among(answers, gold).any():
         return
     n_problems = len(labels) if buckets is None else len(np.unique(buckets))
     several = min(len(answers), len(gold)) > 1 and parsed.sum() >= _FEW_ROWS and 2 * len(gold) <= n_problems
-    named = gold.dtype.kind == "U"
+    named = is_text(gold)
     by_case = named and bool(_folded(answers) & _folded(gold))
     if by_case or several:
         remedy = "Renumber one column; if these are classes of one task, name every class in `label_names`."

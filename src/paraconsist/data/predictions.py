@@ -16,8 +16,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from paraconsist.data.tables import read_table
+from paraconsist.data.tables import NOTES, read_table
 from paraconsist.data.writing import write_table
+from paraconsist.errors import input_error
 
 #: What every row of a bucket set has, in the order in which it is written.
 KEY_COLUMNS = ("example_id", "input_id", "bucket_id", "group_id", "role", "label", "allowed_labels")
@@ -25,6 +26,11 @@ KEY_COLUMNS = ("example_id", "input_id", "bucket_id", "group_id", "role", "label
 PREDICTION_COLUMNS = ("prediction", "probabilities", "raw_output")
 
 _METADATA_KEY = b"paraconsist"
+_KINDS: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(("label_names", "measures", "notes"), (list, "a list of names")),
+    **dict.fromkeys(("model", "source"), (dict, "a JSON object")),
+    **dict.fromkeys(("set", "task", "label_map"), (str, "text")),
+}
 
 
 @dataclass(frozen=True)
@@ -55,11 +61,30 @@ def write_predictions(path: Path, table: pa.Table, metadata: Mapping[str, Any]) 
     write_table(table.replace_schema_metadata({_METADATA_KEY: identity}), path)
 
 
-def read_predictions(path: str | os.PathLike[str]) -> Predictions:
-    """Read a predictions file in any of its formats (Parquet, JSON Lines, CSV, TSV).
+def read_predictions(path: str | os.PathLike[str], encoding: str | None = None) -> Predictions:
+    """Read a predictions file in any of its formats (Parquet, JSON Lines, CSV, TSV); see `read_table`.
 
-    InputError if the file is absent, cut short, empty or of an unknown format.
+    InputError if the file is absent, cut short, empty or of an unknown format, or its metadata are none.
     """
-    table = read_table(path, function="read_predictions")
-    raw = (table.schema.metadata or {}).get(_METADATA_KEY)
-    return Predictions(table, json.loads(raw) if raw is not None else {})
+    table = read_table(path, function="read_predictions", encoding=encoding)
+    of_file = table.schema.metadata or {}
+    try:
+        metadata = json.loads(of_file.get(_METADATA_KEY, b"{}"))
+        wrong = "metadata" if not isinstance(metadata, dict) else _wrong_field(metadata)
+    except (ValueError, RecursionError):
+        wrong = "metadata"
+    if wrong is not None:
+        must = f"hold a run's metadata, with {_KINDS.get(wrong, (dict, 'a JSON object'))[1]} as {wrong}"
+        raise input_error("read_predictions", "path", must, got=str(path), remedy="Write the file again.")
+    if NOTES in of_file:
+        metadata = {**metadata, "notes": [*metadata.get("notes", ()), *json.loads(of_file[NOTES])]}
+    return Predictions(table, metadata)
+
+
+def _wrong_field(metadata: Mapping[str, Any]) -> str | None:
+    """Return a field of a run's metadata that is not of its kind."""
+    for name, (kind, _) in _KINDS.items():
+        value = metadata.get(name, kind())
+        if type(value) is not kind or any(type(one) is not str for one in (value if isinstance(value, list) else ())):
+            return name
+    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.answers import check_known, check_meeting, gold_labels, predicted_labels
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.tables import column_error, column_of, filled_column, plain_column
+from paraconsist.data.tables import column_error, column_of, filled_column, floats, is_text, plain_column, plain_table
 
 #: A row's place in its bucket.
 ROLES = (
@@ -93,7 +93,8 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
     InputError if a column is missing, or holds missing values or values of two kinds; its parameter is the field of
     `ColumnNames` that names the column.
     """
-    table = predictions.table
+    table = plain_table(predictions.table)
+    predictions = replace(predictions, table=table)
     labels, has_gold, allowed = gold_labels(predictions, names.label, names.prediction)
     guesses, unparsed = predicted_labels(table, names.prediction, labels, allowed)
     check_known("label", names.label, labels[has_gold], predictions.label_names)
@@ -127,9 +128,9 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
 def _roles(table: pa.Table, names: ColumnNames) -> NDArray[Any]:
     if names.original is not None:
         flags = plain_column(column_of(table, names.original, parameter="original"), names.original, "original")
-        if flags.dtype.kind == "U":
-            texts = np.char.lower(flags)
-            known = np.isin(texts, ["true", "false"])
+        if is_text(flags):
+            texts = np.array([flag.lower() for flag in flags.tolist()], dtype=object)
+            known = (texts == "true") | (texts == "false")
             if not known.all():
                 row = int(np.argmin(known))
                 raise column_error("original", names.original, "be true or false", str(flags[row]), row)
@@ -139,12 +140,12 @@ def _roles(table: pa.Table, names: ColumnNames) -> NDArray[Any]:
         return np.full(table.num_rows, "paraphrase")
     roles = plain_column(table[names.role], names.role, "role")
     distinct, codes = np.unique(roles, return_inverse=True)
-    lowered = np.char.lower(distinct) if distinct.dtype.kind == "U" else distinct  # Original is original
-    unknown = ~np.isin(lowered, ROLES)
+    lowered = [str(role).lower() for role in distinct.tolist()]  # Original is original
+    unknown = np.array([role not in ROLES for role in lowered])
     if unknown.any():
         row = int(np.argmax(unknown[codes]))
-        raise column_error("role", names.role, f"be one of {', '.join(ROLES)}", roles[row].item(), row)
-    return lowered[codes]
+        raise column_error("role", names.role, f"be one of {', '.join(ROLES)}", roles.item(row), row)
+    return np.array(lowered)[codes]
 
 
 def _inputs(table: pa.Table) -> NDArray[np.int32] | None:
@@ -161,7 +162,7 @@ def _strata(predictions: Predictions, names: ColumnNames) -> dict[str, NDArray[A
     if names.strata is not None:
         return {name: _stratum(column_of(table, name, parameter="stratum"), name) for name in names.strata}
     wanted = predictions.strata if "set" in predictions.metadata else ()
-    kinds = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean)
+    kinds = (pa.types.is_integer, pa.types.is_string, pa.types.is_boolean)
     countable = [name for name in wanted if any(is_kind(table[name].type) for is_kind in kinds)]
     return {name: _stratum(table[name], name) for name in countable if not table[name].null_count}
 
@@ -176,7 +177,7 @@ def _gold_confidences(predictions: Predictions, names: ColumnNames, labels: NDAr
     if names.confidence is None:
         return _label_probabilities(predictions, names.probabilities, labels)
     column = column_of(predictions.table, names.confidence, parameter="confidence")
-    values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    values = floats(column, names.confidence, "confidence")
     inside = (values >= 0) & (values <= 1)
     if not inside.all():
         row = int(np.argmin(inside))
@@ -194,7 +195,7 @@ def _label_probabilities(
         return None
     for name in probabilities:
         column_of(table, name, parameter="probabilities")
-    if labels.dtype.kind == "U":
+    if is_text(labels):
         index = {name: i for i, name in enumerate(predictions.label_names)}
         if not index:
             return None
@@ -209,8 +210,10 @@ def _label_probabilities(
 
 def _probability_matrix(table: pa.Table, names: Sequence[str]) -> NDArray[np.float64]:
     if len(names) > 1:
-        return np.column_stack([np.asarray(table[n].to_numpy(), dtype=np.float64) for n in names])
+        return np.column_stack([floats(table[name], name, "probabilities") for name in names])
     column = table[names[0]].combine_chunks()
+    if pa.types.is_fixed_size_list(column.type) or pa.types.is_list_view(column.type):
+        column = column.cast(pa.list_(column.type.value_type))
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
         remedy = "Name one column a label in `probabilities`, or that of the gold label's alone in `confidence`."
         raise column_error("probabilities", names[0], "hold lists of numbers", column[0].as_py(), 0, remedy)
@@ -219,7 +222,7 @@ def _probability_matrix(table: pa.Table, names: Sequence[str]) -> NDArray[np.flo
     if len(counts) != 1 or column.null_count:
         row = pc.index(pc.fill_null(pc.not_equal(lengths, lengths[0]), True), True).as_py()
         raise column_error("probabilities", names[0], "hold equally long lists", column[row].as_py(), row)
-    flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
+    flat = floats(pa.chunked_array([column.flatten()]), names[0], "probabilities")
     return flat.reshape(len(column), lengths[0].as_py())
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -21,15 +26,55 @@ from paraconsist.errors import InputError, first_line, input_error
 
 #: The formats of `read_table`, by the file's ending.
 ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl", ".json")
+#: Where a table's metadata say what a reader must know of how it was read.
+NOTES = b"paraconsist_notes"
 _BLOCK = 1 << 14
 _DEEPEST = 64
 _MOST_SHOWN = 60
+_HEAD = 1 << 12
+_SHORT = 64  # characters; longer text is kept as objects
+_LARGEST_EXACT = 2.0**53
+_ANY_SIZE = 1 << 30  # bytes that any file may unpack to
+_MOST_UNPACKED = 1000
+_MARKS = {  # the longer first
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8-sig",
+}
+_STARTS = {
+    b"PAR1": "Parquet",
+    b"ARROW1": "an Arrow file",
+    b"PK\x03\x04": "a zip archive, such as an Excel workbook",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"\x1f\x8b": "compressed with gzip",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"version https://git-lfs": "a pointer of Git LFS to a file elsewhere",
+    b"<!DOCTYPE": "a web page",
+    b"<html": "a web page",
+}
+_PATTERNS = {
+    r"^(0|-?[1-9]\d*)$": pa.int64(),
+    r"^(0|-?[1-9]\d{0,14})\.0$": pa.int64(),
+    "^(True|False)$": pa.bool_(),
+    "^(true|false)$": pa.bool_(),
+}
+_TEXTS = (pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary, pa.types.is_large_binary)
 
 
-def read_table(path: str | os.PathLike[str], *, function: str, parameter: str = "path") -> pa.Table:
+def read_table(
+    path: str | os.PathLike[str], *, function: str, parameter: str = "path", encoding: str | None = None
+) -> pa.Table:
     """Read a table of rows from Parquet, JSON Lines, CSV or TSV, by the file's ending.
 
-    InputError if the file is absent, cut short, empty or of an unknown format; the message names the file.
+    Text is UTF-8, or what a byte order mark says, else in `encoding`. Cells of CSV and TSV stay the text that they are,
+    but for columns of whole numbers, each in its one way of writing (``007`` and ``1e1`` are text), all with ``.0`` as
+    pandas writes those with gaps, or of true and false; decimals become numbers where they are used (`numeric`). What a
+    reader must know of how it was read stands in the metadata, as a list of sentences under `NOTES`.
+
+    InputError if the file is absent, cut short, empty, of an unknown format or of another than its ending says; the
+    message names the file.
     """
     file = Path(path)
     if not file.is_file():
@@ -38,33 +83,61 @@ def read_table(path: str | os.PathLike[str], *, function: str, parameter: str = 
     if ending not in ENDINGS:
         remedy = "Convert the file to CSV, JSON Lines or Parquet."
         raise input_error(function, parameter, f"end in one of {', '.join(ENDINGS)}", got=str(file), remedy=remedy)
+    notes: list[str] = []
     try:
+        _check_looks(file, ending, encoding)
         if ending == ".parquet":
-            table = pq.read_table(file)
+            table = _read_parquet(file)
         elif ending in (".csv", ".tsv"):
-            table = unquoted_columns(_read_delimited(file, "," if ending == ".csv" else "\t"))
+            table = unquoted_columns(_read_delimited(file, "," if ending == ".csv" else "\t", encoding, notes))
         else:
-            table = read_json_lines(file)
-    except InputError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, RecursionError, MemoryError) as problem:
-        remedy = f"It could not be read ({first_line(problem)}): it may be cut short; mend it or copy it again."
+            table = read_json_lines(file, _encoding(file, encoding))
+        table.validate(full=True)
+    except LookupError:
+        must = "name an encoding, such as utf-8, utf-16, latin-1 or cp1252"
+        raise input_error(function, "encoding", must, got=encoding) from None
+    except (pa.ArrowException, OSError, ValueError, RecursionError, MemoryError, csv.Error) as problem:
+        reason = first_line(problem)
+        if isinstance(problem, UnicodeDecodeError):
+            reason = f"it is not {problem.encoding}; `encoding` says what it is, such as latin-1"
+        remedy = f"It could not be read ({reason}): it may be cut short; mend it or copy it again."
         raise input_error(function, parameter, "be a readable, whole file", got=str(file), remedy=remedy) from None
-    twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
-    if twice:
-        raise input_error(function, parameter, "name each of its columns once", got=twice, remedy=f"Mend {file}.")
+    table = plain_table(table, function=function, parameter=parameter)
     if table.num_rows == 0:
         raise input_error(function, parameter, "have at least one row", got=str(file), remedy="The file holds none.")
-    return with_plain_text(table)
+    kept = table.schema.metadata or {}
+    return table.replace_schema_metadata({**kept, NOTES: json.dumps(notes)}) if notes else table
 
 
-def with_plain_text(table: pa.Table) -> pa.Table:
-    """Return the table with every kind of text column (large, view, dictionary: pandas, polars write them) alike."""
+def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "path") -> pa.Table:
+    """Return a table with every kind of column that pandas, polars and others write for text and numbers alike.
+
+    Large text, views and bytes of UTF-8 become strings, dictionaries what they stand for, half floats doubles.
+    InputError if a column's name stands twice, or values are not what their type says.
+    """
+    twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
+    if twice:
+        raise input_error(
+            function, parameter, "name each of its columns once", got=twice, remedy="Rename or drop them."
+        )
     columns = {}
     for field in table.schema:
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-        columns[field.name] = table[field.name].cast(pa.string()) if is_text else table[field.name]
+        column, kind = table[field.name], field.type
+        try:
+            if pa.types.is_dictionary(kind):
+                kind = kind.value_type
+                column = column.cast(kind)
+            if any(is_kind(kind) for is_kind in _TEXTS):
+                column = column.cast(pa.string())
+            elif pa.types.is_float16(kind):
+                column = column.cast(pa.float64())
+        except pa.ArrowException as problem:
+            if not pa.types.is_binary(kind):  # else bytes that are no text: nothing is to be read from them
+                reason = f"Column {field.name} could not be read ({first_line(problem)})."
+                raise input_error(function, parameter, "hold what its types say", remedy=reason) from None
+        columns[field.name] = column
+    if not columns:
+        return table
     return pa.table(columns).replace_schema_metadata(table.schema.metadata)
 
 
@@ -76,43 +149,113 @@ def column_of(table: pa.Table, name: str, *, parameter: str, function: str = "sc
     return table[name]
 
 
-def _read_delimited(file: Path, delimiter: str) -> pa.Table:
-    """Read cells as whole numbers, decimals, true/false or text; what would change on the way stays text."""
-
-    def parse(types: Mapping[str, pa.DataType]) -> pa.Table:
-        # An empty string stays an empty string (a premise may be empty); only an unquoted empty cell of a
-        # numeric column is a missing value.
-        return pa.csv.read_csv(
-            file,
-            parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=pa.csv.ConvertOptions(
-                strings_can_be_null=False, column_types=types, include_columns=list(types)
-            ),
-        )
-
-    table = parse({})
-    if len(set(table.column_names)) < table.num_columns:
-        return table  # the caller says so
-    kept = (pa.types.is_string, pa.types.is_boolean)
-    doubtful = [c.name for c in table.schema if not any(is_kept(c.type) for is_kept in kept)]
-    texts = parse(dict.fromkeys(doubtful, pa.string())) if doubtful else table
-    for name in doubtful:
-        if not _means_its_text(table[name].type, texts[name]):
-            table = table.set_column(table.column_names.index(name), name, texts[name])
-    return table
+def _check_looks(file: Path, ending: str, encoding: str | None) -> None:
+    """Refuse a file whose first bytes are those of another format than its ending says."""
+    with file.open("rb") as stream:
+        head = stream.read(_HEAD)
+    looks = next((what for start, what in _STARTS.items() if head.startswith(start)), None)
+    if looks is None and ending in (".csv", ".tsv") and head.removeprefix(codecs.BOM_UTF8).startswith((b'{"', b'[{"')):
+        looks = "JSON"
+    if looks is not None and (looks, ending) != ("Parquet", ".parquet"):
+        raise ValueError(f"it seems to be {looks}, whatever its name says")
+    if ending != ".parquet" and b"\0" in head and _encoding(file, encoding) == "utf-8":
+        raise ValueError("it holds zero bytes: it is no text, or UTF-16 without a mark, which `encoding` says")
 
 
-def _means_its_text(kind: pa.DataType, texts: pa.ChunkedArray) -> bool:
-    """Say whether cells read as `kind` are what they were: 007 is no number, nor are ids too long for one."""
-    if pa.types.is_null(kind):
-        return bool(pc.all(pc.equal(texts, "")).as_py())  # else words such as NA
-    if pa.types.is_integer(kind):
-        changed = r"^[-+]?0\d"
-    elif pa.types.is_floating(kind):
-        changed = r"^[-+]?(0\d|\d{16,}$)"
-    else:  # dates and times
-        return False
-    return not pc.any(pc.match_substring_regex(texts, changed)).as_py()
+def _encoding(file: Path, wanted: str | None) -> str:
+    """Return what a file's byte order mark says, else `wanted`, else UTF-8."""
+    with file.open("rb") as stream:
+        head = stream.read(4)
+    return next((name for mark, name in _MARKS.items() if head.startswith(mark)), wanted or "utf-8")
+
+
+def _read_parquet(file: Path) -> pa.Table:
+    """Read a Parquet file, but not one that is made to fill the memory: a few kilobytes can stand for any size."""
+    most = max(_ANY_SIZE, _MOST_UNPACKED * file.stat().st_size)
+    with pq.ParquetFile(file) as stored:
+        batches, size = [], 0
+        for batch in stored.iter_batches(_BLOCK):
+            batches.append(batch)
+            size += batch.nbytes
+            if size > most:
+                raise ValueError(f"unpacked it is more than {_MOST_UNPACKED} times its size")
+        return pa.Table.from_batches(batches, stored.schema_arrow)
+
+
+def _read_delimited(file: Path, own: str, encoding: str | None, notes: list[str]) -> pa.Table:
+    text = file.read_bytes().decode(_encoding(file, encoding)).lstrip("\r\n")
+    delimiter = own
+    if text[:4].lower() == "sep=" and text[5:6] in ("\r", "\n"):  # Excel's own way to say it
+        delimiter, text = text[4], text[5:].lstrip("\r\n")
+    else:
+        bare = re.sub(r'"[^"]*"', "", text.partition("\n")[0])
+        if own not in bare:
+            delimiter = max((own, ",", ";", "\t", "|"), key=bare.count)
+    if delimiter != own:
+        notes.append(f"{file.name} is read with {delimiter!r} between its cells, as its first line has it")
+    names, parts = _cells(text, delimiter)
+    columns = {}
+    for place, name in enumerate(names):
+        texts = pa.chunked_array([part[place] for part in parts], pa.string())
+        column, has_points = _typed(texts)
+        if has_points:
+            notes.append(f"column {name} of {file.name} holds whole numbers with .0, which are read as whole numbers")
+        if name or names.count("") == 1 or not pa.types.is_null(column.type):  # else what Excel leaves at the end
+            columns[place] = column
+    return pa.Table.from_arrays(list(columns.values()), [names[place] for place in columns])
+
+
+def _cells(text: str, delimiter: str) -> tuple[list[str], list[list[pa.Array]]]:
+    """Return the names of the columns, and their cells as text in blocks of rows.
+
+    Text without quotes is read by Arrow; else, and where it is not in order, by Python, which says what is wrong.
+    """
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    limit = csv.field_size_limit(1 << 30)
+    number, parts = 0, list[list[pa.Array]]()
+    try:
+        names = next(rows, [])
+        if '"' not in text and len(names) > 1:
+            with suppress(pa.ArrowInvalid):
+                table = pa.csv.read_csv(
+                    pa.BufferReader(text.encode()),
+                    read_options=pa.csv.ReadOptions(column_names=list(map(str, range(len(names)))), skip_rows=1),
+                    parse_options=pa.csv.ParseOptions(delimiter=delimiter, quote_char=False),
+                    convert_options=pa.csv.ConvertOptions(
+                        strings_can_be_null=False, column_types=dict.fromkeys(map(str, range(len(names))), pa.string())
+                    ),
+                )
+                return names, [batch.columns for batch in table.to_batches()]
+        while block := [row for row in islice(rows, _BLOCK) if row]:
+            for row, cells in enumerate(block, number):
+                if len(cells) != len(names):
+                    raise ValueError(f"row {row} has {len(cells)} cells where the first line has {len(names)}")
+            parts.append([pa.array(column, pa.string()) for column in zip(*block, strict=True)])
+            number += len(block)
+    except csv.Error as problem:
+        if "unexpected end" in str(problem):
+            raise ValueError(f"the quote that opens below row {number} is never closed") from None
+        raise ValueError(f"{problem}, in line {rows.line_num}") from None
+    finally:
+        csv.field_size_limit(limit)
+    return names, parts
+
+
+def _typed(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
+    """Return cells as what they are in one way only: whole numbers, true or false; and whether these have a ``.0``.
+
+    Where all are empty they are null. All others stay text, and an empty one of theirs an empty text.
+    """
+    blank = pc.equal(texts, "")
+    if pc.all(blank).as_py():
+        return pa.chunked_array([pa.nulls(len(texts))]), False
+    for pattern, kind in _PATTERNS.items():
+        if pc.all(pc.or_(blank, pc.match_substring_regex(texts, pattern))).as_py():
+            filled = pc.if_else(blank, None, texts)
+            has_points = pattern.endswith(r"\.0$")
+            with suppress(pa.ArrowInvalid):  # beyond 64 bits
+                return (pc.replace_substring(filled, ".0", "") if has_points else filled).cast(kind), has_points
+    return texts, False
 
 
 def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[dict[str, Any]]:
@@ -209,43 +352,89 @@ def column_error(
     return input_error("score", parameter, must, got=got, row=row, remedy=f"{where}{remedy}".rstrip())
 
 
-def plain_column(column: Any, name: str, parameter: str) -> NDArray[Any]:
-    """Return a column without missing values, as integers or strings."""
+def numeric(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return text that writes numbers as these, empty text as null, decimals as floats; other columns as they are."""
+    with suppress(pa.ArrowInvalid):
+        if pa.types.is_string(column.type):
+            trimmed = pc.utf8_trim_whitespace(column)
+            return pc.if_else(pc.equal(trimmed, ""), None, trimmed).cast(pa.float64())
+        if pa.types.is_decimal(column.type):
+            return column.cast(pa.float64())
+    return column
+
+
+def floats(column: pa.ChunkedArray, name: str, parameter: str) -> NDArray[np.float64]:
+    """Return a column of numbers, nan where it is empty."""
+    values = numeric(column)
+    kind = values.type
+    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
+        single = (pa.chunked_array([column.slice(row, 1).combine_chunks()]) for row in range(len(column)))
+        row = next((row for row, one in enumerate(single) if pa.types.is_string(numeric(one).type)), 0)
+        raise column_error(parameter, name, "hold numbers", column[row].as_py(), row)
+    return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+
+
+def is_text(values: NDArray[Any]) -> bool:
+    """Say whether an array holds text: of a fixed width where all are short, else objects."""
+    return bool(values.dtype.kind in "UO")
+
+
+def text_array(texts: Sequence[str]) -> NDArray[Any]:
+    """Return text as an array whose size does not go by the longest; fixed width would also lose zeros at an end."""
+    is_short = all(len(text) <= _SHORT and text[-1:] != "\0" for text in texts)
+    return np.array(texts, dtype=np.str_ if is_short else object)
+
+
+def is_among(values: NDArray[Any], known: NDArray[Any]) -> NDArray[np.bool_]:
+    """Say which values are among the `known`; numpy compares objects each with each."""
+    if "O" not in (values.dtype.kind, known.dtype.kind):
+        return np.isin(values, known)
+    held = set(known.tolist())
+    return np.fromiter(map(held.__contains__, values.tolist()), dtype=np.bool_, count=len(values))
+
+
+def plain_column(column: pa.ChunkedArray, name: str, parameter: str) -> NDArray[Any]:
+    """Return a column without missing values, as integers or text (`is_text`)."""
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py()
         raise column_error(parameter, name, "not be empty", None, row, EMPTY)
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column, kind = column.cast(kind.value_type), kind.value_type
+    kind, must = column.type, "hold whole numbers or text"
+    if pa.types.is_string(kind):
+        coded = column.dictionary_encode().combine_chunks()
+        return np.asarray(text_array(coded.dictionary.to_pylist())[coded.indices.to_numpy()])
     if pa.types.is_boolean(kind):
-        column, kind = column.cast(pa.int64()), pa.int64()
-    if pa.types.is_floating(kind):
-        values = column.to_numpy()
-        whole = np.isfinite(values) & (values == np.floor(values))
-        if not whole.all():
-            row = int(np.argmin(whole))
-            raise column_error(parameter, name, "hold whole numbers or text", float(values[row]), row)
-        return np.asarray(values, dtype=np.int64)
+        return np.asarray(column.cast(pa.int64()).to_numpy())
     if pa.types.is_integer(kind):
-        return np.asarray(column.to_numpy(), dtype=np.int64)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return np.asarray(column.to_pylist(), dtype=np.str_)
-    raise column_error(parameter, name, "hold whole numbers or text", str(kind))
+        values = column.to_numpy()
+        whole = values <= np.iinfo(np.int64).max
+    elif pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        values = numeric(column).to_numpy()
+        whole = (values == np.floor(values)) & (np.abs(values) <= _LARGEST_EXACT)
+    else:
+        raise column_error(parameter, name, must, str(kind))
+    if not whole.all():
+        row = int(np.argmin(whole))
+        remedy = "Numbers so large are not told apart: write them as text." if abs(values[row]) > _LARGEST_EXACT else ""
+        raise column_error(parameter, name, must, values[row].item(), row, remedy)
+    return np.asarray(values, dtype=np.int64)
 
 
 def filled_column(table: pa.Table, name: str, parameter: str) -> NDArray[Any]:
     """Return a column as `plain_column`; an empty text is a missing value here."""
     values = plain_column(column_of(table, name, parameter=parameter), name, parameter)
-    if values.dtype.kind == "U" and (values == "").any():
+    if is_text(values) and (values == "").any():
         raise column_error(parameter, name, "not be empty", "", int(np.argmax(values == "")), EMPTY)
     return values
 
 
-def fillable_column(column: Any, name: str, parameter: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def fillable_column(column: pa.ChunkedArray, name: str, parameter: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return a column as `plain_column`, and where it is empty: a missing value, which is 0 then, or an empty text."""
-    if pa.types.is_boolean(column.type) or pa.types.is_null(column.type):
-        column = column.cast(pa.int64())
-    is_text = pa.types.is_string(column.type)
-    missing = pc.fill_null(pc.equal(column, ""), True) if is_text else column.is_null()
-    values = plain_column(pc.fill_null(column, "" if is_text else 0), name, parameter)
-    return values, np.asarray(missing.to_numpy(), dtype=np.bool_)
+    named = pa.types.is_string(column.type)
+    empty = pc.fill_null(pc.equal(column, ""), True) if named else column.is_null()
+    missing = np.asarray(empty.to_numpy(), dtype=np.bool_)
+    if missing.all():
+        return np.full(len(column), "" if named else 0), missing
+    if not missing.any():
+        return plain_column(column, name, parameter), missing
+    places = np.where(missing, int(np.argmin(missing)), np.arange(len(column)))
+    return np.where(missing, "" if named else 0, plain_column(column.take(places), name, parameter)), missing

@@ -33,7 +33,7 @@ def constant_predictions(predictions: Any) -> str | None:
     if len(column) == 1:
         return None
     values = np.asarray(column.values)
-    return constant_message(values[0].item()) if (values == values[0]).all() else None
+    return constant_message(values.item(0)) if (values == values[0]).all() else None
 
 
 def constant_message(label: Any) -> str:

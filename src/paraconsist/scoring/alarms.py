@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from paraconsist.data.rows import Rows
+from paraconsist.data.tables import is_among, is_text
 from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels
 from paraconsist.measures.catalogue import MeasureSpec
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
@@ -135,9 +136,9 @@ def _never_right(rows: Rows) -> str | None:
     """Labels that do not meet where that proves no other vocabulary; `data.answers.check_meeting` refuses those."""
     if len(rows) < _FEW_ROWS or (rows.predictions == rows.labels).any():
         return None
-    if np.isin(rows.predictions, rows.labels).any():
+    if is_among(rows.predictions, rows.labels).any():
         return None
-    pair = f"{rows.predictions[0].item()!r} for {rows.labels[0].item()!r}"
+    pair = f"{rows.predictions.item(0)!r} for {rows.labels.item(0)!r}"
     return f"no prediction is any row's gold label ({pair}): do both columns name labels alike?"
 
 
@@ -156,14 +157,14 @@ def _strays(rows: Rows) -> str | None:
     for place in sorted(np.flatnonzero(is_stray).tolist(), key=lambda place: -counts[place]):
         near = get_close_matches(str(answers[place]).casefold(), folded, 1, _ALIKE)
         of = f" (nearest: {folded[near[0]]!r})" if near else ""
-        parts.append(f"{answers[place].item()!r} in {counts[place]:,} rows{of}")
+        parts.append(f"{answers.item(place)!r} in {counts[place]:,} rows{of}")
     more = f" and {len(parts) - _MOST_LISTED} more" if len(parts) > _MOST_LISTED else ""
     return f"answers that are no row's gold label count as wrong: {', '.join(parts[:_MOST_LISTED])}{more}"
 
 
 def _no_gold(rows: Rows) -> str | None:
     """Data sets of the Hugging Face platform write -1 where there is no gold label; here it is a label."""
-    if rows.labels.dtype.kind == "U" or (rows.predictions == -1).any():
+    if is_text(rows.labels) or (rows.predictions == -1).any():
         return None
     without = np.flatnonzero(rows.labels == -1).tolist()
     n = sum(rows.allowed is None or rows.allowed[row] == [-1] for row in without)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.rows import Rows
+from paraconsist.data.tables import is_among, is_text
 from paraconsist.errors import input_error
 
 #: The stratum that holds a row's own id, where the files have one.
@@ -73,7 +74,7 @@ def align(given: Mapping[str, Rows]) -> Aligned:
     if any(count > len(common) for count in counts.values()):
         had = ", ".join(f"{name} has {count:,}" for name, count in counts.items())
         notes.append(f"{len(common):,} buckets are common and compared; {had}")
-    kept = {name: rows.where(np.isin(_buckets(rows), common)) for name, rows in given.items()}
+    kept = {name: rows.where(is_among(_buckets(rows), common)) for name, rows in given.items()}
     by_id = all(ROW_ID in rows.strata for rows in kept.values())
     ordered = {name: rows.take(_order(rows, by_id)) for name, rows in kept.items()}
     first = ordered[names[0]]
@@ -87,7 +88,7 @@ def align(given: Mapping[str, Rows]) -> Aligned:
 def _check_kinds(given: Mapping[str, Rows]) -> None:
     first, *others = given
     for what in ("labels", "buckets"):
-        kinds = {name: getattr(rows, what).dtype.kind == "U" for name, rows in given.items()}
+        kinds = {name: is_text(getattr(rows, what)) for name, rows in given.items()}
         for name in others:
             if kinds[name] != kinds[first]:
                 words = {True: "names", False: "numbers"}
@@ -128,15 +129,15 @@ def _check_same(one: str, first: Rows, other: str, second: Rows, by_id: bool) ->
     if wrong.any():
         row = int(np.argmax(wrong))
         remedy = (
-            f"{int(wrong.sum())} rows differ; the first is in bucket {_buckets(first)[row].item()!r}. Labels in "
+            f"{int(wrong.sum())} rows differ; the first is in bucket {_buckets(first).item(row)!r}. Labels in "
             "another order, or another version of the set?"
         )
         must = "be the same gold label in every file"
-        got = f"{first.labels[row].item()!r} in {one} and {second.labels[row].item()!r} in {other}"
+        got = f"{first.labels.item(row)!r} in {one} and {second.labels.item(row)!r} in {other}"
         raise input_error("compare", "label", must, got=got, remedy=remedy)
     if first.allowed is not None and second.allowed is not None and first.allowed != second.allowed:
         row = next(i for i, pair in enumerate(zip(first.allowed, second.allowed, strict=True)) if pair[0] != pair[1])
-        remedy = f"Look at bucket {_buckets(first)[row].item()!r}."
+        remedy = f"Look at bucket {_buckets(first).item(row)!r}."
         must = "be the same in every file"
         got = f"{first.allowed[row]} in {one} and {second.allowed[row]} in {other}"
         raise input_error("compare", "allowed_labels", must, got=got, remedy=remedy)

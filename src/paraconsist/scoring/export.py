@@ -17,6 +17,7 @@ from typing import Any
 from paraconsist._version import __version__
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
+from paraconsist.data.tables import is_text
 from paraconsist.files import replacing, write_json, writing
 from paraconsist.measures.catalogue import PARAPHRASTIC
 
@@ -131,8 +132,8 @@ def _samples(predictions: Predictions, rows: Rows, columns: ColumnNames) -> Iter
     by_number = _chosen(rows)
     right = rows.predictions == rows.labels
     for i, doc in enumerate(docs):
-        label, prediction = rows.labels[i].item(), rows.predictions[i].item()
-        doc = {**doc, "bucket_id": rows.buckets[i].item(), "role": str(rows.roles[i])}
+        label, prediction = rows.labels.item(i), rows.predictions.item(i)
+        doc = {**doc, "bucket_id": rows.buckets.item(i), "role": str(rows.roles[i])}
         row = probabilities[i]
         likely = by_number and row is not None and not rows.unparsed[i] and max(row) == row[prediction]
         if likely:
@@ -163,7 +164,7 @@ def _samples(predictions: Predictions, rows: Rows, columns: ColumnNames) -> Iter
 
 
 def _chosen(rows: Rows) -> bool:
-    return bool(rows.labels.dtype.kind != "U")
+    return not is_text(rows.labels)
 
 
 def _label_text(label: Any, names: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.rows import Rows, read_rows
+from paraconsist.data.tables import is_among
 from paraconsist.errors import input_error
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.catalogue import SEMANTIC
@@ -94,6 +95,6 @@ def _right_for_both(
 def _ordered(pilot: _Pilot, common: NDArray[Any], by_id: bool) -> list[NDArray[Any]]:
     """Return hits, buckets and (where they tell) ids of the rows of common buckets, ordered by these."""
     columns = [pilot.hits, pilot.buckets] + ([pilot.texts] if by_id and pilot.texts is not None else [])
-    columns = [column[np.isin(pilot.buckets, common)] for column in columns]
+    columns = [column[is_among(pilot.buckets, common)] for column in columns]
     order = np.lexsort(columns[:0:-1])
     return [column[order] for column in columns]

@@ -220,9 +220,9 @@ def partners_of(
     foreign = ~np.isin(rows.roles, known)
     if foreign.any():
         row = int(np.argmax(foreign))
-        remedy = f"The row is in bucket {rows.buckets[row].item()!r}; this measure has no use for it."
+        remedy = f"The row is in bucket {rows.buckets.item(row)!r}; this measure has no use for it."
         must = f"be one of {', '.join(known)}"
-        raise input_error(f"score {name}", "role", must, got=rows.roles[row].item(), row=row, remedy=remedy)
+        raise input_error(f"score {name}", "role", must, got=rows.roles.item(row), row=row, remedy=remedy)
     positions = np.flatnonzero(rows.roles == target)
     if not len(positions) and not optional:
         roles = np.unique(rows.roles).tolist()
@@ -237,7 +237,7 @@ def partners_of(
         wrong = counts[codes[positions]] != 1
         if wrong.any():
             code = codes[positions[int(np.argmax(wrong))]]
-            remedy = f"Look at bucket {ids[code].item()!r}."
+            remedy = f"Look at bucket {ids.item(code)!r}."
             must = f"be {role!r} in exactly one row of every bucket"
             raise input_error(f"score {name}", "role", must, got=int(counts[code]), remedy=remedy)
         where = np.zeros(len(ids), dtype=np.intp)

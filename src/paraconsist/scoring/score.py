@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
+from paraconsist.data.tables import is_among
 from paraconsist.errors import InputError, input_error
 from paraconsist.measures.catalogue import CHANGE, PARAPHRASTIC, MeasureSpec, default_measures
 from paraconsist.measures.rules import ORIGINAL
@@ -311,7 +312,7 @@ def _breakdowns(
         parts = []
         for value in distinct.tolist():
             chosen = is_target & (values == value)
-            beside = is_partner & np.isin(rows.buckets, np.unique(rows.buckets[chosen]))
+            beside = is_partner & is_among(rows.buckets, rows.buckets[chosen])
             has_name = name == "label" and label_names and value in range(len(label_names))
             part = replace(rows.where(chosen | beside), strata={})
             parts.append((label_names[value] if has_name else value, part))

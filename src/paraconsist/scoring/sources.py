@@ -19,7 +19,7 @@ from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.data.reshaping import long_format, named_labels, with_groups
 from paraconsist.data.rows import ColumnNames
 from paraconsist.data.run_folder import RunFolder
-from paraconsist.data.tables import with_plain_text
+from paraconsist.data.tables import plain_table
 from paraconsist.errors import input_error
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.scoring.noise import Repeats, split_trials
@@ -177,7 +177,7 @@ def in_arrow(table: Any, function: str = "score") -> pa.Table:
     if not isinstance(table, pa.Table):
         wanted = "be a path or a table (pandas, polars, pyarrow, datasets, a mapping of columns)"
         raise input_error(function, "path", wanted, got=type(table).__name__)
-    return with_plain_text(table)
+    return plain_table(table)
 
 
 def model_of(predictions: Predictions) -> str | None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from paraconsist.data.answers import mark_unparsed
 from paraconsist.data.rows import Rows
+from paraconsist.data.tables import is_among
 from paraconsist.errors import check_choice, input_error
 
 POLICIES = ("wrong", "own_class", "drop_bucket")
@@ -53,7 +54,7 @@ def apply_policy(rows: Rows, policy: str) -> tuple[Rows, int]:
         apart = mark_unparsed(rows.predictions, rows.unparsed, rows.labels, each=True)
         return replace(rows, predictions=apart, never_agree=True), 0
     lost = np.unique(rows.buckets[rows.unparsed])
-    kept = rows.where(~np.isin(rows.buckets, lost))
+    kept = rows.where(~is_among(rows.buckets, lost))
     if not len(kept):
         remedy = "Choose the policy wrong or own_class, or mend the parser."
         must = "leave at least one bucket"

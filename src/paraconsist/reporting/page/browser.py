@@ -150,7 +150,7 @@ class _SetMaker:
                 [
                     str(rows.roles[at]),
                     self._example(row),
-                    self._label(rows.labels[at].item()),
+                    self._label(rows.labels.item(at)),
                     [_cut(text[i], starts[i]) for i in varying] if text else None,
                     [self._answer(model, row) for model in range(len(self.models))],
                 ]
@@ -181,7 +181,7 @@ class _SetMaker:
         if place < 0:
             return None
         rows, matrix = self.rows[model], self.probabilities[model]
-        label = -1 if rows.unparsed[place] else self._label(rows.predictions[place].item())
+        label = -1 if rows.unparsed[place] else self._label(rows.predictions.item(place))
         if matrix is not None and self.named and np.isfinite(matrix[place]).all():
             return [label, *(round(1000 * p) for p in matrix[place].tolist())]
         if rows.confidences is not None and np.isfinite(rows.confidences[place]):

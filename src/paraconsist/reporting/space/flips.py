@@ -45,8 +45,8 @@ def bucket_flips(long: Long, rows: Rows) -> Flips:
         wordings = long.lines(at[right][0], at[~right][0])
         if len(wordings) == 2:
             wordings = [f"{mark} {line}" for mark, line in zip("✓✗", wordings, strict=True)]
-        gold = long.shown(rows.labels[at[0]].item())
-        lines.append([ids[bucket].item(), f"{int(right.sum())} of {len(at)}", gold, listed, wordings])
+        gold = long.shown(rows.labels.item(at[0]))
+        lines.append([ids.item(bucket), f"{int(right.sum())} of {len(at)}", gold, listed, wordings])
     header = ["bucket", "right", "gold label", "answers", "a right and a wrong wording"]
     return _flips("Buckets answered both right and wrong", header, lines, len(mixed), long)
 
@@ -66,7 +66,7 @@ def pair_flips(long: Long, rows: Rows, originals: Positions, targets: Positions,
     lines = []
     for pair in order[:MOST].tolist():
         first, second = int(originals[pair]), int(targets[pair])
-        gold = [long.shown(rows.labels[first].item())] if long.has_labels else []
+        gold = [long.shown(rows.labels.item(first))] if long.has_labels else []
         answers = [_label(long, rows, first), _label(long, rows, second)]
         lines.append([_where(long, rows, second), *gold, *answers, long.lines(first, second)])
     gold = ["gold label"] if long.has_labels else []
@@ -110,10 +110,10 @@ def _flips(title: str, header: Sequence[str], lines: list[list[Any]], n: int, lo
 
 
 def _label(long: Long, rows: Rows, at: int) -> Any:
-    return _UNPARSED if rows.unparsed[at] else long.shown(rows.predictions[at].item())
+    return _UNPARSED if rows.unparsed[at] else long.shown(rows.predictions.item(at))
 
 
 def _where(long: Long, rows: Rows, at: int) -> Any:
     """Return the bucket where the visitor named one, else the row of the file, counted from 1 below its header."""
     assert rows.buckets is not None
-    return rows.buckets[at].item() if long.has_buckets else int(long.source[at]) + 1
+    return rows.buckets.item(at) if long.has_buckets else int(long.source[at]) + 1

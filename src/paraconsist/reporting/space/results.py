@@ -99,7 +99,7 @@ def _rule_looks(spec: MeasureSpec, long: Long, rows: Rows) -> dict[str, Any]:
     conclusions = violations(spec, rows)
 
     def allowed_at(at: int) -> str:
-        labels = [rows.labels[at].item()] if rows.allowed is None else rows.allowed[at]
+        labels = [rows.labels.item(at)] if rows.allowed is None else rows.allowed[at]
         return " or ".join(str(long.shown(label)) for label in labels)
 
     rules = [""] * len(conclusions.positions)
@@ -181,7 +181,7 @@ def measure_fooling(query: Query) -> PageResult:
     def line(item: int) -> list[Any]:
         fooled = np.flatnonzero((codes == item) & turned)
         answers = [str(long.shown(value)) for value in dict.fromkeys(after[fooled].tolist())]
-        cells = [ids[item].item(), long.shown(gold[fooled[0]].item()), f"{len(fooled)} of {sizes[item]}"]
+        cells = [ids.item(item), long.shown(gold[fooled[0]].item()), f"{len(fooled)} of {sizes[item]}"]
         return [*cells, ", ".join(answers), long.lines(*targets[fooled[:3]].tolist())]
 
     header = ["item", "gold label", "variants that turn it", "into", "such variants"]
@@ -282,7 +282,7 @@ def measure_difference(query: Query) -> PageResult:
 
     def line(i: int) -> list[Any]:
         at = np.flatnonzero(is_measured & (rows.buckets == ids[i]))[:3]
-        return [ids[i].item(), *(f"{int(right[i])} of {sizes[i]}" for right in rights), long.lines(*at.tolist())]
+        return [ids.item(i), *(f"{int(right[i])} of {sizes[i]}" for right in rights), long.lines(*at.tolist())]
 
     header = ["bucket", "first model right", "second model right", "text"]
     badness = np.abs(rights[0] - rights[1]) / sizes

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from paraconsist.data.tables import column_of, read_table
+from paraconsist.data.tables import column_of, numeric, read_table
 from paraconsist.errors import InputError, input_error
 from paraconsist.studies.ie.options import FUNCTION
 from paraconsist.studies.ie.runs import METADATA_KEY, Family, Matched, family_of_counts, family_of_vectors
@@ -195,7 +195,7 @@ def _from_archive(file: Path, rho: float, run: int, seed: int | None) -> Matched
 
 
 def _numbers(table: pa.Table, name: str, *, whole: bool = False) -> NDArray[Any]:
-    values = table[name].to_pylist()
+    values = (table[name] if whole else numeric(table[name])).to_pylist()
     for i, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
             raise _error(f"hold {'whole numbers' if whole else 'numbers'} in column {name}", got=value, row=i)
