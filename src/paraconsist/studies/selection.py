@@ -271,8 +271,8 @@ def _select(items: Items, folder: Path, options: SelectOptions, say: Callable[[s
 
 
 def _check_folder(folder: Path) -> None:
-    kept = ("embeddings.npz", "rows.parquet", "selection.json", "train.csv", "aflite.png", "aflite.svg")
-    kept += ("originals.parquet", "sheet.csv")
+    kept = {"embeddings.npz", "rows.parquet", "selection.json", "train.csv", "aflite.png", "aflite.svg"}
+    kept |= {"originals.parquet", "sheet.csv"}
     if any(file.name not in kept and not file.name.startswith(LOCK) for file in folder.iterdir()):
         raise input_error(_FUNCTION, "output", "be new, empty, or an earlier selection", got=str(folder))
     if (folder / "sheet.csv").exists() and is_filled(folder / "sheet.csv"):
