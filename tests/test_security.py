@@ -11,7 +11,18 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from helpers.commands import write
+from helpers.models import tiny_encoder
+from helpers.processes import write_set
+from helpers.run import write_run
 
+from paraconsist.data.predictions import (
+    KEY_COLUMNS,
+    PREDICTION_COLUMNS,
+    STRATUM_COLUMNS,
+    read_predictions,
+    write_predictions,
+)
+from paraconsist.data.sharing import public, public_name
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import get_task
 from paraconsist.data.writing import write_table
@@ -157,3 +168,111 @@ def test_sheets_hold_no_formula_and_are_read_back_as_they_were(tmp_path):
         csv.writer(stream).writerows([lines[0], [*lines[1][:-1], FORMULAS[3]]])
     written = read_written(tmp_path / "d.csv", tmp_path / "originals.parquet").rows
     assert [row["hypothesis"] for row in written] == [FORMULAS[2], FORMULAS[3]]
+
+
+# ---------------------------------------------------------------------------- what leaves this machine
+
+
+@pytest.mark.filterwarnings("default:columns that stay")
+def test_only_declared_and_named_columns_reach_predictions_and_results(command, tmp_path):
+    rows = [json.loads(line) for line in write_set(tmp_path / "plain.jsonl", 30).read_text().splitlines()]
+    private = {"email": "ada@example.org", "worker": "W7", "token": "hf_abc"}
+    rows = [{**row, **private, "shift": f"s{i % 2}"} for i, row in enumerate(rows)]
+    mine = write(tmp_path / "mine.jsonl", rows)
+    call = ("run", "--model", tiny_encoder(tmp_path / "model"), "--dataset", mine, "--output", tmp_path / "run")
+    code, _, err = command(*call, "--stratum", "shift")
+    assert code == 0, err
+    assert err.count("columns that stay out of predictions and results: email, worker, token. Name as") == 1
+    file = tmp_path / "run" / "predictions" / "mine.parquet"
+    columns = set(read_predictions(file).table.column_names)
+    assert columns == {*KEY_COLUMNS, *PREDICTION_COLUMNS, "theme", "shift"}
+    for written in (file, *tmp_path.glob("run/*.json"), *tmp_path.glob("run/texts/*")):
+        assert not [value for value in private.values() if value.encode() in written.read_bytes()], written
+    strata = json.loads((tmp_path / "run" / "results.json").read_text())["mine"]["strata"]
+    assert {"theme", "shift"} <= {*strata}
+    code, _, err = command(*call, "--stratum", "shfit")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "`--stratum` must be a column of the rows; got 'shfit'. Further columns: email, worker, token" in err
+
+
+def test_every_stratum_of_our_own_sets_is_kept_but_who_wrote_a_text():
+    from paraconsist.dataset_builders import BUILDERS, builder_class
+
+    declared = {name for builder in BUILDERS for name in builder_class(builder).STRATA}
+    assert declared - {*STRATUM_COLUMNS} == {"annotator"}  # kept where the builder itself makes the set
+
+
+def test_files_that_the_run_does_not_name_are_said_and_left_alone(tmp_path):
+    folder = write_run(tmp_path / "run")
+    whole = score(folder, n_resamples=20).to_dict()
+    (folder / "predictions" / "theirs.parquet").write_bytes(b"PAR1 damaged")
+    with pytest.warns(UserWarning, match=r"run.json does not name theirs.parquet in predictions/: left out"):
+        assert score(folder, n_resamples=20).to_dict() == whole
+
+
+@pytest.mark.parametrize("model", ["..", "../..", "/", "/home/ada/m", "a/b", ".", "..\\..\\up", "~"])
+def test_an_export_never_leaves_its_folder(command, tmp_path, model):
+    file, out = tmp_path / "mine.parquet", tmp_path / "deep" / "out"
+    write_predictions(file, pa.Table.from_pylist(hostile_rows("x")), {"set": "..", "model": {"model": model}})
+    code, _, err = command("score", file, "--export", "lm-eval", "--output-dir", out, "--n-resamples", 20)
+    assert code == 0, err
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and path != file]
+    assert len(written) == 2
+    assert all(path.is_relative_to(out) for path in written)
+    assert not [path for path in written if b"/home/ada" in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("text", "shared"),
+    [
+        ("/home/ada/models/bow", "bow"),
+        ("~/models/bow", "bow"),
+        ("../bow", "bow"),
+        ("C:\\Users\\ada\\bow", "bow"),
+        ("runs/ada/bow", "bow"),
+        ("org/name", "org/name"),
+        ("bow", "bow"),
+    ],
+)
+def test_a_model_goes_by_its_name(text, shared):
+    assert public_name(text) == shared
+
+
+def test_texts_of_a_run_are_public_without_their_places():
+    texts = {
+        "the file /home/ada/x/rows.csv is short": "the file rows.csv is short",
+        "asked http://ada:key@gpu7.lab:8000/v1 twice": "asked (address) twice",
+        "true/false and 1/2/3 and/or": "true/false and 1/2/3 and/or",
+        "P_C|v:1.0|data:a/b": "P_C|v:1.0|data:a/b",
+        "org/name": "org/name",
+        "[/no] </b>": "[/no] </b>",
+    }
+    assert public(list(texts)) == list(texts.values())
+
+
+def test_keys_are_taken_from_the_environment_only():
+    from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
+
+    secrets = {"api_key": "x7", "Authorization": "x7", "client_secret": "x7", "user": "sk-x7", "some": "hf_x7"}
+    for name, value in secrets.items():
+        with pytest.raises(InputError, match="`request_field` must hold no key") as raised:
+            EndpointSettings("http://localhost:8000/v1", request_fields={name: value})
+        assert value not in str(raised.value)
+    with pytest.raises(InputError) as raised:
+        read_request_fields(["token=hf_secret", "token=hf_secret"])
+    assert "hf_secret" not in str(raised.value)
+    fields = {"temperature": None, "max_tokens": 4, "reasoning_effort": "low", "prompt_cache_key": "a"}
+    assert EndpointSettings("http://localhost:8000/v1", request_fields=fields).request_fields == fields
+
+
+def test_a_report_names_no_place_and_no_address(tmp_path, command):
+    folder = write_run(tmp_path / "run")
+    file = folder / "predictions" / "toy-all.parquet"
+    predictions = read_predictions(file)
+    identity = {"model": str(tmp_path / "models" / "bow"), "weights_hash": "0", "endpoint": "http://gpu7.lab:8000/v1"}
+    write_predictions(file, predictions.table, predictions.metadata | {"model": identity})
+    code, _, err = command("report", folder, "--rescore", "--output", tmp_path / "page.html", "--n-resamples", 20)
+    assert code == 0, err
+    page = (tmp_path / "page.html").read_text()
+    assert "bow" in page
+    assert not [word for word in (str(tmp_path), "gpu7", "8000") if word in page]

@@ -194,6 +194,7 @@ WRITES_OTHERWISE = {
     "src/paraconsist/files.py": "is that way",
     "src/paraconsist/data/store.py": "appends lines, each with its checksum, synced each second",
     "src/paraconsist/reporting/hub/bucket_sets.py": "in a temporary folder that is pushed and removed",
+    "src/paraconsist/reporting/hub/runs.py": "into memory, to be pushed",
     "src/paraconsist/reporting/plots/canvas.py": "draws into memory",
     "src/paraconsist/reporting/space/upload.py": "in a temporary folder of one upload",
     "src/paraconsist/models/training/trainer.py": "saves beside; `TrainingFolder.take_saved` puts it in place",

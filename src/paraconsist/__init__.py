@@ -126,6 +126,7 @@ def run(
     dtype: str = "float32",
     max_length: int | None = None,
     label_map: Mapping[str, str] | None = None,
+    stratum: Sequence[str] = (),
     **options: Any,
 ) -> Run:
     """Run a classifier over bucket sets; the same call goes on with an interrupted run.
@@ -146,6 +147,8 @@ def run(
         As for `load_model`.
     label_map : mapping, optional
         Model label -> task label; by default labels meet by name.
+    stratum : sequence of str
+        As for `load_bucket_set`.
     **options
         Further fields of `paraconsist.running.run.RunOptions`: ``device``, ``batch_tokens``, ``noise_floor`` ...
 
@@ -162,10 +165,11 @@ def run(
     from paraconsist.running.run import run as run_sets
 
     names = [sets] if isinstance(sets, str) else list(sets)
+    reading: dict[str, Any] = {"data_dir": data_dir, "split": split, "stratum": stratum}
     loading: dict[str, Any] = {"revision": revision, "dtype": dtype, "max_length": max_length}
     report = run_sets(
         lambda name, group: load_model(name, task=group[0].task, **loading),
-        lambda: {str(model): [load_bucket_set(name, data_dir=data_dir, split=split).limited(limit) for name in names]},
+        lambda: {str(model): [load_bucket_set(name, **reading).limited(limit) for name in names]},
         RunOptions(output=Path(output), label_map=label_map, **options),
     )
     return Run(report.folder.path)

@@ -32,7 +32,7 @@ def write_set(path: Path, n_rows: int = N_ROWS, *, seed: int = 0) -> Path:
                 "role": "original" if i % 7 == 0 else "paraphrase",
                 **texts,
                 "label": (i // 7) % 2,
-                "annotator": i % 3,
+                "theme": i % 3,
             }
         )
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))

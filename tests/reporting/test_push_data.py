@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import getpass
+import io
 import json
 import re
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from helpers.local_hub import Blob, card_data
@@ -12,6 +16,7 @@ from helpers.push import OLD_UPLOADS, SAMPLE, hub_for_push, push, states
 from helpers.run import write_run
 from huggingface_hub import parse_eval_result_entries
 
+from paraconsist.data.predictions import read_predictions, write_predictions
 from paraconsist.measures.catalogue import scored_measures
 from paraconsist.reporting.hub.runs import eval_result_entries
 
@@ -120,6 +125,62 @@ def test_a_run_becomes_results_predictions_card_and_entries(hub, tmp_path):
     assert "No .eval_results for toy:all: .* Give --benchmark toy=NAMESPACE/NAME." in re.sub(
         r": an .*?\. G", ": .* G", printed
     )
+
+
+@pytest.mark.slow
+def test_nothing_of_this_machine_and_nobody_is_pushed(hub, tmp_path):
+    """The folder of a run with a local model behind an address, private columns, and files of others in it."""
+    folder, private = write_run(tmp_path / "run"), {"email": "ada@example.org", "worker": "W-77"}
+    model = {"model": f"{tmp_path}/models/bow", "weights_hash": "0", "endpoint": "http://gpu7.lab:8000/v1"}
+    file = folder / "predictions" / "toy-all.parquet"
+    predictions = read_predictions(file)
+    table, metadata = predictions.table, predictions.metadata | {"model": model, "strata": ["shift", "theme"]}
+    for name, value in {**private, "shift": "late", "theme": "rain"}.items():
+        table = table.append_column(name, pa.array([value] * table.num_rows))
+    write_predictions(file, table, metadata)
+    results = json.loads((folder / "results.json").read_text())
+    breakdown = results["toy:all"]["measures"]
+    results["toy:all"] |= {"model": model["model"], "strata": {"email": {"ada@example.org": breakdown}, "theme": {}}}
+    results["toy:all"]["warnings"] = [f"{tmp_path}/rows.csv is short"]
+    (folder / "results.json").write_text(json.dumps(results))
+    run = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**run, "models": {"nli": model}, "command": f"run {tmp_path}/a/b"}))
+    (folder / "predictions" / "theirs.parquet").write_bytes(file.read_bytes())
+    (folder / "predictions" / "notes.txt").write_text("mine")
+    with pytest.warns(UserWarning, match="does not name theirs.parquet"):
+        printed = push("run", folder, "--repo", "org/run", "--dry-run")
+    assert "Columns of toy-all.parquet that nobody declared, and that are not sent: email, worker." in printed
+    assert "Columns of the predictions: example_id, " in printed
+    assert not hub.repos
+    with pytest.warns(UserWarning, match="does not name theirs.parquet"):
+        assert set(states(push("run", folder, "--repo", "org/run"))) == set(states(printed))
+    sent = hub.repos["dataset", "org/run"].files
+    assert {name for name in sent if name.startswith("predictions/")} == {
+        "predictions/toy-all.parquet",
+        "predictions/org-other-swaps.parquet",
+    }
+    for word in (str(tmp_path), "gpu7", "8000", *private, *private.values(), getpass.getuser() + "/"):
+        assert not [name for name, blob in sent.items() if word.encode() in blob.data], word
+    arrived = pq.read_table(io.BytesIO(sent["predictions/toy-all.parquet"].data))
+    assert {*predictions.table.column_names, "shift", "theme"} == {*arrived.column_names}
+    assert json.loads(arrived.schema.metadata[b"paraconsist"])["model"]["model"] == "bow"
+    pushed = json.loads(sent["results.json"].data)["toy:all"]
+    assert (pushed["model"], list(pushed["strata"]), pushed["warnings"]) == ("bow", ["theme"], ["rows.csv is short"])
+    assert card_data(sent["README.md"].data.decode())["pretty_name"] == "Consistency of ada/a-model, bow"
+
+
+@pytest.mark.slow
+def test_a_foreign_run_folder_sends_no_file_from_elsewhere(hub, tmp_path):
+    folder, secret = write_run(tmp_path / "run"), tmp_path / "secret.parquet"
+    secret.write_bytes((folder / "predictions" / "toy-all.parquet").read_bytes())
+    run = json.loads((folder / "run.json").read_text())
+    run["sets"]["toy:all"] = "predictions/../../secret.parquet"
+    (folder / "run.json").write_text(json.dumps(run))
+    with pytest.warns(UserWarning, match="does not name toy-all.parquet"):
+        push("run", folder, "--repo", "org/run")
+    sent = hub.repos["dataset", "org/run"].files
+    assert [name for name in sent if "parquet" in name] == ["predictions/org-other-swaps.parquet"]
+    assert not [name for name in sent if ".." in name or "secret" in name]
 
 
 @pytest.mark.slow

@@ -81,7 +81,7 @@ def test_predictions_are_those_of_the_model_row_by_row(place, undisturbed):
 def test_the_file_says_whose_it_is(place, undisturbed):
     said = undisturbed.metadata
     assert tuple(undisturbed.table.column_names[: len(KEY_COLUMNS)]) == KEY_COLUMNS
-    assert undisturbed.strata == ("annotator",)
+    assert undisturbed.strata == ("theme",)
     assert said["label_names"] == ["weakener", "strengthener"]
     assert said["n_processes"] == 1
     assert said["task"] == "defeasible_nli"

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from paraconsist.data.answers import allowed_labels, labels_in
-from paraconsist.data.predictions import KEY_COLUMNS
+from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
 from paraconsist.data.rows import ROLES
 from paraconsist.data.tables import ENDINGS, read_table
 from paraconsist.data.tasks import Task, get_task, infer_task, input_id
@@ -28,11 +28,12 @@ class BucketSet:
     name: str  # How results call it, such as ``paranlu:delta_atomic``; `file_name` is its form in file names
     task: Task  # Which columns the model reads
     label_names: tuple[str, ...]  # The gold labels' names, in order
-    table: pa.Table  # `KEY_COLUMNS`, the task's input columns, strata
+    table: pa.Table  # `KEY_COLUMNS`, the task's input columns, strata, and what else the rows had
     fingerprint: str  # Changes with any change of the rows
     measures: tuple[str, ...] = ()  # What the set was made for; empty where only the rows' roles say
     split: str | None = None  # The split that the rows are of; None for a file
     limit: int | None = None  # So many rows were asked for at most; None for all
+    named: tuple[str, ...] = ()  # Strata that its builder declares or its user names, beside `STRATUM_COLUMNS`
 
     @property
     def file_name(self) -> str:
@@ -40,9 +41,17 @@ class BucketSet:
 
     @property
     def strata(self) -> tuple[str, ...]:
-        """Columns that results are broken down by."""
-        known = {*KEY_COLUMNS, *self.task.columns}
-        return tuple(c for c in self.table.column_names if c not in known)
+        """Columns that results are broken down by and predictions keep."""
+        return tuple(c for c in self._further if c in STRATUM_COLUMNS or c in self.named)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns that nobody declared or named: they stay out of predictions and results."""
+        return tuple(c for c in self._further if c not in self.strata)
+
+    @property
+    def _further(self) -> list[str]:
+        return [c for c in self.table.column_names if c not in KEY_COLUMNS and c not in self.task.columns]
 
     def limited(self, n_rows: int | None) -> BucketSet:
         """Return the first whole buckets that fit in `n_rows` rows (at least one bucket)."""
@@ -63,7 +72,12 @@ class BucketSet:
 
 
 def load_bucket_set(
-    spec: str, *, task: str | None = None, data_dir: str | None = None, split: str = "test"
+    spec: str,
+    *,
+    task: str | None = None,
+    data_dir: str | None = None,
+    split: str = "test",
+    stratum: Sequence[str] = (),
 ) -> BucketSet:
     """Load the set that `spec` names.
 
@@ -79,6 +93,9 @@ def load_bucket_set(
         Mirror that replaces the network for this package's builders.
     split : str
         The split to read.
+    stratum : sequence of str
+        Further columns of the rows that predictions keep and results are broken down by, where the set has them; those
+        that this package's own sets have are kept without.
 
     Raises
     ------
@@ -92,13 +109,14 @@ def load_bucket_set(
             for i, column in enumerate(table.schema):  # of empty cells only: empty texts, for all that can be known
                 if pa.types.is_null(column.type):
                     table = table.set_column(i, column.name, pa.array([""] * table.num_rows))
-        return bucket_set_from_table(table, name=path.stem, task=task, label_names=declared_label_names(table))
+        names = declared_label_names(table)
+        return bucket_set_from_table(table, name=path.stem, task=task, label_names=names, named=stratum)
     source, _, config = spec.partition(":")
     from paraconsist.dataset_builders import BUILDERS
 
     if source in BUILDERS:
         return _from_builder(spec, task=task, data_dir=data_dir, split=split)
-    return _from_datasets(source, config or None, task=task, split=split)
+    return _from_datasets(source, config or None, task=task, split=split, stratum=stratum)
 
 
 def _from_builder(spec: str, *, task: str | None, data_dir: str | None, split: str) -> BucketSet:
@@ -116,10 +134,13 @@ def _from_builder(spec: str, *, task: str | None, data_dir: str | None, split: s
         fingerprint=f"{builder.config.version}-{builder.hash}",
         measures=tuple(builder.config.measures),
         split=split,
+        named=builder.config.strata,
     )
 
 
-def _from_datasets(source: str, config: str | None, *, task: str | None, split: str) -> BucketSet:
+def _from_datasets(
+    source: str, config: str | None, *, task: str | None, split: str, stratum: Sequence[str]
+) -> BucketSet:
     from datasets import ClassLabel, load_dataset
     from datasets.exceptions import DatasetsError
 
@@ -145,6 +166,7 @@ def _from_datasets(source: str, config: str | None, *, task: str | None, split: 
         label_names=tuple(label.names) if isinstance(label, ClassLabel) else None,
         fingerprint=None if is_folder else rows._fingerprint,
         split=split,
+        named=stratum,
     )
 
 
@@ -163,6 +185,7 @@ def bucket_set_from_table(
     fingerprint: str | None = None,
     measures: tuple[str, ...] = (),
     split: str | None = None,
+    named: Sequence[str] = (),
 ) -> BucketSet:
     """Check rows against the long format and fill in what can be filled in.
 
@@ -209,6 +232,7 @@ def bucket_set_from_table(
         fingerprint=fingerprint or _content_fingerprint(columns),
         measures=measures,
         split=split,
+        named=tuple(named),
     )
 
 

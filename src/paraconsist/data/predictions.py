@@ -25,6 +25,14 @@ KEY_COLUMNS = ("example_id", "input_id", "bucket_id", "group_id", "role", "label
 #: What the run adds to it.
 PREDICTION_COLUMNS = ("prediction", "probabilities", "raw_output")
 
+#: What this package's own sets and studies break results down by. A set's other columns are kept where they are named:
+#: they may say who wrote a text.
+STRATUM_COLUMNS = (
+    *("aflite_score", "challenge", "confidence", "context_id", "copies_original", "decile", "difficulty", "generator"),
+    *("gold_label", "negation_method", "paraphrased", "relation", "rewording", "rule", "source", "source_split"),
+    *("source_task", "theme"),
+)
+
 _METADATA_KEY = b"paraconsist"
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("label_names", "measures", "notes"), (list, "a list of names")),
@@ -57,8 +65,12 @@ def write_predictions(path: Path, table: pa.Table, metadata: Mapping[str, Any]) 
 
     `metadata` is the run's identity: anything that JSON can hold.
     """
-    identity = json.dumps(dict(metadata), sort_keys=True).encode()
-    write_table(table.replace_schema_metadata({_METADATA_KEY: identity}), path)
+    write_table(with_identity(table, metadata), path)
+
+
+def with_identity(table: pa.Table, metadata: Mapping[str, Any]) -> pa.Table:
+    """Return the table with the run's identity, and nothing else, in its metadata."""
+    return table.replace_schema_metadata({_METADATA_KEY: json.dumps(dict(metadata), sort_keys=True).encode()})
 
 
 def read_predictions(path: str | os.PathLike[str], encoding: str | None = None) -> Predictions:

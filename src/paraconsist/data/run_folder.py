@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.data.predictions import write_predictions
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, input_error
 from paraconsist.files import digest, locked, read_record, write_json, writing
 
 if TYPE_CHECKING:
@@ -52,7 +54,18 @@ class RunFolder:
         return self.path / folder / f"{set_file_name}.parquet"
 
     def predictions_files(self) -> list[Path]:
-        return sorted((self.path / "predictions").glob("*.parquet"))
+        """Return the run's files: those that ``run.json`` names, where it names any; others are said and left alone."""
+        files = sorted((self.path / "predictions").glob("*.parquet"))
+        named: Any = None
+        with suppress(InputError):  # what opens the folder says that it cannot be read
+            named = self.read().get("sets")
+        if not isinstance(named, Mapping) or not named:
+            return files
+        own = [file for file in files if f"predictions/{file.name}" in named.values()]
+        if strange := [file.name for file in files if file not in own]:
+            text = f"{self.path.name}: run.json does not name {', '.join(strange)} in predictions/: left out."
+            warnings.warn(text, UserWarning, stacklevel=3)
+        return own
 
     def open(self, models: Mapping[str, Mapping[str, Any]], *, overwrite: bool = False) -> None:
         """Make the folder ready for a run of `models` (task name -> identity), or for going on with the run in it.

@@ -74,7 +74,8 @@ def run_by_name(
 
 
 def _load(model: str, spec: str, sets: SetOptions) -> BucketSet:
-    rows = load_bucket_set(spec, task=sets.task, data_dir=sets.data_dir, split=sets.split)
+    named = sets.stratum or ()
+    rows = load_bucket_set(spec, task=sets.task, data_dir=sets.data_dir, split=sets.split, stratum=named)
     return shown_to(model, rows.limited(parse_limits(sets.limit, spec)), sets.input_columns)
 
 

@@ -34,6 +34,11 @@ class SetOptions:
     input_columns: str | None = option(
         None, "The task's columns that a classifier is shown, with commas; by default as it was trained."
     )
+    stratum: list[str] | None = option(
+        None,
+        "Further column of the rows that predictions keep and results are broken down by; repeat for several. The "
+        "others stay out of both.",
+    )
     limit: list[str] | None = option(None, "Whole buckets up to N rows of every set, or PATTERN=N for some.")
     data_dir: str | None = option(None, "Mirror in place of downloads.")
 

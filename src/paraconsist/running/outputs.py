@@ -102,6 +102,7 @@ def run_metadata(
         "task": bucket_set.task.name,
         "template_hash": bucket_set.task.template_hash,
         "label_names": list(bucket_set.label_names),
+        "strata": list(bucket_set.strata),
         "label_map": label_map.describe(),
         "model": dict(model_identity),
         "versions": {"python": platform.python_version(), **{package: _version(package) for package in _PACKAGES}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -100,6 +101,7 @@ def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> Groups:
     names = [s.name for group in sets.values() for s in group]
     if not names or len(set(names)) < len(names):
         raise input_error("run", "dataset", "name at least one set, each once", got=names)
+    _check_columns([s for group in sets.values() for s in group])
     parts: dict[tuple[str, str], list[BucketSet]] = {}
     for model, group in sets.items():
         for bucket_set in group:
@@ -109,6 +111,18 @@ def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> Groups:
         task if tasks.count(task) == 1 else f"{Path(model).name}:{task}": (model, group)
         for (model, task), group in parts.items()
     }
+
+
+def _check_columns(sets: Sequence[BucketSet]) -> None:
+    """Refuse a named stratum that no set has, and say once which columns stay out of what is written."""
+    left_out = ", ".join(dict.fromkeys(column for s in sets for column in s.left_out))
+    for name in (name for s in sets for name in s.named):
+        if not any(name in s.table.column_names for s in sets):
+            remedy = f"Further columns: {left_out or 'none'}."
+            raise input_error("run", "stratum", "be a column of the rows", got=name, remedy=remedy)
+    if left_out:
+        text = f"columns that stay out of predictions and results: {left_out}. Name as `stratum` what is to be kept."
+        warnings.warn(text, UserWarning, stacklevel=2)
 
 
 def label_maps_of(groups: Groups, label_names: Mapping[str, Sequence[str]], options: RunOptions) -> dict[str, LabelMap]:

@@ -17,6 +17,7 @@ from typing import Any
 from paraconsist._version import __version__
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
+from paraconsist.data.sharing import public_name
 from paraconsist.data.tables import is_text
 from paraconsist.files import replacing, write_json, writing
 from paraconsist.measures.catalogue import PARAPHRASTIC
@@ -68,7 +69,7 @@ def export_lm_eval(
     if "source" in predictions.metadata:
         columns = ColumnNames()
     rows = read_rows(predictions, columns)
-    model = str(result.get("model") or "")
+    model = public_name(str(result.get("model") or ""))
     task = _safe(name)
     time = (now or datetime.now()).isoformat().replace(":", "-")
     target = folder / _safe(model) if model else folder
@@ -176,5 +177,5 @@ def _hash(text: str) -> str:
 
 
 def _safe(name: str) -> str:
-    """Return a name that can be part of a file's, in lm-eval's manner."""
-    return re.sub(r"[\"<>:/|\\?*\[\]\s]+", "__", name).strip("_") or "results"
+    """Return a name that can be part of a file's, in lm-eval's manner, and names no other folder."""
+    return re.sub(r"[\"<>:/|\\?*\[\]\s]+", "__", name).strip("_.") or "results"

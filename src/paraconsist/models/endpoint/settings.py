@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from typing import Any
@@ -18,6 +19,9 @@ APIS = ("completions", "chat")
 SCORING = ("label", "generate")
 #: What a label's log-probability is divided by: nothing, its tokens, or its characters.
 NORMALIZE = ("none", "tokens", "characters")
+#: What is taken for a key: request fields stand in ``run.json``, in predictions, and in the list of processes.
+_SECRET_NAME = re.compile(r"(api|access|auth|private)[-_]?(key|token)|secret|passw|authori[sz]ation|credential", re.I)
+_SECRET_VALUE = re.compile(r"\s*(Bearer\s|sk-|hf_|ghp_|eyJ)")
 _OURS = ("model", "prompt", "messages", "logprobs", "top_logprobs", "echo", "stream", "n")
 
 
@@ -66,6 +70,10 @@ class EndpointSettings:
         check_whole("run", "tries", self.tries)
         if not self.timeout > 0 or not math.isfinite(self.timeout):
             raise input_error("run", "timeout", "be a number of seconds above 0", got=self.timeout)
+        for name, value in self.request_fields.items():
+            if _SECRET_NAME.search(name) or _SECRET_VALUE.match(str(value)):  # not shown
+                must, remedy = "hold no key", "Keys are read from the environment: name one as `api_key_variable`."
+                raise input_error("run", "request_field", f"{must} ({name})", remedy=remedy)
         prices = (self.price_input, self.price_output)
         for name, price in zip(("price_input", "price_output"), prices, strict=True):
             if price is not None and not (math.isfinite(price) and price >= 0):
@@ -148,7 +156,7 @@ def read_request_fields(items: Sequence[str] | None) -> dict[str, Any]:
     for item in items or ():
         name, equals, value = item.partition("=")
         if not equals or not name or name in fields:
-            raise input_error("run", "request_field", "be items of the form NAME=JSON, each name once", got=item)
+            raise input_error("run", "request_field", "be items of the form NAME=JSON, each name once", got=name)
         if name in _OURS:
             raise input_error("run", "request_field", f"be none of {', '.join(_OURS)}, which are set already", got=name)
         try:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
+
+from paraconsist.data.predictions import (
+    KEY_COLUMNS,
+    PREDICTION_COLUMNS,
+    STRATUM_COLUMNS,
+    read_predictions,
+    with_identity,
+)
+from paraconsist.data.run_folder import RunFolder
+from paraconsist.data.sharing import local_names, public
 from paraconsist.errors import input_error
 from paraconsist.files import read_record, to_json
 from paraconsist.measures.catalogue import CATALOGUE
@@ -20,6 +32,7 @@ if TYPE_CHECKING:
 
 _TAG = "paraconsist-run"
 _ENTRIES = ".eval_results"
+_TYPED = ("command", "options")  # of run.json: as it was typed here
 _HOW = "Give the folder that `paraconsist run --output` wrote; if it was cut off, the same command finishes it."
 
 
@@ -34,10 +47,17 @@ def run_dataset(
     from huggingface_hub.utils import yaml_dump
 
     saved, run = (read_record("push", "folder", folder / name, remedy=_HOW) for name in ("results.json", "run.json"))
-    results, unknown = _known(saved)
-    predictions = sorted(path.relative_to(folder).as_posix() for path in (folder / "predictions").glob("*.parquet"))
-    if not predictions:
-        raise input_error("push", "folder", "hold predictions/*.parquet", got=str(folder), remedy=_HOW)
+    files, columns, names, notes = _predictions(folder, run)
+    predictions = [file.path for file in files]
+    shared = public(_with_strata(saved, columns), names)
+    of_run = {key: value for key, value in run.items() if key not in _TYPED}
+    if "files" in run:  # their checksums, where they are sent as they are
+        same = [file.path for file in files if isinstance(file.content, Path)] + ["results.json"] * (saved == shared)
+        of_run["files"] = {name: sums for name, sums in run["files"].items() if name in same}
+    records = {"results.json": (saved, shared), "run.json": (run, public(of_run, names))}
+    results, unknown = _known(records["results.json"][1])
+    if records["run.json"][0] != records["run.json"][1]:
+        notes.append("The places of models on this machine and addresses stay here; models go by their names.")
     if not remote.is_empty and _TAG not in (remote.card.get("tags") or []):
         remedy = "Choose another name; nothing was sent."
         raise input_error("push", "repo", "be new, or hold an earlier push of a run", got=repo_id, remedy=remedy)
@@ -48,30 +68,76 @@ def run_dataset(
         check_repo_id("benchmark", repo)
     link = {"source_url": f"{constants.ENDPOINT}/datasets/{repo_id}", "source_name": "predictions and results"}
     entries = eval_result_entries(results, benchmarks, date=run.get("ended"), **link)
-    files = run.get("sets", {})
-    names = {name: Path(files[name]).stem if name in files else re.sub("[:/]", "-", name) for name in results}
+    paths = run["sets"]
+    stems = {name: Path(paths[name]).stem if name in paths else re.sub(r"[^\w.-]", "-", name) for name in results}
     dumped = {name: yaml_dump(eval_result_entries_to_yaml(of), sort_keys=False) for name, of in entries.items()}
-    yaml_files = [HubFile(f"{_ENTRIES}/{names[name]}.yaml", text.encode()) for name, text in dumped.items()]
+    yaml_files = [HubFile(f"{_ENTRIES}/{stems[name]}.yaml", text.encode()) for name, text in dumped.items()]
     card = HubFile("README.md", _card(repo_id, results, predictions, bool(entries)).encode())
-    typed = {"command", "options"}  # as it was typed here: paths and hosts of this machine
-    public = {
-        "results.json": {name: {k: v for k, v in one.items() if k != "command"} for name, one in saved.items()},
-        "run.json": {name: value for name, value in run.items() if name not in typed},
-    }
+    kept = (
+        HubFile(name, folder / name if before == after else f"{to_json(after)}\n".encode())
+        for name, (before, after) in records.items()
+    )
     return Push(
         repo_id=repo_id,
         repo_type="dataset",
-        files=(
-            card,
-            *(HubFile(name, f"{to_json(public[name])}\n".encode()) for name in public),
-            *(HubFile(name, folder / name) for name in predictions),
-            *yaml_files,
-        ),
+        files=(card, *kept, *files, *yaml_files),
         message=f"Push a run of {_models(results)} with paraconsist",
         may_delete=lambda path: path.startswith(("predictions/", f"{_ENTRIES}/")),
-        notes=(*unknown, *_notes(results, entries, run)),
+        notes=(*unknown, *notes, *_notes(results, entries)),
         how_to_use=f'load_dataset("{repo_id}", "{Path(predictions[0]).stem}")',
     )
+
+
+def _predictions(
+    folder: Path, run: Mapping[str, Any]
+) -> tuple[list[HubFile], dict[str, list[str]], dict[str, str], list[str]]:
+    """Return the predictions to send, each set's columns in them, the local models' names, and notes.
+
+    They are the files that run.json names, with the columns that are declared: of every bucket set, of this package's
+    own strata, and those that the run named.
+    """
+    own = RunFolder(folder).predictions_files()
+    named = run.get("sets")
+    if not own or not isinstance(named, Mapping) or not named:
+        raise input_error("push", "folder", "hold predictions/*.parquet", got=str(folder), remedy=_HOW)
+    names, files, columns, notes = local_names(run), [], {}, []
+    for file in own:
+        predictions = read_predictions(file)
+        table, metadata = predictions.table, predictions.metadata
+        names |= local_names(metadata)
+        known = {*KEY_COLUMNS, *PREDICTION_COLUMNS, *STRATUM_COLUMNS, *metadata.get("strata", ())}
+        kept = [name for name in table.column_names if name in known]
+        if left := [name for name in table.column_names if name not in known]:
+            notes.append(f"Columns of {file.name} that nobody declared, and that are not sent: {', '.join(left)}.")
+        columns[str(metadata.get("set"))] = kept
+        path = file.relative_to(folder).as_posix()
+        if not left and public(metadata, names) == metadata:
+            files.append(HubFile(path, file))
+            continue
+        with io.BytesIO() as stream:
+            pq.write_table(with_identity(table.select(kept), public(metadata, names)), stream, compression="zstd")
+            files.append(HubFile(path, stream.getvalue()))
+    listed = dict.fromkeys(name for kept in columns.values() for name in kept)
+    notes.append(f"Columns of the predictions: {', '.join(listed)}.")
+    return files, columns, names, notes
+
+
+def _with_strata(saved: Mapping[str, Any], columns: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Return results without breakdowns by columns that are not sent, and without what was typed."""
+
+    def kept(by_column: Any, known: Collection[str]) -> Any:
+        return {column: by for column, by in by_column.items() if column in known} if by_column else by_column
+
+    results = {}
+    for name, result in saved.items():
+        known = columns.get(name, [*KEY_COLUMNS, *STRATUM_COLUMNS])
+        measures = {
+            measure: values | {"by_stratum": kept(values["by_stratum"], known)} if "by_stratum" in values else values
+            for measure, values in result["measures"].items()
+        }
+        result = {key: value for key, value in result.items() if key != "command"}
+        results[name] = {**result, "strata": kept(result.get("strata"), known), "measures": measures}
+    return results
 
 
 def _known(saved: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -84,12 +150,10 @@ def _known(saved: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _models(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the models' names: of a folder its last part, for where it is on a machine says nothing elsewhere."""
-    named = dict.fromkeys(str(result["model"]) for result in results.values() if result.get("model"))
-    return ", ".join(Path(name).name if name.startswith(("/", ".", "~")) else name for name in named) or "a model"
+    return ", ".join(dict.fromkeys(str(r["model"]) for r in results.values() if r.get("model"))) or "a model"
 
 
-def _notes(results: Mapping[str, Any], entries: Mapping[str, Any], run: Mapping[str, Any]) -> list[str]:
+def _notes(results: Mapping[str, Any], entries: Mapping[str, Any]) -> list[str]:
     notes = []
     without = [name for name in results if name not in entries]
     if without:
@@ -97,10 +161,6 @@ def _notes(results: Mapping[str, Any], entries: Mapping[str, Any], run: Mapping[
         notes.append(f"{lacking} Give --benchmark {without[0].partition(':')[0]}=NAMESPACE/NAME.")
     if entries:
         notes.append(f"{_ENTRIES}/*.yaml shows on a model's page once it stands in the model's repository.")
-    places = dict.fromkeys(str(m.get("model")) for m in run.get("models", {}).values())
-    local = [place for place in places if Path(place).is_absolute()]
-    if local:
-        notes.append(f"run.json and the predictions say where the model was on this machine: {', '.join(local)}.")
     return notes
 
 

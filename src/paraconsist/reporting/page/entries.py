@@ -175,7 +175,7 @@ def _named(entries: Sequence[Entry], names: Sequence[str]) -> list[Entry]:
     own = [entry.name for entry in entries]
     ways = [[Path(name).name or name for name in own], own]
     # two runs of one model: by the folder that each is in
-    ways += [[entry.source.name for entry in entries], [str(entry.source) for entry in entries]]
+    ways += [[entry.source.name for entry in entries], ["/".join(entry.source.parts[-2:]) for entry in entries]]
     ways = [list(names)] if names else ways
     wanted = next((way for way in ways if len(set(way)) == len(way)), ways[-1])
     if len(set(wanted)) < len(wanted):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from paraconsist.data.sharing import public
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec, scored_measures
 from paraconsist.reporting.formatting import bounds, known, number, percent, quantity
 from paraconsist.reporting.page.entries import Entry
@@ -128,7 +129,7 @@ def signatures(entries: Sequence[Entry]) -> list[tuple[str, str]]:
 def identity_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Table]]:
     """Yield (model, table): a column for each of its sets, of what its run wrote about itself."""
     for entry in entries:
-        metadata = {name: s.predictions.metadata for name, s in entry.sets.items() if s.predictions.metadata}
+        metadata = {name: public(s.predictions.metadata) for name, s in entry.sets.items() if s.predictions.metadata}
         if not metadata:
             continue
         models = [m if isinstance(m := one.get("model"), Mapping) else {} for one in metadata.values()]

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from paraconsist._version import __version__
+from paraconsist.data.sharing import public, public_name
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import input_id
 from paraconsist.data.writing import bucket_set_schema, file_in_folder, write_set_folder, write_table
@@ -73,7 +74,7 @@ class GeneratedSet:
                     **texts,
                     "label": row.label,
                     "allowed_labels": [row.label],
-                    "generator": self.generator if number else "original",
+                    "generator": public_name(self.generator) if number else "original",
                 }
                 if self.rules is not None:
                     made["rule"] = self.rules.get((row.texts[place], text), "") if number else "original"
@@ -200,7 +201,8 @@ def write_generated(
 
 
 def _write(table: pa.Table, output: Path, facts: Mapping[str, Any]) -> None:
-    metadata = {**table.schema.metadata, _METADATA: json.dumps(dict(facts), sort_keys=True, default=str).encode()}
+    facts = public(dict(facts))
+    metadata = {**table.schema.metadata, _METADATA: json.dumps(facts, sort_keys=True, default=str).encode()}
     table = table.replace_schema_metadata(metadata)
     if output.suffix == ".parquet":
         write_table(table, output)
