@@ -4,9 +4,8 @@ A small library (`crash_shim.c`, compiled by gcc and preloaded) numbers each cal
 cuts, syncs, renames or removes something. For every command, in a folder of its own:
 
 - undisturbed, twice: what it leaves, and that it leaves the same twice;
-- killed (SIGKILL) before the n-th of these calls, or in the middle of it where it writes, up to three times in a row:
-  after each kill every file under a name of the undisturbed folder must be whole, and the same command must end with
-  the undisturbed result and no file more;
+- killed (SIGKILL) before the n-th of these calls, or in the middle of it where it writes: every file under a name of
+  the undisturbed folder must be whole, and the same command must end with the undisturbed result and no file more;
 - power cuts: a folder is made of what was synced alone. Of two kinds: whatever was not synced never happened, or
   names are kept and what was not synced in files is lost. After the end nothing may be missing; at a moment before,
   files must be whole and the same command must end with the undisturbed result.
@@ -40,8 +39,6 @@ from helpers.crashed import LEFT_OVER, WORKING, Disk, Tree, different, half_writ
 
 #: Seconds that a command may take; a longer one is a fault.
 PATIENCE = 240
-#: Kills in a row, before the command is left to end.
-CHAIN = 3
 # commands, each in a child that has all imports done
 
 
@@ -252,17 +249,11 @@ class Trials:
             disk.play(number, call, path, other)
         return disk
 
-    def kill(self, events: Sequence[int]) -> None:
-        """Kill the command at the first of these events, kill what goes on from there at the next, and so on."""
+    def kill(self, at: int) -> None:
         self.place.clear()
-        story = []
-        for at in events:
-            if self.place.run(self.line, kill_at=at) != -signal.SIGKILL:
-                break
+        if self.place.run(self.line, kill_at=at) == -signal.SIGKILL:
             self.findings.kills += 1
-            story.append(f"killed at {at}, {self._event(self.place.events()[-1])}")
-            self._look("; ".join(story))
-        self._go_on("; ".join(story))
+            self._go_on(f"killed at {at}, {self._event(self.place.events()[-1])}")
 
     def cut(self, at: int, *, names_kept: bool) -> None:
         self.place.clear()
@@ -274,21 +265,17 @@ class Trials:
             if lost:
                 self.findings.add("lost", f"power cut after the end, {kind}: {', '.join(lost)}")
         where = "after the end" if at == len(self.log) else f"after {at}, {self._event(self.log[at - 1])}"
-        story = f"power cut {where}, {kind}"
-        self._look(story)
-        self._go_on(story)
+        self._go_on(f"power cut {where}, {kind}")
 
     def _event(self, event: Sequence[str]) -> str:
         return " ".join([event[1], *(os.path.relpath(path, self.place.work) for path in event[2:4] if path)])
 
-    def _look(self, story: str) -> None:
-        half = half_written(results_of(tree(self.place.work)), self.reference)
+    def _go_on(self, story: str) -> None:
+        """Look at what is left, and at what the same command makes of it."""
+        before = results_of(tree(self.place.work))
+        half = half_written(before, self.reference)
         if half:
             self.findings.add("half written", f"{story}: {', '.join(half)}")
-
-    def _go_on(self, story: str) -> None:
-        """Give the same command again, and look at what it makes of what is left."""
-        before = results_of(tree(self.place.work))
         code = self.place.run(self.line)
         if code and different(before, self.reference):  # it may refuse to do over what it has done
             self.findings.add("not resumed", f"{story}: exit {code}: {self.place.last_words()}")
@@ -326,9 +313,8 @@ def main() -> None:
         rng = random.Random(f"{options.seed} {name}")
         trials = Trials(place, line_of(name), rng)
         n = len(trials.log)
-        drawn = sorted(points(trials.log, options.kills, rng), reverse=True)
-        for first in range(-(-len(drawn) // CHAIN)):  # what goes on from a late event has fewer before it
-            trials.kill(drawn[first :: -(-len(drawn) // CHAIN)])
+        for at in points(trials.log, options.kills, rng):
+            trials.kill(at)
         for at in [n, *(rng.randint(1, n - 1) for _ in range(options.cuts))]:
             for names_kept in (False, True):
                 trials.cut(at, names_kept=names_kept)

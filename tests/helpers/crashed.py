@@ -150,6 +150,7 @@ class Disk:
 
     def __init__(self, root: Path, snapshots: Path) -> None:
         self.root, self.snapshots, self.top = root, snapshots, Node(is_folder=True)
+        self.moved: list[tuple[Node, str, Node, Node | None]] = []
 
     def _parts(self, path: str) -> tuple[str, ...]:
         return Path(path).relative_to(self.root).parts
@@ -177,6 +178,7 @@ class Disk:
                 into.entries[target[-1]] = node
             if node is not None and parent is not None and call == "rename":
                 del parent.entries[source[-1]]
+                self.moved += [(parent, source[-1], node, into)]
         elif call == "remove" and parent is not None:
             node = parent.entries.get(source[-1])
             if node is not None and not node.entries:
@@ -184,6 +186,9 @@ class Disk:
         elif call == "sync" and (node := self._folder(source)) is not None:
             if node.is_folder:
                 node.synced = dict(node.entries)
+                for parent, name, moved, into in self.moved:  # a move is kept on both sides at once
+                    if into is node and parent.synced.get(name) is moved:
+                        del parent.synced[name]
             else:
                 node.content = (self.snapshots / number).read_bytes()
             above = self.top
