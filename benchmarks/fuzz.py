@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import copy
 import csv
+import decimal
 import gc
 import io
 import json
@@ -35,10 +36,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fuzz_cases import ARROW_TYPES, Case, as_bytes, draw, extra_column, inputs
+from fuzz_calls import callables, function_case, options_case
+from fuzz_cases import ARROW_TYPES, Case, as_bytes, extra_column, file_case, inputs, table_case
 from fuzz_naive import naive_scores
 
-KINDS = ("files", "tables")
+MAKERS: dict[str, Callable[[random.Random, Any], Case]] = {
+    "files": file_case,
+    "tables": lambda rng, _: table_case(rng),
+    "options": options_case,
+    "functions": function_case,
+}
 LONGEST, MOST_MEMORY = 60.0, 2 << 30
 EXIT_CODES = (0, 1, 2, 129, 130, 143)
 #: What no sentence for a user holds.
@@ -47,8 +54,10 @@ _INTERNAL = re.compile(
 )
 _LONGEST_SENTENCE = 2000
 
-#: (what, where): faults of one kind at one place count as one.
+#: What is wrong, where, and the words: faults of one kind at one place count as one.
 Fault = tuple[str, str, str]
+#: What function cases call; filled before the fork.
+CALLS: dict[str, Any] = {}
 
 
 # -------------------------------------------------------------------------------------------- in the forked process
@@ -215,7 +224,24 @@ def _typed(cells: list[Any], kind: str) -> list[Any]:
 
 
 def _run_function(case: Case) -> Fault | None:
-    raise NotImplementedError
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+
+    known = {"np": np, "pd": pd, "pa": pa, "Decimal": decimal.Decimal}
+    arguments = {name: eval(source, known) for name, source in case["arguments"].items()}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = CALLS[case["call"]][0](**arguments)
+            repr(result)
+            if hasattr(result, "to_dict"):
+                json.dumps(result.to_dict())
+    except Exception as error:
+        if isinstance(error, TypeError) and error.__traceback__ is not None and error.__traceback__.tb_next is None:
+            return None  # Python's own: an argument that is required is not there
+        return _problem(error)
+    return None
 
 
 def _serve(connection: Any, folder: str) -> None:
@@ -356,6 +382,7 @@ def warm_up() -> None:
     import paraconsist.reporting.tables
 
     _ = (pandas, pyarrow.csv, pyarrow.json, pyarrow.parquet, paraconsist.reporting.tables)
+    CALLS.update(callables())
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
 
@@ -365,7 +392,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0, help="number of the first case")
-    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--kinds", default=",".join(MAKERS))
     parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so long")
     parser.add_argument("--keep", type=Path, help="folder for the faults that were found")
     parser.add_argument("--replay", type=Path, help="folder or file of kept faults, to be run again")
@@ -401,7 +428,8 @@ def search(worker: Worker, options: argparse.Namespace) -> int:
         if time.monotonic() - started > options.seconds:
             break
         kind = kinds[number % len(kinds)]
-        case = draw(kind, random.Random(f"{options.seed} {number}"), found)
+        rng = random.Random(f"{options.seed} {number}")
+        case = MAKERS[kind](rng, CALLS if kind == "functions" else found)
         fault, n = worker.run(case), n + 1
         if fault is None:
             continue

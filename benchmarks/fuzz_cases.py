@@ -434,8 +434,3 @@ def table_case(rng: Rng) -> Case:
 def extra_column(seed: int, n: int) -> pa.Array:
     """Return a column of any type, always the same for a seed."""
     return _random_column(random.Random(seed), n)
-
-
-def draw(kind: str, rng: Rng, found: Mapping[str, dict[str, bytes]]) -> Case:
-    """Return a case of a kind."""
-    return file_case(rng, found) if kind == "files" else table_case(rng)
