@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +184,47 @@ def test_options_that_do_not_fit(command, options, sentence):
 
 def test_the_fixtures_are_small():
     assert all(file.stat().st_size < 60_000 for file in LOGS.rglob("*") if file.is_file())
+
+
+def places(value: Any, depth: int = 3) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every part of a value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+    for key, part in inner if depth else ():
+        yield (key,)
+        yield from ((key, *path) for path in places(part, depth - 1))
+
+
+def replaced(value: Any, path: tuple[Any, ...], odd: Any) -> Any:
+    """Return a copy with another value at a path."""
+    if not path:
+        return odd
+    copied = dict(value) if isinstance(value, dict) else list(value)
+    copied[path[0]] = replaced(value[path[0]], path[1:], odd)
+    return copied
+
+
+@pytest.mark.parametrize("odd", [None, 10**40, "\ud800", [], [None], {"a": 1}], ids=repr)
+def test_a_part_of_another_shape_is_read_or_refused(tmp_path, odd):
+    whole = entries(inspect_log("yes-no"))
+    names = sorted(name for name in whole if name.startswith("samples/"))[:4]
+    kept = ("id", "epoch", "choices", "target", "metadata", "scores", "output", "attachments")
+    log = whole["header.json"] | {"samples": [{key: whole[name].get(key) for key in kept} for name in names]}
+    log = {"version": log.pop("version"), "status": log.pop("status"), "eval": log.pop("eval"), **log}
+    parts = ("status", "eval", "results", "samples", "invalidated", "error")
+    for path in [path for path in places(log, 5) if path[0] in parts]:
+        file = tmp_path / "log.json"
+        file.write_text(json.dumps(replaced(log, path, odd)))
+        with suppress(InputError):
+            read_logs([file], BY_QUESTION)
+    rows, query = lines(samples("which_place"))[:3], LogQuery(bucket="doc.question_id")
+    for path in places(rows[0]):
+        file = write(tmp_path / "samples.jsonl", [replaced(rows[0], path, odd), *rows[1:]])
+        with suppress(InputError):
+            read_logs([file], query)
+
+
+def test_the_epochs_of_a_full_test_set_belong_to_no_bucket():
+    predictions = read_logs([inspect_log("twice")], LogQuery(bucket=""))
+    (one,) = predictions.values()
+    assert "bucket_id" not in one.table.column_names
+    assert len(set(one.table["example_id"].to_pylist())) == one.table.num_rows

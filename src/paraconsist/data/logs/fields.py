@@ -25,6 +25,7 @@ from paraconsist.errors import input_error
 
 _WITH_TEXT = re.compile(r"""\s*(?P<path>[^\s~=!{}]+)\s*(?P<sign>~|==|!=)\s*(?P<quote>["'])(?P<text>.*)(?P=quote)\s*""")
 _IN_TEMPLATE = re.compile(r"\{([^{}]*)\}")
+_NUMBER = re.compile("[0-9]{1,9}")
 _MOST_NAMES = 40
 
 
@@ -58,7 +59,7 @@ class Table:
                 return pc.struct_field(column, [rest])
             if pa.types.is_struct(kind) and kind.get_field_index(step) >= 0:
                 column = pc.struct_field(column, [step])
-            elif (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and step.isdigit():
+            elif (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and _NUMBER.fullmatch(step):
                 column = pa.chunked_array([_item(chunk, int(step)) for chunk in column.chunks], kind.value_type)
             else:
                 return None
@@ -76,12 +77,12 @@ class Records:
 
     def column(self, path: str) -> pa.ChunkedArray | None:
         """Return a field of every row, as text where its values are of several kinds."""
-        values = [_walk(row, path.split(".")) for row in self.rows]
+        values = [walk(row, *path.split(".")) for row in self.rows]
         if all(value is None for value in values) and path not in self.names():
             return None
         try:
             return pa.chunked_array([pa.array(values)])
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        except (pa.ArrowException, OverflowError):
             return pa.chunked_array([pa.array([_as_text(value) for value in values])])
 
     def names(self) -> list[str]:
@@ -102,7 +103,7 @@ def value_of(fields: Fields, text: str, *, parameter: str, roots: Sequence[str] 
     """
     parts = _WITH_TEXT.fullmatch(text)
     if parts is not None:
-        values = _texts(_field(fields, parts["path"], parameter, roots))
+        values = as_texts(_field(fields, parts["path"], parameter, roots))
         if parts["sign"] == "~":
             return _matched(values, parts["text"], text, parameter)
         same = pc.fill_null(pc.equal(values, parts["text"]), False)
@@ -112,7 +113,7 @@ def value_of(fields: Fields, text: str, *, parameter: str, roots: Sequence[str] 
     texts: list[Any] = []
     end = 0
     for place in _IN_TEMPLATE.finditer(text):
-        texts += [text[end : place.start()], _texts(_field(fields, place[1].strip(), parameter, roots))]
+        texts += [text[end : place.start()], as_texts(_field(fields, place[1].strip(), parameter, roots))]
         end = place.end()
     if not texts:
         raise input_error("score", parameter, "hold a field in each pair of braces", got=text)
@@ -130,17 +131,26 @@ def _field(fields: Fields, path: str, parameter: str, roots: Sequence[str]) -> p
     raise input_error("score", parameter, "name a column of the file", got=path, remedy=remedy)
 
 
-def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def as_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return values as text: numbers in decimals, true and false in lower case, lists and structs as JSON."""
-    if pa.types.is_nested(column.type):
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException:
         return pa.chunked_array([pa.array([_as_text(value) for value in column.to_pylist()], pa.string())])
-    return column.cast(pa.string())
+
+
+def as_numbers(column: pa.ChunkedArray, text: str, parameter: str) -> pa.ChunkedArray:
+    """Return the values of the field that `text` names as floats, or raise."""
+    try:
+        return column.cast(pa.float64())
+    except pa.ArrowException:
+        raise input_error("score", parameter, "name a field of numbers", got=text) from None
 
 
 def _matched(values: pa.ChunkedArray, pattern: str, text: str, parameter: str) -> pa.ChunkedArray:
     try:
         compiled = re.compile(pattern)
-    except re.error as problem:
+    except (re.error, OverflowError, RecursionError) as problem:
         raise input_error("score", parameter, f"hold a regular expression ({problem})", got=text) from None
     if compiled.groups > 1:
         remedy = "Write (?:...) for groups that are not wanted."
@@ -172,14 +182,15 @@ def _leaves(path: str, kind: pa.DataType) -> Iterable[str]:
     return [leaf for inner in kind for leaf in _leaves(f"{path}.{inner.name}", inner.type)]
 
 
-def _walk(value: Any, steps: Sequence[str]) -> Any:
+def walk(value: Any, *steps: str) -> Any:
+    """Return what mappings and lists within each other hold under these names; None where there is nothing."""
     for place, step in enumerate(steps):
         if isinstance(value, Mapping):
             rest = ".".join(steps[place:])
             if rest in value:  # a key with a point in it
                 return value[rest]
             value = value.get(step)
-        elif isinstance(value, list) and step.isdigit():
+        elif isinstance(value, list) and _NUMBER.fullmatch(step):
             value = value[int(step)] if int(step) < len(value) else None
         else:
             return None
@@ -194,4 +205,4 @@ def _paths(path: str, value: Any) -> Iterable[str]:
 
 
 def _as_text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value)
+    return value if value is None or isinstance(value, str) else json.dumps(value, default=str)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paraconsist.data.logs.fields import Records
+from paraconsist.data.logs.fields import Records, as_texts, walk
 from paraconsist.data.logs.format import Head, LogFormat, LogQuery, bad_log, linked_columns, log_predictions, unique_ids
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.predictions import Predictions
@@ -27,13 +27,22 @@ _VALUES = {"C": 1.0, "I": 0.0, "N": 0.0}
 _KEPT = ("id", "epoch", "input", "choices", "target", "metadata", "scores", "store")
 _LARGE = ("events", "messages", "events_data")  # what most of the memory would go to, and no query reads
 _ROOTS = ("metadata",)
+_LARGEST = 1 << 28  # bytes of one sample; a damaged archive may promise any number
+#: What a damaged archive raises, by what is damaged.
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, pa.ArrowException, OSError, EOFError, ValueError, KeyError),
+    *(RuntimeError, MemoryError),  # an encrypted or unknown kind of entry, values nested too deeply
+)
 
 
 def recognises(path: Path, head: Head) -> bool:
     """Say whether a file is an inspect log: its zip holds a header or the start of one, or its JSON is one."""
     if head.start.startswith(b"PK") and zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            return bool({"header.json", "_journal/start.json"} & set(archive.namelist()))
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return bool({"header.json", "_journal/start.json"} & set(archive.namelist()))
+        except _DAMAGE:
+            return path.suffix.lower() == ".eval"
     beginning = b"".join(head.start[:4096].split())
     return beginning.startswith(b'{"version":') and b'"status":' in beginning and b'"eval":' in beginning
 
@@ -51,7 +60,7 @@ def read(path: Path, query: LogQuery) -> Predictions:
         raise bad_log("hold at least one sample", path)
     scorer = _scorer(header, samples, query.metric)
     fields = Records([_row(sample) for sample in samples])
-    failed = sum(not sample.get("scores") for sample in samples)
+    failed = sum(not sample["scores"] for sample in samples)
     note = (
         f"{failed} of {len(samples)} samples of {path.name} have no score (they ended in an error or were cut off): "
         "they count as unparsed here, and inspect's own accuracy leaves them out"
@@ -60,29 +69,28 @@ def read(path: Path, query: LogQuery) -> Predictions:
     answers = _answers(samples, scorer, compared=query.prediction is not None)
     columns, label_names = answers.columns(fields, query, _ROOTS)
     linked = linked_columns(fields, query, roots=_ROOTS)
-    epochs = [int(sample.get("epoch", 1)) for sample in samples]
+    epochs = [sample["epoch"] for sample in samples]
     several = len(set(epochs)) > 1
-    ids = [str(sample["id"]) + (f" epoch {epoch}" if several else "") for sample, epoch in zip(samples, epochs)]  # noqa: B905
+    ids = [f"{sample['id']} epoch {sample['epoch']}" if several else str(sample["id"]) for sample in samples]
     ids = unique_ids(ids, path, "sample")
-    if several:
+    if several and linked:
         linked = _by_epoch(linked, epochs)
         notes.append(
             f"{len(set(epochs))} epochs: wordings are compared within an epoch, and intervals resample buckets "
             "with all their epochs (--epoch N scores one of them)"
         )
-    run = header["eval"]
     source = {
         "format": INSPECT.name,
         "tool": "inspect_ai",
-        "version": (run.get("packages") or {}).get("inspect_ai"),
-        "task_version": run.get("task_version"),
+        "version": walk(header, "eval", "packages", "inspect_ai"),
+        "task_version": walk(header, "eval", "task_version"),
         "file": path.name,
         "scorer": scorer,
         "reported": _reported(header, scorer),
     }
-    name = run.get("task") or path.stem
+    name, model = walk(header, "eval", "task"), walk(header, "eval", "model")
     return log_predictions(
-        ids, {**linked, **columns}, label_names, name=name, model=run.get("model"), source=source, notes=notes
+        ids, {**linked, **columns}, label_names, name=name or path.stem, model=model, source=source, notes=notes
     )
 
 
@@ -95,16 +103,25 @@ def _from_zip(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
                 remedy = f"{why} `inspect log` can recover what it did."
                 raise bad_log("be the log of a run that ended", path, remedy=remedy)
             header = json.loads(_content(stream, archive, entries["header.json"]))
-            samples = []
-            for name, info in entries.items():
-                if name.startswith("samples/") and name.endswith(".json"):
-                    sample = json.loads(_content(stream, archive, info))
-                    samples.append({key: value for key, value in sample.items() if key not in _LARGE})
+            named = [name for name in entries if name.startswith("samples/") and name.endswith(".json")]
+            samples = [_sample(json.loads(_content(stream, archive, entries[name])), path) for name in named]
     except InputError:
         raise
-    except (zipfile.BadZipFile, OSError, ValueError, struct.error, zlib.error):
+    except _DAMAGE:
         raise _not_whole(path) from None
     return header, samples
+
+
+def _sample(sample: Any, path: Path) -> dict[str, Any]:
+    """Return a sample without its events; its epoch is there, and its scores are mappings by scorer."""
+    scores, epoch = walk(sample, "scores"), walk(sample, "epoch")
+    epoch = 1 if epoch is None else epoch
+    if walk(sample, "id") is None or not isinstance(epoch, int) or not isinstance(scores or {}, Mapping):
+        remedy = "It may be damaged: copy it again."
+        raise bad_log("have an id, scores and a whole epoch in every sample", path, remedy=remedy)
+    by_scorer = {name: one for name, one in (scores or {}).items() if isinstance(one, Mapping)}
+    kept = {key: value for key, value in sample.items() if key not in _LARGE}
+    return {**kept, "epoch": epoch, "scores": by_scorer}
 
 
 def _not_whole(path: Path) -> InputError:
@@ -114,6 +131,8 @@ def _not_whole(path: Path) -> InputError:
 
 def _content(stream: Any, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     """Return an entry's bytes; Python's zipfile reads zstd from 3.14 on only."""
+    if info.file_size > _LARGEST:
+        raise zipfile.BadZipFile(info.filename)
     if info.compress_type != _ZSTD:
         return archive.read(info)
     stream.seek(info.header_offset)
@@ -126,75 +145,78 @@ def _content(stream: Any, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> by
     return content
 
 
-def _from_json(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _from_json(path: Path) -> tuple[Any, list[dict[str, Any]]]:
     try:
         log = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError, MemoryError):
         raise _not_whole(path) from None
-    return log, log.get("samples") or []
+    samples = walk(log, "samples") or []
+    if not isinstance(samples, list):
+        raise _not_whole(path)
+    return log, [_sample(sample, path) for sample in samples]
 
 
-def _check_finished(header: Mapping[str, Any], path: Path) -> None:
-    status = header.get("status")
-    if status != "success" or not header.get("results"):
-        why = (header.get("error") or {}).get("message", "")
+def _check_finished(header: Any, path: Path) -> None:
+    status = walk(header, "status")
+    if status != "success" or not walk(header, "results"):
+        why = walk(header, "error", "message")
         got = status if status != "success" else "no results"
         remedy = f"{path.name} did not end well{f' ({why})' if why else ''}: `inspect eval-retry` goes on with it."
         raise bad_log("be the log of a run that succeeded", got, remedy=remedy)
-    if header.get("invalidated"):
+    if walk(header, "invalidated"):
         raise bad_log("hold valid samples", path.name, remedy="Some were marked as invalid: run them again.")
 
 
 def _of_epoch(samples: list[dict[str, Any]], wanted: int | None, path: Path) -> list[dict[str, Any]]:
     if wanted is None:
         return samples
-    epochs = sorted({int(sample.get("epoch", 1)) for sample in samples})
+    epochs = sorted({sample["epoch"] for sample in samples})
     if wanted not in epochs:
         must = f"be one of the log's ({', '.join(map(str, epochs))})"
         raise input_error("score", "epoch", must, got=wanted, remedy=f"See {path.name}.")
-    return [sample for sample in samples if int(sample.get("epoch", 1)) == wanted]
+    return [sample for sample in samples if sample["epoch"] == wanted]
 
 
-def _scorer(header: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], wanted: str | None) -> str:
-    names = list(dict.fromkeys(name for sample in samples for name in sample.get("scores") or {}))
+def _scorer(header: Any, samples: Sequence[Mapping[str, Any]], wanted: str | None) -> str:
+    names = list(dict.fromkeys(name for sample in samples for name in sample["scores"]))
     if wanted is not None:
         if wanted.partition(".")[0] not in names:
             raise input_error("score", "metric", f"be one of the log's scorers ({', '.join(names)})", got=wanted)
         return wanted
     if not names:
         raise bad_log("be the log of a scored run", "no scores", remedy="`inspect score` adds them.")
-    headline = (header["results"].get("headline") or {}).get("score")
+    headline = walk(header, "results", "headline", "score")
     return str(headline) if headline in names else names[0]
 
 
 def _row(sample: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a sample that can be asked for, with long texts put back in."""
     kept = {name: sample[name] for name in _KEPT if sample.get(name) not in (None, {}, [])}
-    kept["completion"] = (sample.get("output") or {}).get("completion", "")
-    row: dict[str, Any] = _with_attachments(kept, sample.get("attachments") or {})
+    kept["completion"] = walk(sample, "output", "completion") or ""
+    row: dict[str, Any] = _with_attachments(kept, sample.get("attachments"))
     return row
 
 
-def _with_attachments(value: Any, attached: Mapping[str, str]) -> Any:
-    if isinstance(value, str):
-        return attached.get(value.removeprefix(_ATTACHMENT), value) if value.startswith(_ATTACHMENT) else value
+def _with_attachments(value: Any, attached: Any) -> Any:
+    if isinstance(value, str) and value.startswith(_ATTACHMENT) and isinstance(attached, Mapping):
+        return attached.get(value.removeprefix(_ATTACHMENT), value)
     if isinstance(value, Mapping):
         return {key: _with_attachments(inner, attached) for key, inner in value.items()}
     return [_with_attachments(inner, attached) for inner in value] if isinstance(value, list) else value
 
 
-def _reported(header: Mapping[str, Any], scorer: str) -> float | None:
-    for score in header["results"].get("scores") or []:
-        if score.get("name") == scorer and "accuracy" in (score.get("metrics") or {}):
-            return float(score["metrics"]["accuracy"]["value"])
-    return None
+def _reported(header: Any, scorer: str) -> float | None:
+    scores = walk(header, "results", "scores")
+    of_scorer = [one for one in scores if walk(one, "name") == scorer] if isinstance(scores, list) else []
+    values = (walk(one, "metrics", "accuracy", "value") for one in of_scorer)
+    return next((float(value) for value in values if isinstance(value, (int, float))), None)
 
 
 def _answers(samples: Sequence[Mapping[str, Any]], scorer: str, *, compared: bool) -> LogAnswers:
     name, _, part = scorer.partition(".")
-    scores = [(sample.get("scores") or {}).get(name) for sample in samples]
+    scores = [sample["scores"].get(name) for sample in samples]
     values = [None if score is None else _value(score.get("value"), part) for score in scores]
-    others = list(dict.fromkeys(one for sample in samples for one in sample.get("scores") or {}))
+    others = list(dict.fromkeys(one for sample in samples for one in sample["scores"]))
     right = None if compared else verdicts([0.0 if s is None else v for s, v in zip(scores, values)], scorer, others)  # noqa: B905
     texts = [None if score is None else score.get("answer") for score in scores]
     if all(text is None for text in texts):  # the scorer keeps no answers
@@ -218,14 +240,15 @@ def _value(value: Any, part: str) -> Any:
 
 
 def _completion(sample: Mapping[str, Any]) -> str:
-    return str((sample.get("output") or {}).get("completion") or "")
+    return str(walk(sample, "output", "completion") or "")
 
 
 def _letters(
     samples: Sequence[Mapping[str, Any]], targets: Sequence[str], answers: Sequence[str | None]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
     """Return places among the choices where every target and answer is one letter of them, else None."""
-    sizes = [len(sample.get("choices") or []) for sample in samples]
+    listed = [sample.get("choices") for sample in samples]
+    sizes = [len(choices) if isinstance(choices, list) else 0 for choices in listed]
     letters = string.ascii_uppercase
 
     def places(texts: Sequence[str | None]) -> list[int] | None:
@@ -245,7 +268,7 @@ def _letters(
 
 def _by_epoch(linked: dict[str, pa.ChunkedArray], epochs: Sequence[int]) -> dict[str, pa.ChunkedArray]:
     """Make each epoch of a bucket a bucket of its own, and the bucket their group."""
-    buckets = linked["bucket_id"].cast(pa.string()).to_pylist()
+    buckets = as_texts(linked["bucket_id"]).to_pylist()
     ids = [None if bucket is None else f"{bucket} epoch {epoch}" for bucket, epoch in zip(buckets, epochs, strict=True)]
     return {**linked, "bucket_id": pa.chunked_array([ids]), "group_id": linked.get("group_id", linked["bucket_id"])}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json
 from numpy.typing import NDArray
 
-from paraconsist.data.logs.fields import Fields, Records, Table
+from paraconsist.data.logs.fields import Fields, Records, Table, as_texts, walk
 from paraconsist.data.logs.format import Head, LogFormat, LogQuery, bad_log, linked_columns, log_predictions, unique_ids
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.predictions import Predictions
-from paraconsist.errors import input_error
+from paraconsist.data.tables import json_rows, read_json_lines
+from paraconsist.errors import first_line, input_error
 
 _KEYS = {"doc_id", "doc", "target", "filtered_resps"}
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[^_]*)")
@@ -57,7 +57,7 @@ def read(path: Path, query: LogQuery) -> Predictions:
         raise bad_log("have `doc_id` in every row", path, remedy="lm-eval writes it.")
     ids = unique_ids(doc_ids.to_pylist(), path, "doc_id")
     notes = []
-    reported = results.get("results", {}).get(task, {}).get(f"{metric},{which}")
+    reported = walk(results, "results", task, f"{metric},{which}")
     if right is not None and isinstance(reported, (int, float)) and abs(reported - right.mean()) > 1e-6:
         notes.append(
             f"the results file beside {path.name} says {metric} {reported:.4f}, its rows give {right.mean():.4f}: "
@@ -66,59 +66,45 @@ def read(path: Path, query: LogQuery) -> Predictions:
     source = {
         "format": LM_EVAL.name,
         "tool": "lm_eval",
-        "version": results.get("lm_eval_version"),
-        "task_version": results.get("versions", {}).get(task),
+        "version": walk(results, "lm_eval_version"),
+        "task_version": walk(results, "versions", task),
         "file": path.name,
         "filter": which,
         "metric": metric,
         "reported": reported,
     }
-    model = results.get("model_name") or results.get("config", {}).get("model_args")
+    model = walk(results, "model_name") or walk(results, "config", "model_args")
     columns = linked_columns(fields, query, roots=_ROOTS) | columns
     return log_predictions(ids, columns, label_names, name=task, model=model, source=source, notes=notes)
 
 
-def _results(path: Path, time: str | None) -> dict[str, Any]:
+def _results(path: Path, time: str | None) -> Any:
     beside = path.with_name(f"results_{time}.json")
     if time is None or not beside.is_file():
         return {}
     try:
-        results = json.loads(beside.read_text(encoding="utf-8"))
-    except (ValueError, OSError):
+        return json.loads(beside.read_text(encoding="utf-8"))
+    except (ValueError, OSError, RecursionError):
         raise bad_log("stand beside a whole results file", beside, remedy="Mend it, or move it away.") from None
-    return results if isinstance(results, dict) else {}
 
 
 def _rows(path: Path) -> Fields:
     """Read the rows in columns; one by one where their values are of several kinds (older versions)."""
-    options = pa.json.ReadOptions(block_size=1 << 24)
+    answers = ("filtered_resps", "resps")
+    with suppress(ValueError):
+        table = read_json_lines(path)
+        if all(_leaf(table.schema.field(name).type) == pa.string() for name in answers if name in table.column_names):
+            return Table(table)
     try:
-        table = pa.json.read_json(path, read_options=options)
-        schema = pa.schema([pa.field(column.name, _without_time(column.type)) for column in table.schema])
-        if schema != table.schema:  # text that looks like a time stays text
-            parse = pa.json.ParseOptions(explicit_schema=schema)
-            table = pa.json.read_json(path, read_options=options, parse_options=parse)
-        return Table(table)
-    except pa.ArrowInvalid:
-        pass
-    rows = []
-    with path.open(encoding="utf-8") as stream:
-        for number, line in enumerate(stream):
-            try:
-                row = json.loads(line)
-            except ValueError:
-                remedy = "The line is no JSON object: the file may be cut short; copy it again."
-                raise bad_log("be a readable, whole file", path, row=number, remedy=remedy) from None
-            rows.append(row | {name: _as_texts(row[name]) for name in ("filtered_resps", "resps") if name in row})
-    return Records(rows)
+        rows = [row | {name: _as_texts(row[name]) for name in answers if name in row} for row in json_rows(path)]
+        return Records(rows)
+    except ValueError as problem:
+        remedy = f"It could not be read ({first_line(problem)}): it may be cut short; copy it again."
+        raise bad_log("be a readable, whole file", path, remedy=remedy) from None
 
 
-def _without_time(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(f.name, _without_time(f.type)) for f in kind])
-    if pa.types.is_list(kind):
-        return pa.list_(_without_time(kind.value_type))
-    return pa.string() if pa.types.is_temporal(kind) else kind
+def _leaf(kind: pa.DataType) -> pa.DataType:
+    return _leaf(kind.value_type) if pa.types.is_list(kind) else kind
 
 
 def _as_texts(value: Any) -> Any:
@@ -129,7 +115,7 @@ def _of_one_filter(fields: Fields, wanted: str | None, path: Path) -> tuple[Fiel
     column = fields.column("filter")
     if column is None:
         return fields, "none"
-    names = column.unique().to_pylist()
+    names = as_texts(column).unique().to_pylist()
     if wanted is None and len(names) > 1:
         remedy = f"{path.name} has every answer through {', '.join(map(str, names))}: give `filter` one of them."
         raise input_error("score", "filter", "name one of the log's filters", got=None, remedy=remedy)
@@ -138,11 +124,11 @@ def _of_one_filter(fields: Fields, wanted: str | None, path: Path) -> tuple[Fiel
         raise input_error("score", "filter", f"be one of {', '.join(map(str, names))}", got=wanted)
     if len(names) == 1:
         return fields, chosen
-    keep = pc.equal(column, chosen)
+    keep = pc.fill_null(pc.equal(as_texts(column), chosen), False)
     if isinstance(fields, Table):
         return Table(fields.table.filter(keep)), chosen
     assert isinstance(fields, Records)
-    return Records([row for row in fields.rows if row.get("filter") == chosen]), chosen
+    return Records([row for row, kept in zip(fields.rows, keep.to_pylist(), strict=True) if kept]), chosen
 
 
 def _verdicts(fields: Fields, query: LogQuery, *, compared: bool) -> tuple[str | None, NDArray[np.bool_] | None]:
@@ -159,10 +145,11 @@ def _verdicts(fields: Fields, query: LogQuery, *, compared: bool) -> tuple[str |
     return metric, verdicts(values.to_pylist(), str(metric), names)
 
 
-def _fallbacks(results: Mapping[str, Any], task: str) -> set[str]:
+def _fallbacks(results: Any, task: str) -> set[str]:
     """Return what the task's filters write where they find no answer."""
-    steps = (results.get("configs", {}).get(task, {}) or {}).get("filter_list") or []
-    fallbacks = [step.get("fallback") for one in steps for step in one.get("filter", []) if isinstance(step, dict)]
+    filters = walk(results, "configs", task, "filter_list")
+    steps = [walk(one, "filter") for one in filters] if isinstance(filters, list) else []
+    fallbacks = [walk(step, "fallback") for one in steps if isinstance(one, list) for step in one]
     return {_UNPARSED, *(fallback for fallback in fallbacks if isinstance(fallback, str))}
 
 
@@ -241,14 +228,15 @@ def multiple_choice(
         verdict_of = zip(target, right.tolist(), strict=True)
         texts = [gold if is_right else "(another answer)" for gold, is_right in verdict_of]
         return LogAnswers(list(target), texts, right)
-    if "acc_mutual_info" in (metric, *_metrics(fields)):
+    if "acc_mutual_info" in (metric, *_metrics(fields)) and scores.shape[1] % 2 == 0:
         half = scores.shape[1] // 2
         scores, unconditional = scores[:, :half], scores[:, half:]
         if metric == "acc_mutual_info":
             scores = scores - unconditional
     choices = _choices(fields, scores)
     if metric in ("acc_norm", "acc_bytes"):
-        scores = scores / _lengths(choices, scores, in_bytes=metric == "acc_bytes")
+        with np.errstate(divide="ignore", invalid="ignore"):  # an empty choice
+            scores = scores / _lengths(choices, scores, in_bytes=metric == "acc_bytes")
     ranked = np.where(np.isnan(scores), -np.inf, scores)
     chosen = np.argmax(ranked, axis=1)
     common = _common(choices)
@@ -269,7 +257,12 @@ def _log_likelihoods(answers: pa.Array) -> Floats | None:
     if not (pa.types.is_list(kind) and pa.types.is_list(kind.value_type)) or answers.null_count:
         return None
     pairs = answers.flatten()
-    if not len(pairs) or pc.min_max(pc.list_value_length(pairs)).as_py() != {"min": 2, "max": 2}:
+    if (
+        not len(pairs)
+        or pairs.null_count
+        or not pa.types.is_string(pairs.type.value_type)
+        or pc.min_max(pc.list_value_length(pairs)).as_py() != {"min": 2, "max": 2}
+    ):
         return None
     leaves = pairs.flatten()
     greedy = leaves.take(pa.array(np.arange(1, len(leaves), 2)))
@@ -287,7 +280,8 @@ def _log_likelihoods(answers: pa.Array) -> Floats | None:
 
 def _metrics(fields: Fields) -> list[str]:
     column = fields.column("metrics")
-    return [] if column is None else list(column[0].as_py() or [])
+    names = None if column is None else column[0].as_py()
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
 def _choices(fields: Fields, scores: Floats) -> Any:
@@ -298,7 +292,7 @@ def _choices(fields: Fields, scores: Floats) -> Any:
         column = fields.column(f"arguments.{i}.1") if column is None else column
         if column is None:
             return [str(number) for number in range(scores.shape[1])]
-        columns.append(column.cast(pa.string()))
+        columns.append(as_texts(column))
     distinct = [column.unique().to_pylist() for column in columns]
     if all(len(texts) == 1 and texts[0] is not None for texts in distinct) and not np.isnan(scores).any():
         return [str(texts[0]).removeprefix(" ") for texts in distinct]
@@ -330,8 +324,9 @@ def _gold(target: Sequence[str], choices: Any, chosen: Places, right: NDArray[np
     """
     rows = [choices] * len(target) if _common(choices) else choices
     readings = []
-    if all(one.isdigit() for one in target):
-        readings.append(np.array([int(one) for one in target]))
+    with suppress(ValueError, OverflowError):
+        if all(one.isdecimal() for one in target):
+            readings.append(np.array([int(one) for one in target], dtype=np.intp))
     with suppress(ValueError):
         readings.append(np.array([row.index(one.strip()) for row, one in zip(rows, target, strict=True)]))
     sizes = np.array([len(row) for row in rows])
@@ -339,7 +334,7 @@ def _gold(target: Sequence[str], choices: Any, chosen: Places, right: NDArray[np
     for reading in readings:
         if right is None or ((chosen == reading) == right).all():
             return reading
-    several = [_numbers(one) for one in target]
+    several = [_numbers(one, len(row)) for row, one in zip(rows, target, strict=True)]
     if right is not None and all(several):
         fits = [chose in numbers for chose, numbers in zip(chosen.tolist(), several, strict=True)]
         if (np.array(fits) == right).all():
@@ -353,12 +348,12 @@ def _gold(target: Sequence[str], choices: Any, chosen: Places, right: NDArray[np
     raise input_error("score", "target", must, got=target[row], row=row, remedy=remedy)
 
 
-def _numbers(text: str) -> list[int]:
+def _numbers(text: str, n_choices: int) -> list[int]:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
-    return value if isinstance(value, list) and value and all(isinstance(one, int) for one in value) else []
+    return value if isinstance(value, list) and value and all(one in range(n_choices) for one in value) else []
 
 
 LM_EVAL = LogFormat(

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paraconsist.data.logs.fields import Table, is_expression, value_of
+import pyarrow as pa
+
+from paraconsist.data.logs.fields import Table, is_expression, value_of, walk
 from paraconsist.data.logs.format import DEFAULT_QUERY, Head, LogFormat, LogQuery, bad_log, unique_ids
 from paraconsist.data.logs.inspect_ai import INSPECT
 from paraconsist.data.logs.lm_eval import LM_EVAL
 from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.data.tables import ENDINGS
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, first_line, input_error
 
 _MODEL_COLUMNS = ("model", "model_name")
 
@@ -96,10 +98,10 @@ def read_logs(paths: Sequence[Path], query: LogQuery = DEFAULT_QUERY) -> dict[st
     names = {file: one.name for file, one in formats.items()}
     _check_same("be of one format", names, "Score files of each format by themselves.")
     predictions = {file: _read(file, one, query, alone=len(files) == 1) for file, one in formats.items()}
-    versions = {file: (p.metadata.get("source") or {}).get("version") for file, p in predictions.items()}
+    versions = {file: walk(p.metadata, "source", "version") for file, p in predictions.items()}
     remedy = "Versions may ask and judge differently: score each version's files by themselves."
     _check_same("be written by one version of the tool", versions, remedy)
-    models = {file: (p.metadata.get("model") or {}).get("model") for file, p in predictions.items()}
+    models = {file: walk(p.metadata, "model", "model") for file, p in predictions.items()}
     remedy = "Score each model's files by themselves, and compare them with `paraconsist compare`."
     _check_same("hold one model's answers", models, remedy)
     by_set: dict[str, Path] = {}
@@ -125,15 +127,21 @@ def _read(file: Path, log_format: LogFormat, query: LogQuery, *, alone: bool) ->
         if not alone and file.name not in str(problem):
             problem.remedy = f"{problem.remedy} (In {file.name}.)".lstrip()
         raise
+    except (pa.ArrowException, OSError, UnicodeError, OverflowError, RecursionError, MemoryError) as problem:
+        remedy = f"It could not be read ({first_line(problem)}): mend it, or copy it again."
+        raise bad_log("hold values that can be read", file, remedy=remedy) from None
 
 
 def _head(path: Path) -> Head:
-    with path.open("rb") as stream:
-        first = stream.readline(_LONGEST_LINE)
-        start = (first + stream.read(8192))[:8192]
+    try:
+        with path.open("rb") as stream:
+            first = stream.readline(_LONGEST_LINE)
+            start = (first + stream.read(8192))[:8192]
+    except OSError as problem:
+        raise bad_log("name a file that can be read", path, remedy=f"{problem.strerror}.") from None
     try:
         row = json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         row = {}
     return Head(start, row if isinstance(row, dict) else {})
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paraconsist.data.logs.fields import Fields, value_of
+from paraconsist.data.logs.fields import Fields, as_numbers, as_texts, value_of
 from paraconsist.data.logs.format import GOLD_CONFIDENCE, LogQuery
 from paraconsist.errors import input_error
 
@@ -60,20 +60,20 @@ class LogAnswers:
             columns["raw_output"] = pa.array(self.raw, pa.string())
         if query.confidence is not None:
             column = value_of(fields, query.confidence, parameter="confidence", roots=roots)
-            columns[GOLD_CONFIDENCE] = column.cast(pa.float64())
+            columns[GOLD_CONFIDENCE] = as_numbers(column, query.confidence, "confidence")
         if query.probabilities is not None:
             parts = [value_of(fields, one, parameter="probabilities", roots=roots) for one in query.probabilities]
-            numbers = [part.cast(pa.float64()).to_numpy() for part in parts] if len(parts) > 1 else []
-            columns["probabilities"] = _lists(np.column_stack(numbers)) if numbers else parts[0]
+            columns["probabilities"] = parts[0]
+            if len(parts) > 1:
+                named = zip(parts, query.probabilities, strict=True)
+                numbers = [as_numbers(part, name, "probabilities").to_numpy() for part, name in named]
+                columns["probabilities"] = _lists(np.column_stack(numbers))
         return columns, label_names
 
 
 def verdicts(values: Sequence[Any], metric: str, others: Sequence[str]) -> NDArray[np.bool_]:
     """Return a metric's values as right and wrong; raise for others, of which consistency is not defined."""
-    try:
-        numbers = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.array([value if isinstance(value, (int, float)) else np.nan for value in values], dtype=np.float64)
+    numbers = np.array([_number(value) for value in values])
     binary = (numbers == 0) | (numbers == 1)
     if not binary.all():
         row = int(np.argmin(binary))
@@ -85,6 +85,13 @@ def verdicts(values: Sequence[Any], metric: str, others: Sequence[str]) -> NDArr
         raise input_error("score", "metric", must, got=values[row], row=row, remedy=remedy)
     right: NDArray[np.bool_] = numbers == 1
     return right
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
 
 
 def _text_columns(
@@ -155,7 +162,7 @@ def _numbered(
 
 def _field_texts(fields: Fields, text: str, parameter: str, roots: Sequence[str]) -> list[Any]:
     """Return a named field as text; an empty answer is none, an empty label a mistake that is found later."""
-    values = value_of(fields, text, parameter=parameter, roots=roots).cast(pa.string()).to_pylist()
+    values = as_texts(value_of(fields, text, parameter=parameter, roots=roots)).to_pylist()
     return [value or None for value in values] if parameter == "prediction" else [value or "" for value in values]
 
 
