@@ -145,12 +145,12 @@ None | 0 | 1 | -1 | True | 0.5 | 1.5 | float('nan') | float('inf') | 10**400 | 2
 '\\ud800' | ['\\ud800'] * 8 | ['a\\x00', 'a'] * 4 | [None] * 8 | [0, None] * 4 | [0, 'a'] * 4 | [[]] * 8 | [''] * 8
 [1.5] * 8 | [float('nan')] * 8 | [2**63] * 8 | [-2**63] * 8 | [10**400] * 8 | [True] * 8 | [b'a'] * 8 | [{}] * 8
 {'a': 1} | {0: 0.5, 1: 0.5, 2: 1} | {'x': 0.5} | object() | [object()] * 8 | range(8) | iter([0] * 8) | lambda: 0 | int
-np.zeros(0) | np.zeros((8, 2)) | np.array(3) | np.array([0, 1] * 4, dtype=object) | np.zeros(8, complex) | np.zeros(8, 'f2')
+np.zeros(0) | np.zeros((8, 2)) | np.array(3) | np.array([0, 1] * 4, dtype=object) | np.zeros(8, 'f2')
 np.ma.array([0] * 8, mask=[1] + [0] * 7) | np.array(['2020-01-01'] * 8, dtype='M8[D]') | np.random.default_rng(0)
 pd.Series([0, 1] * 4) | pd.Series([0, None] * 4, dtype='Int64') | pd.Series(list('abababab'), index=[1] * 8) | pd.NA
 pd.Categorical(list('abababab')) | pa.array([0, 1] * 4) | pa.chunked_array([[0] * 8]) | pd.DataFrame({'a': [1]})
 [0] * 7 | [0] * 9 | list('ab') | 'a' * 70000 | Decimal('1.5') | [Decimal(1)] * 8 | [[0, 1], [2]] * 4 | [[None]] * 8
-'exact' | 'auto' | 'bootstrap' | 'closed_form' | 1e-300 | 99999999999999999999 | ([0] * 8, [1] * 8) | (x for x in [0] * 8)
+'exact' | 'auto' | 'bootstrap' | 'closed_form' | 1e-300 | 99999999999999999999 | ([0] * 8, [1] * 8)
 """.strip()
     .replace("\n", " | ")
     .split(" | ")
