@@ -9,6 +9,10 @@ from contextlib import contextmanager
 from typing import Any
 
 _MAX_SHOWN = 120
+_REAL: Any = numbers.Real  # their orders are unknown to mypy
+_WHOLE: Any = numbers.Integral
+MOST_COUNTED = 10**9
+"""The largest number of anything that is made, drawn or read one by one."""
 #: Package -> the extra of this package that brings it.
 EXTRAS = {
     **dict.fromkeys(("torch", "transformers", "accelerate", "safetensors"), "run"),
@@ -122,22 +126,33 @@ def extras(function: str) -> Iterator[None]:
 def check_choice(function: str, parameter: str, value: Any, choices: Iterable[str]) -> None:
     """Raise unless `value` is one of `choices`."""
     listed = list(choices)
-    if value not in listed:
+    if not isinstance(value, str) or value not in listed:
         raise input_error(function, parameter, f"be one of {', '.join(listed)}", got=value)
 
 
 def check_fraction(function: str, parameter: str, value: Any) -> float:
     """Return `value` as a float strictly between 0 and 1, or raise."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0.0 < float(value) < 1.0:
+    if isinstance(value, bool) or not isinstance(value, _REAL) or not 0.0 < value < 1.0:
         raise input_error(function, parameter, "lie between 0 and 1", got=value)
     return float(value)
 
 
-def check_whole(function: str, parameter: str, value: Any, *, at_least: int = 1) -> int:
-    """Return `value` as an int that is `at_least` so large, or raise."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < at_least:
+def check_whole(
+    function: str, parameter: str, value: Any, *, at_least: int = 1, at_most: int | None = MOST_COUNTED
+) -> int:
+    """Return `value` as an int that is `at_least` so large and `at_most` so large, or raise."""
+    if isinstance(value, bool) or not isinstance(value, _WHOLE) or value < at_least:
         raise input_error(function, parameter, f"be a whole number of at least {at_least}", got=value)
+    if at_most is not None and value > at_most:
+        raise input_error(function, parameter, f"be a whole number of at most {at_most}", got=value)
     return int(value)
+
+
+def check_number(function: str, parameter: str, value: Any, low: float, high: float) -> float:
+    """Return `value` as a float from `low` to `high`, or nan where it is nan; else raise."""
+    if not isinstance(value, _REAL) or value < low or value > high:
+        raise input_error(function, parameter, f"be a number from {low:g} to {high:g}", got=value)
+    return float(value)
 
 
 def first_line(problem: BaseException) -> str:

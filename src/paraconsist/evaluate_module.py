@@ -143,10 +143,21 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
             if columns[name].kind != stored:
                 must = f"hold {stored}s, as in earlier batches"
                 raise input_error(self.name, name, must, got=columns[name].tolist()[0], row=0)
+        for name, column in columns.items():
+            row = next((row for row, value in enumerate(column.tolist()) if _is_broken(value)), None)
+            if row is not None:
+                raise input_error(
+                    self.name, name, "hold no half of a surrogate pair", got=column.tolist()[row], row=row
+                )
         labels = {name: columns[name] for name in self.labels}
         if labels:
             check_comparable(self.name, labels | {name: columns[name].labels() for name in self.allowed_labels})
         return {name: column.tolist() for name, column in columns.items()}
+
+
+def _is_broken(value: Any) -> bool:
+    """Say whether a text cannot be stored: half of a pair of surrogates is no character."""
+    return isinstance(value, str) and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def _named(predictions: Any, references: Any, others: Mapping[str, Any]) -> dict[str, Any]:

@@ -102,6 +102,8 @@ def load_bucket_set(
     InputError
         If there is no such set, or its rows are not a bucket set.
     """
+    if not isinstance(spec, str):
+        raise input_error("load_bucket_set", "spec", "be the name of a set", got=spec)
     if spec.endswith(ENDINGS):
         path = Path(spec)
         table = read_table(path, function="run", parameter="dataset")

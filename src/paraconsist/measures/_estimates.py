@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
-from paraconsist.measures._validation import Integers, as_generator
+from paraconsist.measures._validation import MOST_DRAWN, Integers, as_generator
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.chance import ChanceLevel
 from paraconsist.measures.dyads import Dyads, is_pair
@@ -85,7 +85,7 @@ def interval_options(
     """Return the options, or raise an `InputError` that names the one which is wrong."""
     check_choice(function, "interval_method", interval_method, methods)
     level = check_fraction(function, "confidence_level", confidence_level)
-    resamples = check_whole(function, "n_resamples", n_resamples)
+    resamples = check_whole(function, "n_resamples", n_resamples, at_most=MOST_DRAWN)
     as_generator(function, "seed", seed)
     return IntervalOptions(function, interval_method, level, resamples, seed)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.errors import input_error
+from paraconsist.errors import check_number, input_error
 from paraconsist.measures._validation import Integers, as_probabilities, check_both, code_columns
 from paraconsist.measures.buckets import (
     BucketCounts,
@@ -136,7 +136,8 @@ def minimum_consistency(bucket_accuracy: float) -> float:
     >>> minimum_consistency(0.5), minimum_consistency(1.0)
     (0.5, 1.0)
     """
-    return 1.0 - 2.0 * bucket_accuracy * (1.0 - bucket_accuracy)
+    accuracy = check_number("minimum_consistency", "bucket_accuracy", bucket_accuracy, 0.0, 1.0)
+    return 1.0 - 2.0 * accuracy * (1.0 - accuracy)
 
 
 def variance_of_mean(units: Units) -> float:

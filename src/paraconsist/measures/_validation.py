@@ -21,6 +21,8 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((float, np.floating), "real"),
 )
 _ARRAY_KINDS = {"b": "boolean", "i": "integer", "u": "integer", "f": "real"}
+MOST_DRAWN = 10**7
+"""Of resamples and permutations: beyond, chance is no longer what an interval or a p-value is uncertain by."""
 _LARGEST_EXACT = 2.0**53  # integers beyond this are not told apart by float64
 
 
@@ -256,7 +258,7 @@ def as_probabilities(
     check_unmasked(function, parameter, values)
     try:
         array = np.asarray(values if hasattr(values, "__array__") else list(values), dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise input_error(function, parameter, "hold numbers between 0 and 1", got=values) from None
     if array.ndim != 1 or len(array) == 0:
         raise input_error(function, parameter, "be a list of at least one number", got=values)
@@ -269,4 +271,4 @@ def as_generator(function: str, parameter: str, seed: Any) -> np.random.Generato
     """Return the random generator that `seed` is or stands for; 0 is a seed, None is not."""
     if isinstance(seed, np.random.Generator):
         return seed
-    return np.random.default_rng(check_whole(function, parameter, seed, at_least=0))
+    return np.random.default_rng(check_whole(function, parameter, seed, at_least=0, at_most=None))

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, chdtrc, gammaln
 
+from paraconsist.errors import check_number, input_error
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.resampling import Floats, distinct
 
@@ -150,6 +151,8 @@ def fit_bucket_model(counts: BucketCounts) -> BucketModel:
     >>> model.shrink([2, 4, 4], [1, 0, 4]).share.round(2).tolist()
     [0.56, 0.13, 0.94]
     """
+    if not isinstance(counts, BucketCounts):
+        raise input_error("fit_bucket_model", "counts", "be `BucketCounts`", got=counts)
     index, _, multiplicity = distinct(counts.size, counts.correct)
     k, c = counts.size[index], counts.correct[index]
     likelihood = _Likelihood.of(k, c, multiplicity)
@@ -170,7 +173,9 @@ def consistency_at(consistency: float, k: float) -> float:
     >>> consistency_at(0.5, 2), consistency_at(0.5, 8)
     (0.75, 0.5625)
     """
-    return 1.0 - (1.0 - consistency) * (k - 1.0) / k
+    share = check_number("consistency_at", "consistency", consistency, -1.0, 1.0)
+    size = check_number("consistency_at", "k", k, 1.0, float("inf"))
+    return 1.0 - (1.0 - share) * (1.0 - 1.0 / size)
 
 
 @dataclass(frozen=True)

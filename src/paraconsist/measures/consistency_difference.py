@@ -22,7 +22,7 @@ from paraconsist.measures._paraphrastic_counts import (
     check_input,
     measures_of_sums,
 )
-from paraconsist.measures._validation import Integers
+from paraconsist.measures._validation import MOST_DRAWN, Integers
 from paraconsist.measures.buckets import BucketCounts, partition
 from paraconsist.measures.difference_tests import check_margin, margin_test
 from paraconsist.measures.intervals import FEW_UNITS
@@ -165,7 +165,7 @@ def consistency_difference(
     check_choice(_FUNCTION, "estimator", estimator, _ESTIMATORS)
     options = interval_options(_FUNCTION, interval_method, confidence_level, n_resamples, seed, METHODS)
     check_margin(_FUNCTION, margin)
-    permutations = check_whole(_FUNCTION, "n_permutations", n_permutations)
+    permutations = check_whole(_FUNCTION, "n_permutations", n_permutations, at_most=MOST_DRAWN)
     models = {"predictions1": predictions1, "predictions2": predictions2}
     checked = check_input(_FUNCTION, models, references, buckets, roles, groups)
     estimates = Estimates(options, "bucket" if checked.groups is None else "group")

@@ -98,7 +98,7 @@ def _numbers(name: str, value: Any) -> NDArray[np.float64]:
         if value is None:  # numpy would make it nan
             raise TypeError
         numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise input_error(_FUNCTION, name, "be a number or an array of numbers", got=value) from None
     outside = (numbers < 0) | (numbers > 100)
     check_rows(_FUNCTION, name, "lie between 0 and 1 (or 100, in per cent)", numbers, outside)

@@ -218,15 +218,15 @@ def as_probability_rows(values: Any, *, function: str, parameter: str) -> Floats
         raise input_error(function, parameter, "be a list of lists of probabilities", got=values)
     check_unmasked(function, parameter, values)
     rows: Any = values if hasattr(values, "__array__") else list(values)
-    if len(rows) == 0:
-        raise input_error(function, parameter, "not be empty", got=[])
     try:
         array: Floats = np.asarray(rows, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise _wrong_row(rows, function, parameter) from None
+    except (TypeError, ValueError, OverflowError):
+        raise _wrong_row(list(rows), function, parameter) from None
+    if array.ndim and not len(array):
+        raise input_error(function, parameter, "not be empty", got=[])
     if array.ndim != 2 or array.shape[1] < 2:
         must = "hold the probabilities of at least two classes"
-        raise input_error(function, parameter, must, got=rows[0], row=0)
+        raise input_error(function, parameter, must, got=np.atleast_1d(array)[0].tolist(), row=0)
     total = array.sum(axis=1)
     with np.errstate(invalid="ignore"):
         good = (array >= 0.0).all(axis=1) & (np.abs(total - 1.0) <= _SUM_TOLERANCE)
@@ -244,7 +244,7 @@ def _wrong_row(rows: Any, function: str, parameter: str) -> Exception:
     for row, value in enumerate(rows):
         try:
             array = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             array = np.zeros(())
         if array.ndim != 1 or len(array) != width:
             must = "hold a list of numbers" if array.ndim != 1 else f"have {width} classes, as row 0 has"

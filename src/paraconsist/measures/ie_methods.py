@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
-from paraconsist.measures._validation import Integers, as_generator
+from paraconsist.measures._validation import MOST_DRAWN, Integers, as_generator
 from paraconsist.measures.buckets import partition_integers
 from paraconsist.measures.grouped_tests import (
     DRAWS,
@@ -84,9 +84,9 @@ def checked_options(
     elif ties is not None:
         raise input_error(function, "ties", "be left out unless `method` is 'exact'", got=ties)
     if method in REPLAYS:
-        check_whole(function, "seed", seed, at_least=0)
+        check_whole(function, "seed", seed, at_least=0, at_most=None)
     generator = as_generator(function, "seed", seed)
-    total = check_whole(function, "n_resamples", n_resamples)
+    total = check_whole(function, "n_resamples", n_resamples, at_most=MOST_DRAWN)
     level = check_fraction(function, "confidence_level", confidence_level)
     alpha = check_fraction(function, "alpha", alpha)
     return Options(method, ties, total, seed, generator, alpha, correction, level)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from paraconsist.errors import check_whole
 from paraconsist.measures._estimates import Estimates, Mask, effect_of, interval_options
-from paraconsist.measures._validation import Integers, as_mask, check_both, code_columns
+from paraconsist.measures._validation import MOST_DRAWN, Integers, as_mask, check_both, code_columns
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.difference_tests import DifferenceTest, Joined, NullTest, ScoreTest, check_margin, margin_test
 from paraconsist.measures.dyads import Dyads, group_columns, grouping
@@ -139,7 +139,7 @@ def inconsistency_difference(
     """
     options = interval_options(_FUNCTION, "auto", confidence_level, 1, seed)
     check_margin(_FUNCTION, margin)
-    permutations = check_whole(_FUNCTION, "n_permutations", n_permutations)
+    permutations = check_whole(_FUNCTION, "n_permutations", n_permutations, at_most=MOST_DRAWN)
     counts = {"satisfied1": satisfied1, "satisfied2": satisfied2}
     labels = {"violated1": violated1, "violated2": violated2, **(counts if check_both(_FUNCTION, counts) else {})}
     columns = code_columns(_FUNCTION, labels, **group_columns(groups)).columns

@@ -148,7 +148,10 @@ def signal_to_noise(accuracies: npt.ArrayLike) -> float:
 
 def _numbers(function: str, name: str, values: Any) -> npt.NDArray[np.float64]:
     check_unmasked(function, name, values)
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        array = np.asarray(None)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "fiu":
         raise input_error(function, name, "be a list of at least one number", got=values)
     check_rows(function, name, "be finite", array, ~np.isfinite(array))

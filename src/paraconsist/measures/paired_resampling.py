@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_whole, input_error
-from paraconsist.measures._validation import as_generator, check_rows, check_unmasked
+from paraconsist.measures._validation import MOST_DRAWN, as_generator, check_rows, check_unmasked
 from paraconsist.measures.paired_tests import IntArray, compare_squares, compare_statistics, paired_counts, shaped
 
 
@@ -76,7 +76,7 @@ def _resampled(
 ) -> Any:
     """Return `p_value` of K*, D*, K and D for every entry of the counts, drawing anew for equal counts."""
     counts = paired_counts(function, n=n, n10=n10, n01=n01)
-    total = check_whole(function, "n_resamples", n_resamples)
+    total = check_whole(function, "n_resamples", n_resamples, at_most=MOST_DRAWN)
     generator = as_generator(function, "rng", rng)
     p_values = []
     for items, before, after in zip(*(array.ravel().tolist() for array in counts), strict=True):
@@ -135,8 +135,8 @@ def mcnemar_replayed_p_value(
 def _replay(
     function: str, original_correct: npt.ArrayLike, transformed_correct: npt.ArrayLike, seed: int, n_resamples: int
 ) -> tuple[int, int, IntArray, IntArray]:
-    total = check_whole(function, "n_resamples", n_resamples)
-    if check_whole(function, "seed", seed, at_least=0) >= 2**32:
+    total = check_whole(function, "n_resamples", n_resamples, at_most=MOST_DRAWN)
+    if check_whole(function, "seed", seed, at_least=0, at_most=None) >= 2**32:
         raise input_error(function, "seed", "be below 2**32", got=seed)
     before = _zero_one(function, "original_correct", original_correct)
     after = _zero_one(function, "transformed_correct", transformed_correct)

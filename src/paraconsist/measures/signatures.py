@@ -99,6 +99,8 @@ def parse_signature(text: str) -> Signature:
     >>> line.measure, line.parts["ci"]
     ('paraphrastic_consistency', 'bucket-bootstrap10000')
     """
+    if not isinstance(text, str):
+        raise input_error("parse_signature", "text", "be text", got=text)
     name, *written = text.strip().split("|")
     parts: dict[str, str] = {}
     for part in written:

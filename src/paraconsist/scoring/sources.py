@@ -20,7 +20,7 @@ from paraconsist.data.reshaping import long_format, named_labels, with_groups
 from paraconsist.data.rows import ColumnNames
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.tables import plain_table
-from paraconsist.errors import input_error
+from paraconsist.errors import first_line, input_error
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.scoring.noise import Repeats, split_trials
 from paraconsist.scoring.options import SourceOptions, listed
@@ -148,7 +148,10 @@ def open_source(
         raise input_error(function, "path", "name at least one file", got=[])
     if all(isinstance(one, (str, Path)) for one in several):
         paths = [Path(one) for one in several]
-        files = RunFolder(paths[0]).predictions_files() if len(paths) == 1 and paths[0].is_dir() else []
+        try:
+            files = RunFolder(paths[0]).predictions_files() if len(paths) == 1 and paths[0].is_dir() else []
+        except OSError as problem:
+            raise input_error(function, "path", f"name a file ({problem.strerror})", got=str(paths[0])) from None
         opened = _of_run(paths[0], files, options) if files else _of_files(paths, options)
     else:
         tables = [Predictions(in_arrow(one, function)) for one in several]
@@ -168,12 +171,16 @@ def in_arrow(table: Any, function: str = "score") -> pa.Table:
     InputError
         If it is no table that is known: pandas, polars, pyarrow, `datasets.Dataset`, a mapping of columns.
     """
-    if hasattr(table, "with_format"):  # of datasets: a selection or a shuffle is known to it alone
-        table = table.with_format("arrow")[:]
-    elif hasattr(table, "iloc"):
-        table = pa.Table.from_pandas(table, preserve_index=False)
-    elif isinstance(table, Mapping) or hasattr(table, "__arrow_c_stream__"):
-        table = pa.table(dict(table) if isinstance(table, Mapping) else table)
+    try:
+        if hasattr(table, "with_format"):  # of datasets: a selection or a shuffle is known to it alone
+            table = table.with_format("arrow")[:]
+        elif hasattr(table, "iloc") and hasattr(table, "columns"):
+            table = pa.Table.from_pandas(table, preserve_index=False)
+        elif isinstance(table, Mapping) or hasattr(table, "__arrow_c_stream__"):
+            table = pa.table(dict(table) if isinstance(table, Mapping) else table)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
+        remedy = f"Its columns cannot be stored ({first_line(problem)})."
+        raise input_error(function, "path", "be a table whose columns hold values of one kind", remedy=remedy) from None
     if not isinstance(table, pa.Table):
         wanted = "be a path or a table (pandas, polars, pyarrow, datasets, a mapping of columns)"
         raise input_error(function, "path", wanted, got=type(table).__name__)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paraconsist.errors import extras, input_error
+from paraconsist.measures._validation import as_column
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
 
@@ -64,6 +65,8 @@ class BucketEvaluation:
         group: str = "group_id",
         confidence_level: float = 0.95,
     ) -> None:
+        if not isinstance(rows, Mapping) and not hasattr(rows, "column_names") and not hasattr(rows, "columns"):
+            raise input_error("BucketEvaluation", "rows", "be a table with named columns", got=type(rows).__name__)
         names = list(getattr(rows, "column_names", None) or rows)
         for name in (bucket, label):
             if name not in names:
@@ -73,11 +76,10 @@ class BucketEvaluation:
         }
         self._bucket, self._label, self._role, self._group = bucket, label, role, group
         self._confidence_level = confidence_level
-        self._labels = np.asarray(self._columns[label])
+        labels = as_column(self._columns[label], function="BucketEvaluation", parameter=label)
+        self._labels = np.asarray(labels.values)
         self._checked = False
-        if not len(self._labels):
-            raise input_error("BucketEvaluation", "rows", "have at least one row")
-        if self._labels.dtype.kind not in "iu":
+        if labels.kind != "integer":
             raise input_error("BucketEvaluation", label, "hold label numbers", got=self._labels[0].item(), row=0)
 
     @property

@@ -37,7 +37,7 @@ def write_judgement_sheet(
     The column is ``valid``, or for several annotators ``valid_1``, ``valid_2`` and so on (each may also get a copy);
     with `scores` it is ``similarity`` (0 to 100) and ``grammatical`` in its place.
     """
-    check_whole("paraphrase", "annotators", annotators)
+    check_whole("paraphrase", "annotators", annotators, at_most=1000)
     kinds = ("similarity", "grammatical") if scores else ("valid",)
     columns = [kind if annotators == 1 else f"{kind}_{i + 1}" for i in range(annotators) for kind in kinds]
     lines = ((*(row[name] for name in _FIXED), *[""] * len(columns)) for row in rows)
