@@ -13,13 +13,6 @@ from helpers.scripts import ROOT
 
 KEPT = ROOT / "tests" / "fixtures" / "fuzz"
 
-#: Kept cases that wait for their mend.
-PENDING = (
-    *("csv-0x10-is-16.json", "csv-1e1-is-10.json", "csv-label-ends-in-nul.json", "csv-label-with-nul.json"),
-    *("label-ends-in-nul.json", "metadata-is-text.json", "metadata-no-json.json"),
-    *("metadata-label-names-nested.json", "metadata-label-names-null.json"),
-)
-
 
 def fuzz(*arguments: str) -> Iterator[str]:
     """Run the suite in a process of its own, which an input may end."""
@@ -37,9 +30,7 @@ def faults() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", sorted(file.name for file in KEPT.glob("*.json")))
-def test_a_fault_of_the_past_stays_mended(name: str, faults: dict[str, Any], request: pytest.FixtureRequest) -> None:
-    if name in PENDING:
-        request.applymarker(pytest.mark.xfail(strict=False))
+def test_a_fault_of_the_past_stays_mended(name: str, faults: dict[str, Any]) -> None:
     assert faults[name] is None
 
 
