@@ -33,4 +33,6 @@ def main(model: str, dataset: str, output: Path, device: str | None = None) -> N
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
     main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), *sys.argv[4:5])

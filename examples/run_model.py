@@ -25,4 +25,6 @@ def main(model: str, dataset: str, output: Path) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
     main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))

@@ -37,4 +37,6 @@ def main(path: Path, bucket: str, prediction: str, label: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 5:
+        sys.exit(__doc__)
     main(Path(sys.argv[1]), *sys.argv[2:5])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -70,8 +71,15 @@ def test_a_configuration_has_options_of_its_command_only(name: str) -> None:
 
     text = (EXAMPLES / name).read_text(encoding="utf-8")
     (command,) = re.findall(rf"^# paraconsist ([\w-]+) --config examples/{name}\b", text, re.MULTILINE)
-    known = {option.name for option in get_command(app).commands[command].params}
+    known = {option.name for option in get_command(app).get_command(None, command).params}
     assert set(yaml.safe_load(text)) - known == set()
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_without_arguments_says_how_it_is_called(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", [name])
+    with pytest.raises(SystemExit, match=f"python .*examples/{name}|launch .*examples/{name}"):
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
 
 
 def test_score_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -192,6 +192,7 @@ WRITES = {
 #: File -> why it writes in another way than inside `files.replacing` or `files.staged`.
 WRITES_OTHERWISE = {
     "src/paraconsist/files.py": "is that way",
+    "src/paraconsist/cli/ends.py": "sends what nobody reads any more to nowhere",
     "src/paraconsist/data/store.py": "appends lines, each with its checksum, synced each second",
     "src/paraconsist/reporting/hub/bucket_sets.py": "in a temporary folder that is pushed and removed",
     "src/paraconsist/reporting/hub/runs.py": "into memory, to be pushed",

@@ -34,6 +34,9 @@ class WriteError(InputError, OSError):
     """A file or folder cannot be written, for the system's reason: a full disk, no permission."""
 
 
+_MAX_YAML = 1_000_000
+
+
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
     """Give a temporary path beside `path` to write to; it becomes `path` at the end, and is removed after an error.
@@ -352,6 +355,43 @@ def changed(folder: Path, record: Mapping[str, Mapping[str, Any]]) -> dict[str, 
         elif digest(path)["sha256"] != recorded["sha256"]:
             differences[name] = "not as it was written"
     return differences
+
+
+def parse_yaml(text: str, *, typed: bool = True) -> Any:
+    """Return what a YAML text says, or raise ValueError with the reason; not `typed`, every scalar is the text it is.
+
+    Aliases are refused, as a few lines of them stand for gigabytes; so is what is nested too deeply.
+    """
+    import yaml
+
+    class Loader(yaml.SafeLoader if typed else yaml.BaseLoader):  # type: ignore[misc]
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.YAMLError("It has an alias (*name): write the value out.")
+            return super().compose_node(parent, index)
+
+    try:
+        return yaml.load(text, Loader)
+    except RecursionError:
+        raise ValueError("It is nested too deeply.") from None
+    except (yaml.YAMLError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
+        raise ValueError(" ".join(str(problem).split())) from None
+
+
+def read_yaml(function: str, parameter: str, path: str | Path, *, typed: bool = True) -> Any:
+    """Return what a YAML file of at most a megabyte says, as `parse_yaml`; an `InputError` where it says nothing."""
+    try:
+        with Path(path).open("rb") as stream:
+            data = stream.read(_MAX_YAML + 1)
+        text = data.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError, ValueError):
+        raise input_error(function, parameter, "name a text file that can be read", got=str(path)) from None
+    try:
+        if len(data) > _MAX_YAML:
+            raise ValueError("It is longer than a megabyte.")
+        return parse_yaml(text, typed=typed)
+    except ValueError as problem:
+        raise input_error(function, parameter, "be valid YAML", got=str(path), remedy=str(problem)) from None
 
 
 def to_strict_json(value: Any) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.processes import launch
 
+from paraconsist import list_measures
 from paraconsist.cli.options import spread, typed
 from paraconsist.data.predictions import read_predictions
 from paraconsist.scoring.score import data_of
@@ -34,7 +35,7 @@ def test_a_config_file_that_is_no_text(tmp_path, rows):
     config.write_bytes(b"\x88\xff")
     done = launch(["score", str(rows), "--config", str(config)], check=False)
     assert done.returncode == 2
-    assert "error: paraconsist: `config` must name a text file that can be read" in done.stderr
+    assert "error: score: `--config` must name a text file that can be read" in done.stderr
 
 
 @pytest.mark.parametrize("option", [("confidence-level", 95), ("n-resamples", 0), ("seed", -1)])
@@ -91,3 +92,58 @@ def test_the_signature_tells_two_limits_apart():
     metadata = [{"set": "a:b", "set_fingerprint": f"1.0.0-{'0123456789abcdef' * 4}-limit{n}"} for n in (37, 250)]
     assert data_of(metadata[0]) == "a/b@1.0.0-0123456789abcdef01-limit37"
     assert data_of(metadata[1]).endswith("-limit250")
+
+
+BOMB = "a: &a [x, x, x]\n" + "".join(
+    f"{two}: &{two} [{', '.join(30 * [f'*{one}'])}]\n" for one, two in ("ab", "bc", "cd", "de", "ef", "fg")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [(BOMB, "alias"), ("bucket: " + "[" * 5000, "nested too deeply"), ("bucket: !!int ''\n", "YAML"), ("x: [", "YAML")],
+)
+def test_a_file_of_options_that_would_grow_without_bound(tmp_path, command, rows, text, why):
+    config = tmp_path / "c.yaml"
+    config.write_text(text)
+    code, _, err = command("score", rows, "--config", config)
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "`--config` must be valid YAML" in err
+    assert why in err
+
+
+def test_values_of_options_are_bounded_as_files_are(tmp_path):
+    from paraconsist.cli.options import read_value
+    from paraconsist.data.tasks import TASKS
+    from paraconsist.errors import InputError
+    from paraconsist.running.prompting import read_template
+
+    assert [read_value(text) for text in ("[a, 1]", "*a", "[" * 5000, "3e-5")] == [["a", 1], "*a", "[" * 5000, 3e-5]
+    template = tmp_path / "t.yaml"
+    template.write_text(BOMB)
+    with pytest.raises(InputError, match=r"`template` must be valid YAML.*alias"):
+        read_template(str(template), TASKS["nli"], ("a", "b"))
+
+
+def test_help_has_what_a_newcomer_needs_first_and_the_rest_by_subject(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = command("run", "-h")
+    lines = out.splitlines()
+    first = "\n".join(lines[:40])
+    assert code == 0
+    assert all(f"{option} " in first for option in ("--model", "--dataset", "-o, --output", "--device", "--limit"))
+    assert {"Running:", "Language models:", "Models behind an endpoint:", "Intervals:"} <= set(lines)
+    assert len(lines) <= 150
+
+
+def test_a_list_is_a_line_for_each_and_all_of_one_by_its_name(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [spec.name for spec in list_measures()]
+    _, out, _ = command("list")
+    lines = out.splitlines()
+    assert all(sum(f" {name} " in line for line in lines) == 1 for name in names)
+    code, out, _ = command("list", "sample:defeasible_nli", "--json")
+    assert code == 0
+    assert {"--dataset", "rows", "task"} <= json.loads(out)["Bucket sets"][0].keys()
+    assert len(command("list", "--long")[1].splitlines()) > 2 * len(lines)
+    assert command("list", "no such thing")[0] == 2

@@ -14,17 +14,21 @@ from paraconsist.errors import input_error
 FOLDER = Path(application.__file__).parent
 TREES = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.py")}
 #: Module -> the functions of it that are commands.
-COMMANDS = {
-    node.module.rpartition(".")[2]: [alias.name for alias in node.names]
-    for node in TREES["app"].body
-    if isinstance(node, ast.ImportFrom) and str(node.module).startswith("paraconsist.cli.")
-}
-del COMMANDS["options"]
+COMMANDS: dict[str, list[str]] = {}
+for name, one in application.COMMANDS.items():
+    identifier = name.replace("-", "_")
+    COMMANDS.setdefault(one.module or identifier, []).append("list_" if name == "list" else identifier)
 
 
-def test_every_command_is_looked_at():
-    names = [name for functions in COMMANDS.values() for name in functions]
-    assert len(names) == len(typer.main.get_command(application.app).commands)
+def test_every_command_is_listed_in_one_line_of_its_panel_without_being_imported():
+    group = typer.main.get_command(application.app)
+    lines = group.get_help(group.make_context("paraconsist", ["run"], resilient_parsing=True)).splitlines()
+    assert not group.commands
+    for name, one in application.COMMANDS.items():
+        assert [line.split() for line in lines].count([name, *one.help.split()]) == 1
+        assert group.get_command(None, name).name == name
+    assert {f"{one.panel}:" for one in application.COMMANDS.values()} <= set(lines)
+    assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize("module", COMMANDS)
@@ -44,17 +48,15 @@ def test_json_is_printed_and_written_in_one_place(module):
 
 
 def test_an_error_names_the_options_of_the_command():
-    command = typer.main.get_command(application.app)
+    run, score = (typer.main.get_command(application.app).get_command(None, name) for name in ("run", "score"))
     problem = input_error(
         "load_model", "key_variable", "be given with `url`, not `path`", remedy="Or give `json` or `tries`."
     )
-    typed = application._as_typed(problem, command, ["--config", "run"])
+    typed = application._as_typed(problem, "run", run)
     assert (typed.function, typed.parameter) == ("run", "--api-key-variable")
     assert typed.must == "be given with `--endpoint`, not `path`"
     assert typed.remedy == "Or give `json` or `--tries`."  # `run` has no option --json
     problem = input_error("score_set", "path", "be there", remedy="See `as_json` and `json`.")
-    typed = application._as_typed(problem, command, ["score", "file"])
+    typed = application._as_typed(problem, "score", score)
     assert (typed.function, typed.parameter) == ("score", "path")  # an argument keeps its name
     assert typed.remedy == "See `--json` and `--json`."
-    problem = input_error("score_set", "path", "be there")
-    assert application._as_typed(problem, command, ["--help"]).function == "score_set"

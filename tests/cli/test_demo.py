@@ -48,9 +48,9 @@ def test_it_prints_the_table(demo):
         ):
             assert line in done.stdout
         assert "Traceback" not in done.stderr
-    assert "Training" in first.stdout
-    assert "Training" not in second.stdout
-    assert "were there already" in second.stdout
+    assert "Training" in first.stderr
+    assert "Training" not in second.stderr
+    assert "were there already" in second.stderr
 
 
 def test_it_leaves_a_run_folder(demo):

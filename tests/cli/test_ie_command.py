@@ -49,7 +49,7 @@ def here(capsys, monkeypatch):
             main(args)
         said = capsys.readouterr()
         assert ended.value.code == code, said
-        return said.out if code == 0 else said.err
+        return said.out + said.err if code == 0 else said.err
 
     return run
 
@@ -62,7 +62,8 @@ def refused(here):
 @pytest.fixture(scope="module")
 def undisturbed(folder, tmp_path_factory):
     output = tmp_path_factory.mktemp("out") / "ie"
-    return output, launch(arguments(folder, output)).stdout
+    done = launch(arguments(folder, output))
+    return output, done.stderr + done.stdout
 
 
 @pytest.mark.slow

@@ -20,8 +20,8 @@ def test_the_command_by_rules_and_back_from_the_sheet(tmp_path, places, command)
     output = tmp_path / "set"
     code, said, err = command("paraphrase", places / "rows.csv", "--no-entailment", "--keep", 2, "--output", output)
     assert code == 0, err
-    assert "rows left out 1: no gold label" in said
-    assert "candidates accepted (" in said
+    assert "rows left out 1: no gold label" in err
+    assert "candidates accepted (" in err
     assert "semantic similarity: not measured; it needs --measure with --embedding-model" in said
     sheet = tmp_path / "set.check.csv"
     n = len(sheet.read_text().splitlines()) - 1

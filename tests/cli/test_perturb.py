@@ -46,9 +46,9 @@ def test_what_is_written_can_be_run(nli_file, tmp_path, ending, capsys):
     assert Counter(found.table["role"].to_pylist()) == {"antecedent_1": 2, "antecedent_2": 2, "consequent": 2}
     assert found.table["label"].to_pylist() == [2, 0, 2, 1, 2, -1]
     assert found.table["allowed_labels"].to_pylist() == [[2], [0], [2], [1], [2], [1, 2]]
-    said = capsys.readouterr().out
-    assert "2 transitive items from 4 rows" in said
-    assert "--checked" in said
+    printed = capsys.readouterr()
+    assert "2 transitive items from 4 rows" in printed.out
+    assert "--checked" in printed.err
     raw = pq.read_table(output) if ending == "parquet" else pa.Table.from_pylist(_json_rows(output))
     assert raw["input_id"].to_pylist() == found.table["input_id"].to_pylist()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["nli.csv", "set.check.csv", f"set.{ending}"]

@@ -37,7 +37,7 @@ def test_the_command_writes_a_run_that_score_reads(tmp_path, place, command):
     given = ["sensitivity", place / "rows.csv", "--model", place / "model", "--output", output, "--n-resamples", 50]
     code, said, err = command(*given, "--device", "cpu", "--tries", 3)
     assert code == 0, err
-    assert "rows left out 1: no gold label" in said
+    assert "rows left out 1: no gold label" in err
     assert "right originals with at least k variants" in said
     found = json.loads((output / "sensitivity.json").read_text())
     assert found["preset"] == "paper"

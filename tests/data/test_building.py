@@ -279,7 +279,7 @@ def test_list_shows_what_there_is(monkeypatch):
     from paraconsist.cli.build import list_
 
     monkeypatch.setenv("COLUMNS", "250")
-    done = command(list_)
+    done = command(list_, "--long")
     assert done.exit_code == 0, done.output
     for word in ("paraphrastic_consistency", "paranlu:delta_social_automatic", "1,688 paraphrase", "abductive_nli"):
         assert word in done.output

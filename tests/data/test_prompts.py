@@ -216,7 +216,7 @@ def test_faulty_templates_are_refused(change, message):
 def test_template_names_and_files_that_are_not_there():
     with pytest.raises(InputError, match=r"be a template for task nli \(v23-nli, nli-3\), or a YAML file"):
         get_template("s24-delta", NLI)
-    with pytest.raises(InputError, match=r"`template` must be a file that can be read; got 'absent.yaml'"):
+    with pytest.raises(InputError, match=r"`template` must name a text file that can be read; got 'absent.yaml'"):
         read_template("absent.yaml", NLI, NLI.label_names)
     with pytest.raises(InputError, match="`template` must be a mapping with `question` and `labels`; got 'text'"):
         template_from_mapping("text", name="mine")

@@ -49,7 +49,7 @@ def command(given: list[str]) -> tuple[int, str, str]:
 def done(given: list[str]) -> str:
     code, out, said = command(given)
     assert code == 0, said
-    return out
+    return out + said
 
 
 def predictions(output: Path):

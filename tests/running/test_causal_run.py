@@ -16,7 +16,7 @@ from helpers.language_models import save_language_model
 from helpers.models import tiny_encoder
 from helpers.processes import HERE, launch, shards, write_set
 
-from paraconsist.cli import main
+from paraconsist.cli.app import main
 from paraconsist.data.predictions import read_predictions
 from paraconsist.data.prompts import parse_answer
 

@@ -20,6 +20,8 @@ from helpers.models import WORDS, tiny_encoder
 from helpers.processes import HERE, N_ROWS, launch, shards, write_set
 
 from paraconsist.data.predictions import KEY_COLUMNS, read_predictions
+from paraconsist.errors import InputError
+from paraconsist.models.batching import check_device
 
 pytestmark = pytest.mark.slow
 
@@ -170,7 +172,7 @@ def test_killed_at_random_and_resumed(place, undisturbed, tmp_path, seed):
 
 def test_a_finished_run_computes_nothing_again(place, undisturbed):
     done = launch(arguments(place, place / "one", batch_tokens=500))
-    assert "were there already" in done.stdout
+    assert "were there already" in done.stderr
     assert predictions(place / "one").table.equals(undisturbed.table)
 
 
@@ -209,7 +211,7 @@ def test_a_model_that_was_moved_goes_on_with_its_run(place, undisturbed, tmp_pat
     launch(arguments(place, tmp_path / "run"))
     shutil.copytree(place / "model", tmp_path / "moved")
     done = launch(arguments(place, tmp_path / "run", model=tmp_path / "moved"))
-    assert "were there already" in done.stdout
+    assert "were there already" in done.stderr
     assert_same_rows(predictions(tmp_path / "run").table, undisturbed.table)
 
 
@@ -225,10 +227,18 @@ def test_a_problem_of_one_process_is_said_once(place, tmp_path):
     assert shards(tmp_path)["rank-00000.jsonl"] > shards(tmp_path)["rank-00001.jsonl"] > 0
 
 
-def test_a_device_that_is_none(place, tmp_path):
-    done = launch(arguments(place, tmp_path, device="gpu"), check=False)
-    assert done.returncode == 2
-    assert "error: run: `--device` must be 'cpu' or left out; got 'gpu'" in done.stderr
+def test_a_device_that_is_none(monkeypatch):
+    import torch
+
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    for device in ("cuda", "mps", "gpu"):
+        with pytest.raises(InputError, match="`device` must be cpu: this machine has no accelerator; got"):
+            check_device("run", device)
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
+    check_device("run", "cuda")
+    with pytest.raises(InputError, match="be cpu or cuda, which is here; got 'mps'"):
+        check_device("run", "mps")
 
 
 def test_a_many_to_one_label_map_under_both_rules(tmp_path):

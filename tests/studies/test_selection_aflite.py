@@ -236,10 +236,10 @@ def test_select_writes_originals_and_a_sheet_that_becomes_a_bucket_set(trained: 
 def test_vectors_are_used_again_for_the_same_encoder_only(trained: Path, tmp_path: Path, capsys) -> None:
     call(*select(trained, "--output", tmp_path / "s"))
     call(*select(trained, "--output", tmp_path / "s", "--cutoff", 10))
-    assert "were there already" in capsys.readouterr().out
+    assert "were there already" in capsys.readouterr().err
     encoder = tiny_encoder(tmp_path / "encoder")
     call(*select(trained, "--output", tmp_path / "s", "--encoder", encoder))
-    assert "were there already" not in capsys.readouterr().out
+    assert "were there already" not in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -8,15 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from paraconsist.cli.options import echo
+from paraconsist.cli.ends import say_status
+from paraconsist.cli.options import AsJson, echo, print_json
 from paraconsist.errors import input_error
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 def build(
@@ -59,8 +57,8 @@ def build(
             echo(f"{name} as Parquet with a card: {written}")
             echo(f'  load_dataset("{written}", "{configs[0]}")')
         if Path(name).is_dir():
-            echo(f"Note: the folder ./{name} hides the set from load_dataset({name!r}) in this directory.")
-    echo("Without a network set HF_HUB_OFFLINE=1 before load_dataset, or it asks the Hub first.")
+            say_status(f"Note: the folder ./{name} hides the set from load_dataset({name!r}) in this directory.")
+    say_status("Without a network set HF_HUB_OFFLINE=1 before load_dataset, or it asks the Hub first.")
 
 
 def describe_counts(roles: Mapping[str, int]) -> str:
@@ -71,65 +69,94 @@ def describe_counts(roles: Mapping[str, int]) -> str:
     return f"{rows} ({', '.join(f'{n:,} {role}' for role, n in roles.items())})"
 
 
-def list_() -> None:
-    """Show metrics, bucket sets, tasks and training presets."""
+def list_(
+    name: Annotated[
+        str | None, typer.Argument(help="Only what has this in its name, with all that is known of it.")
+    ] = None,
+    long: Annotated[bool, typer.Option("--long", help="All that is known, not a line for each.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show measures, bucket sets, tasks and training presets."""
+    tables = {"Measures": _measures(), "Bucket sets": _bucket_sets(), "Tasks": _tasks(), "Presets": _presets()}
+    wanted = {
+        title: [row for row in rows if name is None or name in next(iter(row.values()))]
+        for title, rows in tables.items()
+    }
+    if not any(wanted.values()):
+        raise input_error("list", "name", "be in the name of a measure, bucket set, task or preset", got=name)
+    if as_json:
+        print_json(wanted)
+        return
     from rich.console import Console
-
-    console = Console()
-    for table in (_metrics(), _bucket_sets(), _tasks(), _presets()):
-        console.print(table)
-
-
-def _table(title: str, *columns: str) -> Table:
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left")
-    for i, column in enumerate(columns):
-        table.add_column(column, overflow="fold", no_wrap=i == 0)  # the first is what one types elsewhere
-    return table
+    full = long or name is not None
+    for title, rows in wanted.items():
+        table = Table(title=title, title_justify="left")
+        for i, column in enumerate(rows[0] if rows else ()):
+            if full or i < 2:  # the first is what one types elsewhere
+                width = max(len(row[column]) for row in rows) if i == 0 else None
+                table.add_column(
+                    column, overflow="fold" if full else "ellipsis", no_wrap=i == 0 or not full, min_width=width
+                )
+        for row in rows:
+            table.add_row(*list(row.values())[: len(table.columns)])
+        if rows:
+            Console().print(table)
 
 
-def _metrics() -> Table:
+_Rows = list[dict[str, str]]
+
+
+def _measures() -> _Rows:
     from paraconsist.measures.catalogue import list_measures
 
-    table = _table("Metrics", "evaluate.load(...)", "question", "by chance")
-    for spec in list_measures():
-        table.add_row(spec.name, spec.question, spec.chance or "-")
-    return table
+    return [
+        {"evaluate.load(...)": spec.name, "question": spec.question, "by chance": spec.chance or "-"}
+        for spec in list_measures()
+    ]
 
 
-def _bucket_sets() -> Table:
+def _bucket_sets() -> _Rows:
     from paraconsist.data.building import is_prepared
     from paraconsist.dataset_builders import BUILDERS, builder_class
 
-    table = _table("Bucket sets", "--dataset", "task", "measures", "rows", "prepared")
-    for name in BUILDERS:
-        for config in builder_class(name).BUILDER_CONFIGS:
-            table.add_row(
-                f"{name}:{config.name}",
-                config.task,
-                ", ".join(config.measures) or "-",
-                "\n".join(f"{split}: {describe_counts(roles)}" for split, roles in config.counts.items()),
-                "yes" if is_prepared(name, config.name) else "no",
-            )
-    return table
+    return [
+        {
+            "--dataset": f"{name}:{config.name}",
+            "prepared": "yes" if is_prepared(name, config.name) else "no",
+            "task": config.task,
+            "measures": ", ".join(config.measures) or "-",
+            "rows": "\n".join(f"{split}: {describe_counts(roles)}" for split, roles in config.counts.items()),
+        }
+        for name in BUILDERS
+        for config in builder_class(name).BUILDER_CONFIGS
+    ]
 
 
-def _tasks() -> Table:
+def _tasks() -> _Rows:
     from paraconsist.data.tasks import TASKS
 
-    table = _table("Tasks", "name", "columns", "labels", "what is asked")
-    for task in TASKS.values():
-        table.add_row(task.name, ", ".join(task.columns), ", ".join(task.label_names), task.description)
-    return table
+    return [
+        {
+            "name": task.name,
+            "what is asked": task.description,
+            "columns": ", ".join(task.columns),
+            "labels": ", ".join(task.label_names),
+        }
+        for task in TASKS.values()
+    ]
 
 
-def _presets() -> Table:
+def _presets() -> _Rows:
     from paraconsist.models.training.options import PRESETS
 
-    table = _table("Training presets", "train --preset", "model", "settings", "what for")
-    for name, preset in PRESETS.items():
-        settings = ", ".join(f"{key}={value}" for key, value in preset.settings.items())
-        description = re.sub(r"`(\w+)`", lambda field: f"--{field[1].replace('_', '-')}", preset.description)
-        table.add_row(name, preset.model or "any", settings, description)
-    return table
+    return [
+        {
+            "train --preset": name,
+            "model": preset.model or "any",
+            "settings": ", ".join(f"{key}={value}" for key, value in preset.settings.items()),
+            "what for": re.sub(r"`(\w+)`", lambda field: f"--{field[1].replace('_', '-')}", preset.description),
+        }
+        for name, preset in PRESETS.items()
+    ]

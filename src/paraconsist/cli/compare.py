@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from paraconsist.cli.options import AsJson, Output, echo, option, print_json, write_results
+from paraconsist.cli.ends import say
+from paraconsist.cli.options import AsJson, Output, option, print_json, write_results
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
 
 
@@ -54,7 +55,7 @@ def compare(
     compared, left_out = compare_opened(opened, options, name)
     results = Comparison(tuple(compared), left_out).to_dict()
     for model, sets in left_out.items():
-        echo(f"warning: left out, as not every model has them: {', '.join(sets)} of {model}", err=True)
+        say(f"warning: left out, as not every model has them: {', '.join(sets)} of {model}")
     write_results("compare", output, results)
     if as_json:
         print_json(results)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paraconsist.cli.ends import say
 from paraconsist.cli.options import echo, option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
@@ -83,7 +84,7 @@ def gate(
         results = {name: results[name] for name in set_name}
     checks = check(conditions, results, allow_degenerate=allow_degenerate)
     for warning in warnings_of(results):
-        echo(f"warning: {warning}", err=True)
+        say(f"warning: {warning}")
     echo(_line(checks))
     if not all(one.passed for one in checks):
         raise typer.Exit(FAILED)

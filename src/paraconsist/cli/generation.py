@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paraconsist.cli.options import echo, endpoint_fields, endpoint_settings, option
+from paraconsist.cli.ends import say_status
+from paraconsist.cli.options import endpoint_fields, endpoint_settings, option
 from paraconsist.cli.run import say_usage
 from paraconsist.errors import renamed
 from paraconsist.models.endpoint.settings import EndpointSettings
@@ -40,33 +41,27 @@ def generator_endpoint(options: Mapping[str, Any]) -> EndpointSettings | None:
         return endpoint_settings(options)
 
 
-def say_aside(line: str) -> None:
-    """Print a line to standard error."""
-    echo(line, err=True)
-
-
-def say_generator(generator: Generator, *, aside: bool = False) -> None:
-    """Print what a generator behind an endpoint came to; `aside`, to standard error."""
+def say_generator(generator: Generator) -> None:
+    """Print what a generator behind an endpoint came to."""
     from paraconsist.transforms.paraphrase.generators import EndpointGenerator
 
     if isinstance(generator, EndpointGenerator):
         usage = generator.usage()
-        say_usage(usage, f"{generator.model}: {usage.n_requests:,} requests answered in all", aside=aside)
+        say_usage(usage, f"{generator.model}: {usage.n_requests:,} requests answered in all")
         kept = f"What it wrote is kept in {generator.answers}; the same command does not ask for it again."
-        echo(kept, err=aside)
+        say_status(kept)
 
 
-def say_refined(refined: Refined, settings: GeneratorSettings, skipped: Counter[str], *, aside: bool = False) -> None:
-    """Print what was generated and kept, and why the rest was not; `aside`, to standard error."""
+def say_refined(refined: Refined, settings: GeneratorSettings, skipped: Counter[str]) -> None:
+    """Print what was generated and kept, and why the rest was not."""
     for reason, n in skipped.most_common():
-        echo(f"rows left out {n:,}: {reason}", err=aside)
-    echo(
+        say_status(f"rows left out {n:,}: {reason}")
+    say_status(
         f"{refined.n_accepted:,} of {refined.n_judged:,} candidates accepted ({100 * refined.acceptance_rate:.1f} %), "
         f"for {len(refined.accepted):,} distinct originals, up to {settings.keep} each; {refined.n_calls} calls"
         + (f", {refined.n_unused:,} candidates not needed" if refined.n_unused else ""),
-        err=aside,
     )
     for reason, n in refined.reasons.most_common():
-        echo(f"  left out {n:,}: {reason}", err=aside)
+        say_status(f"  left out {n:,}: {reason}")
     sizes = Counter(len(texts) for texts in refined.accepted.values())
-    echo("  originals by paraphrases: " + ", ".join(f"{k}: {sizes[k]:,}" for k in sorted(sizes)), err=aside)
+    say_status("  originals by paraphrases: " + ", ".join(f"{k}: {sizes[k]:,}" for k in sorted(sizes)))

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-from paraconsist.cli.options import Fields, echo, option, print_json, quiet_libraries, read_values
+from paraconsist.cli.ends import say_status
+from paraconsist.cli.options import Fields, option, print_json, quiet_libraries, read_values
 from paraconsist.errors import input_error
 from paraconsist.studies.ie.options import DecisionOptions, ExperimentOptions, parse_rhos
 
@@ -54,40 +55,34 @@ def ie_test(
     if wanted is not None:
         experiment["rhos"] = wanted
     options = ExperimentOptions(output, **experiment)
-    matched = _train(options, only_plan=plan, quiet=as_json)
+    matched = _train(options, only_plan=plan)
     if matched is not None:
         _decide([matched], decision, options.rhos, output, plots=plots, as_json=as_json)
 
 
-def _train(options: ExperimentOptions, *, only_plan: bool, quiet: bool) -> Path | None:
+def _train(options: ExperimentOptions, *, only_plan: bool) -> Path | None:
     from paraconsist.running.processes import end_with_launcher, is_main
     from paraconsist.studies.ie.experiment import plan, prepare, run_experiment
 
     end_with_launcher()
-    talks = is_main()
-
-    def say(line: str) -> None:
-        if talks:
-            echo(line, err=quiet)
-
-    prepared = prepare(options, say=say)
+    prepared = prepare(options, say=say_status)
     rows = prepared.rows
     changes = rows.transformation["changes"]["test"]
-    say(
+    say_status(
         f"{rows.n('train'):,} training, {rows.n('validation'):,} validation and {rows.n('test'):,} test rows; "
         f"{rows.transformation['name']} changes {changes['n_changed'] / changes['n_rows']:.1%} of the test rows."
     )
-    say(_count(options))
+    say_status(_count(options))
     if only_plan:
         expected = plan(prepared)
         done = f" {expected.n_done:,} are done already." if expected.n_done else ""
-        say(
+        say_status(
             f"About {_duration(expected.seconds)}{done} (one training on {expected.timed_rows:,} rows was timed: "
             f"{_duration(expected.seconds_a_training)} for a whole sample; {options.jobs} at a time)."
         )
         return None
-    with _progress(len(options.units), visible=talks) as advance:
-        return run_experiment(prepared, say=say, progress=advance)
+    with _progress(len(options.units), visible=is_main()) as advance:
+        return run_experiment(prepared, say=say_status, progress=advance)
 
 
 @contextmanager
@@ -144,7 +139,7 @@ def _decide(
         written += _plots(output / "plots", decided, options.alpha) if plots else ""
     if (output / "matched.parquet").is_file():
         written += f", matched vectors in {output / 'matched.parquet'}"
-    echo(f"{written}.", err=as_json)
+    say_status(f"{written}.")
 
 
 def _plots(folder: Path, decided: Mapping[str, Any], alpha: float) -> str:

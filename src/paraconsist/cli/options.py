@@ -23,7 +23,7 @@ from paraconsist.models.endpoint.settings import EndpointSettings, read_request_
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, full precision, and nothing else.")]
 Output = Annotated[Path | None, typer.Option(help="Also write the results to this JSON file.")]
-Device = Annotated[str | None, typer.Option(help="'cpu', or leave it out for the best there is.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda or mps; by default the best there is.")]
 LabelMap = Annotated[list[str] | None, typer.Option(help="MODEL_LABEL=TASK_LABEL, repeated; may be many-to-one.")]
 
 
@@ -56,7 +56,7 @@ class Fields:
     without: Collection[str] = ()
     unset: Collection[str] = ()  # without a default of their own here: something else decides where nothing is given
     names: Mapping[str, str] = field(default_factory=dict)  # field -> its option here, where another has its name
-    panel: str | None = None  # heading of the options in the help
+    panel: str | None = None  # heading of the options in the help; by default the group's own `panel`
 
     def __iter__(self) -> Iterator[Field[Any]]:
         for one in fields(self.group):
@@ -65,12 +65,11 @@ class Fields:
 
     def parameters(self) -> Iterator[inspect.Parameter]:
         """Yield a parameter for each field, as typer takes it."""
-        hints = get_type_hints(self.group)
+        hints, panel = get_type_hints(self.group), self.panel or getattr(self.group, "panel", None)
         options = {one.name: self._option(one) for one in self}
         for one in self:
             more: dict[str, Any] = {"help": re.sub(r"`(\w+)`", lambda m: options.get(m[1], m[0]), one.metadata["help"])}
             more |= {"option": ()} if one.name in self.names else {}
-            more |= {} if self.panel is None else {"rich_help_panel": self.panel}
             hint, default = _typed_as(hints[one.name]), one.default
             if one.name in self.unset or one.default_factory is not MISSING or default == ():
                 hint, default = hint | None, None
@@ -78,7 +77,7 @@ class Fields:
                 self.names.get(one.name, one.name),
                 inspect.Parameter.KEYWORD_ONLY,
                 default=inspect.Parameter.empty if default is MISSING else default,
-                annotation=Annotated[hint, _declared({**one.metadata, **more})],
+                annotation=Annotated[hint, _declared({"rich_help_panel": panel, **one.metadata, **more})],
             )
 
     def _option(self, one: Field[Any]) -> str:
@@ -105,7 +104,7 @@ class StudyChoices:
     preset: str | None = option(None, "Named settings of training.")
     set: list[str] | None = option(None, "OPTION=VALUE: an option of `train`, for all trainings; repeat.")
     limit: int | None = option(None, "A trial: so many training rows, and rows of each set, at most.", min=1)
-    device: str | None = option(None, "'cpu', or leave it out for the best there is.")
+    device: str | None = option(None, "cpu, cuda or mps; by default the best there is.")
     data_dir: str | None = option(None, "Mirror in place of downloads.")
     n_resamples: int = option(1000, "Bootstrap replicates of each run.", min=1)
 
@@ -244,15 +243,15 @@ def read_values(command: str, option: str, items: Sequence[str] | None) -> dict[
 
 def read_value(text: str) -> Any:
     """Read a value as YAML does (5, true, null, [a, b], words); 3e-5 is a number too, and None nothing."""
-    import yaml
+    from paraconsist.files import parse_yaml
 
     if text == "None":
         return None
     if re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", text):
         return float(text)
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
+        return parse_yaml(text)
+    except ValueError:
         return text
 
 
@@ -265,10 +264,10 @@ def write_results(function: str, output: Path | None, results: Any) -> None:
             write_json(output, results)
 
 
-def echo(*lines: str, err: bool = False) -> None:
+def echo(*lines: str) -> None:
     """Print lines as plain text, the one way but for tables: what would steer the terminal is shown, not obeyed."""
     for line in lines:
-        typer.echo(visible(line), err=err)
+        typer.echo(visible(line))
 
 
 def print_json(results: Any) -> None:

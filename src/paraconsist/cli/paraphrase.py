@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paraconsist.cli.ends import say_status
 from paraconsist.cli.generation import (
     GENERATOR_ENDPOINT,
     GeneratorOptions,
     generator_endpoint,
-    say_aside,
     say_generator,
     say_refined,
 )
@@ -110,7 +110,7 @@ def paraphrase(
     remote = generator_endpoint(endpoint)
     if nli_model is not None:
         changes.setdefault("mutual_entailment", True)
-    settings = settings_of(preset, changes, endpoint=remote, say=say_aside)
+    settings = settings_of(preset, changes, endpoint=remote, say=say_status)
     skipped: Counter[str] = Counter()
     made = paraphrase_rows(
         load_labelled(data, skipped, **rows, limit=limit, seed=seed),
@@ -125,8 +125,8 @@ def paraphrase(
         answers=output.with_name(f"{output.stem}.answers"),
         **judge,
     )
-    say_generator(made.generator, aside=as_json)
-    say_refined(made.refined, settings, skipped, aside=as_json)
+    say_generator(made.generator)
+    say_refined(made.refined, settings, skipped)
     form = made.write(output, to_check, annotators=judging.annotators, scores=judging.scores)
     if as_json:
         print_json({**made.facts, "surface_form": form.to_dict()})
@@ -139,9 +139,9 @@ def _say(made: Paraphrased, form: ParaphraseDiversityResult, output: Path, sheet
     n, least = sum(len(texts) for _, texts in kept), made.generated.least
     echo(f"{len(kept):,} originals with {n:,} paraphrases, {least} or more each: {output}")
     _say_form(form)
-    echo(f"To judge them, fill in the empty columns of {sheet} (a copy for everybody, if you like), then")
-    echo(f"  paraconsist paraphrase {output} --checked {sheet} --output CHECKED{output.suffix}")
-    echo(f"Next: paraconsist run --model MODEL --dataset {output} --output RUN")
+    say_status(f"To judge them, fill in the empty columns of {sheet} (a copy for everybody, if you like), then")
+    say_status(f"  paraconsist paraphrase {output} --checked {sheet} --output CHECKED{output.suffix}")
+    say_status(f"Next: paraconsist run --model MODEL --dataset {output} --output RUN")
 
 
 def _measure(data: str, rows: dict[str, Any], *, as_json: bool, **models: Any) -> None:

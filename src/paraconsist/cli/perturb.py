@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paraconsist.cli.ends import say, say_status
 from paraconsist.cli.options import Fields, RowOptions, echo, option
 from paraconsist.errors import input_error, renamed
 
@@ -74,8 +75,8 @@ def perturb(
     echo(f"{n_written:,} {property_name} items{drawn} from {len(rows.rows):,} rows: {output}")
     for reason, n in skipped.most_common():
         echo(f"  left out {n:,}: {reason}")
-    echo(f"To check by hand, fill in the column `valid` (yes or no) of {to_check}, then")
-    echo(f"  paraconsist perturb {output} --checked {to_check} --output CHECKED{output.suffix}")
+    say_status(f"To check by hand, fill in the column `valid` (yes or no) of {to_check}, then")
+    say_status(f"  paraconsist perturb {output} --checked {to_check} --output CHECKED{output.suffix}")
 
 
 def _items(
@@ -124,5 +125,5 @@ def _lexicon(wordnet: Path | None) -> Lexicon | None:
     if lexicon is None:
         lost = "WordNet was not found: only sentences with a copula, an auxiliary or `have` are negated."
         how = "(`python -m nltk.downloader wordnet`, or Debian's wordnet-base)"
-        echo(f"{lost} Install nltk and WordNet {how} for the others.", err=True)
+        say(f"{lost} Install nltk and WordNet {how} for the others.")
     return lexicon

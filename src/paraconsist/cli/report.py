@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import echo, option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
@@ -70,7 +71,7 @@ def _say(written: Any, plots: Path | None) -> None:
         echo(f"{len(written.plots)} files in {plots}.")
     if written.sets_without_texts:
         sets = ", ".join(written.sets_without_texts)
-        echo(f"No texts at hand for {sets}: give --texts FILE with a column example_id to see them on the page.")
+        say_status(f"No texts at hand for {sets}: give --texts FILE with a column example_id to see them on the page.")
 
 
 def space(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paraconsist.cli.ends import say, say_status
 from paraconsist.cli.options import (
     Fields,
     LabelMap,
@@ -94,7 +95,7 @@ def demo(output: Path = option(Path("runs/demo"), "Where the model and the run g
 
 
 def _train_demo(model: Path) -> None:
-    echo("Training the bag-of-words baseline on the sample set ...")
+    say_status("Training the bag-of-words baseline on the sample set ...")
     from paraconsist.models.training.options import TrainingFolder, options_from_preset
     from paraconsist.models.training.trainer import train
 
@@ -122,7 +123,7 @@ def score_and_show(folder: Path, options: ScoreOptions, *, figures: bool = False
             echo(_accuracy_line(name, accuracy))
     files = RunFolder(folder)
     where, file = ("Results", files.results_file) if results else ("Accuracies", files.run_file)
-    echo(f"{where} in {file}, predictions in {folder / 'predictions'}.")
+    say_status(f"{where} in {file}, predictions in {folder / 'predictions'}.")
 
 
 def _accuracy_line(name: str, accuracy: Mapping[str, Any]) -> str:
@@ -138,10 +139,10 @@ def say_run(report: RunReport) -> None:
     """Print how many inputs were computed, and how fast."""
     for task, loop in report.statistics.items():
         if not loop.n_computed:
-            echo(f"{task}: all {loop.n_inputs:,} distinct inputs were there already.")
+            say_status(f"{task}: all {loop.n_inputs:,} distinct inputs were there already.")
             continue
         processes = f"{loop.n_ranks} process{'es' if loop.n_ranks > 1 else ''}"
-        echo(
+        say_status(
             f"{task}: {loop.n_computed:,} distinct inputs computed{_before(loop)} in {loop.seconds:.1f} s, "
             f"{loop.n_computed / max(loop.seconds, 1e-9):,.0f} inputs/s, {loop.padding:.1%} padding, {processes}."
         )
@@ -157,13 +158,13 @@ def say_endpoint_run(report: EndpointReport, scoring: str | None) -> None:
             how = "written answers" + (" (the endpoint returns no log-probabilities)" if scoring is None else "")
         if queue.n_computed:
             retries = ", ".join(f"{n:,} for {kind}" for kind, n in queue.retries.items())
-            echo(
+            say_status(
                 f"{name}: {queue.n_computed:,} distinct inputs asked{_before(queue)} in {queue.seconds:.1f} s by "
                 f"{queue.n_requests:,} requests, {queue.n_requests / max(queue.seconds, 1e-9):,.1f} requests/s"
                 + (f"; sent again: {retries}." if retries else ".")
             )
         else:
-            echo(f"{name}: all {queue.n_inputs:,} distinct inputs were there already.")
+            say_status(f"{name}: all {queue.n_inputs:,} distinct inputs were there already.")
         say_usage(report.usage[name], f"{name}: {how}")
 
 
@@ -172,13 +173,13 @@ def _before(statistics: Any) -> str:
     return f" ({n:,} were there already)" if n else ""
 
 
-def say_usage(usage: Usage, about: str, *, aside: bool = False) -> None:
-    """Print what an endpoint's answers came to, behind what they were; `aside`, to standard error."""
+def say_usage(usage: Usage, about: str) -> None:
+    """Print what an endpoint's answers came to, behind what they were."""
     counted = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
     if usage.n_uncounted:
         counted += f" ({usage.n_uncounted:,} of {usage.n_requests:,} answers did not say)"
     cost = "" if usage.cost is None else f", cost {usage.cost:,.4f}"
-    echo(f"{about}; {counted}{cost}.", err=aside)
+    say_status(f"{about}; {counted}{cost}.")
     if len(usage.served) > 1:
         served = ", ".join(f"{model} ({n:,})" for model, n in usage.served.items())
-        echo(f"warning: {about.partition(':')[0]}: several models answered: {served}.", err=True)
+        say(f"warning: {about.partition(':')[0]}: several models answered: {served}.")

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from paraconsist.cli.options import AsJson, Output, echo, option, print_json, typed, write_results
+from paraconsist.cli.ends import say_status
+from paraconsist.cli.options import AsJson, Output, option, print_json, typed, write_results
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
 
@@ -57,7 +58,7 @@ def score(
     write_results("score", output, {name: {**one, "command": typed()["command"]} for name, one in results.items()})
     for name, source in opened.sets.items() if export is not None else ():
         for file in export_lm_eval(output_dir or Path(), name, results[name], source.predictions, source.columns):
-            echo(f"wrote {file}", err=True)
+            say_status(f"wrote {file}")
     if as_json:
         print_json(results)
     else:

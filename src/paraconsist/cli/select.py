@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paraconsist.cli.ends import say, say_status
 from paraconsist.cli.options import Device, Fields, echo, option, quiet_libraries, read_names
 from paraconsist.errors import check_choice, input_error
 
@@ -99,10 +100,10 @@ def select(
         drop_unlabelled=drop_unlabelled,
         limit=limit,
         seed=seed,
-        say=echo,
+        say=say_status,
     )
-    echo(f"{len(items):,} rows in {len(set(items.contexts)):,} contexts.")
-    _say(select_items(items, output, options, say=echo))
+    say_status(f"{len(items):,} rows in {len(set(items.contexts)):,} contexts.")
+    _say(select_items(items, output, options, say=say_status))
 
 
 def _say(made: Selection) -> None:
@@ -118,16 +119,16 @@ def _say(made: Selection) -> None:
         from paraconsist.studies.plots import aflite_plot
 
         write_plot(aflite_plot(result.curve), made.folder)
-    echo(f"Scores of all rows: {made.folder / 'rows.parquet'}")
+    say_status(f"Scores of all rows: {made.folder / 'rows.parquet'}")
     if not made.in_pool.all():
-        echo(f"Rows outside the pool, to train the model under study on: {made.folder / 'train.csv'}")
+        say_status(f"Rows outside the pool, to train the model under study on: {made.folder / 'train.csv'}")
     if not len(made.drawn):
         echo("No item was drawn: give --confidence-model, a model trained on other rows.")
         return
     n_easy = int(result.easy[made.drawn].sum())
     echo(f"Drawn: {n_easy} easy and {len(made.drawn) - n_easy} difficult items, {made.n_places:,} places.")
-    echo(f"Next: write paraphrases into {made.folder / 'sheet.csv'}, then")
-    echo(f"  paraconsist select --written {made.folder / 'sheet.csv'} --output SET.parquet")
+    say_status(f"Next: write paraphrases into {made.folder / 'sheet.csv'}, then")
+    say_status(f"  paraconsist select --written {made.folder / 'sheet.csv'} --output SET.parquet")
 
 
 def _read_back(sheet: Path, originals: Path, output: Path) -> None:
@@ -143,9 +144,8 @@ def _read_back(sheet: Path, originals: Path, output: Path) -> None:
     buckets = len({row["bucket_id"] for row in answers.rows})
     echo(f"{answers.n_paraphrases:,} paraphrases of {buckets:,} items; {answers.n_empty:,} places are empty.")
     if answers.unwritten:
-        echo(
+        say(
             f"warning: {len(answers.unwritten):,} items have no paraphrase and are left out, "
             f"such as {answers.unwritten[0]}.",
-            err=True,
         )
-    echo(f"Next: paraconsist run --model MODEL --dataset {output} --output FOLDER")
+    say_status(f"Next: paraconsist run --model MODEL --dataset {output} --output FOLDER")

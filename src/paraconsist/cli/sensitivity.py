@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paraconsist.cli.ends import say, say_status
 from paraconsist.cli.generation import (
     GENERATOR_ENDPOINT,
     GeneratorOptions,
     generator_endpoint,
-    say_aside,
     say_generator,
     say_refined,
 )
@@ -76,7 +76,7 @@ def sensitivity(
 
     mapping, remote = read_label_map("sensitivity", label_map), generator_endpoint(endpoint)
     with renamed(preset="generation"):
-        settings = settings_of(generation, changes, endpoint=remote, say=say_aside)
+        settings = settings_of(generation, changes, endpoint=remote, say=say_status)
     settings = generator_settings(preset, settings)  # before anything is read
     skipped: Counter[str] = Counter()
     done = run_sensitivity(
@@ -144,11 +144,11 @@ def _say(done: SensitivityRun, skipped: Counter[str], preset: str) -> None:
     ):
         echo(f"  {title}: {_shown(changed[name]['mean'])} / {_shown(unchanged[name]['mean'])}")
     for warning in dict.fromkeys((*fooling.warnings, *report.shift.warnings)):
-        echo(f"warning: {warning}")
+        say(f"warning: {warning}")
     echo(fooling.signature)
     output = done.folder.path
-    echo(f"Results in {output / 'sensitivity.json'}, variants in {output / 'variants.parquet'} (a bucket set).")
-    echo(f"Next: paraconsist score {done.folder.predictions_file('variants')}; paraconsist report {output}")
+    say_status(f"Results in {output / 'sensitivity.json'}, variants in {output / 'variants.parquet'} (a bucket set).")
+    say_status(f"Next: paraconsist score {done.folder.predictions_file('variants')}; paraconsist report {output}")
 
 
 def _shown(value: float) -> str:

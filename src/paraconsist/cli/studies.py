@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import (
     StudyChoices,
     echo,
@@ -54,7 +55,7 @@ def sweep(
         keep_models=keep_models,
         **study.settings("sweep", train_file=train_file, dataset=train_dataset, eval_file=eval_file),
     )
-    results = do_sweep(options, say=echo)
+    results = do_sweep(options, say=say_status)
     if is_main():
         _show_grid(results, options.output)
 
@@ -79,10 +80,10 @@ def _show_grid(results: Mapping[str, Any], output: Path) -> None:
             "(Welch's t over seeds, Holm within a set and figure)."
         )
     if find_spec("matplotlib") is None:
-        echo("No figures: pip install 'paraconsist[report]'.")
+        say_status("No figures: pip install 'paraconsist[report]'.")
     else:
         write_sweep_plots(results, output)
-    echo(f"Table, tests and figures in {output}.")
+    say_status(f"Table, tests and figures in {output}.")
 
 
 def adversarial(
@@ -114,7 +115,7 @@ def adversarial(
         n_permutations=n_permutations,
         **study.settings("adversarial"),
     )
-    _show_comparisons(run_study(options, say=echo), options.output)
+    _show_comparisons(run_study(options, say=say_status), options.output)
 
 
 def _show_comparisons(results: Mapping[str, Any], output: Path) -> None:
@@ -135,7 +136,7 @@ def _show_comparisons(results: Mapping[str, Any], output: Path) -> None:
     echo("p of each seed is of a paired permutation test on the same buckets. tau: lower is better.")
     if not any(entry["against"] == "repeated" for entry in results["comparisons"]):
         echo("More rows are also more steps: --control trains as long without a new text.")
-    echo(f"Everything in {output / 'adversarial.json'}.")
+    say_status(f"Everything in {output / 'adversarial.json'}.")
 
 
 def _line(entry: Mapping[str, Any]) -> list[str]:

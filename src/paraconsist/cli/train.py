@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import Fields, echo, option, quiet_libraries, read_numbers
 from paraconsist.models.training.options import PRESETS, TrainingOptions, options_from_preset
 
@@ -33,7 +34,7 @@ def train(
     from paraconsist.models.training.trainer import train as train_model
     from paraconsist.models.training.trainer import train_seeds
 
-    folders = [train_model(options, say=echo)] if chosen is None else train_seeds(options, chosen, say=echo)
+    folders = [train_model(options, say=say_status)] if chosen is None else train_seeds(options, chosen, say=say_status)
     if os.environ.get("RANK", "0") != "0":  # of several processes the first one speaks
         return
     for folder in folders:
@@ -45,12 +46,14 @@ def _conclude(folder: Path, record: Mapping[str, Any]) -> None:
     metrics = record.get("metrics")
     if metrics is None:  # another process of several is still writing
         return
-    echo(f"Trained on {record['data']['train']['n_rows']:,} rows in {record['seconds']:.0f} s; saved in {folder}.")
+    say_status(
+        f"Trained on {record['data']['train']['n_rows']:,} rows in {record['seconds']:.0f} s; saved in {folder}."
+    )
     if "eval_accuracy" in metrics:
         echo(
             f"Accuracy on {record['data']['eval']['n_rows']:,} evaluation rows: "
             f"{100 * metrics['eval_accuracy']:.1f} (always the commonest label: {100 * metrics['eval_majority']:.1f})."
         )
     else:
-        echo("No evaluation rows were given (--eval-file): how good it is, nobody has measured yet.")
-    echo(f"Next: paraconsist run --model {shlex.quote(str(folder))} --dataset SET --output FOLDER")
+        say_status("No evaluation rows were given (--eval-file): how good it is, nobody has measured yet.")
+    say_status(f"Next: paraconsist run --model {shlex.quote(str(folder))} --dataset SET --output FOLDER")

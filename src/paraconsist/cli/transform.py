@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import echo, option, print_json, read_names, read_values
 from paraconsist.errors import input_error
 
@@ -85,10 +86,10 @@ def transform(
         return
     for line in _lines(report):
         echo(line)
-    echo(f"Written: {output}")
+    say_status(f"Written: {output}")
     if sheet is not None:
-        echo(f"{report['sheet_rows']:,} changed rows to check: fill in `valid` (yes or no) of {sheet}, then")
-        echo(f"  paraconsist transform --sheet-read {sheet}")
+        say_status(f"{report['sheet_rows']:,} changed rows to check: fill in `valid` (yes or no) of {sheet}, then")
+        say_status(f"  paraconsist transform --sheet-read {sheet}")
 
 
 def _options(items: Sequence[str], dictionary: Path | None, block_list: str | None) -> dict[str, Any]:

@@ -117,8 +117,6 @@ model's order? (rows selected against the model look the same)
     >>> permuted_labels([0, 1] * 20, [0, 1] * 20) is None
     True
     """
-    from scipy.optimize import linear_sum_assignment  # takes longer to import than all measures together
-
     columns = code_columns("permuted_labels", {"predictions": predictions, "references": references})
     names, codes = columns.labels, columns.codes.values()
     occurs = sum(np.bincount(code, minlength=len(names)) for code in codes) > 0
@@ -128,6 +126,10 @@ model's order? (rows selected against the model look the same)
     if not 2 <= n_labels <= _MOST_LABELS:
         return None
     confusion = np.bincount(predicted * n_labels + gold, minlength=n_labels**2).reshape(n_labels, n_labels)
+    if int(confusion.max(axis=1).sum() - np.trace(confusion)) < _LEAST_GAIN * n:  # more than any renaming gains
+        return None
+    from scipy.optimize import linear_sum_assignment  # takes longer to import than all measures together
+
     identity = np.arange(n_labels)
     merged = _in_gold_case([names[code] for code in used], np.bincount(gold, minlength=n_labels) > 0)
     together = np.zeros_like(confusion)

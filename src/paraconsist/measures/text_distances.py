@@ -15,7 +15,6 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from paraconsist.errors import extras, input_error
 
@@ -63,6 +62,8 @@ def set_ratio(first: Sequence[str], second: Sequence[str]) -> float:
     total = len(first) + len(second)
     if not first or not second:
         return 0.0 if total else 1.0
+    from scipy.optimize import linear_sum_assignment  # takes longer to import than all measures together
+
     distance = _word_distance()
     costs = np.array([[distance(a, b) for b in second] for a in first])
     matched = float(costs[linear_sum_assignment(costs)].sum())

@@ -11,6 +11,21 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from paraconsist.errors import input_error
+
+
+def check_device(function: str, device: str | None) -> None:
+    """Raise unless `device` is None, ``"cpu"``, or the kind of accelerator that this machine has (cuda, mps ...)."""
+    if device in (None, "cpu"):
+        return
+    import torch
+
+    best = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    if best is None or device != best.type:
+        must = "be cpu: this machine has no accelerator" if best is None else f"be cpu or {best.type}, which is here"
+        remedy = "By default the best there is is taken; CUDA_VISIBLE_DEVICES or accelerate's launcher says which."
+        raise input_error(function, "device", must, got=device, remedy=remedy)
+
 
 @dataclass(frozen=True)
 class Shape:

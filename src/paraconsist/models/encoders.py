@@ -58,8 +58,9 @@ class Encoder:
         """
         import torch
 
-        from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
+        from paraconsist.models.batching import BatchPolicy, Shape, check_device, plan_batches
 
+        check_device("encoder", device)
         where = "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
         self.classifier.module.to(where).eval()
         prepared = self.classifier.prepare(inputs)

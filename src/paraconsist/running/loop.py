@@ -20,8 +20,8 @@ from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.store import ShardWriter, Store
 from paraconsist.data.tasks import ModelInput
-from paraconsist.errors import InputError, input_error
-from paraconsist.models.batching import BatchPolicy, Shape, deal, padding_share, plan_batches
+from paraconsist.errors import InputError
+from paraconsist.models.batching import BatchPolicy, Shape, check_device, deal, padding_share, plan_batches
 from paraconsist.models.progress import ProgressBar
 from paraconsist.running.outputs import distinct_rows
 
@@ -51,13 +51,8 @@ class LoopStatistics:
 
 
 def start_accelerator(*, device: str | None = None) -> Accelerator:
-    """Return the accelerator of this process: the processor if `device` is ``"cpu"``, the best there is if None.
-
-    Any other device is refused: which accelerators are used is the launcher's to say.
-    """
-    if device not in (None, "cpu"):
-        remedy = "The best device there is is taken; CUDA_VISIBLE_DEVICES or accelerate's launcher says which."
-        raise input_error("run", "device", "be 'cpu' or left out", got=device, remedy=remedy)
+    """Return the accelerator of this process: the processor if `device` is ``"cpu"``, the best there is if None."""
+    check_device("run", device)
     on_cpu = device == "cpu" or not torch.accelerator.is_available()
     # Processes wait for one another only at the start and at the end, for as long as their work differs.
     patience = InitProcessGroupKwargs(timeout=timedelta(days=7))

@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from paraconsist.errors import input_error
+
+#: Of options that a newcomer needs: they stand first in the help, not under their group's heading.
+_FIRST = {"rich_help_panel": "Options"}
 
 
 def option(default: Any, help: str, **more: Any) -> Any:
@@ -25,10 +28,13 @@ def option(default: Any, help: str, **more: Any) -> Any:
 class SetOptions:
     """Which rows are answered; what a field means stands with it, and in its ``metadata["help"]``."""
 
+    panel: ClassVar[str] = "Bucket sets"
     dataset: list[str] = field(
-        metadata={"help": "builder:config, builder:all, a file, a folder, or a Hub name; repeat for several."}
+        metadata={**_FIRST, "help": "builder:config, builder:all, a file, a folder, or a Hub name; repeat for several."}
     )
-    with_test: bool = option(False, "Also run the full test set of each set: test accuracy and corrected values.")
+    with_test: bool = option(
+        False, "Also run the full test set of each set: test accuracy and corrected values.", **_FIRST
+    )
     task: str | None = option(None, "Task of the sets, where their columns do not say.")
     split: str = option("test", "Split of the sets.")
     input_columns: str | None = option(
@@ -39,7 +45,7 @@ class SetOptions:
         "Further column of the rows that predictions keep and results are broken down by; repeat for several. The "
         "others stay out of both.",
     )
-    limit: list[str] | None = option(None, "Whole buckets up to N rows of every set, or PATTERN=N for some.")
+    limit: list[str] | None = option(None, "Whole buckets up to N rows of every set, or PATTERN=N for some.", **_FIRST)
     data_dir: str | None = option(None, "Mirror in place of downloads.")
 
 
@@ -47,6 +53,7 @@ class SetOptions:
 class LoadOptions:
     """How a model on this machine is loaded, as in `paraconsist.models.loading.load_model`."""
 
+    panel: ClassVar[str] = "Models on this machine"
     revision: str | None = option(None, "Revision of a Hub model.")
     dtype: str = option("float32", "float32, bfloat16 or float16.")
     max_length: int | None = option(None, "Cut inputs at this many tokens.", min=1)
@@ -58,6 +65,7 @@ class LoadOptions:
 class PromptOptions:
     """What stands in the prompts of language models."""
 
+    panel: ClassVar[str] = "Language models"
     template: str | None = option(
         None, "Language models: a prompt template's name, or a YAML file; by default the task's."
     )
@@ -79,6 +87,7 @@ class PromptOptions:
 class AskOptions:
     """How language models are asked, as in `paraconsist.models.prompted.PromptSettings`; None where nothing is said."""
 
+    panel: ClassVar[str] = "Language models"
     prompts: PromptOptions
     scoring: str | None = option(
         None, "Language models: 'label' (probabilities of the label words) or 'generate' (read answers)."
@@ -111,12 +120,15 @@ class AskOptions:
 class RunOptions:
     """How to run; going on with an interrupted run needs no option."""
 
-    output: Path = field(metadata={"help": "The run folder. The same command goes on with an interrupted run."})
+    panel: ClassVar[str] = "Running"
+    output: Path = field(
+        metadata={**_FIRST, "help": "The run folder. The same command goes on with an interrupted run."}
+    )
     label_map: Mapping[str, str] | None = option(
         None, "MODEL_LABEL=TASK_LABEL, repeated; may be many-to-one. By default labels meet by name."
     )
     label_rule: str = option("argmax", "For many-to-one maps: 'argmax' (then map) or 'sum' (of probabilities).")
-    device: str | None = option(None, "'cpu', or leave it out for the best there is.")
+    device: str | None = option(None, "cpu, cuda or mps; by default the best there is.", **_FIRST)
     batch_tokens: int | None = option(None, "Computed tokens a batch, padding included.", min=1)
     seed: int = option(0, "Of drawn answers, and of which rows are asked again.", min=0)
     overwrite: bool = option(False, "Delete an earlier run in the folder.")

@@ -10,12 +10,12 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from multiprocessing import get_context
 from typing import Any, Protocol, TypeVar
 
 from paraconsist.errors import InputError
-from paraconsist.running.processes import LAUNCHER, end_with_parent, launched, variables, wait_for_all
+from paraconsist.running.processes import LAUNCHER, deaf, end_with_parent, launched, variables, wait_for_all
 
 _DEVICES = "CUDA_VISIBLE_DEVICES"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -74,16 +74,21 @@ def _in_pool(
     devices: Sequence[str],
     progress: Callable[[Piece], None],
 ) -> None:
-    context = get_context("spawn")
-    numbers = context.Queue()
-    for number in range(jobs):
-        numbers.put(number)
     own = dict.fromkeys(_THREADS, str(threads))  # for libraries that workers load later
     if threads is None:
         own = {_THREADS[0]: os.environ.get(_THREADS[0], str(max(1, (os.cpu_count() or 1) // jobs)))}
-    start = (work, threads, os.getpid(), numbers, tuple(devices))
-    with variables(own), ProcessPoolExecutor(jobs, context, _begin, start) as pool:
-        futures = {pool.submit(_do, piece): piece for piece in pieces}
+    spared = "ignore::UserWarning:multiprocessing.resource_tracker"  # what a stopped command leaves to be tidied up
+    own["PYTHONWARNINGS"] = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), spared)))
+    with ExitStack() as stack:
+        stack.enter_context(variables(own))
+        context = get_context("spawn")
+        numbers = context.Queue()
+        for number in range(jobs):
+            numbers.put(number)
+        start = (work, threads, os.getpid(), numbers, tuple(devices))
+        pool = stack.enter_context(ProcessPoolExecutor(jobs, context, _begin, start))
+        with deaf():
+            futures = {pool.submit(_do, piece): piece for piece in pieces}
         try:
             for future in as_completed(futures):
                 future.result()

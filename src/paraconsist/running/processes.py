@@ -80,6 +80,19 @@ def wait_for_all(pieces: Sequence[T], is_done: Callable[[T], bool]) -> None:
 
 
 @contextmanager
+def deaf() -> Iterator[None]:
+    """Let processes that are started inside never hear Ctrl-C, and this one after: it says what becomes of them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
 def variables(values: Mapping[str, str | None]) -> Iterator[None]:
     """Set (or, for None, take out) variables of the environment for a while."""
     before = {name: os.environ.get(name) for name in values}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from paraconsist.data.prompts import (
 )
 from paraconsist.data.tasks import Task
 from paraconsist.errors import input_error
+from paraconsist.files import read_yaml
 from paraconsist.running.options import AskOptions, PromptOptions
 
 if TYPE_CHECKING:
@@ -130,16 +131,8 @@ def read_template(template: str | None, task: Task, label_names: Sequence[str]) 
     path = Path(template)
     if path.suffix.lower() not in _TEMPLATE_ENDINGS and not path.is_file():
         return get_template(template, task)
-    import yaml
-
-    try:
-        # every scalar as the text that stands there: `yes` and `1` are label words, not truth values and numbers
-        mapping: Any = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
-    except (OSError, UnicodeDecodeError) as problem:
-        raise input_error("run", "template", "be a file that can be read", got=template, remedy=f"{problem}.") from None
-    except yaml.YAMLError as problem:
-        reason = " ".join(str(problem).split())
-        raise input_error("run", "template", "be a readable YAML file", got=template, remedy=f"{reason}.") from None
+    # every scalar as the text that stands there: `yes` and `1` are label words, not truth values and numbers
+    mapping = read_yaml("run", "template", path, typed=False)
     return template_from_mapping(mapping, name=path.stem, task=task)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from paraconsist.data.logs.format import LogQuery
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 class SourceOptions:
     """What the columns of predictions are called, and how logs of other tools are read."""
 
+    panel: ClassVar[str] = "Columns and logs"
     bucket: str = field(
         default="bucket_id",
         metadata={
@@ -109,6 +110,7 @@ class SourceOptions:
 class IntervalOptions:
     """How intervals are made."""
 
+    panel: ClassVar[str] = "Intervals"
     confidence_level: float = field(default=0.95, metadata={"help": "Of the intervals.", "min": 0, "max": 1})
     interval_method: str = field(
         default="auto", metadata={"help": "Of the intervals: auto (closed forms that hold), bootstrap or closed_form."}

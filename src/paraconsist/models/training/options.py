@@ -129,7 +129,7 @@ class TrainingOptions:
     )
     seed: int = _option(0, "Of initial weights, order and dropout.", at_least=0)
     resume: bool = _option(False, "Go on with an interrupted training; a finished one is left as it is.")
-    device: str | None = _option(None, "'cpu', or leave it out for the best there is.")
+    device: str | None = _option(None, "cpu, cuda or mps; by default the best there is.")
     progress: bool = _option(True, "Show a bar.")
     data_dir: str | None = _option(None, "Mirror in place of downloads.")
     revision: str | None = _option(None, "Revision of a Hub model.")

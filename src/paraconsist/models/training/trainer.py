@@ -21,6 +21,7 @@ from transformers.trainer_callback import PrinterCallback
 
 from paraconsist.errors import input_error
 from paraconsist.files import sync
+from paraconsist.models.batching import check_device
 from paraconsist.models.classifier import Classifier, Prepared
 from paraconsist.models.pretrained import BASELINES, quiet
 from paraconsist.models.progress import ProgressBar
@@ -282,6 +283,7 @@ def _arguments(options: TrainingOptions, checkpoints: Path, *, has_eval: bool) -
 
 def training_arguments(options: TrainingOptions, folder: Path, **more: Any) -> Any:
     """Return the Trainer's arguments for what every training has; `more` is what one of them adds."""
+    check_device("train", options.device)
     if options.device == "cpu":
         more["use_cpu"] = True
     return transformers.TrainingArguments(

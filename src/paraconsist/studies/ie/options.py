@@ -74,7 +74,7 @@ class ExperimentOptions:
     seed: int = option(0, "Of splits, samples, searches, trainings and resampling.", min=0)
     jobs: int = option(1, "Trainings at a time; the results do not depend on it.")
     threads: int = option(1, "Threads of each training.")
-    device: str | None = option(None, "'cpu', or leave it out for the best there is.")
+    device: str | None = option(None, "cpu, cuda or mps; by default the best there is.")
     overwrite: bool = option(False, "Delete another experiment in the folder.")
 
     def __post_init__(self) -> None:
