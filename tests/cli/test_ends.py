@@ -17,8 +17,6 @@ from helpers.processes import shards, write_set
 from helpers.rows import easy_rows, write_csv
 from helpers.study_rows import bucket_rows
 
-from paraconsist.cli import ends
-
 SIGNALS = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 143}
 
 
@@ -31,7 +29,8 @@ def test_what_nobody_foresaw_has_an_exit_code_of_its_own_and_one_line(command, m
     assert (code, out) == (70, "")
     assert err.startswith("error: score met something that nobody foresaw: TypeError: no such thing. ")
     assert len(err.splitlines()) == 1
-    monkeypatch.setattr(ends.state, "verbose", True)
+    assert "Traceback" in command("score", "--verbose", tmp_path / "rows.csv")[2]
+    monkeypatch.setenv("PARACONSIST_DEBUG", "1")
     assert "Traceback" in command("score", tmp_path / "rows.csv")[2]
 
 

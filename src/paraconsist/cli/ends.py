@@ -48,10 +48,6 @@ state = State()
 _saying = threading.Lock()
 
 
-class Stopped(KeyboardInterrupt):
-    """A signal asks the command to end."""
-
-
 def say(line: str) -> None:
     """Print a line to standard error, in one of several processes only; that nobody reads it changes nothing."""
     if is_main():
@@ -66,7 +62,7 @@ def say_status(line: str) -> None:
 
 
 def hear_signals() -> None:
-    """Let Ctrl-C, SIGTERM and SIGHUP raise `Stopped` in the main thread; what does not end then is ended.
+    """Let Ctrl-C, SIGTERM and SIGHUP interrupt the main thread; what does not end then is ended.
 
     A thread is woken by the system itself, so that it counts the seconds while the main thread computes in a library;
     a second signal ends the process at once. A signal that is ignored from the start (nohup) stays ignored.
@@ -98,7 +94,7 @@ def _stop(number: int, _: FrameType | None) -> None:
         threading.excepthook = lambda _: None
         if "logging" in sys.modules:
             sys.modules["logging"].disable()
-        raise Stopped
+        raise KeyboardInterrupt
 
 
 def _end_in_time(reading: int, numbers: list[int]) -> None:
@@ -141,7 +137,7 @@ def one_exit() -> Iterator[None]:
         if isinstance(end.__context__, BrokenPipeError):  # click turns it into 1, which is gate's
             code = UNREAD
     except BaseException as problem:
-        code = _explain(problem)
+        code = 128 + signal.SIGINT if state.signal is not None else _explain(problem)
     if code == 128 + signal.SIGINT:  # click and typer turn Ctrl-C into an exit of their own
         _say_stopped()
         code = _stopped_code()
