@@ -27,6 +27,7 @@ from paraconsist.registry import metric_names
 from paraconsist.reporting.hub.spaces import metric_space
 from paraconsist.reporting.plots import answers as figures
 from paraconsist.reporting.plots.canvas import GOOD
+from paraconsist.reporting.space import reader
 from paraconsist.reporting.space import upload as reading
 from paraconsist.reporting.space.catalogue import module
 from paraconsist.reporting.space.page import preview, results_page
@@ -157,6 +158,77 @@ def test_large_files_are_refused(tmp_path, monkeypatch):
     pq.write_table(pa.table({"a": ["x" * 40_000]}), packed, compression="zstd")
     with pytest.raises(InputError, match="must have at most 20,000 bytes unpacked"):
         read_upload(packed)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system bounds no memory: no /proc")
+def test_a_small_file_that_unpacks_to_gigabytes_is_refused(tmp_path):
+    file = tmp_path / "mine.parquet"
+    words = pa.DictionaryArray.from_arrays(pa.array([0] * 190_000, pa.int32()), pa.array(["x" * 50_000]))
+    pq.write_table(pa.table({"a": words}), file)
+    assert file.stat().st_size < 30_000
+    message = re.escape("'mine.parquet'. Reading it took more than 1.5 GB of memory, or it is damaged")
+    with pytest.raises(InputError, match=message):
+        read_upload(file)
+    assert not list(tmp_path.iterdir())
+    assert read_text("a,b\n1,x\n").table.to_pylist() == [{"a": 1, "b": "x"}]  # the page goes on
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("input(); import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "1.5 GB of memory, or it is damaged"),
+        ("input(); import os; os._exit(3)", "1.5 GB of memory, or it is damaged"),
+        ("import os; os._exit(3)", "1.5 GB of memory, or it is damaged"),
+        ("input(); import time; time.sleep(60)", "Reading it took more than 0.5 seconds"),
+    ],
+)
+def test_a_file_that_ends_or_stops_its_reader_is_one_sentence_and_gone(tmp_path, monkeypatch, code, message):
+    monkeypatch.setattr(reader, "_idle", [])
+    monkeypatch.setattr(reader, "_START", code)
+    monkeypatch.setattr(reader, "SECONDS", 0.5 if "sleep" in code else 60)
+    file = tmp_path / "mine.csv"
+    file.write_text("a\n1\n")
+    with pytest.raises(InputError, match="`file` must be a whole file that can be read; got 'mine") as raised:
+        read_upload(file)
+    assert message in str(raised.value)
+    assert not file.exists()
+    assert not reader._idle
+
+
+def test_one_process_reads_file_after_file(monkeypatch):
+    monkeypatch.setattr(reader, "_idle", [])
+    read_text("a,b\n1,x\n")
+    (process,) = reader._idle
+    with pytest.raises(InputError):  # a file that is refused costs nothing either
+        read_text("a,b\n1\n")
+    first = process.pid
+    read_text("a,b\n1,x\n")
+    assert reader._idle[0].pid == first
+    reader._end_all()
+    assert process.returncode is not None
+
+
+@pytest.mark.slow
+def test_what_nobody_foresaw_says_what_is_expected():
+    pytest.importorskip("gradio")
+    code = """
+from paraconsist.reporting.space.app import _safely, expected_columns
+from paraconsist.reporting.space.catalogue import module
+for problem in (ZeroDivisionError("secret"), OSError("secret"), AssertionError("secret")):
+    def fail(): raise problem
+    try:
+        _safely(fail, columns=expected_columns(module("semantic_inconsistency")))()
+    except Exception as shown:
+        print(type(shown).__name__, shown.message)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert [line.partition(" ")[0] for line in lines] == ["Error"] * 3
+    for line, name in zip(lines, ("ZeroDivisionError", "OSError", "AssertionError"), strict=True):
+        assert "secret" not in line
+        assert f"({name})" in line
+        assert "Answer on the original, Answer on the paraphrase" in line
+        assert "please report it" in line
 
 
 def test_pasted_rows_of_every_kind():

@@ -56,7 +56,7 @@ def run_dataset(
         of_run["files"] = {name: sums for name, sums in run["files"].items() if name in same}
     records = {"results.json": (saved, shared), "run.json": (run, public(of_run, names))}
     results, unknown = _known(records["results.json"][1])
-    if records["run.json"][0] != records["run.json"][1]:
+    if records["run.json"][1] != of_run:
         notes.append("The places of models on this machine and addresses stay here; models go by their names.")
     if not remote.is_empty and _TAG not in (remote.card.get("tags") or []):
         remedy = "Choose another name; nothing was sent."

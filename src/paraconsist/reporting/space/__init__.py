@@ -29,6 +29,7 @@ def launch(name: str, *, say: Callable[[str], None] = lambda line: None, **optio
         atexit.register(shutil.rmtree, uploads, ignore_errors=True)
         os.environ["GRADIO_TEMP_DIR"] = uploads
     from paraconsist.reporting.space.app import build, looks
+    from paraconsist.reporting.space.reader import warm
 
     port = os.environ.get("GRADIO_SERVER_PORT")
     off = ("run_history", "enable_monitoring", "ssr_mode", "share", "show_error")
@@ -36,6 +37,7 @@ def launch(name: str, *, say: Callable[[str], None] = lambda line: None, **optio
     settings |= {"max_file_size": MAX_BYTES, "state_session_capacity": 200}
     settings["server_port"] = int(port) if port else None  # gradio itself reads it only once in a process
     settings |= {name: value for name, value in options.items() if value is not None}
+    warm()
     demo = build(page).queue(max_size=32)
     _, url, _ = demo.launch(**looks(), **settings, prevent_thread_lock=True)
     say(f"The page of {name} is at {url}; Ctrl-C ends it.")

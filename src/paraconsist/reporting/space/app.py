@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
 import gradio as gr
-import pyarrow as pa
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.tables import ENDINGS
@@ -20,7 +20,11 @@ from paraconsist.reporting.space.upload import MAX_BYTES, MAX_ROWS, guess_column
 _NOTHING = "(none)"
 _MOST_RESAMPLES = 20_000
 _KEPT = 30 * 60  # seconds that a visitor's rows are kept after the last use
-_UNEXPECTED = "This file could not be scored, for a reason that was not foreseen. Try the command line: it says more."
+_UNFORESEEN = (
+    "This could not be read or scored, for a reason that nobody foresaw ({}). The page takes CSV, TSV, JSON Lines and "
+    "Parquet with a line of column names; for this measure the columns are: {}. Choose them on the left, or see the "
+    "example. If yours are so, please report it in the discussions of this page, with the first lines of your file."
+)
 
 
 def looks() -> dict[str, Any]:
@@ -130,18 +134,19 @@ def build(module: Module) -> gr.Blocks:
             )
             return results_page(module, module.measure(query), query.confidence_level)
 
+        safely = partial(_safely, columns=expected_columns(module))
         score_inputs = [rows, layout, names, *choices.values(), level, resamples, seed, *options.values()]
         quiet: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
         def scores(event: Any) -> None:
-            event.then(_safely(score), score_inputs, results, api_visibility="private", show_progress="minimal")
+            event.then(safely(score), score_inputs, results, api_visibility="private", show_progress="minimal")
 
-        file.upload(forget, None, read_outputs, **quiet).then(_safely(upload), file, read_outputs, **quiet)
+        file.upload(forget, None, read_outputs, **quiet).then(safely(upload), file, read_outputs, **quiet)
         file.clear(forget, None, read_outputs, **quiet)
-        paste.click(forget, None, read_outputs, **quiet).then(_safely(use_text), text, read_outputs, **quiet)
+        paste.click(forget, None, read_outputs, **quiet).then(safely(use_text), text, read_outputs, **quiet)
         layout.input(relaid, [rows, layout], list(choices.values()), **quiet)
         scores(go.click(empty_page, None, results, **quiet))
-        scores(example.click(_safely(show_example), None, [text, *read_outputs], **quiet))
+        scores(example.click(safely(show_example), None, [text, *read_outputs], **quiet))
     return demo
 
 
@@ -186,16 +191,22 @@ def _whole(value: Any, label: str, least: int, most: int) -> int:
     return int(value)
 
 
-def _safely(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn what is raised into a message for the visitor; nothing is printed or logged."""
+def expected_columns(module: Module) -> str:
+    """Return the questions of a page's layouts that have to be answered, in words."""
+    layouts = (", ".join(one.label for one in layout.fields if one.required) for layout in module.layouts)
+    return "; or ".join(layouts)
+
+
+def _safely(function: Callable[..., Any], columns: str) -> Callable[..., Any]:
+    """Turn what is raised into a message for the visitor, with the `columns` that are expected; nothing is logged."""
 
     def wrapped(*values: Any) -> Any:
         try:
             return function(*values)
         except InputError as problem:
             message = str(problem)
-        except (MemoryError, RecursionError, ArithmeticError, LookupError, TypeError, ValueError, pa.ArrowException):
-            message = _UNEXPECTED
+        except Exception as problem:
+            message = _UNFORESEEN.format(type(problem).__name__, columns)
         raise gr.Error(html.escape(message), duration=None, print_exception=False)
 
     return wrapped

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from paraconsist.data.predictions import Predictions, read_predictions
+from paraconsist.data.predictions import Predictions
 from paraconsist.data.reshaping import named_labels, shared_buckets
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import input_error
 from paraconsist.reporting.space.forms import Field, Layout, Query
+from paraconsist.reporting.space.reader import read_apart
 
 #: Larger files are for the command line.
 MAX_BYTES = 20 * 2**20
@@ -63,37 +63,9 @@ def read_text(text: str) -> Predictions:
 
 
 def _read(file: Path, name: str) -> Predictions:
-    """Read a file within the limits; errors call it by the visitor's name for it, not by its place on the server."""
-    _check_most(file.stat().st_size, MAX_BYTES, "bytes")
-    if file.suffix.lower() == ".parquet":
-        _check_parquet(file)
-    try:
-        predictions = read_predictions(file)
-    except InputError as problem:
-        problem.function, problem.parameter = "read", "file" if problem.parameter == "path" else problem.parameter
-        problem.got = name if problem.got == str(file) else problem.got
-        problem.remedy = problem.remedy.replace(str(file), name)
-        raise
-    _check_most(predictions.table.num_rows, MAX_ROWS, "rows")
-    _check_most(predictions.table.num_columns, MAX_COLUMNS, "columns")
-    return predictions
-
-
-def _check_most(n: int, most: int, what: str) -> None:
-    if n > most:
-        remedy = "Larger files: `paraconsist score` on your own machine."
-        raise input_error("read", "file", f"have at most {most:,} {what}", got=n, remedy=remedy)
-
-
-def _check_parquet(file: Path) -> None:
-    """Refuse a file that is small only as long as it is packed; a broken one is left to the reader."""
-    try:
-        footer = pq.ParquetFile(file).metadata
-    except (OSError, ValueError):
-        return
-    _check_most(footer.num_rows, MAX_ROWS, "rows")
-    unpacked = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
-    _check_most(unpacked, MAX_UNPACKED, "bytes unpacked")
+    """Read a file within the limits, apart; errors call it by the visitor's name for it, not by its place here."""
+    most = {"bytes": MAX_BYTES, "rows": MAX_ROWS, "columns": MAX_COLUMNS, "unpacked": MAX_UNPACKED}
+    return read_apart(file, name, most)
 
 
 #: No measure reads these stand-ins; they fill the columns that a module does not ask for.

@@ -1,0 +1,177 @@
+"""Files of strangers are read in a process of their own: nothing in a file ends the page or fills its memory.
+
+The process is kept for the next file, since starting one takes half a second; it is ended after any file that it could
+not answer for. Its memory is bounded where the system has limits (not on Windows, and macOS does not keep them); time,
+bytes, rows and columns are bounded everywhere.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paraconsist.data.predictions import Predictions, read_predictions
+from paraconsist.errors import InputError, input_error
+
+#: What reading a file may take: bytes of memory beside what the process has at its start, and seconds.
+MEMORY = 3 * 2**29
+SECONDS = 30.0
+
+_LARGER = "Larger files: `paraconsist score` on your own machine."
+_START = "from paraconsist.reporting.space.reader import serve; serve()"
+_OUTPUT = "read.arrow"
+_idle: list[subprocess.Popen[str]] = []
+
+
+def read_apart(file: Path, name: str, limits: Mapping[str, int]) -> Predictions:
+    """Read a file, which lies in a folder of its own, in the other process.
+
+    Parameters
+    ----------
+    file : Path
+        Its ending says the format.
+    name : str
+        What errors call it.
+    limits : mapping
+        The most ``bytes``, ``rows``, ``columns`` and ``unpacked`` (bytes in memory) that it may have.
+
+    Raises
+    ------
+    InputError
+        If it is no table, is over a limit, or ended the process.
+    """
+    process = _take()
+    line, started = "", time.monotonic()
+    timer = threading.Timer(SECONDS, process.kill)
+    timer.start()
+    try:
+        with suppress(OSError):  # the process has ended: there is no answer
+            line = _answer_of(process, {"file": str(file), "name": name, "limits": dict(limits)})
+    finally:
+        timer.cancel()
+    answer: dict[str, Any] = json.loads(line) if line.endswith("\n") else {"ended": True}
+    if "ended" in answer:
+        _end(process)
+        is_late = time.monotonic() - started >= SECONDS
+        why = f"{SECONDS:g} seconds" if is_late else f"{MEMORY / 2**30:g} GB of memory, or it is damaged"
+        must, remedy = "be a whole file that can be read", f"Reading it took more than {why}. {_LARGER}"
+        raise input_error("read", "file", must, got=name, remedy=remedy)
+    _idle.append(process)
+    if "error" in answer:
+        raise InputError(**answer["error"])
+    with pa.OSFile(str(file.parent / _OUTPUT)) as source:
+        return Predictions(pa.ipc.open_file(source).read_all(), answer["metadata"])
+
+
+def _answer_of(process: subprocess.Popen[str], job: Mapping[str, Any]) -> str:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(job) + "\n")
+    process.stdin.flush()
+    return process.stdout.readline()
+
+
+def warm() -> None:
+    """Start the process before the first file comes."""
+    _idle.append(_take())
+
+
+def serve() -> None:
+    """Read the files that standard input names, a line each, until it ends; the other end of `read_apart`."""
+    _bound()
+    for line in sys.stdin:
+        job = json.loads(line)
+        try:
+            answer = _answer(Path(job["file"]), job["name"], job["limits"])
+        except InputError as problem:
+            fields = ("must", "function", "parameter", "got", "row", "remedy")
+            answer = {"error": {name: value for name in fields if (value := getattr(problem, name)) is not ...}}
+            answer = {"ended": True} if isinstance(problem.__context__, MemoryError) else answer
+        except Exception:  # too large for the memory, or nobody foresaw it: the next file gets a fresh process
+            answer = {"ended": True}
+        print(json.dumps(answer, default=str), flush=True)
+
+
+def _answer(file: Path, name: str, limits: Mapping[str, int]) -> dict[str, Any]:
+    check_most(file.stat().st_size, limits["bytes"], "bytes")
+    if file.suffix.lower() == ".parquet":
+        _check_footer(file, limits)
+    try:
+        predictions = read_predictions(file)
+    except InputError as problem:
+        problem.function, problem.parameter = "read", "file" if problem.parameter == "path" else problem.parameter
+        problem.got = name if problem.got == str(file) else problem.got
+        problem.remedy = problem.remedy.replace(str(file), name)
+        raise
+    table = predictions.table
+    check_most(table.num_rows, limits["rows"], "rows")
+    check_most(table.num_columns, limits["columns"], "columns")
+    check_most(table.nbytes, limits["unpacked"], "bytes unpacked")
+    with pa.OSFile(str(file.parent / _OUTPUT), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return {"metadata": predictions.metadata}
+
+
+def _check_footer(file: Path, limits: Mapping[str, int]) -> None:
+    """Refuse a file that is small only as long as it is packed; a broken one is left to the reader."""
+    try:
+        footer = pq.ParquetFile(file).metadata
+    except (OSError, ValueError):
+        return
+    check_most(footer.num_rows, limits["rows"], "rows")
+    unpacked = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
+    check_most(unpacked, limits["unpacked"], "bytes unpacked")
+
+
+def check_most(n: int, most: int, what: str) -> None:
+    """Refuse a file that has more than a page takes."""
+    if n > most:
+        raise input_error("read", "file", f"have at most {most:,} {what}", got=n, remedy=_LARGER)
+
+
+def _bound() -> None:
+    """Bound this process's memory, where the system can, and leave no copy of it behind when it crashes."""
+    pa.set_memory_pool(pa.system_memory_pool())  # the others reserve addresses that they do not use
+    pa.set_cpu_count(1)
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        most = pages * resource.getpagesize() + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _take() -> subprocess.Popen[str]:
+    while _idle:
+        process = _idle.pop()
+        if process.poll() is None:
+            return process
+        _end(process)
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen([sys.executable, "-c", _START], text=True, encoding="utf-8", **pipes)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    with process:  # closes its pipes, and waits
+        pass
+
+
+@atexit.register
+def _end_all() -> None:
+    while _idle:
+        _end(_idle.pop())
