@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -42,7 +42,10 @@ class InputError(ValueError):
     got : object
         What was given; ``...`` where it is not shown.
     row : int, str or None
-        Where in the input.
+        Where in the input. Functions count rows from 0, as Python does; the command line and pages count them from 1,
+        without a file's heading (`first_row`). A row in a text is counted from 1.
+    first_row : int
+        The number of the first row in the message: 0, or 1 for the command line and for pages.
     remedy : str
         What to do.
 
@@ -63,7 +66,7 @@ class InputError(ValueError):
     ) -> None:
         super().__init__(must)
         self.function, self.parameter, self.must = function, parameter, must
-        self.got, self.row, self.remedy = got, row, remedy
+        self.got, self.row, self.remedy, self.first_row = got, row, remedy, 0
 
     def __str__(self) -> str:
         sentence = f"{self.function}: " if self.function else ""
@@ -74,8 +77,16 @@ class InputError(ValueError):
             value = repr(self.got)
             sentence += f"; got {value if len(value) <= _MAX_SHOWN else value[: _MAX_SHOWN - 3] + '...'}"
         if self.row is not None:
-            sentence += f" at row {self.row}"
+            sentence += f" at row {self.row + self.first_row if isinstance(self.row, int) else self.row}"
         return visible(f"{sentence}. {self.remedy}".rstrip())
+
+    def name_as(self, parameters: Mapping[str, str]) -> None:
+        """Call parameters as these say, also those that the sentences name in backticks."""
+        self.parameter = parameters.get(self.parameter or "", self.parameter)
+        self.must, self.remedy = (
+            re.sub(r"`(\w+)`", lambda name: f"`{parameters.get(name[1], name[1])}`", text)
+            for text in (self.must, self.remedy)
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.must,), self.__dict__
@@ -106,7 +117,7 @@ def renamed(**parameters: str) -> Iterator[None]:
     try:
         yield
     except InputError as problem:
-        problem.parameter = parameters.get(problem.parameter or "", problem.parameter)
+        problem.name_as(parameters)
         raise
 
 

@@ -228,7 +228,7 @@ def test_groups_from_a_table(command, tmp_path: Path) -> None:
     assert "must have a group for every bucket; got \"none for 1 buckets: 'b39'\"" in err
     csv(contexts, [("b0", "c0"), ("b0", "c1")], "bucket_id,context_id")
     code, _, err = run(command, *files, *options)
-    assert "must be the same in all rows of a bucket; got ['c0', 'c1'] at row 1. Look at bucket 'b0'" in err
+    assert "must be the same in all rows of a bucket; got ['c0', 'c1'] at row 2. Look at bucket 'b0'" in err
 
 
 def test_an_id_twice_in_a_bucket() -> None:

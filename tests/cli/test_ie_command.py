@@ -295,13 +295,13 @@ def test_labels_that_are_missing(folder, tmp_path, refused):
     rows[7]["label"] = "-"
     said = refused(with_rows(folder, tmp_path, "train", rows))
     assert "`label` must hold a gold label in every row of" in said
-    assert "got '-' at row 7" in said
+    assert "got '-' at row 8" in said
     assert "--drop-unlabelled" in said
     nothing = [{k: v for k, v in row.items() if k != "label"} for row in inference_rows(30)]
     assert "`--label-column` must be a column of" in refused(with_rows(folder, tmp_path, "test", nothing))
     rows[7]["label"] = "maybe"
     said = refused(with_rows(folder, tmp_path, "train", rows))
-    assert "must be one of entailment, neutral, contradiction, or a number from 0 to 2; got 'maybe' at row 7" in said
+    assert "must be one of entailment, neutral, contradiction, or a number from 0 to 2; got 'maybe' at row 8" in said
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_rows_and_files_that_cannot_be(folder, tmp_path, refused):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("rho,run,A,B\n0,1,1,2\n", "hold only 0 and 1, or true and false, in B; got 2 at row 0"),
+        ("rho,run,A,B\n0,1,1,2\n", "hold only 0 and 1, or true and false, in B; got 2 at row 1"),
         ("rho,run,A,B\n1.5,1,1,1\n", "hold rhos between 0 and 1"),
         ("rho,run,n,n11,n10,n01\n0,1,10,9,2,0\n", "have n11 + n10 + n01 at most n"),
         ("rho,run,n,n11,n10,n01\n0,1,10,5,2,0\n0,1,10,5,2,0\n", "hold each rho and run of v once"),

@@ -138,9 +138,9 @@ def test_only_what_is_marked_valid_is_kept(nli_file, tmp_path, delimiter, ending
 @pytest.mark.parametrize(
     ("marks", "change", "match"),
     [
-        (["yes", "maybe"], None, "`valid` must say yes, no or nothing; got 'maybe' at row 1"),
+        (["yes", "maybe"], None, "`valid` must say yes, no or nothing; got 'maybe' at row 2"),
         (["yes", "yes"], {"perturbed": "premise: other"}, "Edited texts are not taken over"),
-        (["yes", "yes"], {"bucket_id": "x"}, "`bucket_id` must be there once; got 'x' at row 1"),
+        (["yes", "yes"], {"bucket_id": "x"}, "`bucket_id` must be there once; got 'x' at row 2"),
     ],
 )
 def test_a_sheet_that_does_not_fit(nli_file, tmp_path, marks, change, match):

@@ -17,7 +17,9 @@ import pytest
 from helpers.commands import Command, write
 from helpers.paranlu_goldens import FIGURE_4, KEYS, PRINTED_DIGIT, TABLE_4, TABLE_7, check
 
+import paraconsist
 from paraconsist.data.predictions import write_predictions
+from paraconsist.errors import InputError
 
 COLUMNS = ["--label", "gold", "--prediction", "pred", "--original", "is_original"]
 
@@ -167,8 +169,8 @@ BAD = {
         drop(ROWS, "bucket_id"),
         "score: `--bucket` must name a column of the predictions; got 'bucket_id'",
     ),
-    "missing bucket": ([*ROWS[:5], ROWS[5] | {"bucket_id": None}], "`--bucket` must not be empty; got None at row 5"),
-    "missing label": ([ROWS[0] | {"label": None}, *ROWS[1:]], "`--label` must not be empty; got None at row 0"),
+    "missing bucket": ([*ROWS[:5], ROWS[5] | {"bucket_id": None}], "`--bucket` must not be empty; got None at row 6"),
+    "missing label": ([ROWS[0] | {"label": None}, *ROWS[1:]], "`--label` must not be empty; got None at row 1"),
     "label is no whole number": ([*ROWS[:3], ROWS[3] | {"label": 0.5}], "`--label` must hold whole numbers or text"),
     "two kinds": ([r | {"label": str(r["label"])} for r in ROWS], "`--prediction` must be of the labels' kind"),
     "mixed gold": (
@@ -183,11 +185,11 @@ BAD = {
     "only originals": (ROWS[::4], "score"),
     "sum": (
         [r | {"probabilities": [0.5, 0.4] if i == 7 else [0.5, 0.5]} for i, r in enumerate(ROWS)],
-        "`--probabilities` must be non-negative and sum to one; got [0.5, 0.4] at row 7",
+        "`--probabilities` must be non-negative and sum to one; got [0.5, 0.4] at row 8",
     ),
     "ragged": (
         [r | {"probabilities": [1.0] if i == 7 else [0.5, 0.5]} for i, r in enumerate(ROWS)],
-        "`--probabilities` must hold equally long lists; got [1.0] at row 7",
+        "`--probabilities` must hold equally long lists; got [1.0] at row 8",
     ),
 }
 
@@ -236,7 +238,7 @@ def test_labels_outside_the_files_own_names(command, tmp_path, column, value):
     write_predictions(tmp_path / "p.parquet", pa.Table.from_pylist(rows), {"label_names": ["no", "yes"]})
     code, _, err = command("score", tmp_path / "p.parquet")
     assert code == 2
-    assert f"`--{column}` must be one of the file's labels (0 no, 1 yes); got {value} at row 9" in err
+    assert f"`--{column}` must be one of the file's labels (0 no, 1 yes); got {value} at row 10" in err
 
 
 def test_true_and_false_are_labels(command, tmp_path):
@@ -255,7 +257,7 @@ def test_an_empty_text_is_no_answer(command, tmp_path):
         path = write(tmp_path / "p.csv", [row | {column: ""} if i == 5 else row for i, row in enumerate(named)])
         code, _, err = command("score", path)
         assert code == 2
-        assert f"`{option}` must not be empty; got '' at row 5" in err
+        assert f"`{option}` must not be empty; got '' at row 6" in err
 
 
 @pytest.mark.parametrize("value", [0.5, {"no": 0.5, "yes": 0.5}, [0.5, None]], ids=["number", "mapping", "null"])
@@ -315,3 +317,33 @@ class TestCommandLine:
         code, out, _ = command("--help")
         assert code == 0
         assert all(name in out for name in ("demo", "build", "train", "run", "score", "list"))
+
+
+# ----------------------------------------------------------------------- errors name what was typed
+
+
+def test_missing_columns_are_named_at_once(command, tmp_path):
+    path = write(tmp_path / "mine.csv", [{"qid": 1, "ans": "a", "gold": "a"}])
+    code, _, err = command("score", path)
+    assert code == 2
+    assert "`--bucket` must name a column of the predictions, as must `--prediction` and `--label`" in err
+    assert "got ['bucket_id', 'prediction', 'label']. Its columns are qid, ans, gold." in err
+    code, _, err = command("score", path, "--bucket", "qid", "--label", "gold")
+    assert "`--prediction` must name a column of the predictions; got 'prediction'" in err
+
+
+def test_rows_count_from_one_where_they_were_typed_and_from_zero_in_python(command, tmp_path):
+    rows = [{"bucket_id": 1, "prediction": "a", "label": label} for label in ("a", "b", "")]
+    path = write(tmp_path / "mine.csv", rows)
+    assert "`--label` must not be empty; got '' at row 3. " in command("score", path)[2]
+    with pytest.raises(InputError, match="`label` must not be empty; got '' at row 2"):
+        paraconsist.score(path)
+
+
+def test_a_set_without_a_task_is_named_as_it_was_typed(command, tmp_path):
+    path = write(tmp_path / "mine.csv", [{"bucket_id": 1, "label": "a"}])
+    code, _, err = command("run", "--model", tmp_path, "--dataset", path, "--output", tmp_path / "out")
+    assert (code, "error: run: `--dataset` must hold all input columns of one task" in err) == (2, True), err
+    assert "Name the task as `--task`" in err
+    code, _, err = command("run", "--model", tmp_path, "--dataset", path, "--task", "nli", "--output", tmp_path / "out")
+    assert "`premise` must be a column of mine, as must `hypothesis`" in err

@@ -368,7 +368,7 @@ def test_bad_pairs(measure: Any, change: dict[str, Any], message: str) -> None:
         ([[0], []], r"allow at least one label; got \[\] at row 1"),
         ([[0], [1, "2"]], r"hold lists of integers or of strings, nothing missing; got \[1, '2'\] at row 1"),
         ([[0], [None]], r"hold lists of integers or of strings, nothing missing; got \[None\] at row 1"),
-        ([[0], ["1"]], r"hold integers, as row 0 does; got \['1'\] at row 1"),
+        ([[0], ["1"]], r"hold integers, as the first row does; got \['1'\] at row 1"),
         ([["0"], ["1"]], "hold integers, as `predictions` does"),
         ([[[0]], [1]], "hold lists of labels"),
         ([[0]], r"have one value per row of `predictions` \(2\); got '1 values'"),

@@ -332,7 +332,7 @@ def test_bad_input_is_named(change: dict[str, Any], message: str) -> None:
 
 
 def test_the_error_about_gold_labels_names_the_bucket_and_both_rows() -> None:
-    with pytest.raises(InputError, match=r"got 0 at row 0\. Bucket 'x' has 1 at row 2"):
+    with pytest.raises(InputError, match=r"got 0 at row 0\. Bucket 'x' has 1 too"):
         paraphrastic_consistency([1, 1, 1], [0, 1, 1], ["x", "y", "x"])
 
 

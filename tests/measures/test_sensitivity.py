@@ -287,7 +287,7 @@ def test_intervals_of_shifts_hold_or_are_not_there(n: int, n_changed: int) -> No
         (
             {"original_predictions": [0, 1, 2]},
             "`original_predictions` must give every row of a bucket the same prediction of its original; "
-            "got 0 at row 0. Bucket 'a' has 1 at row 1",
+            "got 0 at row 0. Bucket 'a' has 1 too",
         ),
         (
             {"references": [0, 2, 2]},
@@ -360,7 +360,7 @@ def test_presets_are_the_published_ones() -> None:
         ({"probabilities": [[1.0], [1.0]]}, "`probabilities` must hold the probabilities of at least two"),
         (
             {"probabilities": [[0.5, 0.5], [0.5, 0.25, 0.25]]},
-            "`probabilities` must have 2 classes, as row 0 has; got .* at row 1",
+            "`probabilities` must have 2 classes, as the first row has; got .* at row 1",
         ),
         (
             {"probabilities": [[0.5, 0.5], None]},

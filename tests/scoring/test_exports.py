@@ -156,7 +156,7 @@ def test_roles_in_any_case(command, tmp_path, word):
     assert (measure["original_accuracy"], measure["n_examples"]) == (1.0, 2)
     file.write_text(file.read_text().replace(word, "first"))
     code, _, err = command("score", file)
-    assert (code, "got 'first' at row 0" in err) == (2, True)
+    assert (code, "got 'first' at row 1" in err) == (2, True)
 
 
 def test_paths_and_expressions_in_plain_tables(command, tmp_path):

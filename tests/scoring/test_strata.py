@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+import pyarrow as pa
 import pytest
+from helpers.commands import write
 
 import paraconsist as pc
+from paraconsist.data.predictions import Predictions
+from paraconsist.data.rows import ColumnNames, read_rows
 from paraconsist.measures.catalogue import PARAPHRASTIC
 
 
@@ -46,3 +52,64 @@ def test_strata_of_few_buckets_have_no_interval() -> None:
     for part in strata.values():
         assert np.isnan(part[PARAPHRASTIC.name]["confidence_interval"][PARAPHRASTIC.headline]).all()
         assert "only 4 buckets: no interval below 10" in part[PARAPHRASTIC.name]["warnings"]
+
+
+# ------------------------------------------------------------------------------------- as they are shown
+
+
+def lopsided(tmp_path):
+    """Forty buckets of three paraphrases, two of one kind and one of the other; the names of the kinds are long."""
+    kinds = ["a rather long name of a stratum that goes on", "a rather long name of a stratum that ends so"]
+    rows = [
+        {
+            "bucket_id": b,
+            "role": role,
+            "label": ("no", "yes")[b % 2],
+            "prediction": (b + n // 3) % 2,
+            "kind": kinds[n == 2],
+        }
+        for b in range(40)
+        for n, role in enumerate(["original", "paraphrase", "paraphrase", "paraphrase"])
+    ]
+    return write(tmp_path / "mine.csv", rows), kinds
+
+
+def test_buckets_of_one_paraphrase_are_told_with_their_stratum_in_every_view(command, tmp_path):
+    path, kinds = lopsided(tmp_path)
+    options = (path, "--stratum", "kind", "--label-names", "no,yes")
+    sentence = f"40 of 40 where kind is {kinds[1]}"
+    assert sentence in command("score", *options)[1]
+    assert sentence in command("score", *options, "--markdown")[1]
+    assert sentence in command("gate", "pc >= 0", *options)[2]
+    assert sentence in repr(pc.score(path, stratum=["kind"], label_names="no,yes"))
+    assert command("report", *options, "--output", tmp_path / "page.html", "--title", "t")[0] == 0
+    assert sentence in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("measure", ["paraphrastic_consistency", "prediction_change", "semantic_inconsistency"])
+def test_names_of_strata_stay_apart_in_a_narrow_terminal(command, tmp_path, monkeypatch, measure):
+    path, kinds = lopsided(tmp_path)
+    monkeypatch.setenv("COLUMNS", "60")
+    out = command("score", path, "--stratum", "kind", "--label-names", "no,yes", "--measure", measure)[1]
+    assert "…" not in out
+    assert (
+        max(map(len, (line.rstrip() for line in out.splitlines() if "|v:" not in line and "warning" not in line))) <= 60
+    )
+    if measure != "semantic_inconsistency":
+        names = " ".join(" ".join(line[:18] for line in out.splitlines()).split())
+        assert all(kind in names for kind in kinds), out
+        assert {"no", "yes"} <= set(names.split())
+
+
+def test_a_mark_is_no_stratum_unless_it_is_named(command, tmp_path):
+    table = pa.table(
+        {"bucket_id": [0, 0, 1, 1], "label": [0] * 4, "prediction": [0, 1] * 2, "copies_original": [True, False] * 2}
+    )
+    predictions = Predictions(table, {"set": "x", "label_names": ["a", "b"]})
+    assert list(read_rows(predictions, ColumnNames()).strata) == []
+    assert list(read_rows(predictions, ColumnNames(strata=["copies_original"])).strata) == ["copies_original"]
+
+
+def test_the_pooled_pvap_has_no_interval_outside_its_range(tmp_path):
+    values = pc.score(lopsided(tmp_path)[0], label_names="no,yes").sets["mine"].measures["paraphrastic_consistency"]
+    assert all(math.isnan(end) for end in values["confidence_interval"]["pvap_pooled"])

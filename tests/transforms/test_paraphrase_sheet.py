@@ -146,8 +146,8 @@ def test_bad_sheets(tmp_path, generated):
     place, sheet = tmp_path / "set.parquet", tmp_path / "s.csv"
     write_generated(generated.rows(), generated.data, place, FACTS)
     for columns, message in [
-        ({"valid": ["perhaps", "", ""]}, "`valid` must say yes, no or nothing; got 'perhaps' at row 0 of s.csv"),
-        ({"example_id": ["e0.paraphrase_1"] * 3}, "`example_id` must be there once; got 'e0.paraphrase_1' at row 1"),
+        ({"valid": ["perhaps", "", ""]}, "`valid` must say yes, no or nothing; got 'perhaps' at row 1 of s.csv"),
+        ({"example_id": ["e0.paraphrase_1"] * 3}, "`example_id` must be there once; got 'e0.paraphrase_1' at row 2"),
     ]:
         write_judgement_sheet(sheet, generated.sheet_rows())
         fill(sheet, **columns)

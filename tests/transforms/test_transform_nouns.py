@@ -164,7 +164,7 @@ def test_wordnet_absent(monkeypatch, tmp_path):
     pytest.importorskip("nltk")
     monkeypatch.setattr(lexicon_cache, "find_wordnet", lambda folder: None)
     monkeypatch.setattr("paraconsist.transforms.lexicon.find_wordnet", lambda folder: None)
-    with pytest.raises(InputError, match=r"`folder` must be found, and nltk installed.*wordnet-base"):
+    with pytest.raises(InputError, match=r"`wordnet` must be found, and nltk installed.*wordnet-base"):
         lexicon_cache.read_or_make(str(tmp_path / "never"))
 
 
@@ -266,7 +266,7 @@ def test_a_cache_that_cannot_be_written_is_said(small_wordnet, monkeypatch, tmp_
 def test_a_wordnet_folder_that_is_not_whole(small_wordnet):
     folder, _, _ = small_wordnet
     (folder / "cntlist.rev").unlink()
-    with pytest.raises(InputError, match=r"`folder` must hold cntlist\.rev"):
+    with pytest.raises(InputError, match=r"`wordnet` must hold cntlist\.rev"):
         lexicon_cache.read_or_make(str(folder))
     with pytest.raises(InputError, match=r"hold cntlist\.rev; got"):
         scan(None, str(folder))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 import traceback
 import warnings
@@ -208,12 +207,9 @@ def _as_typed(problem: InputError, name: str, command: Any) -> InputError:
         for called in (parameter.name, *parameter.opts)
         if any(option.startswith("-") for option in parameter.opts)
     }
-    problem.function = name
-    problem.parameter = options.get((problem.parameter or "").replace("-", "_"), problem.parameter)
-    problem.must, problem.remedy = (
-        re.sub(r"`(\w+)`", lambda found: f"`{options.get(found[1], found[1])}`", text)
-        for text in (problem.must, problem.remedy)
-    )
+    problem.function, problem.parameter = name, problem.parameter and problem.parameter.replace("-", "_")
+    problem.first_row = 1
+    problem.name_as(options)
     return problem
 
 

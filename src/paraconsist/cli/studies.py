@@ -22,6 +22,9 @@ from paraconsist.cli.options import (
     read_values,
 )
 
+#: With fewer, the least p that Kendall's tau can have, 2/n!, is above .05.
+_FEWEST_FOR_P = 5
+
 
 def sweep(
     model: Annotated[list[str], typer.Option(help="Checkpoint: Hub id, folder, bow, ...; repeat for several.")],
@@ -69,9 +72,10 @@ def _show_grid(results: Mapping[str, Any], output: Path) -> None:
     echo("", *table.splitlines())
     for entry in (trend for trend in results["trends"] if trend["kendall"] == trend["kendall"]):
         axis = {"n_rows": "training rows", "n_parameters": "parameters"}[entry["axis"]]
+        few = "too few for a p" if entry["n"] < _FEWEST_FOR_P else f"p {entry['p_value']:.2g}"
         echo(
-            f"{entry['set']}, {entry['figure']} with {axis}: Kendall's tau {entry['kendall']:+.2f}, "
-            f"p {entry['p_value']:.2g} over {entry['n']} trainings."
+            f"{entry['set']}, {entry['figure']} with {axis}: Kendall's tau {entry['kendall']:+.2f} over "
+            f"{entry['n']} trainings, {few}."
         )
     significant = [t for t in results["tests"] if t["corrected_p_value"] < 0.05]
     if results["tests"]:

@@ -18,7 +18,7 @@ from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
 from paraconsist.data.rows import ROLES
 from paraconsist.data.tables import ENDINGS, read_table
 from paraconsist.data.tasks import Task, get_task, infer_task, input_id
-from paraconsist.errors import InputError, check_whole, first_line, input_error
+from paraconsist.errors import InputError, check_whole, first_line, input_error, renamed
 
 
 @dataclass(frozen=True)
@@ -197,12 +197,13 @@ def bucket_set_from_table(
     always computed here, so that it can be trusted. InputError if a column is missing or holds None, an example id
     occurs twice, or a label or role is unknown.
     """
-    resolved = get_task(task) if task is not None else infer_task(table.column_names)
+    with renamed(columns="dataset"):
+        resolved = get_task(task) if task is not None else infer_task(table.column_names)
     columns: dict[str, Any] = {c: table[c] for c in table.column_names}
-    for column in ("bucket_id", "label", *resolved.columns):
-        if column not in columns:
-            remedy = f"Task {resolved.name} reads {', '.join(resolved.columns)}; rename your columns or give `task`."
-            raise input_error("run", column, f"be a column of {name}", got=table.column_names, remedy=remedy)
+    if absent := [column for column in ("bucket_id", "label", *resolved.columns) if column not in columns]:
+        remedy = f"Task {resolved.name} reads {', '.join(resolved.columns)}; rename your columns or give `task`."
+        must = f"be a column of {name}" + "".join(f", as must `{column}`" for column in absent[1:])
+        raise input_error("run", absent[0], must, got=table.column_names, remedy=remedy)
     for column in ("bucket_id", "label", *resolved.columns, "group_id", "role", "allowed_labels"):
         if column in columns and columns[column].null_count:
             raise _wrong(name, column, "not be empty", None, columns[column].to_pylist().index(None))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from paraconsist.data.answers import check_known, check_meeting, gold_labels, predicted_labels
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.tables import column_error, column_of, filled_column, floats, is_text, plain_column, plain_table
+from paraconsist.errors import input_error
 
 #: A row's place in its bucket.
 ROLES = (
@@ -25,6 +26,8 @@ ROLES = (
 _JOINED = ("antecedent_1", "antecedent_2", "part_1", "part_2")
 
 _PROBABILITY_TOLERANCE = 1e-3
+#: A column of ParaNLU's that marks a few rows, no stratum unless it is named.
+_MARK = "copies_original"
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
     """
     table = plain_table(predictions.table)
     predictions = replace(predictions, table=table)
+    _check_columns(table, names, ("bucket", "prediction", "label") if need_buckets else ("prediction", "label"))
     labels, has_gold, allowed = gold_labels(predictions, names.label, names.prediction)
     guesses, unparsed = predicted_labels(table, names.prediction, labels, allowed)
     check_known("label", names.label, labels[has_gold], predictions.label_names)
@@ -123,6 +127,15 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
         strata=_strata(predictions, names),
         inputs=_inputs(table) if np.isin(roles, _JOINED).any() else None,
     )
+
+
+def _check_columns(table: pa.Table, names: ColumnNames, needed: Sequence[str]) -> None:
+    """Name all missing columns at once, where it is more than one."""
+    absent = [parameter for parameter in needed if getattr(names, parameter) not in table.column_names]
+    if len(absent) > 1:
+        must = f"name a column of the predictions, as must {' and '.join(f'`{other}`' for other in absent[1:])}"
+        remedy = f"Its columns are {', '.join(table.column_names)}."
+        raise input_error("score", absent[0], must, got=[getattr(names, one) for one in absent], remedy=remedy)
 
 
 def _roles(table: pa.Table, names: ColumnNames) -> NDArray[Any]:
@@ -161,8 +174,8 @@ def _strata(predictions: Predictions, names: ColumnNames) -> dict[str, NDArray[A
     table = predictions.table
     if names.strata is not None:
         return {name: _stratum(column_of(table, name, parameter="stratum"), name) for name in names.strata}
-    wanted = predictions.strata if "set" in predictions.metadata else ()
     kinds = (pa.types.is_integer, pa.types.is_string, pa.types.is_boolean)
+    wanted = [name for name in predictions.strata if "set" in predictions.metadata and name != _MARK]
     countable = [name for name in wanted if any(is_kind(table[name].type) for is_kind in kinds)]
     return {name: _stratum(table[name], name) for name in countable if not table[name].null_count}
 

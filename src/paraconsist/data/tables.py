@@ -261,14 +261,15 @@ def _typed(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
 def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[dict[str, Any]]:
     """Yield the objects of a JSON Lines file, or of a JSON array of objects; blank lines are passed over.
 
-    ValueError, with the row from 0, where a line is no whole JSON object, names a key twice or is nested too deeply.
+    ValueError, with the row, counted from 1, where a line is no whole JSON object, names a key twice or is nested too
+    deeply.
     """
     checked = json.JSONDecoder(object_pairs_hook=_once).decode
     decode = json.JSONDecoder().raw_decode
     with file.open(encoding=encoding) as stream:
         is_array = stream.read(1) == "["
         stream.seek(0)
-        for row, line in enumerate(checked(stream.read()) if is_array else filter(str.strip, stream)):
+        for row, line in enumerate(checked(stream.read()) if is_array else filter(str.strip, stream), 1):
             value, text = line, "" if is_array else line.strip()
             try:
                 if not is_array:
@@ -330,7 +331,7 @@ def _json_column(name: str, values: list[Any], start: int) -> pa.Array:
     first = next((value for value in values if value is not None), None)
     for kind in set(map(type, values)) - {type(None), type(first)}:
         if kinds[kind] != kinds[type(first)]:
-            row = start + next(row for row, value in enumerate(values) if type(value) is kind)
+            row = start + next(row for row, value in enumerate(values, 1) if type(value) is kind)
             raise ValueError(f"column {name} holds {kinds[type(first)]} and, at row {row}, {kinds[kind]}")
     try:
         return pa.array(values)

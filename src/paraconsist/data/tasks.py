@@ -239,12 +239,12 @@ def infer_task(columns: Iterable[str]) -> Task:
     fitting = [task for task in TASKS.values() if set(task.columns) <= set(present)]
     if not fitting:
         needed = "; ".join(f"{task.name}: {', '.join(task.columns)}" for task in TASKS.values())
-        remedy = f"Name the task, or rename columns. The tasks read: {needed}."
+        remedy = f"Name the task as `task`, or rename columns. The tasks read: {needed}."
         raise input_error("infer_task", "columns", "hold all input columns of one task", got=present, remedy=remedy)
     most = max(len(task.columns) for task in fitting)
     best = [task for task in fitting if len(task.columns) == most]
     if len(best) > 1:
-        remedy = f"They fit {' and '.join(task.name for task in best)}: name the task."
+        remedy = f"They fit {' and '.join(task.name for task in best)}: name it as `task`."
         raise input_error("infer_task", "columns", "fit one task only", got=present, remedy=remedy)
     return best[0]
 

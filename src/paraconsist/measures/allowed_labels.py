@@ -120,7 +120,7 @@ def _from_lists(rows: list[Any], function: str, parameter: str) -> AllowedLabels
         column = _one_set(labels, row, function, parameter)
         kind = kind or column.kind
         if column.kind != kind:
-            raise input_error(function, parameter, f"hold {kind}s, as row 0 does", got=rows[row], row=row)
+            raise input_error(function, parameter, f"hold {kind}s, as the first row does", got=rows[row], row=row)
         sets[labels] = tuple(sorted(set(column.tolist())))
     distinct = list(dict.fromkeys(sets.values()))
     index = {labels: i for i, labels in enumerate(distinct)}

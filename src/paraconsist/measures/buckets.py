@@ -117,7 +117,7 @@ def one_per_bucket(
     other = int(np.flatnonzero((divided.codes == bucket) & ~differs)[0])
     listed = column.tolist()
     must = f"give every row of a bucket the same {what}"
-    remedy = f"Bucket {divided.id_of(bucket)!r} has {listed[other]!r} at row {other}."
+    remedy = f"Bucket {divided.id_of(bucket)!r} has {listed[other]!r} too."
     raise input_error(function, parameter, must, got=listed[row], row=row, remedy=remedy)
 
 

@@ -247,6 +247,6 @@ def _wrong_row(rows: Any, function: str, parameter: str) -> Exception:
         except (TypeError, ValueError, OverflowError):
             array = np.zeros(())
         if array.ndim != 1 or len(array) != width:
-            must = "hold a list of numbers" if array.ndim != 1 else f"have {width} classes, as row 0 has"
+            must = "hold a list of numbers" if array.ndim != 1 else f"have {width} classes, as the first row has"
             return input_error(function, parameter, must, got=value, row=row)
     return input_error(function, parameter, "be a list of lists of probabilities", got=rows[0], row=0)

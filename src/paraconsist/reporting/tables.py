@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -31,6 +31,8 @@ _VARIANCES = ("problem", "paraphrase", "decoding", "numeric")
 #: More lines than three labels can make; of longer tables the commonest are shown.
 _MOST_LINES = 30
 _WIDE = (0, 1, 0, 1)
+#: So many letters of a name stand beside each other, however narrow the table is.
+_NARROWEST = 12
 #: What two models are compared by, as far as the comparison has it.
 _COMPARED = ("P_C", "P_C publ.", "A", "A_O", "VAP", "PVAP")
 _BY_SYMBOL = {q.symbol: q for q in PARAPHRASTIC.quantities}
@@ -51,7 +53,7 @@ def table(
     A row of one cell is a heading, None is a gap. The columns in `words`, by default the first one, stand to the left,
     numbers to the right. `padding` is of every cell: above, right, below, left.
     """
-    made = Table(
+    made = _Fitting(
         box=SIMPLE_HEAD,
         padding=padding,
         title=Text(visible(title), style="bold"),
@@ -61,13 +63,37 @@ def table(
     )
     for label in columns:
         is_word = label in (words or columns[:1])
-        made.add_column(Text(visible(label, keep="\n")), justify="left" if is_word else "right", no_wrap=not is_word)
+        head = Text(visible(label, keep="\n"))
+        if is_word:
+            made.add_column(head, justify="left", overflow="fold")
+        else:
+            made.add_column(head, justify="right", no_wrap=True)
     for row in rows:
         if row is None:
             made.add_section()
         else:
             made.add_row(*(Text(visible(cell), style="bold" if len(row) == 1 else "") for cell in row))
     return made
+
+
+class _Fitting(Table):
+    """A table whose numbers and names stay whole where the terminal is narrow: cells then take several lines."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        needed = len(self.columns) * (1 + self.padding[1] + self.padding[3]) + 1
+        for column in self.columns:
+            cells = [str(cell) for cell in (column.header, *column.cells)]
+            if column.overflow == "fold":
+                column.min_width = min(
+                    max(len(word) + 2 for cell in cells for word in cell.split() or [""]), _NARROWEST
+                )
+            needed += column.min_width or max(map(len, cells))
+        if needed > options.max_width:
+            self.padding = 0
+            for column in self.columns:
+                words = [word for cell in (column.header, *column.cells) for word in str(cell).split()]
+                column.no_wrap, column.width = False, None if column.min_width else max(map(len, words), default=0)
+        yield from super().__rich_console__(console, options)
 
 
 def remarks(warnings: Iterable[Any], signatures: Iterable[Any]) -> Iterator[Text]:

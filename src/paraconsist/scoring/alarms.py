@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -19,7 +20,7 @@ _UNPARSED = {
     "own_class": "count as one more answer, wrong and the same each time",
 }
 _MOSTLY, _ALIKE = 0.9, 0.4
-_MOST_LISTED = 3
+_MOST_LISTED, _LONGEST = 3, 60
 _LEAST_IN_TAIL = 10
 _FEW_ROWS = 10
 
@@ -145,21 +146,23 @@ def _never_right(rows: Rows) -> str | None:
 def _strays(rows: Rows) -> str | None:
     """Answers that are no label: a "Yes." among Yes and No is wrong in every row, and a class of its own."""
     assert rows.buckets is not None
-    known = [str(label) for label in np.unique(rows.labels)]
-    answers, counts = np.unique(rows.predictions, return_counts=True)
-    allowed = {label for rule in rows.allowed or () for label in rule}
-    is_stray = ~np.isin(answers, [*known, *allowed])
-    if rows.labels.dtype.kind != "U" or not is_stray.any() or is_stray.all():
+    known = set(rows.labels.tolist())
+    if not is_text(rows.labels) or 2 * len(known) > len(
+        np.unique(rows.buckets)
+    ):  # else each problem has its own answer
         return None
-    if 2 * len(known) > len(np.unique(rows.buckets)):  # no classes: every problem has an answer of its own
+    known |= {label for rule in rows.allowed or () for label in rule}
+    counts = Counter(rows.predictions.tolist())
+    strays = [(answer, n) for answer, n in counts.most_common() if answer not in known]
+    if not strays or len(strays) == len(counts):
         return None
     folded, parts = {label.casefold(): label for label in known}, []
-    for place in sorted(np.flatnonzero(is_stray).tolist(), key=lambda place: -counts[place]):
-        near = get_close_matches(str(answers[place]).casefold(), folded, 1, _ALIKE)
+    for answer, n in strays[:_MOST_LISTED]:
+        near = get_close_matches(answer.casefold()[:_LONGEST], folded, 1, _ALIKE)
         of = f" (nearest: {folded[near[0]]!r})" if near else ""
-        parts.append(f"{answers.item(place)!r} in {counts[place]:,} rows{of}")
-    more = f" and {len(parts) - _MOST_LISTED} more" if len(parts) > _MOST_LISTED else ""
-    return f"answers that are no row's gold label count as wrong: {', '.join(parts[:_MOST_LISTED])}{more}"
+        parts.append(f"{answer[:_LONGEST]!r} in {n:,} rows{of}")
+    more = f" and {len(strays) - _MOST_LISTED} more" if len(strays) > _MOST_LISTED else ""
+    return f"answers that are no row's gold label count as wrong: {', '.join(parts)}{more}"
 
 
 def _no_gold(rows: Rows) -> str | None:

@@ -180,6 +180,10 @@ def score_set(
     )
     void = degenerate(rows, options.unparsed)
     warnings = list(dict.fromkeys([*warnings, *void]))
+    if PARAPHRASTIC in specs and (note := _single_buckets(kept, predictions.label_names)) is not None:
+        warnings.append(note)
+    if CHANGE in specs:
+        _name_labels(measures[CHANGE.name], predictions.label_names)
     overlap = None if training is None else training_overlap(predictions, training, role=options.columns.role)
     if overlap is not None and (note := overlap.warning()) is not None:
         warnings.append(note)
@@ -293,6 +297,28 @@ def _strata(
             for value, part in parts:
                 values.setdefault(column, {}).setdefault(str(value), {})[spec.name] = _score(spec, part, options)
     return values
+
+
+def _single_buckets(rows: Rows, label_names: Sequence[str]) -> str | None:
+    """Say in which strata buckets have one paraphrase, which P_C as published takes for consistent."""
+    parts = []
+    for column, values in _breakdowns(rows, PARAPHRASTIC, label_names):
+        for value, part in values:
+            assert part.buckets is not None
+            sizes = np.unique(part.buckets[part.roles == PARAPHRASTIC.target], return_counts=True)[1]
+            if n := int((sizes == 1).sum()):
+                parts.append(f"{n:,} of {len(sizes):,} where {column} is {value}")
+    if not parts:
+        return None
+    return f"buckets with one paraphrase, of which P_C knows nothing and P_C as published is 1: {', '.join(parts)}"
+
+
+def _name_labels(values: dict[str, Any], label_names: Sequence[str]) -> None:
+    """Call the strata of gold labels by the labels' names; the measure itself knows their numbers only."""
+    strata = values.get("by_stratum") or {}
+    if "label" in strata and label_names:
+        names = {str(number): name for number, name in enumerate(label_names)}
+        strata["label"] = {names.get(label, label): part for label, part in strata["label"].items()}
 
 
 def _breakdowns(

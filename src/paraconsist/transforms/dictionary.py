@@ -106,10 +106,9 @@ def check_dictionary(entries: Iterable[tuple[Any, Any]], *, source: str = "") ->
     them, but a text that holds them all only trades them. InputError if there is no entry, an entry is empty, no text
     or its own key, a key is more than one word, or there twice.
     """
-    where = f" of {source}" if source else ""
     dictionary: dict[str, str] = {}
     for number, (key, value) in enumerate(entries):
-        row = f"{number}{where}"
+        row = f"{number + 1} of {source}" if source else number
         for name, text in (("key", key), ("value", value)):
             if not isinstance(text, str) or not text.strip():
                 raise input_error("dictionary", name, "be words, not empty", got=text, row=row)
@@ -127,7 +126,11 @@ def check_dictionary(entries: Iterable[tuple[Any, Any]], *, source: str = "") ->
     rounds = _in_rounds(dictionary)
     if rounds:
         listed = ", ".join(f"{key} -> {dictionary[key]}" for key in rounds[:4]) + (" ..." if len(rounds) > 4 else "")
-        warnings.warn(f"dictionary{where}: {len(rounds)} words become one another: {listed}", UserWarning, stacklevel=2)
+        warnings.warn(
+            f"dictionary{source and f' of {source}'}: {len(rounds)} words become one another: {listed}",
+            UserWarning,
+            stacklevel=2,
+        )
     return dictionary
 
 

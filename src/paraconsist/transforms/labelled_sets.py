@@ -204,7 +204,7 @@ def read_texts(path: Path, columns: Sequence[str]) -> tuple[pa.Table, dict[str, 
         texts[column] = rows[column].to_pylist()
         for row, value in enumerate(texts[column]):
             if not isinstance(value, str):
-                raise input_error("transform", column, "hold texts only", got=value, row=f"{row} of {path.name}")
+                raise input_error("transform", column, "hold texts only", got=value, row=f"{row + 1} of {path.name}")
     return rows, texts
 
 

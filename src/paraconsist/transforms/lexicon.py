@@ -50,7 +50,7 @@ _LEXICOGRAPHER_FILES = [
 
 _REMEDY = (
     "Install nltk (pip install 'paraconsist[nlp]'), then WordNet: `python -m nltk.downloader wordnet`, or on Debian "
-    "and Ubuntu `apt-get install wordnet-base`, or name the folder with WordNet's dict files."
+    "and Ubuntu `apt-get install wordnet-base`, or name the folder with WordNet's dict files as `wordnet`."
 )
 
 
@@ -62,7 +62,7 @@ def find_wordnet(folder: str | os.PathLike[str] | None = None) -> str | None:
     if folder is not None:
         if not (Path(folder) / "index.noun").is_file():
             must = "hold WordNet's dict files (index.noun ...)"
-            raise input_error("wordnet", "folder", must, got=str(folder), remedy=_REMEDY)
+            raise input_error("load_wordnet", "wordnet", must, got=str(folder), remedy=_REMEDY)
         return str(folder)
     if importlib.util.find_spec("nltk") is None:
         return None
@@ -80,7 +80,7 @@ def wordnet_file(source: str, name: str) -> bytes:
             return bytes(stream.read())
     except OSError:
         remedy = "Install WordNet 3.0 whole."
-        raise input_error("wordnet", "folder", f"hold {name}", got=source, remedy=remedy) from None
+        raise input_error("load_wordnet", "wordnet", f"hold {name}", got=source, remedy=remedy) from None
 
 
 def load_wordnet(folder: str | os.PathLike[str] | None = None) -> Any:
@@ -91,7 +91,7 @@ def load_wordnet(folder: str | os.PathLike[str] | None = None) -> Any:
     """
     source = find_wordnet(folder)
     if source is None or importlib.util.find_spec("nltk") is None:
-        raise input_error("wordnet", "folder", "be found, and nltk installed", remedy=_REMEDY)
+        raise input_error("load_wordnet", "wordnet", "be found, and nltk installed", remedy=_REMEDY)
     return _reader(source)
 
 

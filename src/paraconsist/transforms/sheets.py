@@ -38,7 +38,7 @@ class Sheet:
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield each row with its place, for messages."""
-        return ((f"{number} of {self.name}", row) for number, row in enumerate(self.rows))
+        return ((f"{number} of {self.name}", row) for number, row in enumerate(self.rows, 1))
 
     def check_unique(self, column: str) -> None:
         """Refuse a cell of a column that is empty or there twice."""

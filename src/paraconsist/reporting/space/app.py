@@ -204,6 +204,7 @@ def _safely(function: Callable[..., Any], columns: str) -> Callable[..., Any]:
         try:
             return function(*values)
         except InputError as problem:
+            problem.first_row = 1
             message = str(problem)
         except Exception as problem:
             message = _UNFORESEEN.format(type(problem).__name__, columns)
