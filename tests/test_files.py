@@ -12,6 +12,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.commands import write
+from helpers.models import tiny_encoder
+from helpers.perturb import NLI_ROWS, write_csv
+from helpers.processes import write_set
 
 from paraconsist.errors import InputError
 from paraconsist.files import PARTIAL, WriteError, leftovers, locked, replacing, staged, write_json, write_text, writing
@@ -193,3 +197,58 @@ def test_what_cannot_be_written_is_one_sentence(tmp_path, monkeypatch):
 def test_what_is_read_inside_and_not_there_is_no_matter_of_the_file_written(tmp_path):
     with pytest.raises(FileNotFoundError), replacing(tmp_path / "a.json"):
         (tmp_path / "absent").read_text()
+
+
+@pytest.mark.slow
+def test_a_second_run_into_a_folder_is_refused_and_may_not_delete_it_either(tmp_path, command):
+    model, data = tiny_encoder(tmp_path / "model"), write_set(tmp_path / "set.jsonl", 14)
+    line = ["run", "--model", model, "--dataset", data, "--device", "cpu", "--output", tmp_path / "rün a"]
+    assert command(*line)[0] == 0
+    whole = names(tmp_path / "rün a")
+    with process("files.locked(path, 'run', 'output')", tmp_path / "rün a") as running:
+        for more in ([], ["--overwrite"]):
+            code, _, err = command(*line, *more)
+            assert (code, "in use by another command" in err.splitlines()[-1]) == (2, True)
+        running.kill()
+    assert command(*line)[0] == 0
+    assert names(tmp_path / "rün a") == whole == ["predictions", "results.json", "run.json", "store", "texts"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "score {table} --output {out}/results.json",
+        "score {table} --export lm-eval --output-dir {out}",
+        "compare {table} {other} --output {out}/comparison.json",
+        "report {table} --output {out}/page.html",
+        "report {table} --output {table}.html --plots {out}",
+        "artifacts --partial {table} --full {table} --output {out}/artifacts.json",
+        "transform {nli} --columns premise --transformation dictionary --dictionary {words} --output {out}/set.csv",
+        "perturb {nli} --property symmetric --output {out}/set.parquet",
+        "paraphrase {nli} --column hypothesis --generator rules --no-entailment --output {out}/set",
+        "build sample --config-name defeasible_nli --cache-dir {cache} --folder {out}/set",
+    ],
+    ids=lambda line: line.split(" --")[0].split()[0] + line[line.rindex(" --") :].split()[0],
+)
+def test_a_full_disk_is_one_sentence_and_leaves_no_half_of_a_file(tmp_path, command, monkeypatch, line):
+    out = tmp_path / "out"
+    out.mkdir()
+    for name, n_right in (("table", 3), ("other", 2)):
+        places = [divmod(i, 4) for i in range(80)]
+        rows = [{"bucket_id": f"b{i}", "role": "paraphrase" if j else "original", "label": 1} for i, j in places]
+        right = [{"prediction": int((i + j) % 4 < n_right)} for i, j in places]
+        write(tmp_path / f"{name}.jsonl", [row | one for row, one in zip(rows, right, strict=True)])
+    write_csv(tmp_path / "nli.csv", ("premise", "hypothesis", "label"), NLI_ROWS)
+    (tmp_path / "words.csv").write_text("key,value\ngirl,woman\n")
+    files = {path.stem: path for path in tmp_path.iterdir() if path.is_file()}
+    sync = os.fsync
+
+    def full(descriptor: int) -> None:
+        if str(out) in str(Path(f"/proc/self/fd/{descriptor}").readlink()):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    code, _, err = command(*(part.format(**files, out=out, cache=tmp_path / "cache") for part in line.split()))
+    assert (code, "No space left on device" in err.splitlines()[-1]) == (2, True), err
+    assert names(out) == []

@@ -282,7 +282,7 @@ def _refusals(path: Path, partial: Path) -> Iterator[None]:
         ours = problem.filename is None or os.fsdecode(problem.filename).startswith((str(partial), str(path)))
         if not (ours and problem.errno) and not isinstance(problem, TimeoutError):  # something read, or a network
             raise
-        reason = f"The system says: {problem.strerror or problem}."
+        reason = f"The system says: {os.strerror(problem.errno) if problem.errno else problem}."
         error = WriteError(f"{str(path)!r} cannot be written.", remedy=reason)
         error.errno, error.strerror = problem.errno, problem.strerror
         raise error from problem

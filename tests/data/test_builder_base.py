@@ -191,6 +191,20 @@ t.ToyBuilder(cache_dir=cache, data_dir=mirror).download_and_prepare()
 
 
 @pytest.mark.slow
+def test_four_builds_at_once(mirror, tmp_path):
+    code = "import sys; sys.path.insert(0, sys.argv[3]); import helpers.toy_builder as t; sys.stdin.read(1)\n"
+    code += "t.ToyBuilder(cache_dir=sys.argv[1], data_dir=sys.argv[2]).download_and_prepare()\n"
+    code += "print(t.ToyBuilder.generated)"
+    cache, tests = tmp_path / "with blanks and Ümläute", Path(__file__).resolve().parents[1]
+    line = [sys.executable, "-W", "error::UserWarning:dataset_builders", "-c", code, cache, mirror, tests]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    builds = [subprocess.Popen(line, env={**os.environ, "HF_HOME": str(tmp_path / "home")}, **pipes) for _ in range(4)]
+    generated = [build.communicate("x")[0].strip() for build in builds]
+    assert sorted(generated) == ["0", "0", "0", "1"]
+    assert len(prepared(mirror, cache).as_dataset(split="test")) == 6
+
+
+@pytest.mark.slow
 def test_a_killed_build_leaves_nothing_that_is_served(mirror, tmp_path):
     cache = tmp_path / "cache"
     code = KILLED.format(tests=str(Path(__file__).resolve().parents[1]))

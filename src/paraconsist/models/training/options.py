@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from paraconsist.errors import InputError, check_choice, check_whole, input_error
-from paraconsist.files import LOCK, locked, read_record, replacing, write_json, writing
+from paraconsist.files import LOCK, digest, locked, read_record, replacing, write_json, writing
 
 #: Models that read words: the names of new ones.
 WORD_MODELS = ("glove_bow", "bilstm")
@@ -349,6 +349,8 @@ class TrainingFolder:
     def finish(self, metrics: Mapping[str, Any], *, seconds: float, n_processes: int) -> None:
         """Mark the training as finished and add its figures."""
         figures = {"metrics": dict(metrics), "seconds": round(seconds, 1), "n_processes": n_processes}
+        files = (file for file in sorted(self.path.iterdir()) if file.is_file() and file != self.record)
+        figures["files"] = {file.name: digest(file) for file in files if not file.name.startswith(".")}
         write_json(self.record, {**self.read(), "status": "finished", **figures})
 
     def read(self) -> dict[str, Any]:
