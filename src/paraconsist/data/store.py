@@ -41,6 +41,7 @@ Result = list[float] | WrittenAnswer
 SHARD_COLUMNS = ("input_id", "probabilities", *WrittenAnswer._fields)
 _SEAL = re.compile(rb', "crc32": "([0-9a-f]{8})"\}$')
 _SYNC_SECONDS = 1.0
+_ENCODER = json.JSONEncoder(ensure_ascii=False)  # `json.dumps` would make one for each line
 
 
 def store_key(identity: Mapping[str, Any]) -> str:
@@ -170,7 +171,7 @@ def sealed(record: Mapping[str, Any]) -> bytes:
     >>> sealed({"input_id": "a"})
     b'{"input_id": "a", "crc32": "fe56aa8d"}\\n'
     """
-    line = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    line = _ENCODER.encode(record).encode("utf-8", "surrogatepass")
     return line[:-1] + b', "crc32": "%08x"}\n' % zlib.crc32(line)
 
 

@@ -139,7 +139,8 @@ def _card(path: Path) -> str:
     """A card names the files of its configs."""
     from huggingface_hub import DatasetCard
 
-    configs = DatasetCard(path.read_text(encoding="utf-8")).data.get("configs") or []
+    text = path.read_text(encoding="utf-8")
+    configs = DatasetCard(text).data.get("configs") or [] if text.startswith("---\n") else []
     names = [file["path"] for config in configs for file in config.get("data_files", [])]
     absent = [name for name in names if not any(path.parent.glob(name))]
     if absent:
