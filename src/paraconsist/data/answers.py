@@ -85,7 +85,7 @@ def allowed_labels(cells: Sequence[Any], label_names: Sequence[str] | None, func
 
     def read_rule(cell: Any, row: int) -> list[Any]:
         labels = [read(label) for label in labels_in(cell)]
-        if None in labels:
+        if any(label is None or (label_names is not None and not -(2**63) <= label < 2**63) for label in labels):
             must = f"hold {'names' if label_names is None else 'numbers'} as `label` does, or lists of them"
             raise input_error(function, _ALLOWED, must, got=cell, row=row)
         return labels

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames
-from paraconsist.data.tables import column_of, read_table
+from paraconsist.data.tables import column_of, read_table, values_of
 from paraconsist.errors import input_error
 
 _MOST_NAMES = 3
@@ -51,7 +50,11 @@ def long_format(
         return pa.table(columns)
 
     sides = [side(original_prediction, "original"), side(names.prediction, role)]
-    spread = pa.concat_tables(sides, promote_options="permissive")
+    try:
+        spread = pa.concat_tables(sides, promote_options="permissive")
+    except pa.ArrowException:
+        must, got = "be of one kind with `prediction`", [str(side[names.prediction].type) for side in sides]
+        raise input_error("score", "original_prediction", must, got=got) from None
     return Predictions(spread, predictions.metadata), replace(names, group=group)
 
 
@@ -62,7 +65,8 @@ def shared_buckets(table: pa.Table, names: ColumnNames) -> str | None:
     """
     if names.bucket not in table.column_names or (names.group in table.column_names and names.group != names.bucket):
         return None
-    return names.bucket if pc.count_distinct(table[names.bucket], mode="all").as_py() < table.num_rows else None
+    buckets = values_of(table, names.bucket, parameter="bucket")
+    return names.bucket if len(set(buckets)) < table.num_rows else None
 
 
 def named_labels(predictions: Predictions, column: str, label_names: list[str]) -> Predictions:
@@ -93,11 +97,13 @@ def with_groups(predictions: Predictions, table: Path, *, bucket: str, group: st
             remedy = f"Look at {table.name}."
             raise input_error("compare", name, "be a column of the file", got=rows.column_names, remedy=remedy)
     of_bucket: dict[object, object] = {}
-    for row, (one, two) in enumerate(zip(items[bucket].to_pylist(), items[group].to_pylist(), strict=True)):
+    both = [values_of(items, name, parameter="groups_from", function="compare") for name in (bucket, group)]
+    for row, (one, two) in enumerate(zip(*both, strict=True)):
         if of_bucket.setdefault(one, two) != two:
-            both, remedy = [of_bucket[one], two], f"Look at bucket {one!r} of {table.name}."
-            raise input_error("compare", group, "be the same in all rows of a bucket", got=both, row=row, remedy=remedy)
-    buckets = predictions.table[bucket].to_pylist()
+            two_groups, remedy = [of_bucket[one], two], f"Look at bucket {one!r} of {table.name}."
+            must = "be the same in all rows of a bucket"
+            raise input_error("compare", group, must, got=two_groups, row=row, remedy=remedy)
+    buckets = values_of(predictions.table, bucket, parameter="bucket", function="compare")
     absent = [value for value in dict.fromkeys(buckets) if value not in of_bucket]
     if absent:
         got = f"none for {len(absent)} buckets: {', '.join(map(repr, absent[:_MOST_NAMES]))}"

@@ -29,6 +29,8 @@ ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl", ".json")
 #: Where a table's metadata say what a reader must know of how it was read.
 NOTES = b"paraconsist_notes"
 _BLOCK = 1 << 14
+_FEW = 1 << 12  # rows, each of which may be large
+_FEW_VALUES = 20
 _DEEPEST = 64
 _MOST_SHOWN = 60
 _HEAD = 1 << 12
@@ -60,7 +62,8 @@ _PATTERNS = {
     "^(True|False)$": pa.bool_(),
     "^(true|false)$": pa.bool_(),
 }
-_TEXTS = (pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary, pa.types.is_large_binary)
+_BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
+_TEXTS = (pa.types.is_large_string, pa.types.is_string_view, *_BYTES)
 
 
 def read_table(
@@ -123,19 +126,16 @@ def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "p
     columns = {}
     for field in table.schema:
         column, kind = table[field.name], field.type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        to = pa.string() if any(is_kind(kind) for is_kind in _TEXTS) else kind
         try:
-            if pa.types.is_dictionary(kind):
-                kind = kind.value_type
-                column = column.cast(kind)
-            if any(is_kind(kind) for is_kind in _TEXTS):
-                column = column.cast(pa.string())
-            elif pa.types.is_float16(kind):
-                column = column.cast(pa.float64())
+            columns[field.name] = column.cast(pa.float64() if pa.types.is_float16(kind) else to)
         except pa.ArrowException as problem:
-            if not pa.types.is_binary(kind):  # else bytes that are no text: nothing is to be read from them
+            if not any(is_kind(kind) for is_kind in _BYTES):
                 reason = f"Column {field.name} could not be read ({first_line(problem)})."
                 raise input_error(function, parameter, "hold what its types say", remedy=reason) from None
-        columns[field.name] = column
+            columns[field.name] = column  # bytes that are no text
     if not columns:
         return table
     return pa.table(columns).replace_schema_metadata(table.schema.metadata)
@@ -174,12 +174,14 @@ def _read_parquet(file: Path) -> pa.Table:
     most = max(_ANY_SIZE, _MOST_UNPACKED * file.stat().st_size)
     with pq.ParquetFile(file) as stored:
         batches, size = [], 0
-        for batch in stored.iter_batches(_BLOCK):
-            batches.append(batch)
-            size += batch.nbytes
+        for batch in stored.iter_batches(_FEW):
+            kinds = [c.type.value_type if pa.types.is_dictionary(c.type) else c.type for c in batch.columns]
+            batches.append(pa.Table.from_batches([batch]).cast(pa.schema(zip(batch.schema.names, kinds, strict=True))))
+            size += batches[-1].nbytes
             if size > most:
                 raise ValueError(f"unpacked it is more than {_MOST_UNPACKED} times its size")
-        return pa.Table.from_batches(batches, stored.schema_arrow)
+        table = pa.concat_tables(batches) if batches else stored.schema_arrow.empty_table()
+        return table.replace_schema_metadata(stored.schema_arrow.metadata)
 
 
 def _read_delimited(file: Path, own: str, encoding: str | None, notes: list[str]) -> pa.Table:
@@ -194,10 +196,12 @@ def _read_delimited(file: Path, own: str, encoding: str | None, notes: list[str]
     if delimiter != own:
         notes.append(f"{file.name} is read with {delimiter!r} between its cells, as its first line has it")
     names, parts = _cells(text, delimiter)
+    cells = [pa.chunked_array([part[place] for part in parts], pa.string()) for place in range(len(names))]
+    if '"' in text:
+        _check_swallowed(cells, delimiter)
     columns = {}
     for place, name in enumerate(names):
-        texts = pa.chunked_array([part[place] for part in parts], pa.string())
-        column, has_points = _typed(texts)
+        column, has_points = _typed(cells[place])
         if has_points:
             notes.append(f"column {name} of {file.name} holds whole numbers with .0, which are read as whole numbers")
         if name or names.count("") == 1 or not pa.types.is_null(column.type):  # else what Excel leaves at the end
@@ -212,7 +216,7 @@ def _cells(text: str, delimiter: str) -> tuple[list[str], list[list[pa.Array]]]:
     """
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     limit = csv.field_size_limit(1 << 30)
-    number, parts = 0, list[list[pa.Array]]()
+    number, parts, block = 0, list[list[pa.Array]](), list[list[str]]()
     try:
         names = next(rows, [])
         if '"' not in text and len(names) > 1:
@@ -226,19 +230,37 @@ def _cells(text: str, delimiter: str) -> tuple[list[str], list[list[pa.Array]]]:
                     ),
                 )
                 return names, [batch.columns for batch in table.to_batches()]
-        while block := [row for row in islice(rows, _BLOCK) if row]:
-            for row, cells in enumerate(block, number):
-                if len(cells) != len(names):
-                    raise ValueError(f"row {row} has {len(cells)} cells where the first line has {len(names)}")
-            parts.append([pa.array(column, pa.string()) for column in zip(*block, strict=True)])
-            number += len(block)
+        for cells in filter(None, rows):
+            if len(cells) != len(names):
+                raise ValueError(f"row {number} has {len(cells)} cells where the first line has {len(names)}")
+            block.append(cells)
+            number += 1
+            if len(block) == _BLOCK:
+                parts.append([pa.array(column, pa.string()) for column in zip(*block, strict=True)])
+                block.clear()
+        return names, [
+            *parts,
+            [pa.array([cells[place] for cells in block], pa.string()) for place in range(len(names))],
+        ]
     except csv.Error as problem:
         if "unexpected end" in str(problem):
-            raise ValueError(f"the quote that opens below row {number} is never closed") from None
+            raise ValueError(f"a quote that opens in row {number} is never closed") from None
         raise ValueError(f"{problem}, in line {rows.line_num}") from None
     finally:
         csv.field_size_limit(limit)
-    return names, parts
+
+
+def _check_swallowed(columns: list[pa.ChunkedArray], delimiter: str) -> None:
+    """Refuse a cell whose inner lines are rows: all have the columns, and one column the few values that it has."""
+    few = [set(values.to_pylist()) if len(values := column.unique()) <= _FEW_VALUES else None for column in columns]
+    for column in columns if len(columns) > 1 else ():
+        has_lines = pc.match_substring_regex(column, r"\n[^\n]+\n")
+        for row in np.flatnonzero(has_lines.to_numpy()).tolist():
+            inner = list(csv.reader(column[row].as_py().splitlines()[1:-1], delimiter=delimiter))
+            if any(len(cells) != len(columns) for cells in inner):
+                continue
+            if any(known and all(cells[place] in known for cells in inner) for place, known in enumerate(few)):
+                raise ValueError(f"a cell of row {row} holds {len(inner)} lines that are rows: was a quote left open?")
 
 
 def _typed(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
@@ -256,6 +278,14 @@ def _typed(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
             with suppress(pa.ArrowInvalid):  # beyond 64 bits
                 return (pc.replace_substring(filled, ".0", "") if has_points else filled).cast(kind), has_points
     return texts, False
+
+
+def values_of(table: pa.Table, name: str, *, parameter: str, function: str = "score") -> list[Any]:
+    """Return the values of a column that tells rows apart: as they are, but no lists and no objects."""
+    column = column_of(table, name, parameter=parameter, function=function)
+    if pa.types.is_nested(column.type):
+        raise input_error(function, parameter, "hold whole numbers or text", got=str(column.type))
+    return list(column.to_pylist())
 
 
 def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[dict[str, Any]]:

@@ -32,7 +32,7 @@ def constant_predictions(predictions: Any) -> str | None:
     column = as_column(predictions, function="constant_predictions", parameter="predictions")
     if len(column) == 1:
         return None
-    values = np.asarray(column.values)
+    values = np.asarray(column.values, dtype=object if column.kind == "string" else None)
     return constant_message(values.item(0)) if (values == values[0]).all() else None
 
 

@@ -15,7 +15,7 @@ from paraconsist.data.answers import mark_unparsed
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, read_rows
 from paraconsist.data.run_folder import content_identity
-from paraconsist.data.tables import column_of
+from paraconsist.data.tables import values_of
 from paraconsist.errors import input_error
 from paraconsist.measures.noise_floor import noise_floor
 from paraconsist.measures.signatures import parse_signature
@@ -50,7 +50,7 @@ def split_trials(predictions: Predictions, bucket: str, example: str, trial: str
     """
     table = predictions.table
     names = {"bucket": bucket, "example": example, "trial": trial}
-    keys = [column_of(table, name, parameter=parameter).to_pylist() for parameter, name in names.items()]
+    keys = [values_of(table, name, parameter=parameter) for parameter, name in names.items()]
     number: Counter[tuple[Any, Any]] = Counter()
     seen: set[tuple[Any, ...]] = set()
     ranks = []

@@ -81,6 +81,10 @@ class SourceOptions:
         default=None, metadata={"help": "For inspect logs with several epochs: only this one.", "min": 1}
     )
 
+    encoding: str | None = field(
+        default=None, metadata={"help": "Of CSV and JSON Lines that are not UTF-8, such as latin-1 or cp1252."}
+    )
+
     @property
     def columns(self) -> ColumnNames:
         """What the columns of a table are called."""
@@ -103,7 +107,8 @@ class SourceOptions:
         """What is to be read from a log."""
         from paraconsist.data.logs.format import log_query
 
-        return log_query(self.columns, metric=self.metric, filter=self.filter, epoch=self.epoch, trial=self.trial)
+        own = {name: getattr(self, name) for name in ("metric", "filter", "epoch", "trial", "encoding")}
+        return log_query(self.columns, **own)
 
 
 @dataclass(frozen=True)

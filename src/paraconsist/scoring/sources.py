@@ -184,7 +184,7 @@ def in_arrow(table: Any, function: str = "score") -> pa.Table:
     if not isinstance(table, pa.Table):
         wanted = "be a path or a table (pandas, polars, pyarrow, datasets, a mapping of columns)"
         raise input_error(function, "path", wanted, got=type(table).__name__)
-    return plain_table(table)
+    return plain_table(table, function=function)
 
 
 def model_of(predictions: Predictions) -> str | None:
@@ -196,8 +196,8 @@ def model_of(predictions: Predictions) -> str | None:
 
 def is_plain(predictions: Predictions) -> bool:
     """Say whether a file has originals only: there is nothing that they could be consistent with."""
-    roles = predictions.table["role"].unique().to_pylist() if "role" in predictions.table.column_names else []
-    return roles == [ORIGINAL]
+    table = predictions.table
+    return "role" in table.column_names and set(map(str, table["role"].to_pylist())) == {ORIGINAL}
 
 
 def read_json(path: Path, function: str = "report") -> dict[str, Any]:
@@ -258,9 +258,8 @@ def _as_named(name: str, path: Path | None, predictions: Predictions, options: S
     noise: Repeats | None = None
     is_log, has_name = "source" in predictions.metadata, "set" in predictions.metadata
     if is_log:  # its reader made the columns
-        of_tables = [
-            one for one in ("label_names", "original_prediction", "trial") if getattr(options, one) is not None
-        ]
+        parameters = ("label_names", "original_prediction", "trial", "encoding")
+        of_tables = [one for one in parameters if getattr(options, one) is not None]
         if of_tables:
             raise input_error("score", of_tables[-1], "be given for tables only", got=name, remedy="This is a log.")
         has_confidence = GOLD_CONFIDENCE in predictions.table.column_names

@@ -41,6 +41,7 @@ class LogQuery:
     filter: str | None = None  # Which of lm-eval's filters
     epoch: int | None = None  # Which of inspect's epochs; by default all
     trial: str | None = None  # For tables: the column that tells several answers to one example apart
+    encoding: str | None = None  # For tables of text that is not UTF-8
 
 
 DEFAULT_QUERY = LogQuery()

@@ -26,10 +26,10 @@ def _is_table(path: Path, head: Head) -> bool:
 
 def _read_table(path: Path, query: LogQuery) -> Predictions:
     """Read one table; its columns keep their names, and what an expression stands for becomes a column."""
-    predictions = read_predictions(path)
+    predictions = read_predictions(path, query.encoding)
     table = predictions.table
     for name in _MODEL_COLUMNS:
-        if name not in table.column_names or name in query.strata:
+        if name not in table.column_names or name in query.strata or not pa.types.is_string(table[name].type):
             continue
         models = [model for model in table[name].unique().to_pylist() if model is not None]
         if len(models) > 1:
