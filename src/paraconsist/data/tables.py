@@ -53,8 +53,6 @@ _STARTS = {
     b"\x1f\x8b": "compressed with gzip",
     b"\x28\xb5\x2f\xfd": "compressed with zstd",
     b"version https://git-lfs": "a pointer of Git LFS to a file elsewhere",
-    b"<!DOCTYPE": "a web page",
-    b"<html": "a web page",
 }
 _PATTERNS = {
     r"^(0|-?[1-9]\d*)$": pa.int64(),
@@ -88,23 +86,26 @@ def read_table(
         raise input_error(function, parameter, f"end in one of {', '.join(ENDINGS)}", got=str(file), remedy=remedy)
     notes: list[str] = []
     try:
-        _check_looks(file, ending, encoding)
+        with file.open("rb") as stream:
+            head = stream.read(_HEAD)
+        encoding = next((name for mark, name in _MARKS.items() if head.startswith(mark)), encoding or "utf-8")
+        _check_looks(head, ending, encoding)
         if ending == ".parquet":
             table = _read_parquet(file)
         elif ending in (".csv", ".tsv"):
             table = unquoted_columns(_read_delimited(file, "," if ending == ".csv" else "\t", encoding, notes))
         else:
-            table = read_json_lines(file, _encoding(file, encoding))
+            table = read_json_lines(file, encoding)
         table.validate(full=True)
-    except LookupError:
-        must = "name an encoding, such as utf-8, utf-16, latin-1 or cp1252"
-        raise input_error(function, "encoding", must, got=encoding) from None
     except (pa.ArrowException, OSError, ValueError, RecursionError, MemoryError, csv.Error) as problem:
         reason = first_line(problem)
         if isinstance(problem, UnicodeDecodeError):
             reason = f"it is not {problem.encoding}; `encoding` says what it is, such as latin-1"
         remedy = f"It could not be read ({reason}): it may be cut short; mend it or copy it again."
         raise input_error(function, parameter, "be a readable, whole file", got=str(file), remedy=remedy) from None
+    except LookupError:
+        must = "name an encoding, such as utf-8, utf-16, latin-1 or cp1252"
+        raise input_error(function, "encoding", must, got=encoding) from None
     table = plain_table(table, function=function, parameter=parameter)
     if table.num_rows == 0:
         raise input_error(function, parameter, "have at least one row", got=str(file), remedy="The file holds none.")
@@ -120,9 +121,7 @@ def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "p
     """
     twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
     if twice:
-        raise input_error(
-            function, parameter, "name each of its columns once", got=twice, remedy="Rename or drop them."
-        )
+        raise input_error(function, parameter, "name each of its columns once", got=twice, remedy="Rename one.")
     columns = {}
     for field in table.schema:
         column, kind = table[field.name], field.type
@@ -136,9 +135,7 @@ def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "p
                 reason = f"Column {field.name} could not be read ({first_line(problem)})."
                 raise input_error(function, parameter, "hold what its types say", remedy=reason) from None
             columns[field.name] = column  # bytes that are no text
-    if not columns:
-        return table
-    return pa.table(columns).replace_schema_metadata(table.schema.metadata)
+    return pa.table(columns).replace_schema_metadata(table.schema.metadata) if columns else table
 
 
 def column_of(table: pa.Table, name: str, *, parameter: str, function: str = "score") -> Any:
@@ -149,24 +146,15 @@ def column_of(table: pa.Table, name: str, *, parameter: str, function: str = "sc
     return table[name]
 
 
-def _check_looks(file: Path, ending: str, encoding: str | None) -> None:
-    """Refuse a file whose first bytes are those of another format than its ending says."""
-    with file.open("rb") as stream:
-        head = stream.read(_HEAD)
+def _check_looks(head: bytes, ending: str, encoding: str) -> None:
+    """Refuse a file that begins like one of another format than its ending says."""
     looks = next((what for start, what in _STARTS.items() if head.startswith(start)), None)
-    if looks is None and ending in (".csv", ".tsv") and head.removeprefix(codecs.BOM_UTF8).startswith((b'{"', b'[{"')):
+    if ending in (".csv", ".tsv") and head.removeprefix(codecs.BOM_UTF8).startswith((b'{"', b'[{"')):
         looks = "JSON"
     if looks is not None and (looks, ending) != ("Parquet", ".parquet"):
         raise ValueError(f"it seems to be {looks}, whatever its name says")
-    if ending != ".parquet" and b"\0" in head and _encoding(file, encoding) == "utf-8":
+    if ending != ".parquet" and b"\0" in head and encoding == "utf-8":
         raise ValueError("it holds zero bytes: it is no text, or UTF-16 without a mark, which `encoding` says")
-
-
-def _encoding(file: Path, wanted: str | None) -> str:
-    """Return what a file's byte order mark says, else `wanted`, else UTF-8."""
-    with file.open("rb") as stream:
-        head = stream.read(4)
-    return next((name for mark, name in _MARKS.items() if head.startswith(mark)), wanted or "utf-8")
 
 
 def _read_parquet(file: Path) -> pa.Table:
@@ -184,8 +172,8 @@ def _read_parquet(file: Path) -> pa.Table:
         return table.replace_schema_metadata(stored.schema_arrow.metadata)
 
 
-def _read_delimited(file: Path, own: str, encoding: str | None, notes: list[str]) -> pa.Table:
-    text = file.read_bytes().decode(_encoding(file, encoding)).lstrip("\r\n")
+def _read_delimited(file: Path, own: str, encoding: str, notes: list[str]) -> pa.Table:
+    text = file.read_bytes().decode(encoding).lstrip("\r\n")
     delimiter = own
     if text[:4].lower() == "sep=" and text[5:6] in ("\r", "\n"):  # Excel's own way to say it
         delimiter, text = text[4], text[5:].lstrip("\r\n")
@@ -221,14 +209,12 @@ def _cells(text: str, delimiter: str) -> tuple[list[str], list[list[pa.Array]]]:
         names = next(rows, [])
         if '"' not in text and len(names) > 1:
             with suppress(pa.ArrowInvalid):
-                table = pa.csv.read_csv(
-                    pa.BufferReader(text.encode()),
-                    read_options=pa.csv.ReadOptions(column_names=list(map(str, range(len(names)))), skip_rows=1),
-                    parse_options=pa.csv.ParseOptions(delimiter=delimiter, quote_char=False),
-                    convert_options=pa.csv.ConvertOptions(
-                        strings_can_be_null=False, column_types=dict.fromkeys(map(str, range(len(names))), pa.string())
-                    ),
-                )
+                numbers = list(map(str, range(len(names))))
+                reading = pa.csv.ReadOptions(column_names=numbers, skip_rows=1)
+                parsing = pa.csv.ParseOptions(delimiter=delimiter, quote_char=False)
+                kinds = dict.fromkeys(numbers, pa.string())
+                as_text = pa.csv.ConvertOptions(column_types=kinds, strings_can_be_null=False)
+                table = pa.csv.read_csv(pa.BufferReader(text.encode()), reading, parsing, as_text)
                 return names, [batch.columns for batch in table.to_batches()]
         for cells in filter(None, rows):
             if len(cells) != len(names):
@@ -238,10 +224,8 @@ def _cells(text: str, delimiter: str) -> tuple[list[str], list[list[pa.Array]]]:
             if len(block) == _BLOCK:
                 parts.append([pa.array(column, pa.string()) for column in zip(*block, strict=True)])
                 block.clear()
-        return names, [
-            *parts,
-            [pa.array([cells[place] for cells in block], pa.string()) for place in range(len(names))],
-        ]
+        last = zip(*block, strict=True) if block else [()] * len(names)
+        return names, [*parts, [pa.array(column, pa.string()) for column in last]]
     except csv.Error as problem:
         if "unexpected end" in str(problem):
             raise ValueError(f"a quote that opens in row {number} is never closed") from None
@@ -320,19 +304,17 @@ def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[dict[str, Any
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(pairs)
     if len(row) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands twice")
+        twice = next(name for i, (name, _) in enumerate(pairs) if name in dict(pairs[:i]))
+        raise ValueError(f"the key {twice!r} stands twice")
     return row
 
 
 def _is_deep(value: Any) -> bool:
     level = [value]
     for _ in range(_DEEPEST):
-        nested = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list))]
-        level = [inner for one in nested for inner in one]
-        if not level:
-            return False
-    return True
+        nested = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list)))
+        level = list(chain.from_iterable(nested))
+    return bool(level)
 
 
 def read_json_lines(file: Path, encoding: str = "utf-8-sig") -> pa.Table:
