@@ -393,8 +393,8 @@ def is_text(values: NDArray[Any]) -> bool:
 
 
 def text_array(texts: Sequence[str]) -> NDArray[Any]:
-    """Return text as an array whose size does not go by the longest; fixed width would also lose zeros at an end."""
-    is_short = all(len(text) <= _SHORT and text[-1:] != "\0" for text in texts)
+    """Return text as an array whose size does not go by the longest."""
+    is_short = all(len(text) <= _SHORT for text in texts)
     return np.array(texts, dtype=np.str_ if is_short else object)
 
 
@@ -414,7 +414,12 @@ def plain_column(column: pa.ChunkedArray, name: str, parameter: str) -> NDArray[
     kind, must = column.type, "hold whole numbers or text"
     if pa.types.is_string(kind):
         coded = column.dictionary_encode().combine_chunks()
-        return np.asarray(text_array(coded.dictionary.to_pylist())[coded.indices.to_numpy()])
+        texts = coded.dictionary.to_pylist()
+        broken = next((text for text in texts if "\0" in text), None)  # numpy loses it at an end
+        if broken is not None:
+            row = pc.index(column, broken).as_py()
+            raise column_error(parameter, name, "hold no NUL characters", broken, row)
+        return np.asarray(text_array(texts)[coded.indices.to_numpy()])
     if pa.types.is_boolean(kind):
         return np.asarray(column.cast(pa.int64()).to_numpy())
     if pa.types.is_integer(kind):

@@ -93,8 +93,8 @@ def as_allowed_labels(values: Any, *, function: str, parameter: str) -> AllowedL
 def _rows(values: Any) -> list[Any]:
     if isinstance(values, (list, tuple)):
         return list(values)
-    listed: list[Any] = values.tolist() if hasattr(values, "tolist") else list(values)
-    return listed
+    listed = values.tolist() if hasattr(values, "tolist") else list(values)
+    return listed if isinstance(listed, list) else [listed]
 
 
 def _not_throughout(function: str, parameter: str, value: Any, row: int) -> Exception:
