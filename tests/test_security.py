@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import csv
+import io
 import json
 import re
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,6 +29,7 @@ from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import get_task
 from paraconsist.data.writing import write_table
 from paraconsist.errors import InputError, visible
+from paraconsist.files import archive_entries
 from paraconsist.reporting.result import compare, score
 from paraconsist.transforms.dictionary import read_dictionary, write_dictionary
 from paraconsist.transforms.paraphrase.judgements import read_written, write_judgement_sheet, write_writing_sheet
@@ -276,3 +279,55 @@ def test_a_report_names_no_place_and_no_address(tmp_path, command):
     page = (tmp_path / "page.html").read_text()
     assert "bow" in page
     assert not [word for word in (str(tmp_path), "gpu7", "8000") if word in page]
+
+
+# ---------------------------------------------------------------------------- archives
+
+
+def archive_of(entries: dict[str, bytes], *, twice: str | None = None) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+        if twice is not None:
+            with pytest.warns(UserWarning, match="Duplicate name"):
+                archive.writestr(twice, b"other")
+    return stream.getvalue()
+
+
+BOMB = b"0" * (1 << 27)
+
+
+@pytest.mark.parametrize(
+    ("entries", "twice", "message"),
+    [
+        ({"a.json": BOMB}, None, "it would be 134,217,728 bytes, from 130"),
+        ({"a.json": b"1"}, "a.json", "a name twice"),
+        ({"../a.json": b"1"}, None, "leads elsewhere"),
+        ({"b/../../a.json": b"1"}, None, "leads elsewhere"),
+        ({"/etc/a.json": b"1"}, None, "leads elsewhere"),
+        ({"C:\\a.json": b"1"}, None, "leads elsewhere"),
+    ],
+)
+def test_an_archive_is_checked_before_it_is_unpacked(entries, twice, message):
+    data = io.BytesIO(archive_of(entries, twice=twice))
+    with zipfile.ZipFile(data) as archive, pytest.raises(zipfile.BadZipFile, match=message):
+        archive_entries(archive)
+
+
+def test_every_reader_of_archives_checks_them(command, tmp_path):
+    log = tmp_path / "a.eval"
+    log.write_bytes(archive_of({"header.json": BOMB}))
+    code, _, err = command("score", log)
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "be a readable, whole file" in err
+    from paraconsist.dataset_builders.parte.released import _STEM, read_pairs
+
+    with pytest.raises(InputError, match="it would be 134,217,728 bytes"):
+        read_pairs(archive_of({f"{_STEM}.csv": BOMB}), "a.zip")
+    opens = re.compile(r"ZipFile\(|np\.load\(")
+    opening = {str(file.relative_to(SOURCE)) for file in SOURCE.rglob("*.py") if opens.search(file.read_text())}
+    # of our own files, each written and checked by us
+    own = {"running/checking.py", "models/training/start.py", "studies/selection.py", "studies/ie/experiment.py"}
+    for name in opening - own:
+        assert "archive_entries(" in (SOURCE / name).read_text(), name

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from paraconsist.errors import InputError, input_error
+from paraconsist.files import archive_entries
 
 DOI = "doi:10.7910/DVN/HLMI23"
 #: All files of the published data set in one archive, as they were deposited.
@@ -97,7 +98,7 @@ def read_pairs(data: bytes, name: str) -> list[Pair]:
 
 def _from_archive(data: bytes) -> bytes:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = {PurePosixPath(member).name: member for member in archive.namelist()}
+        members = {PurePosixPath(member).name: member for member in archive_entries(archive)}
         for ending in _ENDINGS:
             if f"{_STEM}.{ending}" in members:
                 return archive.read(members[f"{_STEM}.{ending}"])

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import platform
+import re
 import secrets
 import shutil
 import threading
@@ -16,9 +17,12 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paraconsist.errors import InputError, input_error
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile, ZipInfo
 
 #: How the name of whatever is not finished ends; it begins with a dot, so that no reader takes it for one of its files.
 PARTIAL = ".partial"
@@ -407,3 +411,23 @@ def to_strict_json(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [to_strict_json(inner) for inner in value]
     return value
+
+
+def archive_entries(archive: ZipFile) -> dict[str, ZipInfo]:
+    """Return the entries of an archive by name, checked before any is unpacked; `BadZipFile` where one is not to be.
+
+    That is a name that stands twice or leads elsewhere, more than 4 GiB in all, or what is packed too well to be data.
+    """
+    from zipfile import BadZipFile
+
+    entries = {info.filename: info for info in archive.infolist()}
+    unpacked, packed = (
+        sum(getattr(info, size) for info in entries.values()) for size in ("file_size", "compress_size")
+    )
+    if len(entries) < len(archive.infolist()):
+        raise BadZipFile("it holds a name twice")
+    if any(name.startswith(("/", "\\")) or ":" in name or ".." in re.split(r"[/\\]", name) for name in entries):
+        raise BadZipFile("it holds a name that leads elsewhere")
+    if unpacked > 1 << 32 or (unpacked > 1 << 26 and unpacked > 500 * packed):
+        raise BadZipFile(f"it would be {unpacked:,} bytes, from {packed:,}")
+    return entries

@@ -20,6 +20,7 @@ from paraconsist.data.logs.format import Head, LogFormat, LogQuery, bad_log, lin
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import InputError, input_error
+from paraconsist.files import archive_entries
 
 _ZSTD = 93
 _ATTACHMENT = "attachment://"
@@ -97,7 +98,7 @@ def read(path: Path, query: LogQuery) -> Predictions:
 def _from_zip(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     try:
         with zipfile.ZipFile(path) as archive, path.open("rb") as stream:
-            entries = {info.filename: info for info in archive.infolist()}
+            entries = archive_entries(archive)
             if "header.json" not in entries:
                 why = "It has a start and no end: the run was killed, or is still going."
                 remedy = f"{why} `inspect log` can recover what it did."

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.tables import column_of, numeric, read_table
 from paraconsist.errors import InputError, input_error
+from paraconsist.files import archive_entries
 from paraconsist.studies.ie.options import FUNCTION
 from paraconsist.studies.ie.runs import METADATA_KEY, Family, Matched, family_of_counts, family_of_vectors
 
@@ -185,6 +186,7 @@ def _archives(files: Sequence[Path]) -> list[Family]:
 def _from_archive(file: Path, rho: float, run: int, seed: int | None) -> Matched:
     try:
         with file.open("rb") as stream, np.load(stream) as held:
+            archive_entries(held.zip)
             arrays = {name: held[name] for name in ("A", "B", "label") if name in held.files}
     except (OSError, ValueError, zipfile.BadZipFile) as problem:
         raise _error("be readable, whole files", got=str(file), remedy=f"{problem}.") from None
