@@ -16,7 +16,7 @@ _TASK = "defeasible_nli"
 class SampleBuilder(BucketSetBuilder):
     """Defeasible NLI written for this project: a bucket set, its test set, and training rows."""
 
-    NAME = "sample"
+    NAME = "paraconsist_sample"  # datasets has one cache for everybody: `sample` is anyone's
     BUILDER_CONFIGS: ClassVar[list[BucketSetConfig]] = [
         BucketSetConfig(
             name="defeasible_nli",

@@ -85,13 +85,13 @@ def test_bare_name_folder_and_stream_agree_in_fresh_processes(cache, tmp_path):
     elsewhere.mkdir()
     folder = write_folder("sample", tmp_path / "out", cache_dir=cache)
     for config in ("defeasible_nli", "defeasible_nli_train"):
-        by_name = load_fresh("sample", config, home=home, cwd=elsewhere)
+        by_name = load_fresh("paraconsist_sample", config, home=home, cwd=elsewhere)
         expected = rows_of("sample", config, cache)
         assert {split: found["rows"] for split, found in by_name.items()} == expected
         assert all(found["names"] == ["weakener", "strengthener"] for found in by_name.values())
         assert load_fresh(str(folder), config, home=home, cwd=tmp_path) == by_name
-    by_name = load_fresh("sample", "defeasible_nli", home=home, cwd=elsewhere)
-    assert load_fresh("sample", "defeasible_nli", home=home, cwd=elsewhere, streaming=True) == by_name
+    by_name = load_fresh("paraconsist_sample", "defeasible_nli", home=home, cwd=elsewhere)
+    assert load_fresh("paraconsist_sample", "defeasible_nli", home=home, cwd=elsewhere, streaming=True) == by_name
     assert load_fresh("out", "defeasible_nli", home=home, cwd=tmp_path, streaming=True) == by_name
 
 
@@ -218,7 +218,7 @@ def test_build_prints_counts_and_what_to_type(cache, tmp_path):
     assert done.exit_code == 0, done.output
     assert "test: 381 rows (60 original, 321 paraphrase)" in done.output
     assert "train: 480 rows" in done.output
-    assert f'load_dataset("sample", "defeasible_nli", cache_dir="{cache}")' in done.output
+    assert f'load_dataset("paraconsist_sample", "defeasible_nli", cache_dir="{cache}")' in done.output
     assert f'load_dataset("{tmp_path / "out"}", "defeasible_nli")' in done.output
     assert "HF_HUB_OFFLINE=1" in done.output
 
@@ -236,8 +236,10 @@ def test_build_warns_of_a_folder_that_hides_the_name(cache, tmp_path, monkeypatc
     from paraconsist.cli.build import build
 
     monkeypatch.chdir(tmp_path)
-    done = command(build, "sample", "--config-name", "defeasible_nli", "--cache-dir", cache, "--folder", "sample")
-    assert "the folder ./sample hides the set" in done.output
+    done = command(
+        build, "sample", "--config-name", "defeasible_nli", "--cache-dir", cache, "--folder", "paraconsist_sample"
+    )
+    assert "the folder ./paraconsist_sample hides the set" in done.output
 
 
 def test_build_into_the_folder_of_another_set(cache, tmp_path):
@@ -286,6 +288,15 @@ def test_list_shows_what_there_is(monkeypatch):
     assert "s24-roberta" in done.output
     assert "--batch-size" in done.output
     assert "`vectors`" not in done.output
+
+
+@pytest.mark.slow
+def test_a_piped_standard_error_gets_no_progress_bars(cache):
+    given = [sys.executable, "-m", "paraconsist", "build", "sample", "--cache-dir", str(cache)]
+    env = {name: value for name, value in os.environ.items() if "PROGRESS_BARS" not in name}
+    done = subprocess.run(given, capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "examples" not in done.stderr
 
 
 @pytest.mark.slow

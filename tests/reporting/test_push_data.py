@@ -44,7 +44,7 @@ def test_a_bucket_set_becomes_parquet_with_a_card_that_finds_it(hub, tmp_path):
     assert all(repo.files[name].lfs for name in listed)
     labels = [f for f in card["dataset_info"][0]["features"] if f["name"] == "label"]
     assert labels[0]["dtype"]["class_label"]["names"] == {"0": "weakener", "1": "strengthener"}
-    assert 'load_dataset("sample"' not in repo.files["README.md"].data.decode()
+    assert 'load_dataset("paraconsist_sample"' not in repo.files["README.md"].data.decode()
     assert repo.commits[-1].message == "Push the bucket set sample with paraconsist"
     assert "Licence as its card states it: apache-2.0." in repo.commits[-1].description
     # Built again elsewhere it has the same bytes.

@@ -6,7 +6,7 @@ import time
 
 import pytest
 from helpers.local_hub import Blob
-from helpers.push import METRIC, OLD_UPLOADS, SAMPLE, hub_for_push, push
+from helpers.push import METRIC, OLD_UPLOADS, SAMPLE, hub_for_push, push, states
 from huggingface_hub import constants
 
 pytestmark = [OLD_UPLOADS, pytest.mark.slow]
@@ -153,3 +153,8 @@ def test_no_network(hub, monkeypatch):
     push(
         *METRIC, fails="`network` must reach http://127.0.0.1:9; got '.*Connection refused.*What arrives, arrives whole"
     )
+    printed = push(*METRIC, "--dry-run")
+    assert "the Hub was not asked what it has: no network, or HF_HUB_OFFLINE=1" in printed
+    assert set(states(printed).values()) == {"new"}
+    assert "A Space installs paraconsist[space] from PyPI" in printed
+    assert "from PyPI" not in push(*METRIC, "--dry-run", "--package", "git+https://example.org/p")

@@ -134,7 +134,10 @@ def _options(
     quiet: bool = typer.Option(False, "--quiet", help="Say nothing of what is being done. With any command."),
     verbose: bool = typer.Option(False, "--verbose", help="Show where an error arose. With any command."),
 ) -> None:
-    pass  # `_run` has read them, wherever they stand
+    from paraconsist.cli.options import quiet_libraries
+
+    if not sys.stderr.isatty():  # progress bars would flood a file
+        quiet_libraries()
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -50,14 +50,14 @@ def build(
             echo(f"{name}:{config}")
             for split, roles in builder.config.counts.items():
                 echo(f"  {split}: {describe_counts(roles)}")
-            echo(f'  load_dataset("{name}", "{config}"{in_cache})')
+            echo(f'  load_dataset("{builder.NAME}", "{config}"{in_cache})')
         if folder is not None:
             target = folder if len(wanted) == 1 else folder / name
             written = write_folder(name, target, configs=configs, data_dir=data_dir, cache_dir=cache_dir)
             echo(f"{name} as Parquet with a card: {written}")
             echo(f'  load_dataset("{written}", "{configs[0]}")')
-        if Path(name).is_dir():
-            say_status(f"Note: the folder ./{name} hides the set from load_dataset({name!r}) in this directory.")
+        if Path(bare := builder.NAME).is_dir():
+            say_status(f"Note: the folder ./{bare} hides the set from load_dataset({bare!r}) in this directory.")
     say_status("Without a network set HF_HUB_OFFLINE=1 before load_dataset, or it asks the Hub first.")
 
 

@@ -127,6 +127,8 @@ def _push_metrics(name: str | None, namespace: str, package: str | None, public:
         remote = look(one.repo_id, "space", parameter="namespace", dry_run=dry_run)
         check_space(one, remote.files)
         _carry_out(one, remote, public, dry_run)
+    if package is None:
+        echo("A Space installs paraconsist[space] from PyPI, and does not start where it is not: see --package.")
 
 
 def _push_dataset(name: str, repo: str, build: dict[str, Any], reason: str | None, public: bool, dry_run: bool) -> None:
@@ -173,7 +175,7 @@ def _carry_out(one: Push, remote: Remote, public: bool, dry_run: bool) -> None:
 def _state_of(remote: Remote, repo_type: str, public: bool) -> str:
     kind = "Space" if repo_type == "space" else "dataset repository"
     if not remote.is_known:
-        return f"{kind}; HF_HUB_OFFLINE is set, so the Hub was not asked what it has"
+        return f"{kind}; the Hub was not asked what it has: no network, or HF_HUB_OFFLINE=1, with which none is tried"
     if not remote.exists:
         return f"a new {kind}, {'public' if public else 'private'}"
     return f"{kind}, {'private' if remote.private else 'public'}"

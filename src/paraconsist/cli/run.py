@@ -95,10 +95,10 @@ def demo(output: Path = option(Path("runs/demo"), "Where the model and the run g
 
 
 def _train_demo(model: Path) -> None:
-    say_status("Training the bag-of-words baseline on the sample set ...")
     from paraconsist.models.training.options import TrainingFolder, options_from_preset
     from paraconsist.models.training.trainer import train
 
+    say_status("Training the bag-of-words baseline on the sample set ...")
     options = options_from_preset(
         "bow", output=model, dataset="sample:defeasible_nli_train", epochs=20.0, device="cpu", resume=True
     )

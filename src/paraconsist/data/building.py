@@ -38,14 +38,14 @@ def is_prepared(name: str, config: str, *, cache_dir: str | Path | None = None) 
 
     cls, wanted = builder_class(name), config_named(name, config)
     root = Path(cache_dir or datasets.config.HF_DATASETS_CACHE).expanduser()
-    folder = root / name / config / str(wanted.version) / cls.content_hash()
-    return bool(is_whole(folder, name, wanted.counts))
+    folder = root / cls.NAME / config / str(wanted.version) / cls.content_hash()
+    return bool(is_whole(folder, cls.NAME, wanted.counts))
 
 
 def prepare(
     name: str, config: str | None = None, *, data_dir: str | Path | None = None, cache_dir: str | Path | None = None
 ) -> BucketSetBuilder:
-    """Prepare one config in the datasets cache, so that ``load_dataset(name, config)`` finds it; return the builder.
+    """Prepare one config in the datasets cache, so that ``load_dataset`` finds it; return the builder.
 
     ``.as_dataset(split=...)`` gives its rows, ``.config`` task and measures. `name` is a builder's, such as
     ``"paranlu"``, `config` its default one if None. `data_dir` is a folder with the upstream files, used instead of the

@@ -54,7 +54,8 @@ def bucket_set_dataset(
     from paraconsist.dataset_builders import builder_class
 
     check_rights(name, reason)
-    known = [config.name for config in builder_class(name).BUILDER_CONFIGS]
+    builder = builder_class(name)
+    known = [config.name for config in builder.BUILDER_CONFIGS]
     wanted = known if configs is None else [config_named(name, config).name for config in dict.fromkeys(configs)]
     target = folder / "set"
     if not remote.is_empty:
@@ -63,7 +64,7 @@ def bucket_set_dataset(
     licence = _licence(_card_of(name).data.to_dict())
     card = read_card(target / "README.md")
     metadata = card.data.to_dict()
-    text = card_text(metadata, card.text.replace(f'load_dataset("{name}"', f'load_dataset("{repo_id}"'))
+    text = card_text(metadata, card.text.replace(f'load_dataset("{builder.NAME}"', f'load_dataset("{repo_id}"'))
     paths = (path.relative_to(target).as_posix() for path in sorted(target.glob("data/*/*.parquet")))
     note = f"Licence as its card states it: {licence}." if licence not in _NO_LICENCE else "Its card states no licence."
     if reason is not None:

@@ -128,10 +128,10 @@ def changes(push: Push, remote: Mapping[str, RemoteFile]) -> list[Change]:
 def look(repo_id: str, repo_type: RepoType, *, parameter: str = "repo", dry_run: bool = False) -> Remote:
     """Return what the Hub has under a name, which errors call `parameter`; refuse a repository of another type.
 
-    A `dry_run` goes on without a token, and without a network where HF_HUB_OFFLINE says that there is none.
+    A `dry_run` goes on without a token and without a network.
     """
     from huggingface_hub import HfApi, RepoFile, constants, get_token
-    from huggingface_hub.errors import RepositoryNotFoundError
+    from huggingface_hub.errors import HfHubHTTPError, HTTPError, RepositoryNotFoundError
 
     check_repo_id(parameter, repo_id)
     if dry_run and constants.is_offline_mode():
@@ -151,6 +151,10 @@ def look(repo_id: str, repo_type: RepoType, *, parameter: str = "repo", dry_run:
                     remedy = f"There is {name} of this name. Choose another name."
                     raise input_error("push", parameter, must, got=repo_id, remedy=remedy) from None
             return NEW
+        except (HTTPError, OSError) as error:
+            if dry_run and not isinstance(_root(error), HfHubHTTPError):
+                return Remote(is_known=False)
+            raise
         tree: list[Any] = list(api.list_repo_tree(repo_id, repo_type=repo_type, revision=info.sha, recursive=True))
     listed = (entry for entry in tree if isinstance(entry, RepoFile))
     files = {e.path: RemoteFile(e.size, e.blob_id, e.lfs.sha256 if e.lfs else None) for e in listed}
@@ -245,7 +249,7 @@ def hub_errors(repo_id: str) -> Iterator[None]:
         raise _refusal(repo_id, error) from error
     except (HTTPError, OSError, RuntimeError) as error:  # RuntimeError: a file that could not be uploaded
         reason = first_line(_root(error))
-        remedy = f"{_WHOLE}. Behind a proxy set HTTPS_PROXY; without a network nothing can be pushed."
+        remedy = f"{_WHOLE}. Behind a proxy set HTTPS_PROXY; a dry run needs no network."
         raise input_error("push", "network", f"reach {constants.ENDPOINT}", got=reason, remedy=remedy) from error
     except ValueError as error:  # the Hub checks a card's metadata before it takes anything
         remedy = " ".join(str(error).split())
