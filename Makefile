@@ -15,9 +15,9 @@ TESTS := pytest pytest-xdist hypothesis build setuptools
 .PHONY: demo test test-quick test-newest test-oldest lint types check clean
 
 $(RUNS): pyproject.toml constraints.txt
-	@echo "Installing paraconsist with torch and transformers into $(VENV) ..."
+	@echo "Installing paraconsist with torch and transformers into $(VENV), some minutes the first time ..."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[run]'
+	$(BIN)/python -m pip install -c constraints.txt -e '.[run]'
 	touch $@
 
 $(INSTALLED): $(RUNS)

@@ -53,6 +53,12 @@ def test_it_prints_the_table(demo):
     assert "were there already" in second.stderr
 
 
+def test_it_says_what_it_does(demo):
+    for done in demo[1]:
+        for step in ("Loading torch", "Running the model over 60 problems", "Scoring its answers"):
+            assert step in done.stdout + done.stderr
+
+
 def test_it_leaves_a_run_folder(demo):
     folder, _ = demo
     results = json.loads((folder / "run" / "results.json").read_text())

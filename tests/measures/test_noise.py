@@ -103,7 +103,7 @@ def test_excess_is_what_paraphrasing_adds() -> None:
     low, high = found.confidence_interval["excess_inconsistency"]
     assert found.confidence_interval["consistency_in_excess"] == [1 - high, 1 - low]
     assert list(found.variance) == ["problem", "paraphrase", "decoding"]
-    assert "no numeric repeats: that part of the variance is in decoding" in found.warnings
+    assert "no numeric repeats: their part of the variance is counted under decoding" in found.warnings
 
 
 def test_the_largest_flip_rate_is_taken_off_whatever_its_kind() -> None:

@@ -11,7 +11,10 @@ from paraconsist.cli.options import AsJson, echo, print_json
 
 
 def check(
-    folder: Annotated[Path, typer.Argument(help="Of run, train, build --folder, a study; a model; a bucket set.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(help="A folder that run, train, build --folder or a study wrote, a model, or a bucket set."),
+    ],
     *,
     as_json: AsJson = False,
 ) -> None:

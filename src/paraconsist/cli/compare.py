@@ -21,13 +21,15 @@ def compare(
     read: SourceOptions,
     measuring: MeasureOptions,
     estimator: str = option("unbiased", "Which P_C is the headline: unbiased, or plugin (as published)."),
-    correction: str = option("holm", "Of p for all pairs and sets: holm, bonferroni, benjamini_hochberg or none."),
+    correction: str = option(
+        "holm", "Correction of p over all pairs and sets: holm, bonferroni, benjamini_hochberg or none."
+    ),
     against_first: bool = option(False, "Compare every model with the first only, not every pair."),
     margin: float | None = option(
-        None, "A share, 0.02 for two points: is one model not worse by more, are both equal within it?"
+        None, "Margin as a share, 0.02 for two points: also test who is not worse by more, and who is equal within it."
     ),
     intervals: IntervalOptions,
-    n_permutations: int = option(10_000, "Of the permutation test.", min=1),
+    n_permutations: int = option(10_000, "Permutations that the test draws.", min=1),
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:

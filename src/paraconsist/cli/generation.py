@@ -32,7 +32,9 @@ class GeneratorOptions:
         "your own.",
     )
     examples: Path | None = option(None, "CSV with columns original, paraphrase, for {examples}.")
-    kind: str | None = option(None, "Of the generator: causal or seq2seq; by default what the architecture says.")
+    kind: str | None = option(
+        None, "Whether the generator is causal or seq2seq; by default what its architecture says."
+    )
 
 
 def generator_endpoint(options: Mapping[str, Any]) -> EndpointSettings | None:

@@ -40,7 +40,9 @@ class RowOptions:
     columns: Sequence[str] = option((), "TASK_COLUMN=FILE_COLUMN, where the names differ; repeat for several.")
     label_names: str | None = option(None, "Names of numbered labels in order, such as entailment,not_entailment.")
     split: str = option("test", "Split of a builder's, folder's or Hub set.")
-    data_dir: str | None = option(None, "Mirror in place of downloads, for builder:config.")
+    data_dir: str | None = option(
+        None, "Folder with the upstream files, used instead of the network, for builder:config."
+    )
 
 
 @dataclass(frozen=True)
@@ -99,13 +101,15 @@ class StudyChoices:
 
     dataset: list[str] = field(metadata={"help": "Set to run, as in `run`; repeat for several."})
     output: Path = field(metadata={"help": "Folder. The same command goes on with an interrupted study."})
-    seeds: str = option("0", "Seeds of training, with commas; where a share of the rows is drawn, of that too.")
+    seeds: str = option(
+        "0", "Seeds, with commas: each is a training, and draws its share of the rows where one is drawn."
+    )
     task: str | None = option(None, "Task of the rows, where their columns do not say.")
-    preset: str | None = option(None, "Named settings of training.")
+    preset: str | None = option(None, "Named settings of training; see `paraconsist list`.")
     set: list[str] | None = option(None, "OPTION=VALUE: an option of `train`, for all trainings; repeat.")
-    limit: int | None = option(None, "A trial: so many training rows, and rows of each set, at most.", min=1)
+    limit: int | None = option(None, "For a trial: at most this many training rows, and rows of each set.", min=1)
     device: str | None = option(None, "cpu, cuda or mps; by default the best there is.")
-    data_dir: str | None = option(None, "Mirror in place of downloads.")
+    data_dir: str | None = option(None, "Folder with the upstream files, used instead of the network.")
     n_resamples: int = option(1000, "Bootstrap replicates of each run.", min=1)
 
     def settings(self, command: str, **training: Any) -> dict[str, Any]:

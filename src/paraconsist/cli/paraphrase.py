@@ -44,7 +44,7 @@ class SheetOptions:
     """The sheet in which people judge paraphrases."""
 
     sheet: Path | None = option(None, "The CSV to judge; by default OUTPUT's name with .check.csv.")
-    annotators: int = option(1, "Columns for so many people in the sheet.", min=1)
+    annotators: int = option(1, "How many people judge: each has columns in the sheet.", min=1)
     scores: bool = option(False, "Ask for similarity (0-100) and grammatical in place of valid.")
 
 
@@ -70,10 +70,10 @@ def paraphrase(
     nli_model: str | None = option(None, "Keep candidates that this model finds entailed both ways."),
     label_map: LabelMap = None,
     changes: Annotated[dict[str, Any], Fields(GeneratorSettings, only=_SETTINGS, unset=_SETTINGS)],
-    least: int = option(1, "Leave out originals with fewer.", min=1),
+    least: int = option(1, "Leave out originals with fewer paraphrases.", min=1),
     endpoint: Annotated[dict[str, Any], GENERATOR_ENDPOINT],
     limit: int | None = option(None, "Draw this many originals at random.", min=1),
-    seed: int = option(0, "Of the draw and of sampling.", min=0),
+    seed: int = option(0, "Random seed of the draw and of sampling.", min=0),
     rows: Annotated[dict[str, Any], Fields(RowOptions)],
     judging: SheetOptions,
     checked: list[Path] | None = option(

@@ -25,7 +25,7 @@ class ItemOptions:
     """How many items are made, and what each property needs."""
 
     limit: int | None = option(None, "Draw this many items at random.", min=1)
-    seed: int = option(0, "Of the draw.")
+    seed: int = option(0, "Random seed of the draw.")
     token_limit: int = option(25, "additive: most white-space tokens of the joined text (SST-2: 25, AG-News: 36).")
     antonyms: Path | None = option(None, "antonym: a CSV with columns word, antonym, in place of WordNet.")
     wordnet: Path | None = option(None, "Folder with WordNet's dict files, where it is in none of the usual places.")

@@ -26,13 +26,15 @@ def plan(
     half_width: float | None = option(
         None, "Wanted half-width of the interval, such as 0.02 for plus or minus 2 points."
     ),
-    assurance: float = option(0.8, "Share of studies of the planned size whose half-width is no larger, in (0, 1)."),
+    assurance: float = option(0.8, "Chance, in (0, 1), that a study of the planned size has no larger half-width."),
     difference: float | None = option(None, "Difference between two models that is to be found, such as 0.03."),
     power: float = option(0.8, "Chance of finding it, in (0, 1)."),
     against: Path | None = option(
         None, "Another model's predictions of the pilot: says how the two models' difference varies."
     ),
-    correlation: float = option(0.0, "Of two models' true values over buckets, without --against. 0 is cautious."),
+    correlation: float = option(
+        0.0, "Assumed correlation of two models over buckets, without --against. 0 is cautious."
+    ),
     measure: str = option(
         "paraphrastic_consistency_unbiased",
         "paraphrastic_consistency_unbiased, vap_unbiased, accuracy, or inconsistency with the original.",
@@ -41,9 +43,9 @@ def plan(
     set_name: str | None = option(None, "Which set of a run folder.", option="--set"),
     read: SourceOptions,
     budget: float | None = option(None, "Show what this much buys, in the unit of the two costs.", min=0),
-    bucket_cost: float = option(1.0, "Of a new bucket beside its paraphrases.", min=0),
-    paraphrase_cost: float = option(1.0, "Of one paraphrase.", min=0),
-    confidence_level: float = option(0.95, "Of the interval.", min=0, max=1),
+    bucket_cost: float = option(1.0, "What a new bucket costs, without its paraphrases.", min=0),
+    paraphrase_cost: float = option(1.0, "What a paraphrase costs.", min=0),
+    confidence_level: float = option(0.95, "Confidence level of the interval.", min=0, max=1),
     as_json: AsJson = False,
 ) -> None:
     """Say how many buckets, and how many paraphrases each, a wanted precision takes or a budget buys."""

@@ -28,7 +28,7 @@ def report(
     text_column: list[str] | None = option(None, "Column of texts to show, repeated; by default those of the task."),
     browser_buckets: int = option(5_000, "Most buckets in the flip browser.", min=1),
     margin: float | None = option(
-        None, "A share, 0.02 for two points: which models are not worse than others by more?"
+        None, "Margin as a share, 0.02 for two points: say which models are not worse by more."
     ),
     rescore: bool = option(False, "Score run folders anew, whatever their results.json says."),
     read: SourceOptions,

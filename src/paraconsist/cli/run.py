@@ -53,7 +53,9 @@ def run(
     ask: Annotated[dict[str, Any], Fields(AskOptions, without=("prompts",))],
     endpoint: Annotated[dict[str, Any], endpoint_fields()],
     figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
-    renormalize: bool = option(False, "Divide corrected values by the covered mass."),
+    renormalize: bool = option(
+        False, "Divide corrected values by the share of the test set that the buckets stand for."
+    ),
     intervals: IntervalOptions,
 ) -> None:
     """Run a model over bucket sets and print its consistency."""
@@ -79,6 +81,7 @@ def run(
 
 def demo(output: Path = option(Path("runs/demo"), "Where the model and the run go.")) -> None:
     """Train a small model on the shipped sample set, run it, and print its consistency."""
+    say_status("Loading torch and transformers ...")
     quiet_libraries()
     from paraconsist.running.by_name import run_by_name
     from paraconsist.running.run import RunReport
@@ -88,9 +91,11 @@ def demo(output: Path = option(Path("runs/demo"), "Where the model and the run g
     if not (model / "model.safetensors").exists():
         _train_demo(model)
     sets, options = SetOptions(["sample:defeasible_nli"], with_test=True), RunOptions(output / "run", device="cpu")
+    say_status("Running the model over 60 problems in several wordings each, and over the full test set ...")
     report = run_by_name([str(model)], sets, AskOptions(PromptOptions()), LoadOptions(), options)
     if isinstance(report, RunReport) and report.is_main_process:
         say_run(report)
+        say_status("Scoring its answers ...")
         score_and_show(options.output, ScoreOptions())
 
 

@@ -31,7 +31,9 @@ def score(
     training_file: Path | None = option(
         None, "What the model was trained on: rows of the set that stand in it are reported."
     ),
-    renormalize: bool = option(False, "Divide corrected values by the covered mass."),
+    renormalize: bool = option(
+        False, "Divide corrected values by the share of the test set that the buckets stand for."
+    ),
     intervals: IntervalOptions,
     figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
     as_json: AsJson = False,

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 class FilterChanges:
     """What the preset of the filter says otherwise, as in `paraconsist.studies.aflite.AfliteOptions`."""
 
-    n_classifiers: int | None = option(None, "Random partitions an iteration (s24: 64).")
+    n_classifiers: int | None = option(None, "Random partitions in each iteration (s24: 64).")
     train_size: int | None = option(None, "Rows that a classifier is trained on (s24: 5000).")
-    cutoff: int | None = option(None, "Rows that go in an iteration at most (s24: 500).")
-    threshold: float | None = option(None, "Share of right predictions from which a row may go (s24: 0.75).")
-    inverse_penalty: float | None = option(None, "C of the logistic regressions (1).")
+    cutoff: int | None = option(None, "Rows that leave in each iteration at most (s24: 500).")
+    threshold: float | None = option(None, "A row may leave from this share of right predictions on (s24: 0.75).")
+    inverse_penalty: float | None = option(None, "Inverse strength C of the logistic regressions' penalty (1).")
 
 
 def select(
@@ -47,7 +47,7 @@ def select(
     limit: int | None = option(None, "A random sample of this many rows.", min=2),
     preset: str = option("s24", "Named settings of the filter: s24."),
     changes: Annotated[dict[str, Any], Fields(FilterChanges)],
-    pooling: str = option("auto", "auto, first, mean or head."),
+    pooling: str = option("auto", "Which vector stands for a text: auto, first, mean or head."),
     max_length: int | None = option(None, "Cut the encoder's inputs at this many tokens."),
     pool: float = option(1.0, "Share of the contexts to draw items from; the rest goes to train.csv."),
     n_easy: int = option(125, "Easy items to draw.", min=0),
@@ -55,7 +55,7 @@ def select(
     rewrite: str | None = option(None, "Columns to paraphrase, with commas; by default what is not the context."),
     places: int = option(10, "Empty places for paraphrases of each item.", min=1),
     device: Device = None,
-    seed: int = option(0, "Of partitions, pool and draw.", min=0),
+    seed: int = option(0, "Random seed of the partitions, the pool and the draw.", min=0),
     written: Path | None = option(None, "Read this filled-in sheet into a bucket set."),
     originals: Path | None = option(None, "The originals it was made for; by default those beside it."),
 ) -> None:
@@ -112,7 +112,7 @@ def _say(made: Selection) -> None:
     result = made.result
     echo(
         f"Easy: {100 * result.easy_share:.1f} % of the rows ({int(result.easy.sum()):,}); "
-        f"{int((result.removed_in >= 0).sum()):,} went in {len(result.curve)} iterations."
+        f"{int((result.removed_in >= 0).sum()):,} left in {len(result.curve)} iterations."
     )
     if find_spec("matplotlib") is not None:
         from paraconsist.reporting.plots.canvas import write_plot

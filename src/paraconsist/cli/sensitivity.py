@@ -55,7 +55,9 @@ def sensitivity(
     limit: int | None = option(None, "Draw this many of the right originals.", min=1),
     rows: int | None = option(None, "Draw this many rows before the model answers them.", min=1),
     label_map: LabelMap = None,
-    label_rule: str = option("argmax", "For many-to-one maps: argmax or sum."),
+    label_rule: str = option(
+        "argmax", "Where labels map many to one: argmax (the most probable label) or sum (their probabilities)."
+    ),
     endpoint: Annotated[dict[str, Any], GENERATOR_ENDPOINT],
     embedding_model: str | None = option(
         None, "Encoder for embedding distances; by default the model's own, where it has one."
@@ -63,7 +65,7 @@ def sensitivity(
     reading: Annotated[dict[str, Any], Fields(RowOptions, without=("task",))],
     device: Device = None,
     n_resamples: int = option(10_000, "Bootstrap replicates.", min=1),
-    seed: int = option(0, "Of draws, sampling and bootstrap.", min=0),
+    seed: int = option(0, "Random seed of draws, sampling and bootstrap.", min=0),
     as_json: bool = option(False, "Print the results as JSON.", option="--json"),
     overwrite: bool = option(False, "Delete an earlier run in the folder."),
 ) -> None:

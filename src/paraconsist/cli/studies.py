@@ -100,8 +100,10 @@ def adversarial(
     ),
     option: list[str] | None = option(None, "NAME=VALUE, of the transformation; repeat."),
     dictionary: Path | None = option(None, "dictionary: the file of substitutions."),
-    control: bool = option(False, "Also train on as many rows without a new text: those with a variant, twice."),
-    n_permutations: int = option(10_000, "Of the paired permutation test.", min=1),
+    control: bool = option(
+        False, "Also train a control on as many rows without new texts: those that have a variant, twice."
+    ),
+    n_permutations: int = option(10_000, "Permutations that the paired test draws.", min=1),
 ) -> None:
     """Train with and without variants of the training rows, run both, and compare them on the same rows."""
     quiet_libraries()

@@ -35,10 +35,10 @@ def transform(
         None, "Write the substitutions that were found, .csv: --dictionary reads it."
     ),
     sheet: Path | None = option(None, "Write a random sample of changed rows to mark by hand, CSV."),
-    sheet_size: int = option(400, "Rows of the sheet.", min=1),
+    sheet_size: int = option(400, "How many rows the sheet has.", min=1),
     sheet_read: Path | None = option(None, "Read a marked sheet, and nothing else."),
-    label_column: str = option("label", "Labels, for lengths by label and the sheet, where there."),
-    seed: int = option(0, "Of the sheet's sample.", min=0),
+    label_column: str = option("label", "Column of labels, if there is one: for the sheet, and for lengths by label."),
+    seed: int = option(0, "Random seed of the sheet's sample.", min=0),
     as_json: bool = option(False, "Print the report as JSON.", option="--json"),
     overwrite: bool = option(False, "Replace files that are there."),
 ) -> None:

@@ -228,7 +228,7 @@ def _probability_matrix(table: pa.Table, names: Sequence[str]) -> NDArray[np.flo
     if pa.types.is_fixed_size_list(column.type) or pa.types.is_list_view(column.type):
         column = column.cast(pa.list_(column.type.value_type))
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
-        remedy = "Name one column a label in `probabilities`, or that of the gold label's alone in `confidence`."
+        remedy = "Name a column for each label in `probabilities`, or that of the gold label alone in `confidence`."
         raise column_error("probabilities", names[0], "hold lists of numbers", column[0].as_py(), 0, remedy)
     lengths = pc.list_value_length(column)
     counts = pc.value_counts(lengths)

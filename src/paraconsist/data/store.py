@@ -116,7 +116,9 @@ class ShardWriter:
     def _write(self, data: bytes) -> None:
         """Append whole lines or none of them: behind a half one every later line would be lost."""
         view = memoryview(data)
-        with writing("run", "output", self.path.parent, remedy="What was written is kept: the same again goes on."):
+        with writing(
+            "run", "output", self.path.parent, remedy="What was written is kept; the same command goes on from there."
+        ):
             if self._problem is not None:
                 raise self._problem
             end = os.lseek(self._descriptor, 0, os.SEEK_END)

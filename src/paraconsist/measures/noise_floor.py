@@ -178,7 +178,9 @@ def noise_floor(
         if of_paraphrases.any():
             pairs = pairs[0][of_paraphrases], pairs[1][of_paraphrases]
         else:
-            estimates.warnings.append(f"no paraphrase has {name} repeats: the originals' flips stand for theirs")
+            estimates.warnings.append(
+                f"no paraphrase has {name} repeats: the flips of the originals are used in their place"
+            )
         n_pairs[name] = len(pairs[0])
         blocks += _pair_means(bucket, pairs, predicted, n) + _pair_means(bucket, pairs, right, n)[1:]
     grouping = bucket_groups(_FUNCTION, divided, columns.get("groups"))
@@ -193,11 +195,11 @@ def noise_floor(
         *(name for name in ("decoding", "numeric") if name in present),
     ]
     if not several:
-        estimates.warnings.append("no bucket has two paraphrases: their part of the variance is in problem")
+        estimates.warnings.append("no bucket has two paraphrases: their part of the variance is counted under problem")
     for name in KINDS[1:]:
         if name not in present:
             coarser = parts[-1] if name == "numeric" else parts[-2]
-            estimates.warnings.append(f"no {name} repeats: that part of the variance is in {coarser}")
+            estimates.warnings.append(f"no {name} repeats: their part of the variance is counted under {coarser}")
     names, estimate, ranges, are_means = _measures(present, parts)
     bounds = estimates.intervals(units, estimate, ranges, are_means, scales=_scales(names, ranges, units, estimate))
     estimates.add(names, bounds, units.n)

@@ -285,7 +285,7 @@ def _pilot(
     known = ~np.isnan(products)
     lasts = bool(known[:, 0].any())
     if not lasts:
-        warnings.append("no bucket has four paraphrases: what more of them would gain is put at its least")
+        warnings.append("no bucket has four paraphrases: what more of them would gain is taken as small as it can be")
     for j in range(products.shape[1] - 2, -1, -1):
         if not known[:, j].any():  # kernels that share less have no larger product
             products[:, j], known[:, j] = products[:, j + 1], known[:, j + 1]

@@ -310,7 +310,10 @@ def comparison_tables(comparisons: Sequence[Mapping[str, Any]]) -> Iterator[Rend
             columns = ["measure", "model", "rank", "letters"]
             yield table(title, columns, _standing_rows(one), words=columns, caption=note)
         if one["pareto"]:
-            note, columns = "Beaten: in one beyond chance, in the other not worse.", ["model", "A", "P_C", "place"]
+            note, columns = (
+                "Beaten: another model is better in one of the two beyond chance, and not worse in the other.",
+                ["model", "A", "P_C", "place"],
+            )
             title, words = f"{_of(one)}accuracy against consistency", ["model", "place"]
             yield table(title, columns, _pareto_rows(one), words=words, caption=note)
         unparsed = [f"{n:,} answers of {model} are unparsed" for model, n in one["n_unparsed"].items() if n]

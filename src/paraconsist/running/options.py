@@ -45,8 +45,10 @@ class SetOptions:
         "Further column of the rows that predictions keep and results are broken down by; repeat for several. The "
         "others stay out of both.",
     )
-    limit: list[str] | None = option(None, "Whole buckets up to N rows of every set, or PATTERN=N for some.", **_FIRST)
-    data_dir: str | None = option(None, "Mirror in place of downloads.")
+    limit: list[str] | None = option(
+        None, "For a trial: whole buckets up to N rows of every set, or PATTERN=N for some sets.", **_FIRST
+    )
+    data_dir: str | None = option(None, "Folder with the upstream files, used instead of the network.")
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,8 @@ class PromptOptions:
     shots: int | None = option(None, "Language models: solved examples in the prompt.", min=0)
     examples: Sequence[str] = option((), "Set or file to draw them from; repeat to draw evenly from several.")
     split: str = option("train", "Split of the sets that examples are drawn from, where they have it.")
-    seed: int = option(0, "Of the draw of examples.", min=0)
-    data_dir: str | None = option(None, "Mirror in place of downloads.")
+    seed: int = option(0, "Random seed of the draw of examples.", min=0)
+    data_dir: str | None = option(None, "Folder with the upstream files, used instead of the network.")
 
     def __post_init__(self) -> None:
         if self.examples and not self.shots:
@@ -125,12 +127,14 @@ class RunOptions:
         metadata={**_FIRST, "help": "The run folder. The same command goes on with an interrupted run."}
     )
     label_map: Mapping[str, str] | None = option(
-        None, "MODEL_LABEL=TASK_LABEL, repeated; may be many-to-one. By default labels meet by name."
+        None, "MODEL_LABEL=TASK_LABEL, repeated; may be many-to-one. By default labels are matched by name."
     )
-    label_rule: str = option("argmax", "For many-to-one maps: 'argmax' (then map) or 'sum' (of probabilities).")
+    label_rule: str = option(
+        "argmax", "Where labels map many to one: 'argmax' (the most probable label) or 'sum' (their probabilities)."
+    )
     device: str | None = option(None, "cpu, cuda or mps; by default the best there is.", **_FIRST)
     batch_tokens: int | None = option(None, "Computed tokens a batch, padding included.", min=1)
-    seed: int = option(0, "Of drawn answers, and of which rows are asked again.", min=0)
+    seed: int = option(0, "Random seed of drawn answers, and of which rows are asked again.", min=0)
     overwrite: bool = option(False, "Delete an earlier run in the folder.")
     texts: bool = option(True, "Keep the texts in the run folder, for reports; predictions files never hold them.")
     noise_floor: int = option(0, "Ask a share of the rows N times more, in other batches: what flips anyway.", min=0)

@@ -95,7 +95,7 @@ def _in_pool(
                 progress(futures[future])
         except BrokenProcessPool:
             raise InputError(
-                "a process was ended by the system, for want of memory perhaps. What is finished is kept: "
+                "a process was ended by the system, perhaps because memory ran out. What is finished is kept: "
                 "the same again, with fewer `jobs`, goes on from there.",
                 function=function,
             ) from None

@@ -48,7 +48,9 @@ class SourceOptions:
     )
     group: str = field(
         default="group_id",
-        metadata={"help": "Column of what intervals resample, such as a shared context; else buckets."},
+        metadata={
+            "help": "Column of groups that intervals resample whole, such as a shared context; by default buckets."
+        },
     )
     groups_from: Path | None = field(
         default=None,
@@ -116,12 +118,15 @@ class IntervalOptions:
     """How intervals are made."""
 
     panel: ClassVar[str] = "Intervals"
-    confidence_level: float = field(default=0.95, metadata={"help": "Of the intervals.", "min": 0, "max": 1})
-    interval_method: str = field(
-        default="auto", metadata={"help": "Of the intervals: auto (closed forms that hold), bootstrap or closed_form."}
+    confidence_level: float = field(
+        default=0.95, metadata={"help": "Confidence level of the intervals.", "min": 0, "max": 1}
     )
-    n_resamples: int = field(default=10000, metadata={"help": "Replicates, where a bootstrap is used.", "min": 1})
-    seed: int = field(default=0, metadata={"help": "Of the bootstrap.", "min": 0})
+    interval_method: str = field(
+        default="auto",
+        metadata={"help": "How intervals are made: auto (closed forms that hold), bootstrap or closed_form."},
+    )
+    n_resamples: int = field(default=10000, metadata={"help": "Bootstrap replicates, where one is used.", "min": 1})
+    seed: int = field(default=0, metadata={"help": "Random seed of the bootstrap.", "min": 0})
 
     @property
     def intervals(self) -> dict[str, Any]:
@@ -135,7 +140,8 @@ class MeasureOptions:
     """Which measures, and what becomes of answers that could not be read."""
 
     measure: list[str] | None = field(
-        default=None, metadata={"help": "Measure, repeated for several; by default what the rows' roles call for."}
+        default=None,
+        metadata={"help": "Measure to compute; repeat for several. By default those that fit the rows' roles."},
     )
     unparsed: str = field(
         default="wrong", metadata={"help": "What unparsed answers count as: wrong, own_class or drop_bucket."}

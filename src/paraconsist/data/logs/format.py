@@ -141,7 +141,7 @@ def unique_ids(ids: Sequence[Any], path: Path, what: str) -> list[str]:
         row, twice = next((i, one) for i, one in enumerate(texts) if first.setdefault(one, i) != i)
         remedy = (
             f"It stands in {path.name} before: were two models' logs, or two runs, put into one file? "
-            "Score each by itself, and compare them with `paraconsist compare`."
+            "Score each one by itself, and compare them with `paraconsist compare`."
         )
         raise bad_log(f"have each {what} once", twice, row=row, remedy=remedy)
     return texts

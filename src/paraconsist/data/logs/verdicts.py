@@ -1,6 +1,6 @@
 """From a log's answers and verdicts to labels and predictions that agree with the verdicts.
 
-What is right is what the tool said: paraconsist scores the same rows right and wrong as the log does.
+An answer is right where the tool counted it as right: paraconsist goes by the log's own verdicts.
 """
 
 from __future__ import annotations

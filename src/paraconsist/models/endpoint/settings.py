@@ -42,12 +42,14 @@ class EndpointSettings:
         option="--endpoint",
     )
     api: str = _option("completions", "completions (a text to go on with) or chat.")
-    concurrency: int = _option(16, "Most requests under way at a time.", min=1)
+    concurrency: int = _option(16, "How many requests may be under way at a time.", min=1)
     timeout: float = _option(120.0, "Seconds that a request may take.")
     tries: int = _option(
-        8, "How often a request is sent before the run gives up; refusals for the rate do not count.", min=1
+        8,
+        "How often a request is sent before the run gives up; refusals because of the rate limit do not count.",
+        min=1,
     )
-    patience: float = _option(600.0, "Seconds of nothing but refusals for the rate before the run gives up.")
+    patience: float = _option(600.0, "Seconds of nothing but rate-limit refusals before the run gives up.")
     key_variable: str | None = _option(
         None,
         "Environment variable with the key; OPENAI_API_KEY for api.openai.com, no key for others.",

@@ -64,7 +64,7 @@ class TrainingOptions:
         False, "Leave out rows without a gold label (empty, '-', -1), saying how many; else they are an error."
     )
     limit: int | None = _option(None, "Train on a random sample of this many rows.", at_least=1)
-    limit_seed: int = _option(0, "Of `limit` and `share`; `seed` does not change them.")
+    limit_seed: int = _option(0, "Random seed of the rows that `limit` and `share` draw; `seed` does not change them.")
     share: float = _option(
         1.0,
         "Train on this share of the rows (0.05), drawn by group, of the sample where `limit` is given too. A smaller "
@@ -82,9 +82,9 @@ class TrainingOptions:
     batch_size: int = _option(
         32, "Rows in a step on each device; times `gradient_accumulation` and the number of processes.", at_least=1
     )
-    learning_rate: float = _option(5e-5, "Of AdamW, at its highest.")
+    learning_rate: float = _option(5e-5, "Highest learning rate of AdamW.")
     epochs: float = _option(3.0, "Passes over the rows.")
-    weight_decay: float = _option(0.0, "Of AdamW.")
+    weight_decay: float = _option(0.0, "Weight decay of AdamW.")
     warmup: float = _option(0.0, "Share of steps in which the rate rises.")
     scheduler: str = _option("linear", "How the rate falls, as transformers calls it.")
     gradient_accumulation: int = _option(1, "Batches added up to one step.", at_least=1)
@@ -96,7 +96,7 @@ class TrainingOptions:
     best_model: bool = _option(False, "Keep the epoch that is best on the evaluation rows, in place of the last.")
     best_by: str = _option(
         "accuracy",
-        "What is compared, accuracy or loss; the first of equal epochs is kept.",
+        "What makes an epoch the best: accuracy or loss; the first of equal epochs is kept.",
         choices=("accuracy", "loss"),
     )
     patience: int | None = _option(
@@ -122,16 +122,16 @@ class TrainingOptions:
         "max", "How bilstm's states become one vector: max, mean or last.", choices=("max", "mean", "last")
     )
     mlp_size: int = _option(128, "Units of the fully connected layers of glove_bow and bilstm.", at_least=1)
-    mlp_layers: int = _option(3, "How many, the last one included.", at_least=1)
-    dropout: float = _option(0.2, "Of glove_bow and bilstm.")
+    mlp_layers: int = _option(3, "How many fully connected layers, the last one included.", at_least=1)
+    dropout: float = _option(0.2, "Dropout of glove_bow and bilstm.")
     save_steps: int | None = _option(
         None, "Checkpoint after this many steps, in place of after each epoch.", at_least=1
     )
-    seed: int = _option(0, "Of initial weights, order and dropout.", at_least=0)
+    seed: int = _option(0, "Random seed of initial weights, order of rows and dropout.", at_least=0)
     resume: bool = _option(False, "Go on with an interrupted training; a finished one is left as it is.")
     device: str | None = _option(None, "cpu, cuda or mps; by default the best there is.")
-    progress: bool = _option(True, "Show a bar.")
-    data_dir: str | None = _option(None, "Mirror in place of downloads.")
+    progress: bool = _option(True, "Show a progress bar.")
+    data_dir: str | None = _option(None, "Folder with the upstream files, used instead of the network.")
     revision: str | None = _option(None, "Revision of a Hub model.")
     trust_remote_code: bool = _option(False, "Run code that comes with a Hub model.")
     preset: str | None = _option(None, "Named settings; options given win.")

@@ -56,22 +56,22 @@ class ExperimentOptions:
     )
     drop_unlabelled: bool = option(False, "Leave out rows without a gold label, saying how many.")
     train_rows: int | None = option(None, "A random sample of so many training rows, drawn once with `seed`.")
-    validation_rows: int | None = option(None, "The same, of validation rows.")
-    test_rows: int | None = option(None, "The same, of test rows.")
-    validation_share: float = option(0.1, "Of the training rows, without `validation`.")
+    validation_rows: int | None = option(None, "A random sample of so many validation rows.")
+    test_rows: int | None = option(None, "A random sample of so many test rows.")
+    validation_share: float = option(0.1, "Share of the training rows to validate on, where `validation` is not given.")
     #: Probabilities of a transformed row in the training and validation samples, in [0, 1].
     rhos: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
     runs: int = option(5, "M: samples and trainings at each rho.")
     repeats: int = option(1, "K: trainings on each sample, with a majority vote (the paper's alternative 2).")
     budget: int = option(0, "B: trials of the random search for hyperparameters; 0 takes the defaults.")
     search: str = option("once", "Search 'once', at `search_rho`, or on every 'sample' (alternative 3).")
-    search_rho: float = option(0.0, "Where to search once.")
+    search_rho: float = option(0.0, "The rho at which to search once.")
     exact_count: bool = option(
         False, "Transform exactly round(rho n) rows of each sample, in place of a draw for each row."
     )
     #: Hyperparameters that are set, and not searched.
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = option(0, "Of splits, samples, searches, trainings and resampling.", min=0)
+    seed: int = option(0, "Random seed of splits, samples, searches, trainings and resampling.", min=0)
     jobs: int = option(1, "Trainings at a time; the results do not depend on it.")
     threads: int = option(1, "Threads of each training.")
     device: str | None = option(None, "cpu, cuda or mps; by default the best there is.")
@@ -143,12 +143,16 @@ class DecisionOptions:
     """
 
     method: str = option("exact", "exact, paper, replay, mcnemar, mcnemar_mid_p, mcnemar_resampled or mcnemar_replay.")
-    ties: Literal["mid", "lower"] | None = option(None, "Of exact: mid, or lower (as in the paper).")
-    n_resamples: int = option(1000, "Of the methods that resample.", min=1)
+    ties: Literal["mid", "lower"] | None = option(
+        None, "How the method exact counts ties: mid, or lower (as in the paper)."
+    )
+    n_resamples: int = option(1000, "How many resamples are drawn by the methods that resample.", min=1)
     seed: int = 0
-    alpha: float = option(0.05, "Level of each decision.")
-    correction: Literal["bonferroni", "holm"] = option("bonferroni", "bonferroni or holm.")
-    confidence_level: float = option(0.95, "Of the intervals.")
+    alpha: float = option(0.05, "Significance level of each decision.")
+    correction: Literal["bonferroni", "holm"] = option(
+        "bonferroni", "How decisions are corrected for their number: bonferroni or holm."
+    )
+    confidence_level: float = option(0.95, "Confidence level of the intervals.")
     group: str | None = option(
         None, "Column of test rows that are not independent (one premise, say): whole groups are swapped. With --from."
     )

@@ -38,7 +38,7 @@ class GeneratorSettings:
     """
 
     prompt: str = _option("{sentence}", "What the generator reads, with {sentence}, and {examples} before it.")
-    n: int = _option(10, "Candidates a try for each original.", option=("--candidates", "-n"))
+    n: int = _option(10, "Candidates for each original in each try.", option=("--candidates", "-n"))
     keep: int = _option(10, "Paraphrases wanted for each original, k: the first that pass.")
     tries: int = _option(1, "How often to ask again for originals with fewer than k.")
     max_new_tokens: int = _option(40, "Longest candidate.")
@@ -46,7 +46,7 @@ class GeneratorSettings:
     #: With a number: that many groups of beams as candidates, each one beam, where a token costs this much for every
     #: earlier group that chose it at the same place (Vijayakumar et al. 2018).
     diversity: float | None = _option(None, "Diverse beam search: penalty for tokens of other groups.")
-    temperature: float | None = _option(1.0, "Of sampling (and of the scores, with `diversity`).")
+    temperature: float | None = _option(1.0, "Temperature of sampling (and of the scores, with `diversity`).")
     top_k: int | None = _option(None, "Sample among so many tokens.")
     top_p: float | None = _option(None, "Sample among so much probability.")
     most_jaccard: float | None = _option(None, "Drop candidates that share this much or more words.")
