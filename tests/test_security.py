@@ -331,3 +331,16 @@ def test_every_reader_of_archives_checks_them(command, tmp_path):
     own = {"running/checking.py", "models/training/start.py", "studies/selection.py", "studies/ie/experiment.py"}
     for name in opening - own:
         assert "archive_entries(" in (SOURCE / name).read_text(), name
+
+
+# ---------------------------------------------------------------------------- SECURITY.md
+
+
+def test_every_claim_names_a_test_that_is_there():
+    root = SOURCE.parents[1]
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (root / "SECURITY.md").read_text(encoding="utf-8"))
+    assert len(named) > 20
+    for file, name in named:
+        assert f"\ndef {name}(" in (root / file).read_text(encoding="utf-8"), (file, name)
+    for document in ("README.md", "CONTRIBUTING.md"):
+        assert "SECURITY.md" in (root / document).read_text(encoding="utf-8")
