@@ -141,6 +141,8 @@ def one_exit() -> Iterator[None]:
     if code == 128 + signal.SIGINT:  # click and typer turn Ctrl-C into an exit of their own
         _say_stopped()
         code = _stopped_code()
+        if state.signal is not None:  # Python takes its handler away before it has ended
+            signal.signal(state.signal, signal.SIG_IGN)
     state.is_over = True
     sys.exit(_flushed(code))
 
