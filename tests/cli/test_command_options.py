@@ -147,3 +147,14 @@ def test_a_list_is_a_line_for_each_and_all_of_one_by_its_name(command, monkeypat
     assert {"--dataset", "rows", "task"} <= json.loads(out)["Bucket sets"][0].keys()
     assert len(command("list", "--long")[1].splitlines()) > 2 * len(lines)
     assert command("list", "no such thing")[0] == 2
+
+
+def test_a_shell_completes_commands_and_their_options(command, monkeypatch, capsys):
+    monkeypatch.setenv("_PARACONSIST_COMPLETE", "complete_bash")
+    for line, number, wanted in (
+        ("paraconsist sen", 1, "sensitivity"),
+        ("paraconsist score --pred", 2, "--prediction"),
+    ):
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(number))
+        assert wanted in command()[1].split()
