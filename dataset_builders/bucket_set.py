@@ -244,8 +244,8 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         mode = datasets.DownloadMode(kwargs.get("download_mode") or "reuse_dataset_if_exists")
         try:
             with FileLock(str(root / f".{self.dataset_name}.paraconsist.lock")):
+                shutil.rmtree(staging, ignore_errors=True)  # left by a killed build: the lock is ours
                 if mode is not datasets.DownloadMode.REUSE_DATASET_IF_EXISTS or not self.is_prepared():
-                    shutil.rmtree(staging, ignore_errors=True)  # left by a killed build: the lock is ours
                     staging.mkdir(parents=True)
                     if final.exists() and not self.is_prepared():
                         warnings.warn(f"{final} is damaged: it is built again.", UserWarning, stacklevel=2)

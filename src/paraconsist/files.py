@@ -97,8 +97,10 @@ def staged(folder: str | Path) -> Iterator[Path]:
     folder = Path(os.path.realpath(folder))
     new, old, doomed = _beside(folder), _beside(folder, kind="old"), _beside(folder)
     try:
+        with _refusals(folder, folder.parent):
+            make_folder(folder.parent)
+            new.mkdir()
         with _refusals(folder, new):
-            new.mkdir(parents=True)
             yield new
             sync(new)
             with _lock(folder.with_name(_hidden(folder.name, LOCK)), wait=60):  # nobody between the two renames
@@ -132,7 +134,7 @@ def locked(folder: str | Path, function: str, parameter: str) -> Iterator[None]:
         return
     with ExitStack() as stack:
         with writing(function, parameter, folder):
-            Path(name).mkdir(parents=True, exist_ok=True)
+            make_folder(Path(name))
             try:
                 stack.enter_context(_lock(Path(name) / LOCK))
             except TimeoutError:
@@ -227,6 +229,14 @@ def _remove(left: list[Path]) -> None:
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it where they are absent, with their names on the disk."""
+    absent = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in absent:
+        sync_one(one.parent)
 
 
 def sync(folder: Path) -> None:

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from paraconsist.errors import check_choice
-from paraconsist.files import make_youngest, replacing, write_text, writing
+from paraconsist.files import make_folder, make_youngest, replacing, write_text, writing
 
 _KINDS = ("metric", "comparison", "measurement")
 
@@ -77,7 +77,7 @@ def _copy(script: Path, folder: Path) -> Path:
     """Copy a script to the folder of its content's hash, as evaluate does, and make it the newest."""
     content = script.read_bytes()
     target = folder / hashlib.sha256(content).hexdigest() / script.name
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     for package in (folder.parent, folder, target.parent):
         if not (package / "__init__.py").exists():
             write_text(package / "__init__.py", "")

@@ -16,6 +16,7 @@ MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d[:-]\d\d[:-]\d\d(\.\d+)?(Z|\+00:00)
 #: Facts that no two runs share.
 VOLATILE = frozenset(
     {"started", "ended", "seconds", "created", "time", "date", "loop", "n_computed", "inputs_per_second"}
+    | {"sha256", "bytes"}  # of files that hold such facts
 )
 #: Append-only journals, and what a training keeps while it runs: read with care, and so not bound to be whole.
 LEFT_OVER = re.compile(r"partial|staging|\.tmp|incomplete|checkpoints/")

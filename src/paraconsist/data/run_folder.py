@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from paraconsist.data.predictions import write_predictions
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import digest, locked, read_record, write_json, writing
+from paraconsist.files import digest, locked, make_folder, read_record, write_json, writing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,9 +80,8 @@ class RunFolder:
                         shutil.rmtree(part)
                 self.results_file.unlink(missing_ok=True)
                 self.run_file.unlink()  # last: it says that the folder is a run's
-            self.path.mkdir(parents=True, exist_ok=True)
-            (self.path / "predictions").mkdir(exist_ok=True)
-            self.store.mkdir(exist_ok=True)
+            make_folder(self.path / "predictions")
+            make_folder(self.store)
         earlier = self.read().get("models", {})
         for task, identity in models.items():
             before, now = earlier.get(task), dict(identity)
@@ -114,7 +113,7 @@ class RunFolder:
 
     def write(self, file: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
         """Write a table of a set, and into ``run.json`` what the file has to be."""
-        file.parent.mkdir(exist_ok=True)
+        make_folder(file.parent)
         write_predictions(file, table, metadata)
         self._record(file, rows=len(table))
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import MISSING, sync_one, write_json, writing
+from paraconsist.files import MISSING, make_folder, sync_one, write_json, writing
 
 try:
     import fcntl
@@ -63,11 +63,10 @@ class Store:
 
     def create(self) -> None:
         """Make the folder, with a file that says what its name stands for."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         file = self.folder / "identity.json"
         if not file.exists():
             write_json(file, dict(sorted(self._identity.items())))
-            sync_one(self.folder.parent)
 
     def finished(self) -> dict[str, Result]:
         """Read every shard: input id -> probabilities over the model's labels, or what the model wrote.

@@ -19,7 +19,7 @@ from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.data.sharing import public_name
 from paraconsist.data.tables import is_text
-from paraconsist.files import replacing, write_json, writing
+from paraconsist.files import make_folder, replacing, write_json, writing
 from paraconsist.measures.catalogue import PARAPHRASTIC
 
 _UNPARSED = "[invalid]"
@@ -74,7 +74,7 @@ def export_lm_eval(
     time = (now or datetime.now()).isoformat().replace(":", "-")
     target = folder / _safe(model) if model else folder
     with writing("score", "output_dir", folder):
-        target.mkdir(parents=True, exist_ok=True)
+        make_folder(target)
         results_file, samples_file = target / f"results_{time}.json", target / f"samples_{task}_{time}.jsonl"
         write_json(results_file, _results(task, result, rows, model))
         samples = _samples(predictions, rows, columns)

@@ -12,7 +12,7 @@ from typing import Any
 
 from paraconsist._version import __version__
 from paraconsist.errors import extras
-from paraconsist.files import replacing, writing
+from paraconsist.files import make_folder, replacing, writing
 from paraconsist.reporting.page import changes, headlines, tables
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts, align, read_texts_files, set_texts
 from paraconsist.reporting.page.browser import BrowserData, browser_data
@@ -65,13 +65,13 @@ def write_report(
     data = browser_data(list(zip(sets, texts, strict=True)), [entry.name for entry in entries], **bounds)
     content = _render(entries, options, changed, plots, data).encode("utf-8", "replace")
     with writing("report", "output", output, kind="file"):
-        output.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(output.parent)
         with replacing(output) as partial:
             partial.write_bytes(content)
     drawn: list[Path] = []
     if plots_folder is not None:
         with writing("report", "plots", plots_folder):
-            plots_folder.mkdir(parents=True, exist_ok=True)
+            make_folder(plots_folder)
             drawn = [file for placed in plots for file in write_plot(placed.plot, plots_folder)]
     without_texts = tuple(aligned.name for aligned, of_set in zip(sets, texts, strict=True) if of_set is None)
     return ReportWritten(output, len(content), tuple(drawn), data.n_shown, data.n_buckets, without_texts)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from paraconsist.files import make_folder
 from paraconsist.reporting.plots.canvas import BAD, COLOURS, MUTED, Plot, logarithmic, series_colour, short, write_plot
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def write_plots(folder: Path, decided: Mapping[str, Any], *, alpha: float) -> li
 
     Families are drawn together, each in a colour, with the lines of decision at level `alpha`.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     families = decided["families"]
 
     def plot(name: str) -> Plot:
