@@ -272,6 +272,16 @@ def test_means_and_tests_over_seeds_are_scipys() -> None:
     assert np.isnan(next(t for t in said["trends"] if t["axis"] == "n_parameters")["kendall"])
 
 
+@pytest.mark.parametrize(("n", "sentence"), [(2, "over 2 trainings, too few for a p."), (6, "over 6 trainings, p 0.")])
+def test_the_trend_of_two_trainings_has_no_p(tmp_path: Path, capsys, monkeypatch, n: int, sentence: str) -> None:
+    from paraconsist.cli import studies
+
+    monkeypatch.setattr(studies, "find_spec", lambda name: None)  # without figures
+    cells = [cell(share, i, 0.6 + share / 10 + i / 100) for share in (0.1, 1.0) for i in range(n // 2)]
+    studies._show_grid(summarise(cells) | {"cells": cells}, tmp_path)
+    assert sentence in capsys.readouterr().out
+
+
 def test_what_seeds_cannot_tell_is_nan() -> None:
     assert np.isnan(difference_over_seeds([0.5], [0.6, 0.7])[1])
     assert difference_over_seeds([0.5, 0.5], [0.5, 0.5]) == (0.0, 1.0)
