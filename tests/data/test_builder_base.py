@@ -116,9 +116,12 @@ def test_unknown_builder():
 def test_a_second_call_builds_nothing(mirror, tmp_path):
     prepared(mirror, tmp_path / "cache")
     before = ToyBuilder.generated
+    left = tmp_path / "cache" / ".toy.paraconsist-staging"
+    (left / "set").mkdir(parents=True)  # by a power cut at the end of the first
     builder = ToyBuilder(cache_dir=str(tmp_path / "cache"))  # no mirror, no network: nothing is read
     builder.download_and_prepare()
     assert ToyBuilder.generated == before
+    assert not left.exists()
     assert len(builder.as_dataset(split="test")) == 6
 
 

@@ -133,6 +133,18 @@ def test_a_bucket_set_is_held_to_its_card(tmp_path: Path) -> None:
     assert "which is not there" in problems(folder)["README.md"]
 
 
+def test_a_record_made_elsewhere_leads_to_no_other_file(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    one = {"bytes": 1, "sha256": ""}
+    for files in ({"../secret": one, "/etc/passwd": one}, {"a": {"sha256": ""}, "b": 1}, [1]):
+        (folder / "run.json").write_text(json.dumps({"files": files, "ended": ""}))
+        assert problems(folder) == {}
+    (folder / "run.json").write_text("[" * 100_000)
+    assert "cannot be read" in problems(folder)["run.json"]
+
+
 def test_what_is_no_folder_is_refused(tmp_path: Path, command: Command) -> None:
     code, _, err = command("check", tmp_path / "absent")
     assert (code, err.count("\n"), "be a folder" in err) == (2, 1, True)

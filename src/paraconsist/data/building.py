@@ -104,7 +104,7 @@ def write_folder(
     _check_target(target, {c.name for c in cls.BUILDER_CONFIGS})
     builders = [prepare(name, config, data_dir=data_dir, cache_dir=cache_dir) for config in names]
     with writing("build", "folder", target):
-        if not target.exists():
+        if not (target / "README.md").exists():
             with staged(target) as new:
                 infos = {builder.config.name: _write_config(builder, new) for builder in builders}
                 (new / "README.md").write_text(_card(target, cls, infos), encoding="utf-8")

@@ -82,7 +82,7 @@ def _unfinished(path: Path) -> str:
 def _record(path: Path) -> dict[str, Any]:
     try:
         record = json.loads(path.read_text(encoding="utf-8")) if path.suffix == ".json" else {}
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
 
@@ -90,9 +90,12 @@ def _record(path: Path) -> dict[str, Any]:
 def _recorded(path: Path, folder: Path) -> dict[str, dict[str, Any]]:
     """Return what a record says of files, by their paths in `folder`."""
     files = _record(path).get("files")
-    if not isinstance(files, dict) or not all(isinstance(one, dict) and "sha256" in one for one in files.values()):
-        return {}
-    return {(path.parent / name).relative_to(folder).as_posix(): one for name, one in files.items()}
+    inside = path.parent.relative_to(folder)
+    return {
+        (inside / name).as_posix(): one
+        for name, one in (files.items() if isinstance(files, dict) else ())
+        if isinstance(one, dict) and {"bytes", "sha256"} <= one.keys() and not {"..", "/"} & {*Path(name).parts}
+    }
 
 
 def _rows(n: int, what: str = "rows") -> str:
