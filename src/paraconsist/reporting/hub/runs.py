@@ -49,7 +49,8 @@ def run_dataset(
     saved, run = (read_record("push", "folder", folder / name, remedy=_HOW) for name in ("results.json", "run.json"))
     files, columns, names, notes = _predictions(folder, run)
     predictions = [file.path for file in files]
-    shared = public(_with_strata(saved, columns), names)
+    usual = [*KEY_COLUMNS, *STRATUM_COLUMNS]
+    shared = public({name: _with_strata(result, columns.get(name, usual)) for name, result in saved.items()}, names)
     of_run = {key: value for key, value in run.items() if key not in _TYPED}
     if "files" in run:  # their checksums, where they are sent as they are
         same = [file.path for file in files if isinstance(file.content, Path)] + ["results.json"] * (saved == shared)
@@ -122,22 +123,18 @@ def _predictions(
     return files, columns, names, notes
 
 
-def _with_strata(saved: Mapping[str, Any], columns: Mapping[str, list[str]]) -> dict[str, Any]:
-    """Return results without breakdowns by columns that are not sent, and without what was typed."""
-
-    def kept(by_column: Any, known: Collection[str]) -> Any:
-        return {column: by for column, by in by_column.items() if column in known} if by_column else by_column
-
-    results = {}
-    for name, result in saved.items():
-        known = columns.get(name, [*KEY_COLUMNS, *STRATUM_COLUMNS])
-        measures = {
-            measure: values | {"by_stratum": kept(values["by_stratum"], known)} if "by_stratum" in values else values
-            for measure, values in result["measures"].items()
-        }
-        result = {key: value for key, value in result.items() if key != "command"}
-        results[name] = {**result, "strata": kept(result.get("strata"), known), "measures": measures}
-    return results
+def _with_strata(value: Any, columns: Collection[str]) -> Any:
+    """Return a result with the breakdowns by `columns` only, and without what was typed here."""
+    if not isinstance(value, Mapping):
+        return value
+    parts = ("strata", "by_stratum")
+    return {
+        key: {column: by for column, by in inner.items() if column in columns}
+        if key in parts and isinstance(inner, Mapping)
+        else _with_strata(inner, columns)
+        for key, inner in value.items()
+        if key != "command"
+    }
 
 
 def _known(saved: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -31,33 +31,23 @@ SECONDS = 30.0
 _LARGER = "Larger files: `paraconsist score` on your own machine."
 _START = "from paraconsist.reporting.space.reader import serve; serve()"
 _OUTPUT = "read.arrow"
-_idle: list[subprocess.Popen[str]] = []
+_idle: list[Any] = []  # processes that wait
 
 
 def read_apart(file: Path, name: str, limits: Mapping[str, int]) -> Predictions:
-    """Read a file, which lies in a folder of its own, in the other process.
+    """Read a file, which lies in a folder of its own, in the other process; errors call it by `name`.
 
-    Parameters
-    ----------
-    file : Path
-        Its ending says the format.
-    name : str
-        What errors call it.
-    limits : mapping
-        The most ``bytes``, ``rows``, ``columns`` and ``unpacked`` (bytes in memory) that it may have.
-
-    Raises
-    ------
-    InputError
-        If it is no table, is over a limit, or ended the process.
+    `limits` are the most ``bytes``, ``rows``, ``columns`` and ``unpacked`` (bytes in memory) that it may have.
+    InputError if it is no table, is over a limit, or ended the process.
     """
-    process = _take()
-    line, started = "", time.monotonic()
+    process, line, started = _take(), "", time.monotonic()
     timer = threading.Timer(SECONDS, process.kill)
     timer.start()
     try:
         with suppress(OSError):  # the process has ended: there is no answer
-            line = _answer_of(process, {"file": str(file), "name": name, "limits": dict(limits)})
+            process.stdin.write(json.dumps({"file": str(file), "name": name, "limits": dict(limits)}) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
     finally:
         timer.cancel()
     answer: dict[str, Any] = json.loads(line) if line.endswith("\n") else {"ended": True}
@@ -72,14 +62,6 @@ def read_apart(file: Path, name: str, limits: Mapping[str, int]) -> Predictions:
         raise InputError(**answer["error"])
     with pa.OSFile(str(file.parent / _OUTPUT)) as source:
         return Predictions(pa.ipc.open_file(source).read_all(), answer["metadata"])
-
-
-def _answer_of(process: subprocess.Popen[str], job: Mapping[str, Any]) -> str:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(json.dumps(job) + "\n")
-    process.stdin.flush()
-    return process.stdout.readline()
 
 
 def warm() -> None:
@@ -155,7 +137,8 @@ def _bound() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def _take() -> subprocess.Popen[str]:
+def _take() -> Any:
+    """Return a process that waits for a file, a new one where there is none."""
     while _idle:
         process = _idle.pop()
         if process.poll() is None:
