@@ -54,6 +54,7 @@ def test_an_empty_column_of_a_csv_is_empty_text(tmp_path):
     assert load_bucket_set(str(tmp_path / "rows.csv")).table["premise"].to_pylist() == [""]
 
 
+@pytest.mark.filterwarnings("ignore:.*unclosed file", "ignore::pytest.PytestUnraisableExceptionWarning")  # datasets 5.0
 def test_names_and_folders_that_hold_no_set(tmp_path):
     with pytest.raises(InputError, match=r"must be one of this package's sets, .*got ''"):
         load_bucket_set("")

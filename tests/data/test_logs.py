@@ -236,7 +236,7 @@ def test_expressions(fields, text, values):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("doc.nothing", r"`bucket` must name a column of the file; got 'doc.nothing'. Its columns are doc.id, doc.n"),
+        ("doc.nothing", r"`bucket` must name a column of the file; got 'doc.nothing'. Its columns are doc.id, doc\."),
         ("doc.id.deeper", "must name a column"),
         ('doc.id ~ "(["', "must hold a regular expression"),
         ('doc.id ~ "(a)(b)"', "must have at most one group"),

@@ -93,8 +93,8 @@ class Dyads:
 
         one, two = self._ends
         first = np.unique(self._cells, return_index=True)[1]
-        rows = np.concatenate([one[first], two[first]])
-        columns = np.concatenate([two[first], one[first]])
+        rows = np.concatenate([one[first], two[first]]).astype(np.int32)  # scipy 1.11 matches no others
+        columns = np.concatenate([two[first], one[first]]).astype(np.int32)
         graph = csr_array((np.ones(len(rows)), (rows, columns)), shape=(self.n_members,) * 2)
         assigned = int(np.count_nonzero(maximum_bipartite_matching(graph) >= 0))
         degree = np.bincount(np.concatenate([one[first], two[first[one[first] != two[first]]]]))
