@@ -287,7 +287,7 @@ def test_inputs_that_are_cut_are_said_and_warned_of(files, tmp_path):
 def test_the_command(files, tmp_path, capsys):
     command = [
         sys.executable, "-m", "paraconsist", "train", "--model", "bow", "--train-file", str(files[0]),
-        "--eval-file", str(files[1]), "--output", str(tmp_path / "model"), "--epochs", "2", "--device", "cpu",
+        "--eval-file", str(files[1]), "--output", str(tmp_path / "model"), "--epochs", "2", "--device", "cpu", "--quiet",
     ]  # fmt: skip
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     started = time.monotonic()
@@ -295,7 +295,6 @@ def test_the_command(files, tmp_path, capsys):
     assert result.returncode == 0, result.stderr
     assert time.monotonic() - started < 60
     assert "(always the commonest label: 50.0)" in result.stdout
-    assert f"paraconsist run --model {tmp_path / 'model'}" in result.stdout
     assert result.stderr == ""
     with pytest.raises(SystemExit) as ended:
         main(command[3:])

@@ -125,9 +125,9 @@ def test_several_seeds_are_several_trainings(files, tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main([*command, str(tmp_path / "cli"), "--seeds", "0,1"])
     assert ended.value.code == 0
-    shown = capsys.readouterr().out
-    assert shown.count("(always the commonest label: 50.0)") == 2
-    assert f"--model {tmp_path / 'cli' / 'seed-1'}" in shown
+    printed = capsys.readouterr()
+    assert printed.out.count("(always the commonest label: 50.0)") == 2
+    assert f"--model {tmp_path / 'cli' / 'seed-1'}" in printed.err
     with pytest.raises(SystemExit, match="2"):
         main([*command, str(tmp_path / "bad"), "--seeds", "0;1"])
     assert "`--seeds` must be whole numbers with commas between" in capsys.readouterr().err
