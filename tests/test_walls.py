@@ -70,7 +70,8 @@ LIGHT = {
     "paraconsist.studies.ie.decision": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
     "paraconsist.studies.ie.experiment": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
     "paraconsist.studies.sensitivity": PLATFORM - {"pyarrow"},
-    "paraconsist.cli.app": PLATFORM | NUMBERS,
+    "paraconsist.cli": PLATFORM | NUMBERS | {"typer", "rich", "click"},
+    "paraconsist.cli.app": PLATFORM | NUMBERS | {"rich", "yaml"},
 }
 MEASURES_MAY_IMPORT = {*NUMBERS, "paraconsist", *sys.stdlib_module_names}
 

@@ -60,7 +60,7 @@ COMMANDS = {
     "sweep": Command("Studies", "Train, run and score every cell of a grid.", KEPT, "studies"),
     "adversarial": Command("Studies", "Train with variants of the rows, and compare.", KEPT, "studies"),
     "push": Command("Publish", "Send a metric, a bucket set or a run to the Hub.", KEPT),
-    "space": Command("Publish", "Open a metric's page on this machine.", module="report"),
+    "space": Command("Publish", "Open a metric's page on this machine.", "its page is closed.", "report"),
 }
 
 
