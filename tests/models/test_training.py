@@ -287,7 +287,8 @@ def test_inputs_that_are_cut_are_said_and_warned_of(files, tmp_path):
 def test_the_command(files, tmp_path, capsys):
     command = [
         sys.executable, "-m", "paraconsist", "train", "--model", "bow", "--train-file", str(files[0]),
-        "--eval-file", str(files[1]), "--output", str(tmp_path / "model"), "--epochs", "2", "--device", "cpu", "--quiet",
+        "--eval-file", str(files[1]), "--output", str(tmp_path / "model"), "--epochs", "2", "--device", "cpu",
+        "--quiet",
     ]  # fmt: skip
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     started = time.monotonic()
