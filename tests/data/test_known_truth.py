@@ -199,17 +199,17 @@ def test_numbers_gaps_and_encodings(name, tmp_path):
 
 #: Name -> what it holds, and what the sentence says.
 REFUSED = {
-    "unclosed.csv": (TEXT.replace("b5,", '"b5,', 1), "a quote that opens in row 20 is never closed"),
+    "unclosed.csv": (TEXT.replace("b5,", '"b5,', 1), "a quote that opens in row 21 is never closed"),
     "closed too late.csv": (
         TEXT.replace("b5,", '"b5,', 1).replace("b7,", 'b7",', 1),
-        "a cell of row 20 holds 7 lines that are rows",
+        "a cell of row 21 holds 7 lines that are rows",
     ),
     "after the quote.csv": (TEXT.replace("b5,", '"b5"x,', 1), "',' expected after '\"', in line 22"),
-    "ragged.csv": (TEXT.replace("b5,", "b5,,", 1), "row 20 has 4 cells where the first line has 3"),
-    "cut.csv": (TEXT[:-6], "row 39 has 1 cells"),
+    "ragged.csv": (TEXT.replace("b5,", "b5,,", 1), "row 21 has 4 cells where the first line has 3"),
+    "cut.csv": (TEXT[:-6], "row 40 has 1 cells"),
     "twice.csv": (TEXT.replace("label", "bucket_id"), r"name each of its columns once; got \['bucket_id'\]"),
     "latin.csv": (("é" + TEXT).encode("latin-1"), "it is not utf-8; `encoding` says what it is, such as latin-1"),
-    "cut.jsonl": (json.dumps(objects(WHOLE)[0])[:-4], "row 0 is no whole JSON object"),
+    "cut.jsonl": (json.dumps(objects(WHOLE)[0])[:-4], "row 1 is no whole JSON object"),
     "unmarked.csv": (TEXT.encode("utf-16-le"), "it holds zero bytes: it is no text, or UTF-16 without a mark"),
     "mixed.csv": (TEXT.encode() * 200 + "b9,1,0".encode("utf-16"), "it is not utf-8"),
     "empty.csv": ("", "have at least one row"),

@@ -8,9 +8,8 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from paraconsist.data.json_lines import read_json_lines
 from paraconsist.data.writing import unquoted_columns
 from paraconsist.errors import InputError, first_line, input_error
 
@@ -31,8 +31,6 @@ NOTES = b"paraconsist_notes"
 _BLOCK = 1 << 14
 _FEW = 1 << 12  # rows, each of which may be large
 _FEW_VALUES = 20
-_DEEPEST = 64
-_MOST_SHOWN = 60
 _HEAD = 1 << 12
 _SHORT = 64  # characters; longer text is kept as objects
 _LARGEST_EXACT = 2.0**53
@@ -185,7 +183,7 @@ def _read_delimited(file: Path, own: str, encoding: str, notes: list[str]) -> pa
         notes.append(f"{file.name} is read with {delimiter!r} between its cells, as its first line has it")
     names, parts = _cells(text, delimiter)
     cells = [pa.chunked_array([part[place] for part in parts], pa.string()) for place in range(len(names))]
-    if '"' in text:
+    if '"' in text and text.count("\n") > len(cells[0]) + 1:
         _check_swallowed(cells, delimiter)
     columns = {}
     for place, name in enumerate(names):
@@ -200,25 +198,26 @@ def _read_delimited(file: Path, own: str, encoding: str, notes: list[str]) -> pa
 def _cells(text: str, delimiter: str) -> tuple[list[str], list[list[pa.Array]]]:
     """Return the names of the columns, and their cells as text in blocks of rows.
 
-    Text without quotes is read by Arrow; else, and where it is not in order, by Python, which says what is wrong.
+    They are read by Arrow where every quote is in its place and every row has its cells, else by Python, which says
+    what is wrong.
     """
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     limit = csv.field_size_limit(1 << 30)
     number, parts, block = 0, list[list[pa.Array]](), list[list[str]]()
     try:
         names = next(rows, [])
-        if '"' not in text and len(names) > 1:
+        if len(names) > 1 and _is_quoted_well(text, delimiter):
             with suppress(pa.ArrowInvalid):
                 numbers = list(map(str, range(len(names))))
-                reading = pa.csv.ReadOptions(column_names=numbers, skip_rows=1)
-                parsing = pa.csv.ParseOptions(delimiter=delimiter, quote_char=False)
+                reading = pa.csv.ReadOptions(column_names=numbers, skip_rows=rows.line_num)
+                parsing = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values='"' in text)
                 kinds = dict.fromkeys(numbers, pa.string())
                 as_text = pa.csv.ConvertOptions(column_types=kinds, strings_can_be_null=False)
                 table = pa.csv.read_csv(pa.BufferReader(text.encode()), reading, parsing, as_text)
                 return names, [batch.columns for batch in table.to_batches()]
         for cells in filter(None, rows):
             if len(cells) != len(names):
-                raise ValueError(f"row {number} has {len(cells)} cells where the first line has {len(names)}")
+                raise ValueError(f"row {number + 1} has {len(cells)} cells where the first line has {len(names)}")
             block.append(cells)
             number += 1
             if len(block) == _BLOCK:
@@ -228,10 +227,18 @@ def _cells(text: str, delimiter: str) -> tuple[list[str], list[list[pa.Array]]]:
         return names, [*parts, [pa.array(column, pa.string()) for column in last]]
     except csv.Error as problem:
         if "unexpected end" in str(problem):
-            raise ValueError(f"a quote that opens in row {number} is never closed") from None
+            raise ValueError(f"a quote that opens in row {number + 1} is never closed") from None
         raise ValueError(f"{problem}, in line {rows.line_num}") from None
     finally:
         csv.field_size_limit(limit)
+
+
+def _is_quoted_well(text: str, delimiter: str) -> bool:
+    """Say whether quotes, but for doubled ones, open and close cells in turn."""
+    pieces = "\n{}\n".format(text.replace('""', "")).split('"')
+    outside, ends = pieces[::2], {delimiter, "\r", "\n"}
+    is_even = len(pieces) % 2 == 1
+    return is_even and {one[-1:] for one in outside[:-1]} <= ends and {one[:1] for one in outside[1:]} <= ends
 
 
 def _check_swallowed(columns: list[pa.ChunkedArray], delimiter: str) -> None:
@@ -244,7 +251,9 @@ def _check_swallowed(columns: list[pa.ChunkedArray], delimiter: str) -> None:
             if any(len(cells) != len(columns) for cells in inner):
                 continue
             if any(known and all(cells[place] in known for cells in inner) for place, known in enumerate(few)):
-                raise ValueError(f"a cell of row {row} holds {len(inner)} lines that are rows: was a quote left open?")
+                raise ValueError(
+                    f"a cell of row {row + 1} holds {len(inner)} lines that are rows: was a quote left open?"
+                )
 
 
 def _typed(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
@@ -256,7 +265,8 @@ def _typed(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
     if pc.all(blank).as_py():
         return pa.chunked_array([pa.nulls(len(texts))]), False
     for pattern, kind in _PATTERNS.items():
-        if pc.all(pc.or_(blank, pc.match_substring_regex(texts, pattern))).as_py():
+        parts = (texts.slice(0, _FEW), blank.slice(0, _FEW)), (texts, blank)  # most columns are ruled out by the first
+        if all(pc.all(pc.or_(pc.match_substring_regex(part, pattern), empty)).as_py() for part, empty in parts):
             filled = pc.if_else(blank, None, texts)
             has_points = pattern.endswith(r"\.0$")
             with suppress(pa.ArrowInvalid):  # beyond 64 bits
@@ -270,88 +280,6 @@ def values_of(table: pa.Table, name: str, *, parameter: str, function: str = "sc
     if pa.types.is_nested(column.type):
         raise input_error(function, parameter, "hold whole numbers or text", got=str(column.type))
     return list(column.to_pylist())
-
-
-def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[dict[str, Any]]:
-    """Yield the objects of a JSON Lines file, or of a JSON array of objects; blank lines are passed over.
-
-    ValueError, with the row, counted from 1, where a line is no whole JSON object, names a key twice or is nested too
-    deeply.
-    """
-    checked = json.JSONDecoder(object_pairs_hook=_once).decode
-    decode = json.JSONDecoder().raw_decode
-    with file.open(encoding=encoding) as stream:
-        is_array = stream.read(1) == "["
-        stream.seek(0)
-        for row, line in enumerate(checked(stream.read()) if is_array else filter(str.strip, stream), 1):
-            value, text = line, "" if is_array else line.strip()
-            try:
-                if not is_array:
-                    value, end = decode(text)
-                    if end < len(text) or (isinstance(value, dict) and text.count(":") > len(value)):
-                        value = checked(text)  # more than one value, or keys that may be one
-            except RecursionError:
-                raise ValueError(f"the values at row {row} are nested too deeply") from None
-            except ValueError as problem:
-                raise ValueError(f"row {row} is no whole JSON object: {first_line(problem)}") from None
-            if not isinstance(value, dict):
-                raise ValueError(f"row {row} is no JSON object but {repr(value)[:_MOST_SHOWN]}")
-            if (is_array or text.count("[") + text.count("{") > _DEEPEST) and _is_deep(value):
-                raise ValueError(f"the values at row {row} are nested too deeply")
-            yield value
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    row = dict(pairs)
-    if len(row) < len(pairs):
-        twice = next(name for i, (name, _) in enumerate(pairs) if name in dict(pairs[:i]))
-        raise ValueError(f"the key {twice!r} stands twice")
-    return row
-
-
-def _is_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(_DEEPEST):
-        nested = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list)))
-        level = list(chain.from_iterable(nested))
-    return bool(level)
-
-
-def read_json_lines(file: Path, encoding: str = "utf-8-sig") -> pa.Table:
-    """Read JSON Lines, or a JSON array of objects, in columns; a key that a row lacks is null there.
-
-    Arrow's own reader is not used: a line ``null`` ends its process, and a list that begins with a null shifts the rows
-    below. ValueError where `json_rows` raises it, a column holds values of several kinds, or numbers beyond 64 bits.
-    """
-    rows, parts, start = json_rows(file, encoding), list[pa.Table](), 0
-    while block := list(islice(rows, _BLOCK)):
-        names = dict.fromkeys(chain.from_iterable(block))
-        columns = {name: _json_column(name, [row.get(name) for row in block], start) for name in names}
-        parts.append(pa.table(columns or {"": pa.nulls(len(block))}))
-        start += len(block)
-    if not parts:
-        return pa.table({})
-    try:
-        table = pa.concat_tables(parts, promote_options="permissive")
-    except pa.ArrowException:
-        raise ValueError("a column holds values of several kinds") from None
-    return table.drop_columns([""]) if "" in table.column_names and table[""].type == pa.null() else table
-
-
-def _json_column(name: str, values: list[Any], start: int) -> pa.Array:
-    kinds = {bool: "true or false", str: "text", list: "lists", dict: "objects", int: "numbers", float: "numbers"}
-    first = next((value for value in values if value is not None), None)
-    for kind in set(map(type, values)) - {type(None), type(first)}:
-        if kinds[kind] != kinds[type(first)]:
-            row = start + next(row for row, value in enumerate(values, 1) if type(value) is kind)
-            raise ValueError(f"column {name} holds {kinds[type(first)]} and, at row {row}, {kinds[kind]}")
-    try:
-        return pa.array(values)
-    except OverflowError:
-        reason = "whole numbers too large to be told apart; write them as text"
-    except (pa.ArrowException, UnicodeEncodeError) as problem:
-        reason = f"what cannot be read as one kind of value ({first_line(problem)})"
-    raise ValueError(f"column {name} has {reason}")
 
 
 EMPTY = "Fill it in, or drop the row."
