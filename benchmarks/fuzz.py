@@ -37,8 +37,8 @@ from pathlib import Path
 from typing import Any
 
 from fuzz_calls import callables, function_case, options_case
-from fuzz_cases import ARROW_TYPES, Case, as_bytes, extra_column, file_case, inputs, table_case
-from fuzz_naive import naive_scores
+from fuzz_cases import ARROW_TYPES, Case, as_bytes, file_case, inputs
+from fuzz_tables import extra_column, naive_scores, table_case
 
 MAKERS: dict[str, Callable[[random.Random, Any], Case]] = {
     "files": file_case,
@@ -47,7 +47,7 @@ MAKERS: dict[str, Callable[[random.Random, Any], Case]] = {
     "functions": function_case,
 }
 LONGEST, MOST_MEMORY = 60.0, 2 << 30
-EXIT_CODES = (0, 1, 2, 129, 130, 143)
+EXIT_CODES = (0, 1, 2, 129, 130, 141, 143)
 #: What no sentence for a user holds.
 _INTERNAL = re.compile(
     r"Traceback|pyarrow\.|numpy\.|<class '|object at 0x|Arrow(Invalid|TypeError|NotImpl)|\b[A-Z][a-z]+(Error|Exception)"
@@ -92,58 +92,60 @@ def _bad_sentence(sentence: str) -> Fault | None:
         ("escape", "\x1b" in sentence),
     ):
         if wrong:
-            return "message", f"{what}: {re.sub(r'[^a-z ]', '', sentence[:60])}", sentence[:600]
+            return "message", what, sentence[:600]
     return None
 
 
 def _run_command(case: Case) -> Fault | None:
-    from paraconsist.cli.app import main
-
     for name, content in case["files"].items():
         path = Path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(as_bytes(content))
-    saved = os.dup(1), os.dup(2)
+    code, printed, said = _called(case["arguments"])
+    fault = _judged(code, printed, said, case["arguments"])
+    if fault is None or code == 0:
+        return fault
+    _, _, traced = _called(["--verbose", *case["arguments"]])  # where it arose
+    places = re.findall(r'File ".*/paraconsist/([^"]*)", line \d+, in (\w+)', traced)
+    return fault[0], f"{fault[1]} in {':'.join(places[-1])}" if places else fault[1], fault[2]
+
+
+def _called(arguments: list[str]) -> tuple[Any, str, str]:
+    """Return the exit code of a command, and what it printed."""
+    from paraconsist.cli.app import main
+
+    saved, code = (os.dup(1), os.dup(2)), None
     with Path("../stdout").open("w+b") as out, Path("../stderr").open("w+b") as err:
         sys.stdout.flush()
         os.dup2(out.fileno(), 1), os.dup2(err.fileno(), 2)
-        code: Any = None
-        error: BaseException | None = None
         try:
-            main(case["arguments"])
+            main(arguments)
         except SystemExit as done:
             code = done.code
-        except BaseException as problem:
-            error = problem
         finally:
             with contextlib.suppress(Exception):
                 sys.stdout.flush()
                 sys.stderr.flush()
-            os.dup2(saved[0], 1), os.dup2(saved[1], 2)
-            os.close(saved[0]), os.close(saved[1])
-        printed, said = (_content(stream) for stream in (out, err))
-    if error is not None:
-        return _problem(error)
-    return _judged(code, printed, said, case["arguments"])
-
-
-def _content(stream: Any) -> str:
-    stream.seek(0)
-    return stream.read(1 << 22).decode("utf-8", "replace")
+            for own, number in zip(saved, (1, 2), strict=True):
+                os.dup2(own, number)
+                os.close(own)
+        contents = []
+        for stream in (out, err):
+            stream.seek(0)
+            contents.append(stream.read(1 << 22).decode("utf-8", "replace"))
+    return code, contents[0], contents[1]
 
 
 def _judged(code: Any, printed: str, said: str, arguments: list[str]) -> Fault | None:
-    places = re.findall(r'File ".*/paraconsist/([^"]*)", line \d+, in (\w+)', said)
     if code not in EXIT_CODES:
-        last = next((line for line in reversed(said.splitlines()) if re.match(r"[\w.]+(Error|Exception)\b", line)), "")
-        place = ":".join(places[-1]) if places else "?"
-        return f"exit {code}", f"{last.partition(':')[0]} in {place}", (last or said)[-400:]
+        kind = re.search(r"[A-Z]\w*(Error|Exception|Invalid|Exit|Group)\b", said)
+        return f"exit {code}", kind[0] if kind else "", said[-400:]
     if "\x1b" in printed + said:
         return "message", f"escape: {arguments[0]}", (printed + said)[:300]
     if "Traceback" in said:
-        return "message", f"traceback: {':'.join(places[-1]) if places else ''}", said[-400:]
-    errors = said.partition("error: ")[2]
+        return "message", "traceback", said[-400:]
     if code == 2 and "Usage:" not in said:
+        errors = said.partition("error: ")[2]
         return _bad_sentence(errors) if errors else ("message", f"no words: {arguments[0]}", said[:300])
     if code == 0 and "--json" in arguments:
         try:
@@ -248,7 +250,6 @@ def _serve(connection: Any, folder: str) -> None:
     """Run cases until there are no more."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (4 * MOST_MEMORY, 4 * MOST_MEMORY))
-    os.environ["PARACONSIST_DEBUG"] = "1"
     work = Path(folder) / "work"
     while True:
         try:

@@ -68,17 +68,6 @@ _PATHS = [
     "run",
     "p.csv",
 ]
-_CONDITIONS = [
-    "pc >= 0.5",
-    "pc.low >= 0.75",
-    "accuracy >= 2",
-    "pc",
-    ">=",
-    "pc >= x",
-    "1 >= pc",
-    "pc.not_worse",
-    "tau < .1",
-]
 #: What keeps a command from training, downloading or serving: a value that has to be refused.
 _REFUSED = {
     "demo": ["--output", "p.csv/x"],
@@ -93,29 +82,43 @@ _REFUSED = {
     "build": ["--data-dir", "missing"],
     "push": ["--dry-run"],
 }
-_CHEAP = ["score", "compare", "plan", "report", "gate", "artifacts", "perturb", "paraphrase", "transform"]
+_CHEAP = ["score", "compare", "plan", "report", "gate", "artifacts", "perturb", "paraphrase", "transform", "check"]
+
+
+_CONDITIONS = ["pc >= 0.5", "accuracy >= 2", "pc", ">=", "pc >= x", "1 >= pc", "pc.not_worse", "t < .1"]
+_USUAL = {"condition": _CONDITIONS, "what": ["run", "space", "dataset"], "names": ["sample"], "name": ["sample"]}
+#: Command lines that work as they are.
+_WHOLE = {
+    "score": ["p.parquet", "p.csv --json", "run", "p.parquet --figures --measure prediction_change"],
+    "compare": ["p.parquet run --json", "p.parquet p.csv --name a --name b"],
+    "plan": ["p.parquet --half-width 0.1", "p.csv --difference 0.1", "run --budget 1000 --json"],
+    "report": ["p.parquet --output r.html", "run --output r.html --plots plots", "p.csv --output r.html"],
+    "gate": ["pc>=0.5 p.parquet", "pc.low>=0.1 run", "accuracy>=0.1 p.csv", "pc.not_worse p.csv --against p.parquet"],
+    "artifacts": ["--partial p.parquet --full p.parquet", "--partial p.csv --full run --json"],
+    "perturb": ["rows.jsonl --output out.parquet --property negation --task defeasible_nli"],
+    "paraphrase": ["rows.jsonl --generator rules --output out --no-entailment --task defeasible_nli"],
+    "transform": ["rows.jsonl --output o.jsonl --transformation suffix --columns update"],
+    "check": ["run"],
+    "push": ["run run", "metric paraphrastic_consistency"],
+}
 
 
 def options_case(rng: Rng, found: Mapping[str, dict[str, bytes]]) -> Case:
     """Return a command with options drawn from its own, most of them absurd, on tiny inputs."""
     import typer
 
-    from paraconsist.cli.app import app
+    from paraconsist.cli.app import COMMANDS, app
 
-    commands: Mapping[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    name = rng.choice([*commands, *_CHEAP * 2])
+    name = rng.choice([*COMMANDS, *_CHEAP * 2])
     files = {file: data for one in ("p.parquet", "p.csv", "rows.jsonl", "run") for file, data in found[one].items()}
-    parameters = commands[name].params
+    group: Any = typer.main.get_command(app)
+    parameters = group.get_command(None, name).params
     words = [name]
-    for one in parameters:
+    if name in _WHOLE and rng.random() < 0.8:
+        words = [name, *rng.choice(_WHOLE[name]).split()]
+    for one in parameters if len(words) == 1 else ():
         if one.param_type_name == "argument":
-            usual = {
-                "condition": _CONDITIONS,
-                "what": ["run", "space", "dataset"],
-                "names": ["sample"],
-                "name": ["sample"],
-            }
-            pool = usual.get(one.name, ["p.parquet", "p.csv", "run", "rows.jsonl"])
+            pool = _USUAL.get(one.name, ["p.parquet", "p.csv", "run", "rows.jsonl"])
             words += [rng.choice(pool) if rng.random() < 0.9 else rng.choice(_WORDS + _PATHS)] * (rng.random() < 0.95)
         elif one.required:
             words += [max(one.opts, key=len), rng.choice(["p.parquet", "out", "rows.jsonl", "bow", *_WORDS])]

@@ -1,4 +1,4 @@
-"""The cases of `fuzz.py`, as JSON: mutated files, random tables, random options, random arguments.
+"""The cases of `fuzz.py` that are files: real ones, mutated.
 
 A command case has ``files`` (name -> text, or base64 where it is no UTF-8) and ``arguments``; a table case ``columns``
 of texts and how they are stored; a function case the ``call`` and its ``arguments`` as Python source.
@@ -126,7 +126,7 @@ def mutate_bytes(rng: Rng, data: bytes) -> bytes:
 def mutate_file(rng: Rng, name: str, data: bytes) -> bytes:
     """Return a file changed in its own terms, or as bytes."""
     ending = name.rpartition(".")[2]
-    if ending in _MUTATIONS and rng.random() < 0.65:
+    if ending in _MUTATIONS and rng.random() < 0.8:
         with suppress(Exception):  # what was mutated before may be none of its kind any more
             return _MUTATIONS[ending](rng, data)
     return mutate_bytes(rng, data)
@@ -189,7 +189,7 @@ ARROW_TYPES: dict[str, pa.DataType] = {
 }
 
 
-def _random_column(rng: Rng, n: int) -> pa.Array:
+def random_column(rng: Rng, n: int) -> pa.Array:
     kind = rng.choice(list(ARROW_TYPES.values()))
     pool: list[Any] = [None, 0, 1, 2, "0", "1", "a", 0.5, True, b"a", ["a"], [0.5, 0.5], {"a": "b"}, [("a", 1)], "", -1]
     usable = []
@@ -208,7 +208,7 @@ def _mutate_parquet(rng: Rng, data: bytes) -> bytes:
         raw = json.dumps(identity).encode()
         metadata[b"paraconsist"] = mutate_bytes(rng, raw)[:100_000] if rng.random() < 0.3 else raw
     elif how < 0.6:
-        table = table.set_column(at, name, _random_column(rng, table.num_rows))
+        table = table.set_column(at, name, random_column(rng, table.num_rows))
     elif how < 0.7:
         table = table.set_column(at, name, table[name].cast(rng.choice(list(ARROW_TYPES.values()))))
     elif how < 0.8:
@@ -352,10 +352,30 @@ def _beginning(file: Path, n_lines: int) -> bytes:
     return b"".join(file.read_bytes().splitlines(keepends=True)[:n_lines])
 
 
-_FILE_COMMANDS = [
-    *(["score", "*", "--json"], ["score", "*", "--figures"], ["score", "*", "--measure", "prediction_change"]),
-    *(["score", "*", "--bucket", "doc.question_id", "--json"], ["score", "*", "--bucket", "question_id"]),
-    *(["score", "*", "--bucket", "id", "--label", "target"], ["score", "*", "--stratum", "theme", "--json"]),
+#: Beginnings of names -> the options that make them ready to score.
+_OPTIONS = {
+    "samples_yes_no_gen": "--bucket doc.question_id --role doc.kind --filter strict",
+    "samples": "--bucket doc.question_id --role doc.kind",
+    "logs": "--bucket doc.question_id --role doc.kind",
+    "log": "--bucket metadata.question_id",
+    "nlu": "--prediction pred --label gold --original is_original --confidence conf_gold",
+    "aiw": "--bucket problem --prediction parsed_answer --label right_answer --stratum prompt_type",
+    "judges": "--bucket item --prediction winner_given --label gold",
+    "promptstability": "--bucket unit --prediction value --label value --trial iteration",
+    "gpqa": "--bucket item --prediction correct --label correct --trial epoch",
+    "rows": "--bucket context_id --prediction label --label label --stratum theme",
+}
+_COMMANDS = [
+    *(
+        "score * --json",
+        "score *",
+        "score * --figures --json",
+        "score * --unparsed own_class",
+        "report * --output r.html",
+    ),
+    *("score * --measure prediction_change --json", "score * --stratum role --json", "plan * --half-width .1 --json"),
+    *("gate pc>=0.5 *", "compare * p.parquet --json", "score * --n-resamples 9 --interval-method bootstrap"),
+    *("score p.parquet --test-predictions *", "score p.parquet --training-file *", "score * --output o.json"),
 ]
 
 
@@ -363,74 +383,14 @@ def file_case(rng: Rng, found: Mapping[str, dict[str, bytes]]) -> Case:
     """Return a command on real files of which one is mutated, once or more."""
     name = rng.choice(list(found))
     files = dict(found[name])
-    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+    for _ in range(rng.choice([1, 1, 1, 1, 2, 3])):
         chosen = rng.choice(list(files))
         files[chosen] = mutate_file(rng, chosen, files[chosen])
-    arguments = [name if part == "*" else part for part in rng.choice(_FILE_COMMANDS)]
+    own = next((options for start, options in _OPTIONS.items() if name.startswith(start)), "")
+    command = rng.choice(_COMMANDS)
+    if name == "logs":
+        name = next(iter(sorted(files, reverse=rng.random() < 0.5)))
+    arguments = [name if part == "*" else part for part in f"{command} {own}".split()]
+    if "p.parquet" in arguments:
+        files = {**found["p.parquet"], **files}
     return {"kind": "command", "files": {one: as_text(data) for one, data in files.items()}, "arguments": arguments}
-
-
-# ----------------------------------------------------------------------------------------------------------- tables
-
-_LABELS = [
-    *(["0", "1"], ["0", "1", "2"], ["-2", "-1", "0"], ["1", "10", "007"], ["1e1", "10", "1.0", "1"], ["true", "false"]),
-    *(["yes", "no"], ["a", "A", "a "], ["é", "e\u0301"], ["nan", "None", "null", "NA"], ["0x10", "16", "+16"]),
-    *(["x" * 300, "x" * 299 + "y"], ["a,b", 'a"b', "a\nb", "a;b"], ["9007199254740993", "9007199254740992"], ["a"]),
-    *(["a\x00", "a", "\x00unparsed"], ["9223372036854775808", "9223372036854775809"], ["2024-01-01", "12:30"], ["1_0"]),
-]
-_IDS = [label for labels in _LABELS for label in labels] + [f"b{i}" for i in range(30)]
-SHAPES: dict[str, tuple[list[str], list[str]]] = {
-    "paraphrase": (["original"], ["paraphrase_consistency", "semantic_inconsistency", "prediction_change"]),
-    "swap": (["original"], []),
-    "negation": (["original"], []),
-    "consequent": (["antecedent_1", "antecedent_2"], []),
-    "merged": (["part_1", "part_2"], []),
-}
-STORED = ["csv", "csv quoted", "csv;", "csv utf-16", "tsv", "jsonl", "parquet", "arrow", "pandas", "mapping"]
-
-
-def table_case(rng: Rng) -> Case:
-    """Return a table of texts with how it is stored, and how it is scored."""
-    labels, role = rng.choice(_LABELS), rng.choice(["paraphrase", "paraphrase", "paraphrase", *SHAPES])
-    ids = rng.sample(_IDS, rng.choice([1, 2, 3, 8, 20]))
-    hit, missing = rng.random(), rng.choice([0, 0, 0.1, 0.5])
-    rows = []
-    for bucket in ids:
-        targets = rng.choice([1, 2, 3, 5]) if role == "paraphrase" else 1
-        gold = rng.choice(labels)
-        for one in [*SHAPES[role][0], *[role] * targets]:
-            gold = gold if role in ("paraphrase", "merged") else rng.choice(labels)
-            guess = None if rng.random() < missing else gold if rng.random() < hit else rng.choice(labels)
-            rows.append({"bucket_id": bucket, "role": one, "label": gold, "prediction": guess})
-    if rng.random() < 0.2:
-        rows.append(rng.choice(rows))
-    if rng.random() < 0.5:
-        rng.shuffle(rows)
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
-    stored = rng.choice(STORED)
-    if role == "paraphrase" and rng.random() < 0.2:
-        del columns["role"]
-    measures = None
-    if role == "paraphrase" and rng.random() < 0.4:
-        measures = [rng.choice(["semantic_inconsistency", "prediction_change"])]
-    if rng.random() < 0.3:
-        columns["group_id"] = [rng.choice(["1e1", "10", "g", "007", "7"]) for _ in rows]
-    types = {}
-    for name, cells in columns.items():
-        usable = ["string", "string", "large_string", "string_view", "dictionary"]
-        if all(cell is None or (cell.lstrip("-").isdecimal() and str(int(cell)) == cell) for cell in cells):
-            sizes = [abs(int(cell)) for cell in cells if cell is not None]
-            usable += ["int64"] * 4 * (max(sizes, default=0) < 2**63) + ["int8"] * (max(sizes, default=0) < 128)
-        usable += ["bool"] * 4 if set(cells) <= {"true", "false", None} else []
-        types[name] = rng.choice(usable)
-    case: Case = {"kind": "table", "columns": columns, "stored": stored, "types": types, "measures": measures}
-    case["unparsed"] = rng.choice(["wrong", "wrong", "own_class", "drop_bucket"])
-    if stored in ("parquet", "arrow") and rng.random() < 0.4:
-        names = ["x", "theme", "probabilities", "input_id", "allowed_labels", "example_id", "raw_output", "text"]
-        case["extra"] = [rng.choice(names), rng.randrange(10**6)]
-    return case
-
-
-def extra_column(seed: int, n: int) -> pa.Array:
-    """Return a column of any type, always the same for a seed."""
-    return _random_column(random.Random(seed), n)

@@ -35,7 +35,6 @@ def test_a_fault_of_the_past_stays_mended(name: str, faults: dict[str, Any]) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(reason="faults that wait for their mend", strict=False)
 def test_new_cases_have_no_fault() -> None:
     lines = list(fuzz("--cases", "400", "--seed", "7"))
     assert lines[-1].endswith(": 0 faults"), "\n".join(lines)

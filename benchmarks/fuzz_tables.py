@@ -1,12 +1,17 @@
-"""The naive definitions: what a table of texts scores, in plain loops over its rows, from the papers' formulas."""
+"""Random tables of texts, and what they score by the papers' formulas, in plain loops over their rows."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+from fuzz_cases import Case, random_column
+
 Columns = Mapping[str, Sequence[Any]]
 Row = dict[str, Any]
+Rng = random.Random
 NAN = float("nan")
 
 
@@ -127,3 +132,69 @@ def _conclusions(by_role: Mapping[str, list[Row]], role: str, parts: Sequence[st
     right = {(row["role"], row["bucket_id"]): _right(row) for part in parts for row in by_role.get(part, ())}
     conditioned = [row for row in by_role[role] if all(right.get((part, row["bucket_id"])) for part in parts)]
     return {"inconsistency": _mean([not _right(row) for row in conditioned])}
+
+
+# ----------------------------------------------------------------------------------------------------------- tables
+
+_LABELS = [
+    *(["0", "1"], ["0", "1", "2"], ["-2", "-1", "0"], ["1", "10", "007"], ["1e1", "10", "1.0", "1"], ["true", "false"]),
+    *(["yes", "no"], ["a", "A", "a "], ["é", "e\u0301"], ["nan", "None", "null", "NA"], ["0x10", "16", "+16"]),
+    *(["x" * 300, "x" * 299 + "y"], ["a,b", 'a"b', "a\nb", "a;b"], ["9007199254740993", "9007199254740992"], ["a"]),
+    *(["a\x00", "a", "\x00unparsed"], ["9223372036854775808", "9223372036854775809"], ["2024-01-01", "12:30"], ["1_0"]),
+]
+_IDS = [label for labels in _LABELS for label in labels] + [f"b{i}" for i in range(30)]
+SHAPES: dict[str, tuple[list[str], list[str]]] = {
+    "paraphrase": (["original"], ["paraphrase_consistency", "semantic_inconsistency", "prediction_change"]),
+    "swap": (["original"], []),
+    "negation": (["original"], []),
+    "consequent": (["antecedent_1", "antecedent_2"], []),
+    "merged": (["part_1", "part_2"], []),
+}
+STORED = ["csv", "csv quoted", "csv;", "csv utf-16", "tsv", "jsonl", "parquet", "arrow", "pandas", "mapping"]
+
+
+def table_case(rng: Rng) -> Case:
+    """Return a table of texts with how it is stored, and how it is scored."""
+    labels, role = rng.choice(_LABELS), rng.choice(["paraphrase", "paraphrase", "paraphrase", *SHAPES])
+    ids = rng.sample(_IDS, rng.choice([1, 2, 3, 8, 20]))
+    hit, missing = rng.random(), rng.choice([0, 0, 0.1, 0.5])
+    rows = []
+    for bucket in ids:
+        targets = rng.choice([1, 2, 3, 5]) if role == "paraphrase" else 1
+        gold = rng.choice(labels)
+        for one in [*SHAPES[role][0], *[role] * targets]:
+            gold = gold if role in ("paraphrase", "merged") else rng.choice(labels)
+            guess = None if rng.random() < missing else gold if rng.random() < hit else rng.choice(labels)
+            rows.append({"bucket_id": bucket, "role": one, "label": gold, "prediction": guess})
+    if rng.random() < 0.2:
+        rows.append(rng.choice(rows))
+    if rng.random() < 0.5:
+        rng.shuffle(rows)
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    stored = rng.choice(STORED)
+    if role == "paraphrase" and rng.random() < 0.2:
+        del columns["role"]
+    measures = None
+    if role == "paraphrase" and rng.random() < 0.4:
+        measures = [rng.choice(["semantic_inconsistency", "prediction_change"])]
+    if rng.random() < 0.3:
+        columns["group_id"] = [rng.choice(["1e1", "10", "g", "007", "7"]) for _ in rows]
+    types = {}
+    for name, cells in columns.items():
+        usable = ["string", "string", "large_string", "string_view", "dictionary"]
+        if all(cell is None or (cell.lstrip("-").isdecimal() and str(int(cell)) == cell) for cell in cells):
+            sizes = [abs(int(cell)) for cell in cells if cell is not None]
+            usable += ["int64"] * 4 * (max(sizes, default=0) < 2**63) + ["int8"] * (max(sizes, default=0) < 128)
+        usable += ["bool"] * 4 if set(cells) <= {"true", "false", None} else []
+        types[name] = rng.choice(usable)
+    case: Case = {"kind": "table", "columns": columns, "stored": stored, "types": types, "measures": measures}
+    case["unparsed"] = rng.choice(["wrong", "wrong", "own_class", "drop_bucket"])
+    if stored in ("parquet", "arrow") and rng.random() < 0.4:
+        names = ["x", "theme", "probabilities", "input_id", "allowed_labels", "example_id", "raw_output", "text"]
+        case["extra"] = [rng.choice(names), rng.randrange(10**6)]
+    return case
+
+
+def extra_column(seed: int, n: int) -> pa.Array:
+    """Return a column of any type, always the same for a seed."""
+    return random_column(random.Random(seed), n)
