@@ -4,9 +4,9 @@
     python benchmarks/fuzz.py --replay tests/fixtures/fuzz
 
 A case is a few lines of JSON. Each runs in a process forked from one that has imported everything, so that it costs
-milliseconds. These are faults: an exception that is no `InputError`; an exit code that is none of 0, 1, 2, 129, 130 and
-143; the end of the interpreter; 60 s; 2 GB; a number that is not the naive definition's; an error that is more than one
-line, or speaks of Python; a terminal escape that gets through. A fault is made as small as it goes and kept in FOLDER.
+milliseconds. These are faults: an exception that is no `InputError`; an exit code that is none of 0, 1, 2, 129, 130,
+141 and 143; the end of the interpreter; 60 s; 2 GB; a number that is not the naive definition's; an error that is more than
+one line, or speaks of Python; a terminal escape that gets through. A fault is made as small as it goes and kept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import contextlib
 import copy
 import csv
 import decimal
-import gc
 import io
 import json
 import math
@@ -48,7 +47,6 @@ MAKERS: dict[str, Callable[[random.Random, Any], Case]] = {
 }
 LONGEST, MOST_MEMORY = 60.0, 2 << 30
 EXIT_CODES = (0, 1, 2, 129, 130, 141, 143)
-#: What no sentence for a user holds.
 _INTERNAL = re.compile(
     r"Traceback|pyarrow\.|numpy\.|<class '|object at 0x|Arrow(Invalid|TypeError|NotImpl)|\b[A-Z][a-z]+(Error|Exception)"
 )
@@ -260,7 +258,6 @@ def _serve(connection: Any, folder: str) -> None:
         work.mkdir()
         os.chdir(work)
         connection.send(run_case(case))
-        gc.collect(1)
 
 
 # ----------------------------------------------------------------------------------------------------------- beside it
