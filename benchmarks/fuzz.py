@@ -5,8 +5,8 @@
 
 A case is a few lines of JSON. Each runs in a process forked from one that has imported everything, so that it costs
 milliseconds. These are faults: an exception that is no `InputError`; an exit code that is none of 0, 1, 2, 129, 130,
-141 and 143; the end of the interpreter; 60 s; 2 GB; a number that is not the naive definition's; an error that is more than
-one line, or speaks of Python; a terminal escape that gets through. A fault is made as small as it goes and kept.
+141 and 143; the end of the interpreter; 60 s; 2 GB; a number that is not the naive definition's; an error of more
+than one line, or that speaks of Python; a terminal escape that gets through. A fault is made small and kept.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _say(written: Any, plots: Path | None) -> None:
 def space(
     name: Annotated[str, typer.Argument(help="The metric, as evaluate.load knows it.")],
     port: int | None = option(
-        None, "Where it listens; by default GRADIO_SERVER_PORT, or the first free one of 7860 up."
+        None, "Where it listens; by default GRADIO_SERVER_PORT, or the first free one of 7860 up.", min=0, max=65535
     ),
     browser: bool = option(False, "Open it in the browser.", option="--browser"),
 ) -> None:
