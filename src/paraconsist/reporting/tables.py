@@ -82,7 +82,7 @@ class _Fitting(Table):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         needed = len(self.columns) * (1 + self.padding[1] + self.padding[3]) + 1
         for column in self.columns:
-            cells = [str(cell) for cell in (column.header, *column.cells)]
+            cells = [line for cell in (column.header, *column.cells) for line in str(cell).split("\n")]
             if column.overflow == "fold":
                 column.min_width = min(
                     max(len(word) + 2 for cell in cells for word in cell.split() or [""]), _NARROWEST
