@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.reshaping import named_labels, shared_buckets
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
+from paraconsist.data.tables import numeric
 from paraconsist.errors import input_error
 from paraconsist.reporting.space.forms import Field, Layout, Query
 from paraconsist.reporting.space.reader import read_apart
@@ -249,8 +250,8 @@ def _is_text(kind: pa.DataType) -> bool:
 def probability_matrix(table: pa.Table, names: Sequence[str], label: str) -> list[Any]:
     """Return class probabilities as rows: from one column of lists, or from one column for each class."""
     if len(names) > 1:
-        return [list(row) for row in zip(*(table[name].to_pylist() for name in names), strict=True)]
-    values: list[Any] = table[names[0]].to_pylist()
+        return [list(row) for row in zip(*(numeric(table[name]).to_pylist() for name in names), strict=True)]
+    values: list[Any] = numeric(table[names[0]]).to_pylist()
     if isinstance(values[0], str):
         return [_numbers(value, row, label) for row, value in enumerate(values)]
     if not isinstance(values[0], list):
