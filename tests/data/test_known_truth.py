@@ -7,9 +7,11 @@ import datetime
 import importlib.util
 import io
 import json
+import math
 import random
 import subprocess
 import sys
+from contextlib import suppress
 from decimal import Decimal
 from itertools import combinations
 
@@ -244,6 +246,79 @@ def test_what_cannot_be_read_right_is_refused_in_one_sentence(name, tmp_path):
     content, sentence = REFUSED[name]
     with pytest.raises(InputError, match=sentence):
         measured(written(tmp_path, name, content))
+
+
+N = len(WHOLE)
+TYPES = {
+    str(column.type): column
+    for column in (
+        *(
+            pa.array([1, 2] * (N // 2)).cast(kind)
+            for kind in (pa.uint8(), pa.float32(), pa.decimal128(21, 2), pa.bool_())
+        ),
+        *(pa.array([1] * N, kind) for kind in (pa.date32(), pa.timestamp("ns"), pa.time64("us"), pa.duration("s"))),
+        *(pa.array(["a", ""] * (N // 2), kind) for kind in (pa.large_string(), pa.string_view(), pa.binary_view())),
+        *(pa.array([value] * N) for value in (None, math.nan, [None, 0.5], ["a"], {"a": 1}, b"\xff", Decimal(10**30))),
+        *(pa.array([[0.5, 0.5]] * N, kind) for kind in (pa.list_(pa.float64(), 2), pa.list_view(pa.float64()))),
+        pa.array([["1"]] * N, pa.large_list(pa.large_string())),
+        pa.array([[("a", 1)]] * N, pa.map_(pa.string(), pa.int64())),
+        pa.array([b"ab"] * N, pa.binary(2)),
+        pa.array([2**64 - 1] * N, pa.uint64()),
+        pa.array([None, "b"] * (N // 2)).dictionary_encode(),
+        pa.array([1, 2] * (N // 2)).dictionary_encode(),
+        pa.RunEndEncodedArray.from_arrays(pa.array([N], pa.int32()), pa.array(["a"])),
+        pa.array([(1, 2, 3)] * N, pa.month_day_nano_interval()),
+    )
+}
+PLACES = {
+    **{name: {} for name in (*COLUMNS, "role", "group_id", "example_id", "allowed_labels", "probabilities", "model")},
+    **{"theme": {"stratum": ["theme"]}, "sure": {"confidence": "sure"}, "is_original": {"original": "is_original"}},
+    **{"time": {"trial": "time", "example": "label"}, "before": {"original_prediction": "before"}},
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_type_in_every_column_is_read_or_refused(place, tmp_path):
+    for column in TYPES.values():
+        source = with_column(place, column)
+        with suppress(pa.ArrowNotImplementedError):  # Parquet does not know every type
+            source = written(tmp_path, "rows.parquet", parquet(source))
+        with suppress(InputError):
+            measured(source, **PLACES[place])
+
+
+@pytest.mark.parametrize(
+    "metadata", ["{", "[1]", "null", '{"label_names": "ab"}', '{"label_names": [1]}', '{"model": "m"}', "[" * 100_000]
+)
+def test_metadata_that_are_no_runs(metadata, tmp_path):
+    table = with_column("label", LABELS).replace_schema_metadata({b"paraconsist": metadata.encode()})
+    with pytest.raises(InputError, match="must hold a run's metadata, with"):
+        measured(written(tmp_path, "rows.parquet", parquet(table)))
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "sentence"),
+    [
+        ("null.jsonl", 2, "row 1 is no JSON object but None"),
+        ("unclosed.csv", 2, "a quote that opens in row 21 is never closed"),
+        ("latin.csv", 2, "it is not utf-8; `--encoding` says what it is"),
+        ("excel.csv", 0, "excel.csv is read with ';' between its cells"),
+        ("points.csv", 0, "column label of points.csv holds whole numbers with .0"),
+    ],
+)
+def test_the_command_line_says_it(command, name, code, sentence, tmp_path):
+    contents = {
+        "null.jsonl": "null\n",
+        "unclosed.csv": REFUSED["unclosed.csv"][0],
+        "latin.csv": RIGHT["latin.csv"][0],
+        "excel.csv": delimited(WHOLE, delimiter=";"),
+        "points.csv": delimited(points(WHOLE, 1)),
+    }
+    ended, *told = command("score", written(tmp_path, name, contents[name]))
+    assert ended == code
+    assert sentence in " ".join(" ".join(told).split())
+    if name == "latin.csv":
+        assert command("score", tmp_path / name, "--encoding", "latin-1")[0] == 0
 
 
 def test_a_file_of_a_few_kilobytes_does_not_fill_the_memory(tmp_path):
