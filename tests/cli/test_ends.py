@@ -76,7 +76,8 @@ def start(arguments: list[str], *, script: tuple[str, ...] = ("-m", "paraconsist
 @pytest.mark.parametrize("module", ["typer", "paraconsist.cli.score", "pyarrow"])
 def test_a_signal_while_modules_are_loaded(tmp_path, name, module):
     code = (
-        "import os, signal, sys, paraconsist.cli\n"
+        "import os, signal, sys, time, paraconsist.cli\n"
+        "slow = type('Slow', (), {'__del__': lambda self: time.sleep(600)})()\n"  # as torch is, when it is taken apart
         "class Watch:\n"
         "    def find_spec(self, name, *_):\n"
         f"        if name == {module!r}: os.kill(os.getpid(), signal.{name})\n"

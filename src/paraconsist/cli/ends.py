@@ -7,6 +7,7 @@ heard before anything heavy is loaded.
 
 from __future__ import annotations
 
+import atexit
 import os
 import select
 import signal
@@ -141,10 +142,12 @@ def one_exit() -> Iterator[None]:
     if code == 128 + signal.SIGINT:  # click and typer turn Ctrl-C into an exit of their own
         _say_stopped()
         code = _stopped_code()
-        if state.signal is not None:  # Python takes its handler away before it has ended
-            signal.signal(state.signal, signal.SIG_IGN)
     state.is_over = True
-    sys.exit(_flushed(code))
+    code = _flushed(code)
+    if state.signal is not None:  # Python would take torch apart for seconds, in which no thread ends it any more
+        atexit._run_exitfuncs()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _explain(problem: BaseException) -> int:
