@@ -49,7 +49,7 @@ def refused(paths: Path | list[Path], sentence: str, query: LogQuery = BY_QUESTI
         ("log.eval", b"{}", "no zip archive.*may be cut short"),
         ("log.log", b'{"question": 1, "answer": 2}', "JSON with the keys question, answer"),
         ("log", b"", "It is empty"),
-        ("cut.jsonl", b'{"doc_id": 0, "doc": {}, "target": "1", "filtered_resps": []}\n{"doc_id', "whole file.*row 1"),
+        ("cut.jsonl", b'{"doc_id": 0, "doc": {}, "target": "1", "filtered_resps": []}\n{"doc_id', "whole file.*row 2"),
     ],
 )
 def test_unknown_formats_and_damage(tmp_path, name, content, sentence):
