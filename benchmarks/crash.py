@@ -109,10 +109,17 @@ class Place:
 
 #: What commands import late, or on their first use of something; done before the first child, no child has to.
 LATE = """datasets matplotlib.backends.backend_agg matplotlib.backends.backend_svg pandas scipy.optimize scipy.stats
+spacy nltk lemminflect zss apted rapidfuzz
 sklearn.ensemble sklearn.linear_model sklearn.feature_extraction.text torch transformers paraconsist.cli.app
 transformers.models.bert.modeling_bert transformers.trainer paraconsist.models.training.trainer
 paraconsist.reporting.page.write paraconsist.running.run paraconsist.studies.adversarial
 paraconsist.studies.ie.experiment paraconsist.studies.selection paraconsist.studies.sensitivity_run"""
+
+
+SENTENCES = [
+    *("a man is riding a bike", "two kids are outside", "the dog is sleeping", "a woman is near the car"),
+    *("many people are talking", "a boy is eating dinner", "there is a dog outside", "the kids are happy"),
+]
 
 
 def write_inputs(place: Place) -> None:
@@ -133,7 +140,12 @@ def write_inputs(place: Place) -> None:
     write_columns(inputs / "nli.csv", ("premise", "hypothesis", "label"), NLI_ROWS)
     (inputs / "ie").mkdir()
     write_experiment(inputs / "ie", n_train=60, n_validation=12, n_test=24)
-    words = list(dict.fromkeys(" ".join(f"{a} {b}" for a, b, _ in NLI_ROWS).lower().replace(".", "").split()))
+    labels = ("entailment", "neutral", "contradiction")
+    judged = [(SENTENCES[(i + 3) % 8], text, labels[(i + j) % 3]) for j in range(3) for i, text in enumerate(SENTENCES)]
+    write_columns(inputs / "judged.csv", ("premise", "hypothesis", "label"), judged)
+    words = list(
+        dict.fromkeys(" ".join([*SENTENCES, "children sofa bicycle road right now currently lady guy"]).split())
+    )
     tiny_encoder(inputs / "nli", ("contradiction", "entailment", "neutral"), words=words, seed=1)
     for name, more in (("model", ""), ("partial", "--input-columns premise")):
         for line in (
@@ -160,7 +172,7 @@ COMMANDS = {
     "paraphrase": "paraphrase {nli} --no-entailment --keep 2 --output out",
     "select": "select {rows} --encoder {model} --confidence-model {model} --n-classifiers 4 --train-size 40 "
     "--cutoff 20 --n-easy 3 --n-difficult 3 --pool 0.5 --places 2 --output out --device cpu",
-    "sensitivity": "sensitivity {nli} --model {judge} --tries 2 --output out --device cpu {few}",
+    "sensitivity": "sensitivity {judged} --model {judge} --tries 2 --output out --device cpu {few}",
     "adversarial": "adversarial --model bow {study} --columns update --transformation dictionary "
     "--dictionary {words} --n-permutations 20 --output out",
     "sweep": "sweep --model bow {study} --shares 0.5,1 --output out",
@@ -170,7 +182,14 @@ COMMANDS = {
 }
 _STUDY = "--dataset {toy} --train-file {train} --set epochs=1 --device cpu --n-resamples 20"
 _PLACES = {"model": "model", "toy": "toy.csv", "run": "run-model", "partial": "run-partial", "rows": "rows.csv"}
-_PLACES |= {"train": "train.csv", "ie": "ie/", "nli": "nli.csv", "words": "words.csv", "judge": "nli"}
+_PLACES |= {
+    "train": "train.csv",
+    "ie": "ie/",
+    "nli": "nli.csv",
+    "words": "words.csv",
+    "judge": "nli",
+    "judged": "judged.csv",
+}
 
 
 def line_of(name: str) -> str:
