@@ -100,6 +100,9 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(SystemExit) as ended:
             main([str(argument) for argument in arguments])
         printed = capsys.readouterr()
+        for name in _MISSING.findall(printed.err):
+            if find_spec(name) is None:
+                pytest.skip(f"{name} is not installed")
         return int(str(ended.value.code)), printed.out, printed.err
 
     return run
