@@ -57,7 +57,7 @@ def test_bad_sheets(tmp_path):
     write_soundness_sheet(sheet, ITEMS, CHANGED, columns=("p", "h"), name="x")
     assert read_soundness(sheet).share != read_soundness(sheet).share  # nan: nothing marked
     mark(sheet, ["perhaps", "", "", "", ""])
-    with pytest.raises(InputError, match="transform: `valid` must say yes, no or nothing; got 'perhaps' at row 0"):
+    with pytest.raises(InputError, match="transform: `valid` must say yes, no or nothing; got 'perhaps' at row 1"):
         read_soundness(sheet)
 
 
