@@ -167,9 +167,10 @@ def check_number(function: str, parameter: str, value: Any, low: float, high: fl
 
 
 def first_line(problem: BaseException) -> str:
-    """Return the first line of another library's error that says anything, else its name."""
+    """Return the first line of another library's error that says anything, cut if it is long; else its name."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    return lines[0] if lines else type(problem).__name__
+    line = lines[0] if lines else type(problem).__name__
+    return line if len(line) <= 2 * _MAX_SHOWN else f"{line[: 2 * _MAX_SHOWN]}..."
 
 
 def visible(text: str, *, keep: str = "") -> str:
