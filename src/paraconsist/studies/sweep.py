@@ -9,6 +9,7 @@ import hashlib
 import itertools
 import json
 import math
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -17,7 +18,7 @@ from typing import Any
 
 from paraconsist.data.store import store_key
 from paraconsist.errors import check_whole, input_error
-from paraconsist.files import LOCK, locked, write_json, writing
+from paraconsist.files import LOCK, locked, sync_one, write_json, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC
 from paraconsist.models.training.options import TrainingOptions, options_from_preset
 from paraconsist.reporting.formatting import percent
@@ -274,10 +275,13 @@ class SweepWork:
         self.forget_weights(cell)
 
     def forget_weights(self, cell: Cell) -> None:
-        """Remove the weights of a finished cell where they are not to be kept."""
-        if not self.options.keep_models:
-            for file in (self.folder(cell) / "model").glob("*.safetensors"):
+        """Remove the weights of a finished cell where they are not to be kept, for good."""
+        model = self.folder(cell) / "model"
+        if not self.options.keep_models and model.is_dir():
+            for file in model.glob("*.safetensors"):
                 file.unlink()
+            shutil.rmtree(model / "checkpoints", ignore_errors=True)
+            sync_one(model)
 
 
 def train_and_run(training: TrainingOptions, folder: Path, options: StudyOptions) -> dict[str, dict[str, Any]]:
