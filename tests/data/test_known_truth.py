@@ -299,7 +299,7 @@ def test_metadata_that_are_no_runs(metadata, tmp_path):
 @pytest.mark.parametrize(
     ("name", "code", "sentence"),
     [
-        ("null.jsonl", 2, "row 1 is no JSON object but None"),
+        ("null.jsonl", 2, "row 1 is no JSON object but null"),
         ("unclosed.csv", 2, "a quote that opens in row 21 is never closed"),
         ("latin.csv", 2, "it is not utf-8; `--encoding` says what it is"),
         ("excel.csv", 0, "excel.csv is read with ';' between its cells"),

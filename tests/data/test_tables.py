@@ -64,7 +64,7 @@ def test_json_lines_are_what_each_line_says(tmp_path):
     [
         ("twice.csv", "a,b,a\n1,2,3\n", r"must name each of its columns once; got \['a'\]"),
         ("long.jsonl", '{"id": 12345678901234567890}\n{"id": 12345678901234567891}\n', "too large to be told apart"),
-        ("null.jsonl", "null\n", "row 1 is no JSON object but None"),  # ends the process in Arrow (47409)
+        ("null.jsonl", "null\n", "row 1 is no JSON object but null"),  # ends the process in Arrow (47409)
         ("array.jsonl", "[1]\n", "row 1 is no JSON object but 1"),
         ("scalar.jsonl", '{"a": 1}\n\n3\n', "row 2 is no JSON object but 3"),
         ("two.jsonl", '{"a": 1} {"a": 2}\n', "row 1 is no whole JSON object: Extra data"),
@@ -77,12 +77,12 @@ def test_json_lines_are_what_each_line_says(tmp_path):
         ("half.jsonl", '{"a": "\\ud800"}\n', "surrogates not allowed"),
         ("deep.jsonl", '{"a": ' + "[" * 200 + "]" * 200 + "}", "nested too deeply"),
         ("abyss.jsonl", "{" + '"a": {' * 200_000, "nested too deeply"),
-        ("abyss.json", "[" * 200_000, "may be cut short"),
-        ("nulls.json", "[null]", "row 1 is no JSON object but None"),
+        ("abyss.json", "[" * 200_000, "if it was cut short"),
+        ("nulls.json", "[null]", "row 1 is no JSON object but null"),
         ("wide.jsonl", '{"a": 9223372036854775808}', "too large to be told apart"),
         ("between.jsonl", '{"a": 9007199254740993}\n{"a": 0.5}', "outside of the range exactly representable"),
         ("latin.csv", b"id\n\xe9\n", "it is not utf-8; `encoding` says what it is"),
-        ("half.csv", "a,b\n1,2\n3", "may be cut short"),
+        ("half.csv", "a,b\n1,2\n3", "if it was cut short"),
     ],
 )
 def test_files_that_cannot_be_read_without_loss(tmp_path, name, content, sentence):

@@ -46,7 +46,7 @@ def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[dict[str, Any
             except ValueError as problem:
                 raise ValueError(f"row {row} is no whole JSON object: {first_line(problem)}") from None
             if not isinstance(value, dict):
-                raise ValueError(f"row {row} is no JSON object but {repr(value)[:_MOST_SHOWN]}")
+                raise ValueError(f"row {row} is no JSON object but {json.dumps(value)[:_MOST_SHOWN]}")
             if (is_array or text.count("[") + text.count("{") > _DEEPEST) and _is_deep(value):
                 raise ValueError(f"the values at row {row} are nested too deeply")
             yield value

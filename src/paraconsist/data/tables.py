@@ -99,7 +99,7 @@ def read_table(
         reason = first_line(problem)
         if isinstance(problem, UnicodeDecodeError):
             reason = f"it is not {problem.encoding}; `encoding` says what it is, such as latin-1"
-        remedy = f"It could not be read ({reason}): it may be cut short; mend it or copy it again."
+        remedy = f"It could not be read: {reason}. Mend it, or copy it again if it was cut short."
         raise input_error(function, parameter, "be a readable, whole file", got=str(file), remedy=remedy) from None
     except LookupError:
         must = "name an encoding, such as utf-8, utf-16, latin-1 or cp1252"
