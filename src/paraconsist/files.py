@@ -312,7 +312,7 @@ def writing(
     except OSError as problem:
         must, reason = f"be a {kind} that can be written", f"The system says: {problem.strerror or problem}."
         raise input_error(
-            function, parameter, must, got=path and str(path), remedy=f"{reason} {remedy}".rstrip()
+            function, parameter, must, got=... if path is None else str(path), remedy=f"{reason} {remedy}".rstrip()
         ) from problem
 
 
