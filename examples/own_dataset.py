@@ -1,11 +1,12 @@
 """Make a bucket set of your own: questions with their rewordings become rows that `paraconsist run` reads.
 
     python examples/own_dataset.py my_set
-    paraconsist run --model ORG/MODEL --dataset my_set --output runs/mine
+    paraconsist run --model ORG/MODEL --dataset my_set --stratum kind --output runs/mine
 
 A bucket set is a table with one row for each text. Needed are the task's columns, `label` and `bucket_id`; `role` tells
-originals from paraphrases, and intervals resample `group_id` where buckets share something (here the passage). Any
-other column, such as `kind` here, is one that results are broken down by. Such a folder can be uploaded to the Hub.
+originals from paraphrases, and intervals resample `group_id` where buckets share something (here the passage). Results
+are broken down by other columns, such as `kind` here, where `--stratum` names them; what nobody names is left out. Such
+a folder can be uploaded to the Hub.
 """
 
 from __future__ import annotations

@@ -130,12 +130,17 @@ def test_own_dataset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     example("own_dataset").main(tmp_path / "my_set")
     assert "9 rows, 3 buckets" in capsys.readouterr().out
     found = load_bucket_set(str(tmp_path / "my_set"))
-    assert (found.task.name, found.label_names, found.strata) == ("yes_no_qa", ("no", "yes"), ("kind",))
+    assert (found.task.name, found.label_names, found.strata) == (
+        "yes_no_qa",
+        ("no", "yes"),
+        (),
+    )  # a column is a stratum where it is named
     assert found.table["label"].to_pylist() == [1] * 3 + [0] * 3 + [1] * 3
     assert len(set(found.table["input_id"].to_pylist())) == 9
     assert len(set(found.table["group_id"].to_pylist())) == 2
     model = tiny_encoder(tmp_path / "qa", labels=("no", "yes"))
-    example("run_model").main(str(model), str(tmp_path / "my_set"), tmp_path / "run")
+    with pytest.warns(UserWarning, match="columns that stay out of predictions and results: kind"):
+        example("run_model").main(str(model), str(tmp_path / "my_set"), tmp_path / "run")
     assert "rows 9" in capsys.readouterr().out
 
 

@@ -132,7 +132,7 @@ def test_processes_of_a_launcher_give_the_table_of_one(folder, undisturbed, tmp_
     ]
     said = [process.communicate(timeout=300) for process in started]
     assert [process.returncode for process in started] == [0, 0], said
-    assert "6 trainings" in said[0][0]
+    assert "6 trainings" in said[0][1]
     assert said[1] == ("", "")
     same_results(tmp_path / "ranks", undisturbed[0])
 
@@ -347,7 +347,7 @@ def test_rows_and_files_that_cannot_be(folder, tmp_path, refused):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("rho,run,A,B\n0,1,1,2\n", "hold only 0 and 1, or true and false, in B; got 2 at row 1"),
+        ("rho,run,A,B\n0,1,1,2\n", "hold only 0 and 1, or true and false, in B; got 2 at row 0"),
         ("rho,run,A,B\n1.5,1,1,1\n", "hold rhos between 0 and 1"),
         ("rho,run,n,n11,n10,n01\n0,1,10,9,2,0\n", "have n11 + n10 + n01 at most n"),
         ("rho,run,n,n11,n10,n01\n0,1,10,5,2,0\n0,1,10,5,2,0\n", "hold each rho and run of v once"),

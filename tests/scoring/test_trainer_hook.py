@@ -119,7 +119,7 @@ def test_without_the_callback_nothing_is_computed(rows):
 def test_columns_that_are_not_there(rows):
     with pytest.raises(InputError, match="`label` must be a column of the evaluation set"):
         BucketEvaluation(rows)
-    with pytest.raises(InputError, match="at least one row"):
+    with pytest.raises(InputError, match="`label` must not be empty"):
         BucketEvaluation({"bucket_id": [], "label": []})
     with pytest.raises(InputError, match="hold label numbers; got 'x' at row 0"):
         BucketEvaluation({"bucket_id": ["a"], "label": ["x"]})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -198,7 +199,7 @@ def select(folder: Path, *more: object, rows: str = "rows.csv") -> list[object]:
 
 
 @pytest.mark.slow
-def test_select_writes_originals_and_a_sheet_that_becomes_a_bucket_set(trained: Path, tmp_path: Path) -> None:
+def test_select_writes_originals_and_a_sheet_that_becomes_a_bucket_set(trained: Path, tmp_path: Path, capsys) -> None:
     out = tmp_path / "selection"
     call(
         *select(trained, "--confidence-model", trained / "model", "--n-easy", 4, "--n-difficult", 20),
@@ -228,8 +229,11 @@ def test_select_writes_originals_and_a_sheet_that_becomes_a_bucket_set(trained: 
     assert found.task.name == "defeasible_nli"
     assert sorted(found.table["role"].to_pylist()) == ["original", "original", "paraphrase", "paraphrase", "paraphrase"]
     assert {"difficulty", "decile"} <= set(found.strata)
-    call("run", "--model", trained / "model", "--dataset", tmp_path / "set.parquet", "--output", tmp_path / "run",
-         "--device", "cpu", "--n-resamples", 20)  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        call("run", "--model", trained / "model", "--dataset", tmp_path / "set.parquet", "--output", tmp_path / "run",
+             "--device", "cpu", "--n-resamples", 20)  # fmt: skip
+    assert "columns that stay out of predictions and results: writer." in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -140,7 +140,7 @@ class TrainingOptions:
         for option in fields(self):
             value, limits = getattr(self, option.name), option.metadata
             if "at_least" in limits and value is not None:
-                check_whole("train", option.name, value, at_least=limits["at_least"])
+                check_whole("train", option.name, value, at_least=limits["at_least"], at_most=2**32 - 1)
             if "choices" in limits:
                 check_choice("train", option.name, value, limits["choices"])
         if self.patience is not None:
