@@ -17,19 +17,19 @@ TESTS := pytest pytest-xdist hypothesis build setuptools
 $(RUNS): pyproject.toml constraints.txt
 	@echo "Installing paraconsist with torch and transformers into $(VENV), some minutes the first time ..."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -c constraints.txt -e '.[run]'
+	$(BIN)/python -m pip install --no-compile -c constraints.txt -e '.[run]'
 	touch $@
 
 $(INSTALLED): $(RUNS)
 	@echo "Installing what tests and linters need ..."
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[all]'
+	$(BIN)/python -m pip install --no-compile --quiet -c constraints.txt -e '.[all]'
 	touch $@
 
 demo: $(RUNS)
 	HF_HUB_OFFLINE=1 $(BIN)/paraconsist demo
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 30
 
 test-quick: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" --hypothesis-profile quick
