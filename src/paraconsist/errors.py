@@ -163,7 +163,10 @@ def check_number(function: str, parameter: str, value: Any, low: float, high: fl
     """Return `value` as a float from `low` to `high`, or nan where it is nan; else raise."""
     if not isinstance(value, _REAL) or value < low or value > high:
         raise input_error(function, parameter, f"be a number from {low:g} to {high:g}", got=value)
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise input_error(function, parameter, "be a number that a float can hold", got="a larger one") from None
 
 
 def first_line(problem: BaseException) -> str:

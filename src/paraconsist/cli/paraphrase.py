@@ -103,7 +103,7 @@ def paraphrase(
     if checked:
         _keep_checked(Path(data), checked, output, least_similarity)
         return
-    to_check = judging.sheet or output.with_name(f"{output.stem}.check.csv")
+    to_check = judging.sheet or output.parent / f"{output.stem}.check.csv"
     if to_check.exists() and not overwrite and is_filled(to_check):
         remedy = "Give `overwrite` to replace it."
         raise input_error("paraphrase", "sheet", "not be there already", got=str(to_check), remedy=remedy)
@@ -122,7 +122,7 @@ def paraphrase(
         examples=generating.examples,
         kind=generating.kind,
         endpoint=remote,
-        answers=output.with_name(f"{output.stem}.answers"),
+        answers=output.parent / f"{output.stem}.answers",
         **judge,
     )
     say_generator(made.generator)

@@ -64,7 +64,7 @@ def perturb(
     if property_name is None:
         remedy = "One of symmetric, transitive, additive, negation, antonym."
         raise input_error("perturb", "property", "be given", remedy=remedy)
-    to_check = sheet if sheet is not None else output.with_name(f"{output.stem}.check.csv")
+    to_check = sheet if sheet is not None else output.parent / f"{output.stem}.check.csv"
     check_new_files("perturb", [output, to_check], endings=SET_ENDINGS, overwrite=overwrite)
     skipped: Counter[str] = Counter()
     with renamed(columns="column"):
