@@ -42,7 +42,6 @@ ROOT = Path(__file__).resolve().parent.parent
 #: what .ci/run could not install.
 _ALLOWED = (
     "real data not found",
-    "polars",
     "/proc",
     "looks like a launcher",
     os.environ.get("ALLOWED_SKIPS"),

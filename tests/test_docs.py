@@ -34,6 +34,13 @@ def test_a_table_says_what_is_computed(name: str, request: pytest.FixtureRequest
         assert tables.computed(name, standing) == standing, "python docs/tables.py writes it anew"
 
 
+def test_tests_that_documents_name_are_there() -> None:
+    files = [*ROOT.glob("*.md"), *(path for folder in ("metrics", "docs") for path in (ROOT / folder).rglob("*.md"))]
+    named = {(file.name, path) for file in files for path in re.findall(r"\btests/[\w/]+\.py", file.read_text())}
+    assert len(named) > 10
+    assert [(file, path) for file, path in named if not (ROOT / path).is_file()] == []
+
+
 def test_every_marked_place_is_computed() -> None:
     files = [
         ROOT / "README.md",

@@ -12,6 +12,7 @@ from typing import Any
 
 import datasets
 import pandas as pd
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -87,7 +88,6 @@ def test_the_same_rows_give_the_same_scores(tmp_path: Path, command: Any) -> Non
 
 
 def test_polars(tmp_path: Path) -> None:
-    polars = pytest.importorskip("polars")
     found = pc.score(polars.DataFrame(ROWS), **COLUMNS, n_resamples=50).to_dict()
     assert found == pc.score(pa.table(ROWS), **COLUMNS, n_resamples=50).to_dict()
 

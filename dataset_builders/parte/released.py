@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from paraconsist.data.foreign import archive_entries
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import archive_entries
 
 DOI = "doi:10.7910/DVN/HLMI23"
 #: All files of the published data set in one archive, as they were deposited.

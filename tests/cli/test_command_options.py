@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from helpers.processes import launch
 
 from paraconsist import list_measures
+from paraconsist.cli.ends import state
 from paraconsist.cli.options import spread, typed
 from paraconsist.data.predictions import read_predictions
 from paraconsist.scoring.score import data_of
@@ -81,7 +81,7 @@ def test_the_command_line_that_is_kept_holds_no_key(monkeypatch, words):
     def ask(request_fields: list[str] | None = None, output: Path | None = None) -> None:
         seen.append(typed())
 
-    monkeypatch.setattr(sys, "argv", ["paraconsist", "run", *words, "--output", "x"])
+    monkeypatch.setattr(state, "arguments", ("run", *words, "--output", "x"))
     spread(ask)(request_fields=["key=abc"], output=Path("x"))
     assert "abc" not in json.dumps(seen)
     assert seen[0]["command"][-2:] == ["--output", "x"]

@@ -85,10 +85,9 @@ def test_the_second_one_leaves_what_the_first_did(demo):
 
 
 @pytest.mark.parametrize("limit", [37, 250])
-def test_a_trial_says_so_in_its_signature_and_files(demo, tmp_path, command, monkeypatch, limit):
+def test_a_trial_says_so_in_its_signature_and_files(demo, tmp_path, command, limit):
     words = ["run", "--model", str(demo[0] / "model"), "--dataset", "sample:defeasible_nli", "--device", "cpu"]
     words += ["--limit", str(limit), "--output", str(tmp_path / "run")]
-    monkeypatch.setattr(sys, "argv", ["paraconsist", *words])
     code, out, err = command(*words)
     assert code == 0, err
     run, results = (json.loads((tmp_path / "run" / f"{name}.json").read_text()) for name in ("run", "results"))

@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,15 @@ def test_many_may_register_at_once(tmp_path: Path) -> None:
         copies = list(pool.map(lambda _: registry._copy(script, folder), range(64)))
     assert {copy.read_bytes() for copy in copies} == {script.read_bytes()}
     assert {path.name for path in folder.rglob("*")} == {"__init__.py", copies[0].parent.name, script.name}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_eight_processes_may_register_at_once(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(8, mp_context=get_context("fork")) as pool:
+        calls = list(pool.map(register, [tmp_path / "cache"] * 8))
+    assert calls == [calls[0]] * 8
+    assert [path.read_bytes() for path in calls[0]] == [metric_script(name).read_bytes() for name in metric_names()]
 
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:

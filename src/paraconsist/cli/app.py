@@ -20,8 +20,8 @@ from typer.core import TyperCommand, TyperGroup
 from paraconsist._version import __version__
 from paraconsist.cli import ends
 from paraconsist.cli.ends import KEPT, NOTHING_KEPT
+from paraconsist.data.foreign import read_yaml
 from paraconsist.errors import InputError, extras, input_error, visible
-from paraconsist.files import read_yaml
 from paraconsist.running.processes import is_main
 
 
@@ -151,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _run(arguments: list[str]) -> int:
     """Run the command that the arguments name and return its exit code."""
-    ends.state.quiet = "--quiet" in arguments
+    ends.state.arguments, ends.state.quiet = tuple(arguments), "--quiet" in arguments
     ends.state.verbose = "--verbose" in arguments or bool(os.environ.get("PARACONSIST_DEBUG"))
     arguments = [argument for argument in arguments if argument not in ("--quiet", "--verbose")]
     if ends.state.verbose:

@@ -37,6 +37,7 @@ class State:
     """What is known of the command so far."""
 
     command: str = "paraconsist"
+    arguments: tuple[str, ...] = ()  # what was typed after the program's name
     when_stopped: str = NOTHING_KEPT
     signal: int | None = None
     is_over: bool = False

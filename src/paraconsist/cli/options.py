@@ -9,7 +9,6 @@ import collections.abc
 import inspect
 import os
 import re
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import typer
 
+from paraconsist.cli.ends import state
 from paraconsist.errors import input_error, visible
 from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
 
@@ -166,7 +166,7 @@ def typed() -> dict[str, Any]:
     The values of ``--request-field`` are left out: they may be keys.
     """
     line, hide = ["paraconsist"], False
-    for word in sys.argv[1:]:
+    for word in state.arguments:
         name, equals, value = word.partition("=")
         is_field = name.replace("_", "-") == "--request-field"
         line.append(f"{name}=..." if hide else f"{name}={value.partition('=')[0]}=..." if is_field and equals else word)
@@ -247,7 +247,7 @@ def read_values(command: str, option: str, items: Sequence[str] | None) -> dict[
 
 def read_value(text: str) -> Any:
     """Read a value as YAML does (5, true, null, [a, b], words); 3e-5 is a number too, and None nothing."""
-    from paraconsist.files import parse_yaml
+    from paraconsist.data.foreign import parse_yaml
 
     if text == "None":
         return None

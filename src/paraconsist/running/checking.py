@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from paraconsist.data.foreign import archive_entries
 from paraconsist.data.store import SHARD_COLUMNS, opened
 from paraconsist.errors import first_line, input_error
 from paraconsist.files import LOCK, PARTIAL, changed, is_locked, leftovers
@@ -109,7 +110,7 @@ def _json(path: Path) -> str:
 
 def _json_lines(path: Path) -> str:
     with path.open(encoding="utf-8") as stream:
-        return _rows(sum(1 for line in stream if json.loads(line) is not None), "lines")
+        return _rows(len([json.loads(line) for line in stream]), "lines")
 
 
 def _lines(path: Path) -> str:
@@ -153,10 +154,11 @@ def _card(path: Path) -> str:
 
 def _zip(path: Path) -> str:
     with zipfile.ZipFile(path) as file:
+        entries = archive_entries(file)
         damaged = file.testzip()
         if damaged is not None:
             raise ValueError(f"{damaged} in it is damaged")
-        return _rows(len(file.namelist()), "parts")
+        return _rows(len(entries), "parts")
 
 
 def _tensors(path: Path) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from paraconsist.data.foreign import read_yaml
 from paraconsist.data.prompts import (
     Example,
     Prompt,
@@ -20,7 +21,6 @@ from paraconsist.data.prompts import (
 )
 from paraconsist.data.tasks import Task
 from paraconsist.errors import input_error
-from paraconsist.files import read_yaml
 from paraconsist.running.options import AskOptions, PromptOptions
 
 if TYPE_CHECKING:

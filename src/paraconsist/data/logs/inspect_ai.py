@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.foreign import archive_entries
 from paraconsist.data.logs.fields import Records, as_texts, walk
 from paraconsist.data.logs.format import Head, LogFormat, LogQuery, bad_log, linked_columns, log_predictions, unique_ids
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import archive_entries
 
 _ZSTD = 93
 _ATTACHMENT = "attachment://"

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from paraconsist.data.foreign import archive_entries
 from paraconsist.data.tables import column_of, numeric, read_table
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import archive_entries
 from paraconsist.studies.ie.options import FUNCTION
 from paraconsist.studies.ie.runs import METADATA_KEY, Family, Matched, family_of_counts, family_of_vectors
 
