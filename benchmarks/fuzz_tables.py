@@ -131,7 +131,13 @@ def _pairs(measure: str, by_role: Mapping[str, list[Row]], role: str, policy: st
 def _conclusions(by_role: Mapping[str, list[Row]], role: str, parts: Sequence[str]) -> dict[str, float]:
     right = {(row["role"], row["bucket_id"]): _right(row) for part in parts for row in by_role.get(part, ())}
     conditioned = [row for row in by_role[role] if all(right.get((part, row["bucket_id"])) for part in parts)]
-    return {"inconsistency": _mean([not _right(row) for row in conditioned])}
+    return {"inconsistency": _mean([row["prediction"] not in _allowed(row) for row in conditioned])}
+
+
+def _allowed(row: Row) -> list[str]:
+    """Return the labels that a row's rule allows: those of its column ``allowed_labels``, or its gold label."""
+    cell = row.get("allowed_labels") or [row["label"]]
+    return cell if isinstance(cell, list) else [label.strip() for label in cell.split("|")]
 
 
 # ----------------------------------------------------------------------------------------------------------- tables

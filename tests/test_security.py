@@ -104,6 +104,15 @@ def test_names_of_files_models_and_columns_in_errors_and_warnings_are_shown(comm
     assert len(shown(str(raised.value)).splitlines()) == 1
 
 
+def test_no_error_is_endless():
+    sentence = str(
+        InputError("name a filter", function="score", parameter="filter", remedy=f"One of {'a' * 70_000}: b.")
+    )
+    assert len(sentence) < 2_000
+    assert sentence.startswith("score: `filter` must name a filter. One of aaa")
+    assert sentence.endswith("aaa: b.")
+
+
 def test_everything_is_printed_by_one_function():
     """`echo` of the options prints lines, `reporting.tables.table` cells; both show what would steer a terminal."""
     printers = {"cli/options.py": {"typer.echo"}, "cli/ends.py": {"print"}, "reporting/result.py": {"print"}}

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 _MAX_SHOWN = 120
+_MAX_SENTENCE = 2000
 _REAL: Any = numbers.Real  # their orders are unknown to mypy
 _WHOLE: Any = numbers.Integral
 MOST_COUNTED = 10**9
@@ -71,14 +72,14 @@ class InputError(ValueError):
     def __str__(self) -> str:
         sentence = f"{self.function}: " if self.function else ""
         if self.parameter is None:
-            return visible(f"{sentence}{self.must} {self.remedy}".rstrip())
+            return _shortened(f"{sentence}{self.must} {self.remedy}")
         sentence += f"`{self.parameter}` must {self.must}"
         if self.got is not ...:
             value = repr(self.got)
             sentence += f"; got {value if len(value) <= _MAX_SHOWN else value[: _MAX_SHOWN - 3] + '...'}"
         if self.row is not None:
             sentence += f" at row {self.row + self.first_row if isinstance(self.row, int) else self.row}"
-        return visible(f"{sentence}. {self.remedy}".rstrip())
+        return _shortened(f"{sentence}. {self.remedy}")
 
     def name_as(self, parameters: Mapping[str, str]) -> None:
         """Call parameters as these say, also those that the sentences name in backticks."""
@@ -174,6 +175,12 @@ def first_line(problem: BaseException) -> str:
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     line = lines[0] if lines else type(problem).__name__
     return line if len(line) <= 2 * _MAX_SHOWN else f"{line[: 2 * _MAX_SHOWN]}..."
+
+
+def _shortened(sentence: str) -> str:
+    """Return a sentence as a terminal may print it, without its middle where foreign names make it endless."""
+    text = visible(sentence.rstrip())
+    return text if len(text) <= _MAX_SENTENCE else f"{text[: _MAX_SENTENCE - 300]} ... {text[-200:]}"
 
 
 def visible(text: str, *, keep: str = "") -> str:
