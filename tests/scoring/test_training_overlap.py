@@ -71,14 +71,24 @@ def test_a_training_row_without_text():
 ROWS = {"bucket_id": ["a"] * 3 + ["b"] * 3, "role": ["original", "paraphrase", "paraphrase"] * 2}
 
 
-@pytest.mark.parametrize(("labels", "said"), [([1, 0, 0, 0, 0, 0], True), ([0] * 6, False)])
-def test_an_original_with_another_label_than_its_paraphrases(labels, said):
-    table = pa.table({**ROWS, "label": labels, "prediction": [0, 1, 0, 1, 0, 0]})
-    found = score(Predictions(table), ScoreOptions(measures=["semantic_inconsistency"]))["warnings"]
-    assert (
-        any(note.startswith("1 of 2 originals have another gold label than their paraphrases") for note in found)
-        is said
+@pytest.mark.parametrize(("labels", "alarms"), [([1, 0, 0, 0, 0, 0], 1), ([0, 0, 0, 1, 1, 1], 0), ([0] * 6, 0)])
+def test_an_original_with_another_label_than_its_paraphrases(labels, alarms):
+    sentence = "1 of 2 originals have another gold label than their paraphrases (such as 'a')"
+    assert alarms_of(ROWS["role"], labels, "semantic_inconsistency").count(sentence) == alarms
+
+
+def test_parts_with_another_label_than_their_merged_text():
+    roles = ["part_1", "part_2", "merged"] * 2
+    sentence = "1 of 4 parts have another gold label than their merged texts (such as 'b')"
+    assert sentence in alarms_of(roles, [0, 0, 0, 0, 1, 0], "additive_inconsistency")
+    assert not any(
+        "another gold label" in note for note in alarms_of(roles, [0, 0, 0, 1, 1, 1], "additive_inconsistency")
     )
+
+
+def alarms_of(roles, labels, measure):
+    table = pa.table({**ROWS, "role": roles, "label": labels, "prediction": [0, 1, 0, 1, 0, 0]})
+    return score(Predictions(table), ScoreOptions(measures=[measure]))["warnings"]
 
 
 @pytest.mark.parametrize(("n", "level", "said"), [(200, 0.95, True), (1000, 0.95, False), (1000, 0.999, True)])

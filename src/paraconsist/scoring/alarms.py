@@ -23,6 +23,11 @@ _MOSTLY, _ALIKE = 0.9, 0.4
 _MOST_LISTED, _LONGEST = 3, 60
 _LEAST_IN_TAIL = 10
 _FEW_ROWS = 10
+#: Counted role -> what its texts are called, and the roles that have its gold label, with their name.
+_ONE_LABEL = {
+    PARAPHRASE: ("paraphrases", [ORIGINAL], "originals"),
+    "merged": ("merged texts", ["part_1", "part_2"], "parts"),
+}
 
 
 def row_alarms(
@@ -180,19 +185,23 @@ def _no_gold(rows: Rows) -> str | None:
 
 
 def _other_gold(rows: Rows) -> str | None:
-    """Paraphrases keep the gold label of their original; where they do not, one of the two labels is wrong."""
+    """Paraphrases keep the gold label of their original, merged texts that of their parts; else one label is wrong."""
     if rows.buckets is None:
         return None
-    originals, paraphrases = rows.roles == ORIGINAL, rows.roles == PARAPHRASE
-    first: dict[object, object] = {}
-    for bucket, label in zip(rows.buckets[paraphrases].tolist(), rows.labels[paraphrases].tolist(), strict=True):
-        first.setdefault(bucket, label)
-    pairs = zip(rows.buckets[originals].tolist(), rows.labels[originals].tolist(), strict=True)
-    other = [bucket for bucket, label in pairs if first.get(bucket, label) != label]
-    if not other:
-        return None
-    total = int(np.count_nonzero(originals))
-    return f"{len(other)} of {total} originals have another gold label than their paraphrases (such as {other[0]!r})"
+    sentences = []
+    for target, (texts, partners, names) in _ONE_LABEL.items():
+        first: dict[object, object] = {}
+        counted = rows.roles == target
+        for bucket, label in zip(rows.buckets[counted].tolist(), rows.labels[counted].tolist(), strict=True):
+            first.setdefault(bucket, label)
+        others = np.isin(rows.roles, partners)
+        pairs = zip(rows.buckets[others].tolist(), rows.labels[others].tolist(), strict=True)
+        other = [bucket for bucket, label in pairs if first.get(bucket, label) != label]
+        if other:
+            total = int(np.count_nonzero(others))
+            such = f"(such as {other[0]!r})"
+            sentences.append(f"{len(other)} of {total} {names} have another gold label than their {texts} {such}")
+    return "; ".join(sentences) or None
 
 
 def _few_resamples(confidence_level: float, n_resamples: int | None) -> str | None:
