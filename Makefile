@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 RUNS := $(VENV)/.runs
 INSTALLED := $(VENV)/.installed
 
-TESTS := pytest pytest-xdist hypothesis build setuptools
+TESTS := pytest pytest-xdist hypothesis polars build setuptools
 
 .PHONY: demo test test-quick test-newest test-oldest lint types check clean
 
