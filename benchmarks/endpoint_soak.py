@@ -1,6 +1,6 @@
 """Kill a run over a faulty endpoint at random moments, resume it each time, and compare with an undisturbed run.
 
-The server is scripted: three of ten requests meet a 429, a 500, a cut connection, a malformed answer or a hang. After
+The server is scripted: four of ten requests meet a 429, a 500, a cut connection, a malformed answer or a hang. After
 each kill (SIGKILL) the next start must send nothing that was stored. At the end each answer stands in the journal, and
 each input in the shard, exactly once, and the predictions equal the undisturbed ones. What was under way at a kill, at
 most as many requests as are sent at a time, may have been answered twice by the server; how many were is printed.
@@ -30,6 +30,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--rows", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--faults", type=float, default=0.4, help="Share of the requests that meet a fault.")
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     rng = random.Random(options.seed)
@@ -51,7 +52,7 @@ def main() -> None:
                 done(arguments(server.url, place / "set.jsonl", place / f"whole-{number}", **given))
             expected = predictions(place / f"whole-{number}").table
             output = place / f"run-{number}"
-            with FaultyServer(script=at_random(options.seed, 0.3, FAULTS), delay=0.01) as server:
+            with FaultyServer(script=at_random(options.seed, options.faults, FAULTS), delay=0.01) as server:
                 line = arguments(server.url, place / "set.jsonl", output, **given)
                 kills, n_requests, repeated = kill_and_resume(line, output, server, rng, n_kills, options.rows // 6)
                 received = len(server.received)

@@ -57,7 +57,7 @@ LIGHT = {
     "paraconsist.scoring.score": PLATFORM - {"pyarrow"},
     "paraconsist.scoring.folders": PLATFORM - {"pyarrow"},
     "paraconsist.scoring.compare": PLATFORM - {"pyarrow"},
-    "paraconsist.running.endpoint": (PLATFORM - {"pyarrow"}) | {"httpx"},
+    "paraconsist.running.endpoint": (PLATFORM - {"pyarrow"}) | {"aiohttp"},
     "paraconsist.reporting.tables": PLATFORM | DRAWING,
     "paraconsist.reporting.page": (PLATFORM - {"pyarrow"}) | DRAWING,
     "paraconsist.reporting.space": PLATFORM | NUMBERS | DRAWING,

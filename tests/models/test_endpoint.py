@@ -6,6 +6,7 @@ import asyncio
 import math
 import pickle
 import random
+import ssl
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,7 +16,15 @@ import pytest
 from helpers.faulty_server import KEY, FaultyServer, ToyBrain, at_random, first
 
 from paraconsist.errors import InputError
-from paraconsist.models.endpoint.client import EndpointClient, Key, backoff, find_key, retry_after
+from paraconsist.models.endpoint.client import (
+    EndpointClient,
+    Key,
+    _certificates,
+    _proxy,
+    backoff,
+    find_key,
+    retry_after,
+)
 from paraconsist.models.endpoint.protocol import text_of
 from paraconsist.models.endpoint.queue import Journal
 from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
@@ -205,6 +214,58 @@ def test_request_fields_that_cannot_be(given):
         read_request_fields([given])
 
 
+# what the environment says
+
+
+@pytest.mark.slow
+def test_a_proxy_of_the_environment_is_used_and_netrc_is_not(monkeypatch, tmp_path):
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine endpoint.example login me password secret\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    with FaultyServer() as server:
+        monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1").replace("//", "//ada:word@"))
+        _, texts = post(EndpointSettings("http://endpoint.example/v1"))
+        assert [request.path for request in server.received] == ["http://endpoint.example/v1/completions"]
+        assert server.received[0].authorization is None
+        post(settings_of(server))  # this machine is asked without one
+        assert server.received[1].path == "/v1/completions"
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"https_proxy": "http://p:1"}, "http://p:1"),
+        ({"all_proxy": "p:1"}, "http://p:1"),
+        ({"http_proxy": "http://p:1"}, None),
+        ({"https_proxy": "http://p:1", "no_proxy": "other.example, endpoint.example"}, None),
+    ],
+)
+def test_which_proxy(monkeypatch, environment, expected):
+    for name, value in {"no_proxy": "", **environment}.items():
+        monkeypatch.setenv(name, value)
+    assert _proxy(EndpointSettings("https://endpoint.example/v1")) == expected
+
+
+def test_a_proxy_that_is_none_of_http(monkeypatch):
+    monkeypatch.setenv("all_proxy", "socks5://ada:word@p:1")
+    with pytest.raises(InputError, match="proxy is none of HTTP") as raised:
+        post(EndpointSettings("https://endpoint.example/v1"))
+    assert "word" not in str(raised.value)
+
+
+def test_authorities_of_the_environment_are_trusted(monkeypatch, tmp_path):
+    usual = len(_certificates().get_ca_certs())
+    assert usual > 20
+    one = tmp_path / "one.pem"
+    one.write_text(ssl.DER_cert_to_PEM_cert(_certificates().get_ca_certs(binary_form=True)[0]))
+    monkeypatch.setenv("SSL_CERT_FILE", str(one))
+    assert len(_certificates().get_ca_certs()) == 1
+    monkeypatch.delenv("SSL_CERT_FILE")
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    assert not _certificates().get_ca_certs()
+
+
 # keys
 
 
@@ -246,7 +307,7 @@ def test_asking_an_endpoint_needs_neither_torch_nor_transformers():
     code = "import paraconsist.running.endpoint, sys; print(' '.join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
-    assert not loaded & {"torch", "transformers", "accelerate", "datasets", "evaluate", "httpx"}
+    assert not loaded & {"torch", "transformers", "accelerate", "datasets", "evaluate", "aiohttp"}
 
 
 # texts

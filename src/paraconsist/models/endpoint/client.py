@@ -7,22 +7,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import math
 import os
 import random
+import ssl
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.protocol import KEPT, GaveUp, Malformed, Refused, key_refused, message_of, unreachable
 from paraconsist.models.endpoint.settings import EndpointSettings
 
 if TYPE_CHECKING:
-    import httpx
+    import aiohttp
 
 
 T = TypeVar("T")
@@ -60,25 +64,24 @@ class EndpointClient:
         self._last_answer = 0.0
         self.stopped: asyncio.Event  # once set, nothing is sent any more; what is under way may still be answered
         self._slots: asyncio.Semaphore
-        self._http: httpx.AsyncClient
+        self._http: aiohttp.ClientSession
 
     async def __aenter__(self) -> EndpointClient:
-        import httpx
+        import aiohttp
 
         n, seconds = self.settings.concurrency, self.settings.timeout
-        self._http = httpx.AsyncClient(
+        self._http = aiohttp.ClientSession(
             headers={**(self._key.headers if self._key else {}), "Accept": "application/json"},
-            timeout=httpx.Timeout(seconds, connect=min(seconds, 10.0), pool=None),
-            limits=httpx.Limits(max_connections=n, max_keepalive_connections=n),
-            trust_env=not self.settings.is_local,
-            follow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=seconds, connect=min(seconds, 10.0)),
+            connector=aiohttp.TCPConnector(limit=n, ssl=_certificates()),
+            proxy=_proxy(self.settings),
         )
         self._last_answer = asyncio.get_running_loop().time()
         self.stopped, self._slots = asyncio.Event(), asyncio.Semaphore(n)
         return self
 
     async def __aexit__(self, *problem: object) -> None:
-        await self._http.aclose()
+        await self._http.close()
 
     async def post(
         self,
@@ -146,32 +149,38 @@ class EndpointClient:
 
     async def get(self, path: str, *, seconds: float = 5.0) -> Any:
         """Return the JSON at a path, or None where there is none: for hints in messages."""
+        import aiohttp
+
         try:
-            response = await asyncio.wait_for(self._http.get(self.settings.url + path), seconds)
-            return response.json() if response.status_code == 200 else None
+            limit = aiohttp.ClientTimeout(total=seconds)
+            async with self._http.get(self.settings.url + path, timeout=limit) as response:
+                return json.loads(await response.read()) if response.status == 200 else None
         except Exception:  # whatever it is, the message does without it
             return None
 
     async def _once(
         self, path: str, body: Mapping[str, Any], read: Callable[[dict[str, Any]], T], headers: Mapping[str, str]
     ) -> T:
-        import httpx
+        import aiohttp
 
-        url, seconds = self.settings.url + path, self.settings.timeout
+        url, sent = self.settings.url + path, {"Content-Type": "application/json", **headers}
         try:
-            response = await asyncio.wait_for(self._http.post(url, json=dict(body), headers=dict(headers)), seconds)
-        except (asyncio.TimeoutError, httpx.ReadTimeout, httpx.WriteTimeout):
-            raise _Again("timeout", f"no answer within {seconds:g} seconds") from None
-        except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
-            raise _Again("unreachable", self._hide(str(problem)) or "no connection in time") from None
-        except (httpx.TransportError, httpx.DecodingError) as problem:
+            data = json.dumps(body).encode()
+            async with self._http.post(url, data=data, headers=sent, allow_redirects=False) as response:
+                content = await response.read()
+        except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as problem:
+            timed_out = isinstance(problem, asyncio.TimeoutError)
+            raise _Again("unreachable", "no connection in time" if timed_out else self._hide(str(problem))) from None
+        except asyncio.TimeoutError:
+            raise _Again("timeout", f"no answer within {self.settings.timeout:g} seconds") from None
+        except (aiohttp.ClientError, OSError) as problem:
             why = self._hide(str(problem)) or type(problem).__name__
             raise _Again("connection", f"the connection was cut ({why})") from None
-        return self._judge(response, read)
+        return self._judge(response, content, read)
 
-    def _judge(self, response: httpx.Response, read: Callable[[dict[str, Any]], T]) -> T:
-        status, content_type = response.status_code, response.headers.get("content-type", "")
-        html = "html" in content_type.lower() or response.content[:64].lstrip()[:1] == b"<"
+    def _judge(self, response: aiohttp.ClientResponse, content: bytes, read: Callable[[dict[str, Any]], T]) -> T:
+        status, content_type = response.status, response.headers.get("content-type", "")
+        html = "html" in content_type.lower() or content[:64].lstrip()[:1] == b"<"
         if 200 <= status < 300:
             if html:
                 kind = content_type.partition(";")[0] or "no content type"
@@ -179,7 +188,7 @@ class EndpointClient:
                 must = "be the address of an OpenAI-compatible API"
                 raise input_error("run", "endpoint", must, got=self.settings.url, remedy=remedy)
             try:
-                answer = response.json()
+                answer = json.loads(content)
                 if not isinstance(answer, dict):
                     raise Malformed("it is no JSON object")
                 return read(answer)
@@ -193,8 +202,8 @@ class EndpointClient:
             raise input_error("run", "endpoint", "be the address itself", got=self.settings.url, remedy=remedy)
         if status in (401, 403):
             raise key_refused(self.settings, status, sent=self._key is not None)
-        message = self._hide(message_of(response.content))
-        if status == 429 and "insufficient_quota" in response.text:
+        message = self._hide(message_of(content))
+        if status == 429 and b"insufficient_quota" in content:
             raise InputError(f"the endpoint says that the account's quota is used up: {message}", function="run")
         if status == 429 or status in _RETRIED:
             raise _Again(str(status), f"{status}: {message}", retry_after(response.headers))
@@ -297,6 +306,26 @@ def find_key(settings: EndpointSettings) -> Key | None:
         return None
     remedy = "Give the variable's name, not the key itself, and export it: keys are read from the environment only."
     raise input_error("run", "api_key_variable", "name an environment variable that is set", remedy=remedy)
+
+
+def _proxy(settings: EndpointSettings) -> str | None:
+    """The proxy that the environment names for an address. Not aiohttp's `trust_env`, which sends what netrc holds."""
+    parts, proxies = urlsplit(settings.url), getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or settings.is_local or proxy_bypass(parts.netloc):
+        return None
+    if not (proxy := proxy if "://" in proxy else f"http://{proxy}").startswith(("http://", "https://")):
+        remedy = "Name the host as NO_PROXY, or an HTTP proxy as HTTPS_PROXY."  # not shown: it may hold a password
+        raise InputError("the environment's proxy is none of HTTP.", function="run", remedy=remedy)
+    return proxy
+
+
+def _certificates() -> ssl.SSLContext:
+    """The authorities that are trusted: of SSL_CERT_FILE or SSL_CERT_DIR where they are set, else certifi's."""
+    import certifi
+
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder)
 
 
 def backoff(failures: int, rng: random.Random) -> float:
