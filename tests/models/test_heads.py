@@ -103,6 +103,24 @@ def test_long_inputs_are_cut_and_counted_once(tmp_path):
     torch.testing.assert_close(classifier.logits(batch), expected, rtol=0, atol=1e-5)
 
 
+def test_a_tokenizer_that_does_more_than_the_library_behind_it_is_asked_itself(tmp_path):
+    """Tokens by the library alone are twice as quick; the first inputs show whether they are the same."""
+    classifier = load_model(tiny_encoder(tmp_path), task=DEFEASIBLE)
+    inputs = [classifier.encode(DEFEASIBLE, row) for row in ROWS * 5]
+    plain = classifier.prepare(inputs)
+
+    class Louder:
+        pad_token_id, backend_tokenizer = 0, classifier.tokenizer.backend_tokenizer
+
+        def __call__(self, texts, second, **options):
+            return tokenizer([f"the {text}" for text in texts], second, **options)
+
+    tokenizer, classifier.tokenizer = classifier.tokenizer, Louder()
+    louder = classifier.prepare(inputs)
+    assert [row.sequences[0].tolist() for row in plain[:4]] == [tokenizer(*inputs[i][0])["input_ids"] for i in range(4)]
+    assert [row.n_tokens for row in louder] == [row.n_tokens + 1 for row in plain]
+
+
 def test_the_limit_is_the_smaller_of_model_and_tokenizer(tmp_path):
     from transformers import RobertaConfig, RobertaForSequenceClassification
 
