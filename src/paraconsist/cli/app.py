@@ -41,6 +41,7 @@ _ANSWERS = "what an endpoint answered is kept, and the same command does not ask
 COMMANDS = {
     "demo": Command("Measure", "Train a small model, run and score it: everything once.", KEPT, "run"),
     "run": Command("Measure", "Run a model over bucket sets and print its consistency.", KEPT),
+    "merge": Command("Measure", "Put the parts of a run together: run --part 1/8 to 8/8.", KEPT, "run"),
     "score": Command("Measure", "Score predictions made anywhere.", spares_pandas=True),
     "compare": Command("Measure", "Is one model more consistent than another?", spares_pandas=True),
     "gate": Command("Measure", "Pass or fail on a number, for continuous integration.", spares_pandas=True),

@@ -1,4 +1,4 @@
-"""``paraconsist run``: a model over bucket sets, then the measures; ``paraconsist demo``: the same on shipped data.
+"""``paraconsist run``: a model over bucket sets, then the measures; ``merge``: its parts; ``demo``: on shipped data.
 
 Also what every command prints of an endpoint's answers.
 """
@@ -76,7 +76,28 @@ def run(
         say_run(report)
     else:
         return
+    if sets.part is not None:
+        say_status(
+            f"part {sets.part} in {options.output}: `paraconsist merge` puts the parts together and scores them."
+        )
+        return
     score_and_show(options.output, ScoreOptions(renormalize=renormalize, **intervals.intervals), figures=figures)
+
+
+def merge(
+    parts: Annotated[list[Path], typer.Argument(help="The run folders of `run --part 1/N` to N/N, in any order.")],
+    output: Annotated[Path, typer.Option(help="The run folder to write.")],
+    *,
+    overwrite: bool = option(False, "Delete an earlier run in the folder."),
+    intervals: IntervalOptions,
+) -> None:
+    """Put the parts of a run together and print its consistency."""
+    from paraconsist.running.parts import merge_parts
+    from paraconsist.scoring.score import ScoreOptions
+
+    merge_parts(parts, output, overwrite=overwrite)
+    say_status(f"{len(parts)} parts in {output}.")
+    score_and_show(output, ScoreOptions(**intervals.intervals))
 
 
 def demo(output: Path = option(Path("runs/demo"), "Where the model and the run go.")) -> None:

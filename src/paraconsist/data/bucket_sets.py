@@ -33,6 +33,7 @@ class BucketSet:
     measures: tuple[str, ...] = ()  # What the set was made for; empty where only the rows' roles say
     split: str | None = None  # The split that the rows are of; None for a file
     limit: int | None = None  # So many rows were asked for at most; None for all
+    part: str | None = None  # Which part of the set's inputs the rows are, as ``3/8``; None for all
     named: tuple[str, ...] = ()  # Strata that its builder declares or its user names, beside `STRATUM_COLUMNS`
 
     @property

@@ -33,7 +33,8 @@ STRATUM_COLUMNS = (
     *("source_task", "theme"),
 )
 
-_METADATA_KEY = b"paraconsist"
+#: Under which a Parquet file of ours holds its metadata, as JSON.
+METADATA_KEY = b"paraconsist"
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("label_names", "measures", "notes"), (list, "a list of names")),
     **dict.fromkeys(("model", "source"), (dict, "a JSON object")),
@@ -70,7 +71,7 @@ def write_predictions(path: Path, table: pa.Table, metadata: Mapping[str, Any]) 
 
 def with_identity(table: pa.Table, metadata: Mapping[str, Any]) -> pa.Table:
     """Return the table with the run's identity, and nothing else, in its metadata."""
-    return table.replace_schema_metadata({_METADATA_KEY: json.dumps(dict(metadata), sort_keys=True).encode()})
+    return table.replace_schema_metadata({METADATA_KEY: json.dumps(dict(metadata), sort_keys=True).encode()})
 
 
 def read_predictions(path: str | os.PathLike[str], encoding: str | None = None) -> Predictions:
@@ -81,7 +82,7 @@ def read_predictions(path: str | os.PathLike[str], encoding: str | None = None) 
     table = read_table(path, function="read_predictions", encoding=encoding)
     of_file = table.schema.metadata or {}
     try:
-        metadata = json.loads(of_file.get(_METADATA_KEY, b"{}"))
+        metadata = json.loads(of_file.get(METADATA_KEY, b"{}"))
         wrong = "metadata" if not isinstance(metadata, dict) else _wrong_field(metadata)
     except (ValueError, RecursionError):
         wrong = "metadata"

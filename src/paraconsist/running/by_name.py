@@ -15,6 +15,7 @@ from paraconsist.errors import input_error
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 from paraconsist.running.endpoint import EndpointReport, run_endpoint
 from paraconsist.running.options import AskOptions, LoadOptions, RunOptions, SetOptions
+from paraconsist.running.parts import Part
 from paraconsist.running.prompting import Pool, load_pools, prompt_for, settings_for
 from paraconsist.running.run import RunReport, run
 
@@ -37,20 +38,27 @@ def run_by_name(
     a folder, or a name behind the endpoint.
     """
     pools: list[Pool] = []
+    whole: dict[str, BucketSet] = {}  # what examples may not be drawn from, whichever part of it is run
+    part = None if sets.part is None else Part.read(sets.part)
+    if part is not None and (options.noise_floor or options.repeats):
+        remedy = "Run the same command without `part` in the merged folder: it computes those alone."
+        raise input_error("run", "part", "not be given with `noise_floor` or `repeats`", got=sets.part, remedy=remedy)
 
     def load_sets() -> Mapping[str, Sequence[BucketSet]]:
         assigned = assign_models(models, expand_specs(sets.dataset))
         if sets.with_test:  # by the same model as the set: the corrected values put the two together
             assigned = {name: with_test_sets(answered) for name, answered in assigned.items()}
         pools[:] = load_pools(ask.prompts)
-        return {name: [_load(name, spec, sets) for spec in answered] for name, answered in assigned.items()}
+        loaded = {name: [_load(name, spec, sets) for spec in answered] for name, answered in assigned.items()}
+        whole.update({one.name: one for group in loaded.values() for one in group})
+        return loaded if part is None else {name: [part.take(one) for one in group] for name, group in loaded.items()}
 
     if endpoint is not None:
 
         def prompt(name: str, group: Sequence[BucketSet]) -> EndpointPrompt:
             own: Any = {"normalize": ask.normalize, "max_tokens": ask.max_new_tokens, "temperature": ask.temperature}
             own = {option: value for option, value in own.items() if value is not None}
-            prompt = prompt_for(group, ask.prompts, pools)
+            prompt = prompt_for([whole[one.name] for one in group], ask.prompts, pools)
             return EndpointPrompt(name, prompt, ask.scoring, seed=options.seed, **own)
 
         settings = _settings(endpoint, sets, ask, loading, options)
@@ -63,7 +71,7 @@ def run_by_name(
 
     def load(name: str, group: Sequence[BucketSet]) -> Classifier:
         def settings() -> PromptSettings:
-            return replace(settings_for(group, ask, pools), seed=options.seed)
+            return replace(settings_for([whole[one.name] for one in group], ask, pools), seed=options.seed)
 
         loaded = load_model(name, task=group[0].task, ask=settings, **vars(loading))
         ask.check_used(loaded)

@@ -49,6 +49,10 @@ class SetOptions:
         None, "For a trial: whole buckets up to N rows of every set, or PATTERN=N for some sets.", **_FIRST
     )
     data_dir: str | None = option(None, "Folder with the upstream files, used instead of the network.")
+    part: str | None = option(
+        None,
+        "I/N: only part I of N of the inputs, in a folder of its own, for arrays of jobs; `merge` joins the parts.",
+    )
 
 
 @dataclass(frozen=True)

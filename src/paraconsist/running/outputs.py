@@ -47,8 +47,9 @@ def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], lab
         remedy = "Run the same command again to go on."
         raise InputError(f"{what} (the first is {missing[0]}).", function="run", remedy=remedy)
     results = [finished[input_id] for input_id in distinct]
-    by_input = np.array([_as_probabilities(r, len(label_map.model_labels)) for r in results], dtype=np.float64)
-    predictions, probabilities = label_map.apply(by_input)
+    n_labels = len(label_map.model_labels)
+    by_input = np.array([_as_probabilities(r, n_labels) for r in results], dtype=np.float64)
+    predictions, probabilities = label_map.apply(by_input.reshape(len(results), n_labels))
     outputs = [result.raw_output if isinstance(result, WrittenAnswer) else None for result in results]
     unread = np.array([isinstance(result, WrittenAnswer) and result.label is None for result in results])
     rows = np.array([distinct[input_id] for input_id in ids], dtype=np.int64)
@@ -75,7 +76,7 @@ def texts_table(bucket_set: BucketSet) -> pa.Table:
     """
     table = bucket_set.table.select(["input_id", *bucket_set.task.columns])
     first = {input_id: row for row, input_id in reversed(list(enumerate(table["input_id"].to_pylist())))}
-    return table.take(sorted(first.values()))
+    return table.take(pa.array(sorted(first.values()), pa.int64()))
 
 
 def distinct_rows(sets: Sequence[BucketSet]) -> Iterator[tuple[str, Task, dict[str, str]]]:
@@ -103,6 +104,7 @@ def run_metadata(
         "template_hash": bucket_set.task.template_hash,
         "label_names": list(bucket_set.label_names),
         "strata": list(bucket_set.strata),
+        **({} if bucket_set.part is None else {"part": bucket_set.part}),
         "label_map": label_map.describe(),
         "model": dict(model_identity),
         "versions": {"python": platform.python_version(), **{package: _version(package) for package in _PACKAGES}},

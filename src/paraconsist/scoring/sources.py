@@ -255,6 +255,9 @@ def _of_files(paths: Sequence[Path], options: SourceOptions) -> Opened:
 def _as_named(name: str, path: Path | None, predictions: Predictions, options: SourceOptions) -> Source:
     """Return a set with its columns as the user and the file call them, written out in the long format."""
     columns, names = options.columns, listed(options.label_names)
+    if part := predictions.metadata.get("part"):
+        remedy = "`paraconsist merge` puts the parts together."
+        raise input_error("score", "path", f"be a whole run, not part {part} of one", got=str(path), remedy=remedy)
     noise: Repeats | None = None
     is_log, has_name = "source" in predictions.metadata, "set" in predictions.metadata
     if is_log:  # its reader made the columns

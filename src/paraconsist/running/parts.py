@@ -1,0 +1,226 @@
+"""A run in parts, as arrays of jobs do it: each computes its share of the inputs, then the parts become one run.
+
+An input belongs to the part that its id, itself a hash, names: the parts are disjoint and together all, whatever the
+machines, and one that was lost is computed again alone. A part's rows say where they stood in their set.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paraconsist.data.bucket_sets import BucketSet
+from paraconsist.data.predictions import METADATA_KEY, Predictions
+from paraconsist.data.run_folder import RunFolder, content_identity
+from paraconsist.errors import InputError, input_error
+from paraconsist.files import changed, locked, make_folder, replacing
+
+#: The column of a part's predictions that says which row of the whole set a row is, counted from 0.
+PLACE = "row_of_set"
+#: What the metadata of a set's predictions have to say alike in all parts.
+_SAME = (
+    *("format", "set", "set_fingerprint", "split", "limit", "task", "template_hash", "label_names", "label_map"),
+    *("measures", "seed"),
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Part `number` (from 1) of `of`."""
+
+    number: int
+    of: int
+
+    @classmethod
+    def read(cls, text: str) -> Part:
+        """Read ``I/N``, I from 1 to N."""
+        match = re.fullmatch(r"\s*(\d{1,6})/(\d{1,6})\s*", text)
+        part = cls(int(match[1]), int(match[2])) if match else None
+        if part is None or not 1 <= part.number <= part.of:
+            raise input_error("run", "part", "be I/N, such as 3/8, with I from 1 to N", got=text)
+        return part
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def take(self, bucket_set: BucketSet) -> BucketSet:
+        """Return the rows of a set whose inputs are dealt to this part, each with its `PLACE` in the set."""
+        table = bucket_set.table
+        if PLACE in table.column_names:
+            raise input_error("run", "dataset", f"have no column {PLACE} where `part` is given", got=bucket_set.name)
+        table = table.append_column(PLACE, pa.array(range(table.num_rows), pa.int64()))
+        dealt = [int(input_id, 16) % self.of + 1 == self.number for input_id in table["input_id"].to_pylist()]
+        rows = table.filter(pa.array(dealt, pa.bool_()))
+        return replace(bucket_set, table=rows, named=(*bucket_set.named, PLACE), part=str(self))
+
+
+def merge_parts(parts: Sequence[str | Path], output: str | Path, *, overwrite: bool = False) -> RunFolder:
+    """Put the run folders of all parts of a run together, in any order, into one as the whole run would have left it.
+
+    Predictions, texts, store and ``run.json`` are merged: rows stand in the order of their set, counts are sums. With
+    `overwrite` what an earlier run left in `output` is deleted. The parts are only read.
+
+    Raises
+    ------
+    InputError
+        If a part is absent, there twice, unfinished or damaged, or the parts are of different models or sets.
+    """
+    folders, target = [RunFolder(Path(part)) for part in parts], RunFolder(Path(output))
+    if target.path.resolve() in {folder.path.resolve() for folder in folders}:
+        raise input_error("merge", "output", "be none of the parts", got=str(output))
+    folders, runs = _in_order(folders)
+    with locked(target.path, "merge", "output"):
+        target.open(runs[0]["models"], overwrite=overwrite)
+        _merge_stores(folders, target)
+        for name, file in runs[0]["sets"].items():
+            several = [_read(folder.path / file) for folder in folders]
+            _check_same(name, folders, [one.metadata for one in several])
+            table = _rows_in_order(name, several)
+            target.write(target.path / file, table, _metadata(several, table))
+            texts = [folder.path / file.replace("predictions/", "texts/", 1) for folder in folders]
+            if all(path.is_file() for path in texts):
+                _merge_texts(texts, target, table)
+        times = {"started": min(run["started"] for run in runs), "ended": max(run["ended"] for run in runs)}
+        passes: dict[str, Any] = {
+            kind: _together([run[kind] for run in runs]) for kind in ("loop", "endpoint") if kind in runs[0]
+        }
+        target.update_run({"sets": runs[0]["sets"], **passes, **times})
+    return target
+
+
+def _in_order(folders: Sequence[RunFolder]) -> tuple[list[RunFolder], list[dict[str, Any]]]:
+    """Return the parts by number, with their ``run.json``; all of them, once each, whole, and of one run."""
+    by_number: dict[int, RunFolder] = {}
+    runs: dict[int, dict[str, Any]] = {}
+    divisions: dict[int, None] = {}
+    for folder in folders:
+        run, what = folder.read(), str(folder.path)
+        if damaged := changed(folder.path, run.get("files", {})):
+            file, why = next(iter(damaged.items()))
+            raise input_error("merge", "parts", "be whole", got=what, remedy=f"{file}: {why}. Run that part again.")
+        files = [folder.path / file for file in run.get("sets", {}).values()]
+        text = _metadata_of(pq.read_schema(files[0])).get("part") if files else None
+        if text is None:
+            remedy = "Each is the `output` of `paraconsist run` with `part`, run to its end."
+            raise input_error("merge", "parts", "be finished parts of a run", got=what, remedy=remedy)
+        part = Part.read(text)
+        if part.number in by_number:
+            must = f"name each part once; part {part} is there twice"
+            raise input_error("merge", "parts", must, got=[str(by_number[part.number].path), what])
+        by_number[part.number], runs[part.number] = folder, run
+        divisions[part.of] = None
+    if len(divisions) > 1:
+        raise input_error("merge", "parts", f"be of one division, not of {' and '.join(map(str, divisions))} parts")
+    of = next(iter(divisions), 1)
+    if absent := [f"{number}/{of}" for number in range(1, of + 1) if number not in by_number]:
+        raise input_error("merge", "parts", f"be all {of}", remedy=f"Absent: {', '.join(absent)}.")
+    numbers = sorted(by_number)
+    for number in numbers:
+        for key, of_run in _IDENTITY.items():
+            first, own = of_run(runs[numbers[0]]), of_run(runs[number])
+            if first != own:
+                must = f"be of one run: {key} of part {number}/{of} are not those of part {numbers[0]}/{of}"
+                raise input_error("merge", "parts", must, got=str(by_number[number].path))
+    return [by_number[number] for number in numbers], [runs[number] for number in numbers]
+
+
+#: What the ``run.json`` of all parts say alike.
+_IDENTITY: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "models": lambda run: {task: content_identity(identity) for task, identity in run["models"].items()},
+    "sets": lambda run: run["sets"],
+}
+
+
+def _read(path: Path) -> Predictions:
+    """Return the rows of a part's file, which may have none, and its metadata."""
+    table = pq.read_table(path)
+    return Predictions(table, _metadata_of(table.schema))
+
+
+def _metadata_of(schema: pa.Schema) -> dict[str, Any]:
+    return dict(json.loads((schema.metadata or {}).get(METADATA_KEY, b"{}")))
+
+
+def _check_same(name: str, folders: Sequence[RunFolder], metadata: Sequence[Mapping[str, Any]]) -> None:
+    for folder, one in zip(folders, metadata, strict=True):
+        for key in _SAME:
+            if one.get(key) != metadata[0].get(key):
+                must = (
+                    f"be of one run: {key} of {name} is {metadata[0].get(key)!r} in one and {one.get(key)!r} in another"
+                )
+                raise input_error("merge", "parts", must, got=str(folder.path))
+
+
+def _rows_in_order(name: str, several: Sequence[Predictions]) -> pa.Table:
+    """Return the rows of all parts as the set has them; columns that some part has no values for are left out."""
+    tables = [one.table for one in several if len(one.table)] or [several[0].table]
+    columns = [column for column in tables[0].column_names if all(column in table.column_names for table in tables)]
+    table = pa.concat_tables([one.select(columns) for one in tables]).sort_by(PLACE)
+    if not table[PLACE].equals(pa.chunked_array([pa.array(range(len(table)), pa.int64())])):
+        raise InputError(
+            f"rows of {name} are absent or stand in two parts.", function="merge", remedy="Run them again."
+        )
+    return table.drop_columns([PLACE]).combine_chunks()
+
+
+def _metadata(several: Sequence[Predictions], table: pa.Table) -> dict[str, Any]:
+    """What the merged file says of itself: what is said alike as it is, counts added up."""
+    first = several[0].metadata
+    kept = {key: first[key] for key in (*_SAME, "model") if key in first}
+    rest = _together([{k: v for k, v in one.metadata.items() if k not in (*kept, "part")} for one in several])
+    return {**rest, **kept, "n_rows": len(table), "strata": [name for name in first["strata"] if name != PLACE]}
+
+
+def _together(values: Sequence[Any]) -> Any:
+    """Return one value for those of several parts: numbers are added, but for shares, which are averaged by tokens."""
+    first = values[0]
+    if all(isinstance(value, Mapping) for value in values):
+        made = {
+            key: _together([value[key] for value in values if key in value]) for key in dict.fromkeys(chain(*values))
+        }
+        if "padding" in made and (n := sum(value["n_tokens"] for value in values)):
+            made["padding"] = sum(value["padding"] * value["n_tokens"] for value in values) / n
+        return made
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+        return sum(values)
+    if all(value == first for value in values):
+        return first
+    return ", ".join(dict.fromkeys(map(str, values)))
+
+
+def _merge_stores(folders: Sequence[RunFolder], target: RunFolder) -> None:
+    """Copy what the parts computed: shards under new numbers, journals of answers one behind the other."""
+    sources: defaultdict[Path, list[Path]] = defaultdict(list)
+    n_shards = 0
+    for folder in folders:
+        for path in sorted(folder.store.rglob("*.json*")):
+            place = target.store / path.relative_to(folder.store)
+            if path.name.startswith("rank-"):
+                place, n_shards = place.with_name(f"rank-{n_shards:05d}.jsonl"), n_shards + 1
+            if path.suffix == ".jsonl" or place not in sources:  # what is no journal says the same in all
+                sources[place].append(path)
+    for place, paths in sources.items():
+        make_folder(place.parent)
+        with replacing(place) as partial, partial.open("wb") as stream:
+            for path in paths:
+                with path.open("rb") as part:
+                    shutil.copyfileobj(part, stream)
+
+
+def _merge_texts(paths: Sequence[Path], target: RunFolder, rows: pa.Table) -> None:
+    several = [_read(path) for path in paths]
+    texts = pa.concat_tables([one.table for one in several])
+    order = pc.index_in(texts["input_id"], pc.unique(rows["input_id"]))
+    texts = texts.take(pc.array_sort_indices(order.combine_chunks()))
+    target.write(target.path / "texts" / paths[0].name, texts.combine_chunks(), several[0].metadata)

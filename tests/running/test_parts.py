@@ -1,0 +1,153 @@
+"""A run in parts: disjoint, together all, and merged what one run gives, byte by byte of what is predicted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pyarrow.parquet as pq
+import pytest
+from helpers.endpoint import arguments as endpoint_arguments
+from helpers.endpoint import command, done
+from helpers.faulty_server import FaultyServer
+from helpers.models import tiny_encoder
+from helpers.processes import write_set
+
+from paraconsist.data.predictions import read_predictions
+from paraconsist.errors import InputError
+from paraconsist.running.parts import Part, merge_parts
+
+pytestmark = pytest.mark.slow
+N = 3
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parts")
+    tiny_encoder(folder / "model")
+    write_set(folder / "set.jsonl")
+    write_set(folder / "few.jsonl", 2)
+    for output, *more in (["whole"], *([f"part{i}", "--part", f"{i}/{N}"] for i in range(1, N + 1))):
+        done([*_run(folder, "few.jsonl"), "--output", str(folder / output), *more])
+    return folder
+
+
+def _run(folder, *others, model="model"):
+    sets = [part for name in ("set.jsonl", *others) for part in ("--dataset", str(folder / name))]
+    return ["run", "--model", str(folder / model), *sets, "--device", "cpu", "--n-resamples", "20"]
+
+
+def _parts(place):
+    return [place / f"part{i}" for i in range(1, N + 1)]
+
+
+def _same(merged, whole, names):
+    for name in names:
+        for kind in ("predictions", "texts"):
+            ours, theirs = (folder / kind / f"{name}.parquet" for folder in (merged, whole))
+            left, right = pq.read_table(ours), pq.read_table(theirs)
+            assert left.drop_columns(_loose(left)).equals(right.drop_columns(_loose(right)))
+        about = [read_predictions(folder / "predictions" / f"{name}.parquet").metadata for folder in (merged, whole)]
+        for one in about:
+            one.pop("n_processes", None), one.pop("endpoint", None)
+        assert about[0] == about[1]
+
+
+def _loose(table):
+    return [name for name in ("probabilities",) if name in table.column_names]
+
+
+def test_merged_parts_are_the_whole_run(place, tmp_path):
+    out = done(["merge", *map(str, reversed(_parts(place))), "--output", str(tmp_path), "--n-resamples", "20"])
+    assert "3 parts in " in out
+    _same(tmp_path, place / "whole", ("set", "few"))
+    merged, whole = (
+        read_predictions(folder / "predictions" / "set.parquet").table for folder in (tmp_path, place / "whole")
+    )
+    pairs = zip(merged["probabilities"].to_pylist(), whole["probabilities"].to_pylist(), strict=True)
+    assert max(abs(a - b) for ours, theirs in pairs for a, b in zip(ours, theirs, strict=True)) < 1e-6
+    ours, theirs = (json.loads((folder / "run.json").read_text()) for folder in (tmp_path, place / "whole"))
+    assert (ours["models"], ours["sets"], set(ours)) == (theirs["models"], theirs["sets"], set(theirs))
+    (loop,), (alone,) = ours["loop"].values(), theirs["loop"].values()
+    assert all(loop[key] == alone[key] for key in ("n_inputs", "n_computed", "n_tokens"))
+    assert (tmp_path / "results.json").is_file()
+    # the merged store is whole: the plain command finds everything there
+    assert "distinct inputs were there already" in done([*_run(place, "few.jsonl"), "--output", str(tmp_path)])
+
+
+def test_parts_are_disjoint_and_together_all(place):
+    ids = [
+        set(read_predictions(part / "predictions" / "set.parquet").table["input_id"].to_pylist())
+        for part in _parts(place)
+    ]
+    whole = read_predictions(place / "whole" / "predictions" / "set.parquet").table["input_id"].to_pylist()
+    assert sum(map(len, ids)) == len(set.union(*ids)) == len(set(whole))
+    assert set.union(*ids) == set(whole)
+    assert min(map(len, ids)) > 0
+
+
+def test_parts_over_an_endpoint(place, tmp_path):
+    options = {"concurrency": 4, "shots": 2, "examples": place / "set.jsonl", "limit": 40}
+    with FaultyServer() as server:
+        for output, more in (("whole", {}), *((f"part{i}", {"part": f"{i}/2"}) for i in (1, 2))):
+            done(endpoint_arguments(server.url, place / "set.jsonl", tmp_path / output, **options, **more))
+    folder = merge_parts([tmp_path / "part1", tmp_path / "part2"], tmp_path / "merged")
+    _same(folder.path, tmp_path / "whole", ("set",))
+    used = [
+        json.loads((tmp_path / name / "run.json").read_text())["endpoint"]["defeasible_nli"]
+        for name in ("merged", "whole")
+    ]
+    assert all(used[0][key] == used[1][key] for key in ("n_requests", "prompt_tokens", "completion_tokens", "served"))
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "1", "1/3/5", "a/b", "-1/3"])
+def test_a_part_that_is_none(text):
+    with pytest.raises(InputError, match=r"run: `part` must be I/N, such as 3/8, with I from 1 to N"):
+        Part.read(text)
+
+
+def test_parts_that_do_not_fit_together(place, tmp_path):
+    parts = list(map(str, _parts(place)))
+    tiny_encoder(tmp_path / "model", seed=1)
+    other = tmp_path / "other"
+    done(
+        [
+            *_run(place, model=tmp_path / "model"),
+            "--dataset",
+            str(place / "few.jsonl"),
+            "--output",
+            str(other),
+            "--part",
+            "3/3",
+        ]
+    )
+    fourth = tmp_path / "fourth"
+    done([*_run(place, "few.jsonl"), "--output", str(fourth), "--part", "4/4"])
+    damaged = shutil.copytree(parts[2], tmp_path / "damaged")
+    file = damaged / "predictions" / "set.parquet"
+    file.write_bytes(file.read_bytes().replace(b"e10", b"e01", 1))
+    set_of_two = tmp_path / "one_set"
+    done([*_run(place), "--output", str(set_of_two), "--part", "3/3"])
+    for given, message in (
+        (parts[:2], "must be all 3. Absent: 3/3."),
+        ([*parts, parts[0]], "part 1/3 is there twice"),
+        ([*parts[:2], str(other)], "must be of one run: models of part 3/3 are not those of part 1/3"),
+        ([*parts[:2], str(set_of_two)], "must be of one run: sets of part 3/3 are not those of part 1/3"),
+        ([*parts, str(fourth)], "must be of one division, not of 3 and 4 parts"),
+        ([*parts[:2], str(damaged)], "predictions/set.parquet: not as it was written. Run that part again."),
+        ([str(place / "whole")], "must be finished parts of a run"),
+        ([str(place)], "must be finished parts of a run"),
+    ):
+        code, _, said = command(["merge", *given, "--output", str(tmp_path / "merged")])
+        assert code == 2, given
+        assert message in said, said
+        assert said.count("\n") == 1
+
+
+def test_a_part_is_not_scored_as_a_run_and_has_no_noise(place):
+    code, _, said = command(["score", str(place / "part1")])
+    assert code == 2
+    assert "part 1/3" in said
+    code, _, said = command([*_run(place), "--output", str(place / "noise"), "--part", "1/3", "--noise-floor", "1"])
+    assert code == 2
+    assert "`--part` must not be given with `--noise-floor` or `--repeats`" in said
