@@ -26,6 +26,8 @@ PARTIAL = ".partial"
 LOCK = ".paraconsist.lock"
 #: How a file system says that it has no locks, or does not sync.
 MISSING = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL)
+_REMEMBERED_BYTES = 1 << 20  # smaller files are read as fast as what is remembered of them
+_SETTLED = 2_000_000_000  # nanoseconds after which a further change shows in a file's times
 _HELD: dict[str, int] = {}  # folder -> the thread that holds its lock
 _CLEANED: set[Path] = set()  # folders in which this process has looked for what killed ones left
 
@@ -348,6 +350,44 @@ def digest(path: Path) -> dict[str, Any]:
         while block := stream.read(1 << 20):
             value.update(block)
         return {"bytes": stream.tell(), "sha256": value.hexdigest()}
+
+
+def cache_folder() -> Path:
+    """Return the user's cache folder of this package, or the one that PARACONSIST_CACHE names; it may not be there."""
+    import platformdirs
+
+    return Path(os.environ.get("PARACONSIST_CACHE") or platformdirs.user_cache_path("paraconsist", appauthor=False))
+
+
+def remembered_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, which is computed once: a large file's stands in the cache folder afterwards.
+
+    An entry counts for the same path, size and times of change. None is made of a file that is younger than two seconds
+    when it is read: a change within the resolution of its times would go unseen. Of several processes on a machine one
+    reads the file while the others wait for its entry; where the cache cannot be written each reads it.
+    """
+    path, now = Path(os.path.realpath(path)), time.time_ns()
+    before = path.stat()
+    if before.st_size < _REMEMBERED_BYTES:
+        return str(digest(path)["sha256"])
+    file = cache_folder() / "sha256" / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.json"
+    entry = {"path": str(path), "bytes": before.st_size, "mtime_ns": before.st_mtime_ns, "ctime_ns": before.st_ctime_ns}
+    is_settled = max(before.st_mtime_ns, before.st_ctime_ns) < now - _SETTLED
+    with ExitStack() as stack:
+        if is_settled:
+            with suppress(OSError):
+                make_folder(file.parent)
+                stack.enter_context(_lock(file.with_name(f"{file.name}{LOCK}"), wait=600))
+            with suppress(OSError, ValueError):
+                known = json.loads(file.read_text(encoding="utf-8"))
+                if isinstance(known, dict) and known.items() >= entry.items() and len(known.get("sha256", "")) == 64:
+                    return str(known["sha256"])
+        sha256 = str(digest(path)["sha256"])
+        after = path.stat()
+        if is_settled and (after.st_mtime_ns, after.st_ctime_ns) == (before.st_mtime_ns, before.st_ctime_ns):
+            with suppress(OSError):
+                write_json(file, {**entry, "sha256": sha256})
+    return sha256
 
 
 def changed(folder: Path, record: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
@@ -134,6 +135,22 @@ def test_another_prompt_is_another_run(place, undisturbed):
     status, said = within(few_shot(place, place / "one", example_seed=1))
     assert status == 2
     assert "holds another model's run of task defeasible_nli (prompt_hash: " in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "options"), [("chat_template.jinja", ["--chat"]), ("generation_config.json", ["--scoring", "generate"])]
+)
+def test_a_changed_file_beside_the_weights_is_another_model(place, tmp_path, file, options):
+    model = shutil.copytree(place / "causal", tmp_path / "model")
+    command = [*arguments(place, tmp_path / "run", model=model, limit=10), *options]
+    assert within(command)[0] == 0
+    assert "were there already" in within(command)[1]
+    (model / file).write_text((model / file).read_text() + "\n")
+    status, printed = within(command)
+    assert status == 2
+    assert f"(prompt_files: '{file} " in printed
+    assert "were there already" not in within([*command, "--overwrite"])[1]
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -17,17 +16,17 @@ from paraconsist.models.generation import CausalWriter, Seq2SeqWriter
 from paraconsist.models.pretrained import (
     BASELINES,
     DTYPES,
-    TOKENIZER_FILES,
     Baseline,
     LanguageModel,
     checked_max_length,
     find_baseline,
+    folder_identity,
     load_head,
     load_language_model,
+    named_hashes,
     not_a_model,
     open_configuration,
     quiet,
-    weights_hash,
 )
 from paraconsist.models.prompted import CausalScorer, PromptedModel, PromptSettings, Seq2SeqScorer
 from paraconsist.models.word_models import Vocabulary, WordClassifier
@@ -88,7 +87,7 @@ def load_model(
     if name in BASELINES and not Path(name).exists():
         raise input_error("load_model", "model", "be a trained model", got=name, remedy=_how_to_train(name, task))
     config = open_configuration(name, revision=revision, trust_remote_code=trust_remote_code)
-    identity = _identity(name, config, dtype)
+    identity = _identity(name, config, dtype, trust_remote_code=trust_remote_code)
     own = find_baseline(config.model_type)
     if own is not None:
         return _load_own(own, name, config, task, dtype, max_length, identity)
@@ -124,6 +123,10 @@ def prompted(
     """
     window = checked_max_length("load_model", max_length, window_of(language.module))
     identity = {"model": type(language.module).__name__, **(identity or {}), "kind": language.kind}
+    if "weights_hash" in identity:  # a folder's
+        used = ["*.jinja", "additional_chat_templates/*.jinja"] if settings.chat else []
+        used += ["generation_config.json"] if settings.scoring == "generate" or language.kind == "seq2seq" else []
+        identity |= named_hashes(Path(identity["model"]), "prompt_files", used)
     makers = {"causal": (CausalScorer, CausalWriter), "seq2seq": (Seq2SeqScorer, Seq2SeqWriter)}
     maker: Any = makers[language.kind][settings.scoring == "generate"]
     made: PromptedModel = maker(language.module, language.tokenizer, settings, window=window, identity=identity)
@@ -200,14 +203,10 @@ def _label_names(name: str, config: Any, task: Task, *, multiple_choice: bool) -
     return tuple(str(labels[i]) for i in range(len(labels)))
 
 
-def _identity(name: str, config: Any, dtype: str) -> dict[str, str]:
+def _identity(name: str, config: Any, dtype: str, *, trust_remote_code: bool) -> dict[str, str]:
     folder = Path(name).expanduser()
     model, architecture = str(folder) if folder.is_dir() else name, ",".join(config.architectures or ())
     identity = {"model": model, "architecture": architecture, "dtype": dtype}
     if not folder.is_dir():
         return {**identity, "revision": str(getattr(config, "_commit_hash", None) or "unknown")}
-    settings = hashlib.sha256()
-    for file in sorted(folder / file for file in ("config.json", *TOKENIZER_FILES)):
-        if file.is_file():
-            settings.update(file.name.encode() + file.read_bytes())
-    return {**identity, "weights_hash": weights_hash(folder), "settings_hash": settings.hexdigest()[:16]}
+    return identity | folder_identity(folder, trust_remote_code=trust_remote_code)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ import transformers
 from transformers.utils import logging as transformers_logging
 
 from paraconsist.errors import InputError, first_line, input_error
+from paraconsist.files import remembered_sha256
 from paraconsist.models import word_models as own
 from paraconsist.models.bow import BowConfig, BowForMultipleChoice, BowForSequenceClassification
 from paraconsist.models.word_models import VOCABULARY_FILE
@@ -73,6 +74,11 @@ TOKENIZER_FILES = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model"),
     VOCABULARY_FILE,
+)
+#: What else decides a model's answers, if it is there: files of rarer tokenizers, of adapters and of shards.
+FURTHER_FILES = (
+    *("*.spm", "*.model", "*.codes", "*.bpe", "*.tiktoken", "vocab*", "*vocab.json", "merges*", "dict*.txt"),
+    *("word_*.json", "emoji.json", "normalizer.json", "byte_maps.json", "adapter_config.json", "*.index.json"),
 )
 
 
@@ -180,14 +186,34 @@ def checked_max_length(function: str, max_length: int | None, limit: int | None)
 
 def weights_hash(folder: Path) -> str:
     """Sha256 (hex) of a folder's weights: of the safetensors file, or of the shards' hashes in name order."""
-    digests = []
-    for file in sorted(folder.glob("*.safetensors")):
-        with file.open("rb") as stream:
-            digest = hashlib.sha256()
-            while block := stream.read(1 << 22):
-                digest.update(block)
-        digests.append(digest.hexdigest())
+    digests = [remembered_sha256(file) for file in sorted(folder.glob("*.safetensors"))]
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def folder_identity(folder: Path, *, trust_remote_code: bool = False) -> dict[str, str]:
+    """Return what of a model's folder decides its answers, however it is asked.
+
+    ``weights_hash``; ``settings_hash``, of configuration and tokenizer; ``files``, where others of `FURTHER_FILES` are
+    there, or code that is to be run (see `named_hashes`).
+    """
+    settings = hashlib.sha256()
+    for name in sorted(("config.json", *TOKENIZER_FILES)):
+        if (file := folder / name).is_file():
+            settings.update(name.encode() + file.read_bytes())
+    hashes = {"weights_hash": weights_hash(folder), "settings_hash": settings.hexdigest()[:16]}
+    return hashes | named_hashes(folder, "files", (*FURTHER_FILES, *(["**/*.py"] if trust_remote_code else [])))
+
+
+def named_hashes(folder: Path, key: str, patterns: Iterable[str]) -> dict[str, str]:
+    """Return ``{key: "chat_template.jinja 0123456789abcdef, ..."}`` of a folder's files; empty where none matches."""
+    names = {path.relative_to(folder).as_posix() for pattern in patterns for path in folder.glob(pattern)}
+    files = (folder / name for name in sorted(names - {*TOKENIZER_FILES}))
+    hashes = [
+        f"{f.relative_to(folder).as_posix()} {hashlib.sha256(f.read_bytes()).hexdigest()[:16]}"
+        for f in files
+        if f.is_file()
+    ]
+    return {key: ", ".join(hashes)} if hashes else {}
 
 
 @contextmanager

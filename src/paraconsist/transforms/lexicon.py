@@ -22,10 +22,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from paraconsist.errors import input_error
-from paraconsist.files import replacing
+from paraconsist.files import cache_folder, replacing
 
 #: Where systems put WordNet's own files; Debian and its kin use the first.
 SYSTEM_FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet", "/usr/local/WordNet-3.0/dict")
@@ -229,10 +227,7 @@ def read_or_make(folder: str | None = None) -> Lexicon:
     source = find_wordnet(folder)
     if source is None:
         return scan(load_wordnet(folder), "")  # raises, saying what to install
-    folder_of_caches = os.environ.get("PARACONSIST_CACHE") or platformdirs.user_cache_path(
-        "paraconsist", appauthor=False
-    )
-    file = Path(folder_of_caches) / f"wordnet-{_key(source)}.json"
+    file = cache_folder() / f"wordnet-{_key(source)}.json"
     table = _read(file)
     if table is not None:
         return Lexicon(table["entries"], table["exceptions"], table["endings"], source)
