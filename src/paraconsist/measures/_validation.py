@@ -82,6 +82,14 @@ def _as_array(values: Any) -> npt.NDArray[Any] | None:
     return np.asarray(values)
 
 
+def rectangular(values: Any) -> npt.NDArray[Any]:
+    """Return `values` as numpy reads them, or None in an array where their rows are of unequal lengths."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        return np.asarray(None)
+
+
 def _numeric(array: npt.NDArray[Any], *, function: str, parameter: str, what: str) -> Column:
     if array.dtype.kind == "b":
         return Column("integer", array.view(np.uint8))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_choice, check_fraction, input_error
-from paraconsist.measures._validation import check_rows, check_unmasked
+from paraconsist.measures._validation import check_rows, check_unmasked, rectangular
 
 Correction: TypeAlias = Literal["bonferroni", "holm"]
 
@@ -148,10 +148,7 @@ def signal_to_noise(accuracies: npt.ArrayLike) -> float:
 
 def _numbers(function: str, name: str, values: Any) -> npt.NDArray[np.float64]:
     check_unmasked(function, name, values)
-    try:
-        array = np.asarray(values)
-    except ValueError:  # lists of different lengths
-        array = np.asarray(None)
+    array = rectangular(values)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "fiu":
         raise input_error(function, name, "be a list of at least one number", got=values)
     check_rows(function, name, "be finite", array, ~np.isfinite(array))

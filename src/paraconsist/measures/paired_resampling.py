@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_whole, input_error
-from paraconsist.measures._validation import MOST_DRAWN, as_generator, check_rows, check_unmasked
+from paraconsist.measures._validation import MOST_DRAWN, as_generator, check_rows, check_unmasked, rectangular
 from paraconsist.measures.paired_tests import IntArray, compare_squares, compare_statistics, paired_counts, shaped
 
 
@@ -157,7 +157,7 @@ def _replay(
 
 def _zero_one(function: str, name: str, values: npt.ArrayLike) -> npt.NDArray[np.int8]:
     check_unmasked(function, name, values)
-    array = np.asarray(values)
+    array = rectangular(values)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "biu":
         raise input_error(function, name, "be a list of true and false with at least one row", got=values)
     check_rows(function, name, "be 0 or 1", array, (array != 0) & (array != 1))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from paraconsist.errors import check_choice, check_fraction, input_error
-from paraconsist.measures._validation import check_rows, check_unmasked
+from paraconsist.measures._validation import check_rows, check_unmasked, rectangular
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -38,7 +38,7 @@ def paired_counts(function: str, **counts: Any) -> tuple[IntArray, ...]:
     arrays = []
     for name, value in counts.items():
         check_unmasked(function, name, value)
-        array = np.asarray(value)
+        array = rectangular(value)
         if array.dtype.kind not in "iu":
             raise input_error(function, name, "be a whole number or an array of them", got=value)
         check_rows(function, name, "not be negative", array, array < 0)
