@@ -167,6 +167,7 @@ def run(
     names = [sets] if isinstance(sets, str) else list(sets)
     reading: dict[str, Any] = {"data_dir": data_dir, "split": split, "stratum": stratum}
     loading: dict[str, Any] = {"revision": revision, "dtype": dtype, "max_length": max_length}
+    loading["device"] = options.get("device")
     report = run_sets(
         lambda name, group: load_model(name, task=group[0].task, **loading),
         lambda: {str(model): [load_bucket_set(name, **reading).limited(limit) for name in names]},

@@ -12,7 +12,7 @@ from paraconsist import list_measures
 from paraconsist.cli.ends import state
 from paraconsist.cli.options import spread, typed
 from paraconsist.data.predictions import read_predictions
-from paraconsist.scoring.score import data_of
+from paraconsist.scoring.score import origin_of
 
 pytestmark = pytest.mark.slow
 
@@ -90,8 +90,8 @@ def test_the_command_line_that_is_kept_holds_no_key(monkeypatch, words):
 
 def test_the_signature_tells_two_limits_apart():
     metadata = [{"set": "a:b", "set_fingerprint": f"1.0.0-{'0123456789abcdef' * 4}-limit{n}"} for n in (37, 250)]
-    assert data_of(metadata[0]) == "a/b@1.0.0-0123456789abcdef01-limit37"
-    assert data_of(metadata[1]).endswith("-limit250")
+    assert origin_of(metadata[0]) == {"data": "a/b@1.0.0-0123456789abcdef01-limit37"}
+    assert origin_of(metadata[1])["data"].endswith("-limit250")
 
 
 BOMB = "a: &a [x, x, x]\n" + "".join(

@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.models import tiny_encoder, tiny_tokenizer
+from helpers.processes import write_set
 
+import paraconsist
+from paraconsist.data.predictions import read_predictions
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.models.classifier import Classifier, longest_input
 from paraconsist.models.labels import resolve_label_map
-from paraconsist.models.loading import load_model
+from paraconsist.models.loading import dtype_taken, load_model
 from paraconsist.models.pretrained import weights_hash
 
 DEFEASIBLE, ABDUCTIVE, NLI = (get_task(name) for name in ("defeasible_nli", "abductive_nli", "nli"))
@@ -236,8 +239,50 @@ def test_half_precision_weights_give_float32_scores(tmp_path, dtype):
     assert classifier.identity["dtype"] == dtype
     batch = classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in ROWS])
     assert classifier.logits(batch).dtype == torch.float32
-    with pytest.raises(InputError, match="`dtype` must be one of float32, bfloat16, float16; got 'int8'"):
+    with pytest.raises(InputError, match="`dtype` must be one of auto, float32, tf32, bfloat16, float16; got 'int8'"):
         load_model(tmp_path, task=DEFEASIBLE, dtype="int8")
+
+
+@pytest.mark.parametrize(
+    ("processor", "gpu", "device", "taken"),
+    [
+        ((), None, None, "float32"),
+        (("avx512_bf16",), None, None, "bfloat16"),
+        (("amx_tile",), None, "cpu", "bfloat16"),
+        (("amx_tile",), (7, 5), None, "float32"),
+        (("amx_tile",), (7, 5), "cpu", "bfloat16"),
+        ((), (8, 0), None, "bfloat16"),
+        ((), (9, 0), "cpu", "float32"),
+    ],
+)
+def test_auto_is_bfloat16_where_the_device_has_it_fast(tmp_path, monkeypatch, processor, gpu, device, taken):
+    for name in ("avx512_bf16", "amx_tile"):
+        monkeypatch.setattr(torch.cpu, f"_is_{name}_supported", lambda name=name: name in processor, raising=False)
+    for where in (torch.cuda, torch.accelerator):
+        monkeypatch.setattr(where, "is_available", lambda: gpu is not None)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: gpu)
+    classifier = load_model(tiny_encoder(tmp_path), task=DEFEASIBLE, dtype="auto", device=device)
+    assert classifier.identity["dtype"] == taken
+    assert classifier.module.dtype == getattr(torch, taken)
+    assert dtype_taken("float32", device) == "float32"
+    if gpu is None or gpu < (8, 0) or device == "cpu":
+        with pytest.raises(InputError, match="TF32 needs a GPU"):
+            dtype_taken("tf32", device)
+
+
+def test_the_dtype_of_a_run_stands_in_its_files_and_signatures(tmp_path, monkeypatch):
+    """What `auto` took on the machine where a run began is not changed in silence on another one."""
+    write_set(tmp_path / "set.jsonl", 12)
+    folder = tiny_encoder(tmp_path / "model")
+    monkeypatch.setattr("paraconsist.models.loading._processor_has", lambda name: True)
+    options = {"output": tmp_path / "run", "device": "cpu", "dtype": "auto"}
+    scores = paraconsist.run(folder, str(tmp_path / "set.jsonl"), **options).score()
+    model = read_predictions(tmp_path / "run/predictions/set.parquet").metadata["model"]
+    assert model["dtype"] == "bfloat16"
+    assert "|dtype:bfloat16|data:set@" in str(scores.to_dict())
+    monkeypatch.setattr("paraconsist.models.loading._processor_has", lambda name: False)
+    with pytest.raises(InputError, match="dtype: 'bfloat16' there, 'float32' now"):
+        paraconsist.run(folder, str(tmp_path / "set.jsonl"), **options)
 
 
 def test_identity_changes_with_weights_and_settings(tmp_path):

@@ -43,10 +43,11 @@ KEYS: Mapping[str, str] = {
     "ci": "what intervals resample, and how",
     "level": "confidence level of the intervals",
     "seed": "of the resampling",
+    "dtype": "in which the model was computed, where not in float32",
     "data": "the bucket set and its revision",
     "v": "version of paraconsist",
 }
-_LEADING, _TRAILING = ("est", "avg", "orig"), ("unparsed", "ci", "level", "seed", "data", "v")
+_LEADING, _TRAILING = ("est", "avg", "orig"), ("unparsed", "ci", "level", "seed", "dtype", "data", "v")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+import torch
 import transformers
 
 from paraconsist.data.tasks import Task
@@ -32,6 +33,8 @@ from paraconsist.models.prompted import CausalScorer, PromptedModel, PromptSetti
 from paraconsist.models.word_models import Vocabulary, WordClassifier
 
 Kind = Literal["classifier", "causal", "seq2seq"]
+#: Instructions with which a processor multiplies bfloat16 faster than float32.
+_FAST = ("avx512_bf16", "amx_tile")
 _ENDINGS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 _HEADS = {
     "ForSequenceClassification": (transformers.AutoModelForSequenceClassification, False),
@@ -49,6 +52,7 @@ def load_model(
     trust_remote_code: bool = False,
     kind: str | None = None,
     ask: Callable[[], PromptSettings] | None = None,
+    device: str | None = None,
 ) -> Classifier:
     """Load a trained classifier, or a language model with a prompt, to run it.
 
@@ -60,8 +64,8 @@ def load_model(
         What it will be asked; multiple-choice models take their label names from it.
     revision : str, optional
         Branch, tag or commit of a Hub model. The commit found is recorded in the identity.
-    dtype : {"float32", "bfloat16", "float16"}
-        Of the weights in memory.
+    dtype : {"float32", "auto", "tf32", "bfloat16", "float16"}
+        Of the weights in memory; see `dtype_taken`. The identity records what was taken.
     max_length : int, optional
         Longest input in tokens; by default what model and tokenizer allow.
     trust_remote_code : bool
@@ -70,6 +74,8 @@ def load_model(
         By default what the model's architecture says.
     ask : callable, optional
         Returns how a language model is asked; called for language models only, and required for them.
+    device : str, optional
+        Where it will run, by default on the best there is; only `dtype` depends on it.
 
     Returns
     -------
@@ -82,13 +88,14 @@ def load_model(
         If there is no such model, its weights are not safetensors, it has no trained classification or
         multiple-choice head, or an option does not fit it.
     """
-    check_choice("load_model", "dtype", dtype, DTYPES)
+    taken = dtype_taken(dtype, device)
     name = str(model)
     if name in BASELINES and not Path(name).exists():
         raise input_error("load_model", "model", "be a trained model", got=name, remedy=_how_to_train(name, task))
     config = open_configuration(name, revision=revision, trust_remote_code=trust_remote_code)
-    identity = _identity(name, config, dtype, trust_remote_code=trust_remote_code)
     own = find_baseline(config.model_type)
+    dtype = "float32" if own is not None and dtype == "auto" else taken  # there is nothing to gain
+    identity = _identity(name, config, dtype, trust_remote_code=trust_remote_code)
     if own is not None:
         return _load_own(own, name, config, task, dtype, max_length, identity)
     options: dict[str, Any] = {"revision": revision, "dtype": DTYPES[dtype], "trust_remote_code": trust_remote_code}
@@ -107,6 +114,31 @@ def load_model(
     identity["max_length"] = str(limit) if limit is not None else "unlimited"
     which: dict[str, Any] = {"multiple_choice": multiple_choice, "max_length": limit, "identity": identity}
     return HeadClassifier(loaded.module.eval(), loaded.tokenizer, labels, **which)
+
+
+def dtype_taken(dtype: str, device: str | None = None) -> str:
+    """Return the dtype in which a model is computed on a device, by default the best there is.
+
+    ``auto`` is bfloat16 where that is fast (CUDA from compute capability 8, processors with AVX512-BF16 or AMX), else
+    float32. ``tf32`` (float32 weights, products in TF32) is an `InputError` without such a GPU.
+    """
+    check_choice("load_model", "dtype", dtype, ("auto", *DTYPES))
+    has_gpu = device in (None, "cuda") and torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
+    if dtype == "tf32":
+        if not has_gpu:
+            must, remedy = "be one that the device has", "TF32 needs a GPU of CUDA compute capability 8 or more."
+            raise input_error("load_model", "dtype", must, got=dtype, remedy=remedy)
+        torch.backends.cuda.matmul.allow_tf32 = True
+    if dtype != "auto":
+        return dtype
+    on_cpu = device == "cpu" or not torch.accelerator.is_available()
+    return "bfloat16" if has_gpu or (on_cpu and any(_processor_has(name) for name in _FAST)) else "float32"
+
+
+def _processor_has(instructions: str) -> bool:
+    """Whether torch finds some instructions in this processor; False where this torch does not look for them."""
+    look = getattr(torch.cpu, f"_is_{instructions}_supported", None)
+    return look is not None and bool(look())
 
 
 def prompted(

@@ -69,7 +69,8 @@ def find_baseline(model_type: str | None) -> Baseline | None:
     return next((baseline for baseline in _ALL if baseline.model_type == model_type), None)
 
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+#: ``tf32``: float32 whose products a GPU rounds to ten bits of mantissa.
+DTYPES = {"float32": torch.float32, "tf32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 TOKENIZER_FILES = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model"),

@@ -73,7 +73,7 @@ def run_by_name(
         def settings() -> PromptSettings:
             return replace(settings_for([whole[one.name] for one in group], ask, pools), seed=options.seed)
 
-        loaded = load_model(name, task=group[0].task, ask=settings, **vars(loading))
+        loaded = load_model(name, task=group[0].task, ask=settings, device=options.device, **vars(loading))
         ask.check_used(loaded)
         _check_partial(loaded, sets.input_columns)
         return loaded

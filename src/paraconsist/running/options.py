@@ -61,7 +61,9 @@ class LoadOptions:
 
     panel: ClassVar[str] = "Models on this machine"
     revision: str | None = option(None, "Revision of a Hub model.")
-    dtype: str = option("float32", "float32, bfloat16 or float16.")
+    dtype: str = option(
+        "float32", "float32, tf32, bfloat16, float16, or auto: bfloat16 where the device has it fast, else float32."
+    )
     max_length: int | None = option(None, "Cut inputs at this many tokens.", min=1)
     trust_remote_code: bool = option(False, "Run code that comes with a Hub model.")
     kind: str | None = option(None, "classifier, causal or seq2seq; by default what the model's architecture says.")

@@ -30,7 +30,7 @@ from paraconsist.measures.signatures import parse_signature
 from paraconsist.measures.standings import Standing, joint_test, standings
 from paraconsist.scoring.alignment import ROW_ID, Aligned, align
 from paraconsist.scoring.roles import groups_of, members_of, violations
-from paraconsist.scoring.score import chosen_measures, data_of
+from paraconsist.scoring.score import chosen_measures, origin_of
 from paraconsist.scoring.sources import Opened, Source
 from paraconsist.scoring.unparsed import apply_policy, check_parsed
 
@@ -293,9 +293,11 @@ def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
     specs = chosen_measures("compare", options.measures, {"measures": named}, first)
     names = list(aligned.rows)
     chosen = [(names[0], other) for other in names[1:]] if options.against_first else list(combinations(names, 2))
-    data = data_of(next(iter(sources.values())).predictions.metadata)
+    origins = [origin_of(source.predictions.metadata) for source in sources.values()]
+    dtypes = dict.fromkeys(origin.get("dtype", "float32") for origin in origins)
+    about = origins[0] if list(dtypes) == ["float32"] else {**origins[0], "dtype": ", ".join(dtypes)}
     pairs: list[_Pair] = [
-        (who, spec.name, _signed(_compare(spec, aligned.rows[who[0]], aligned.rows[who[1]], options), options, data))
+        (who, spec.name, _signed(_compare(spec, aligned.rows[who[0]], aligned.rows[who[1]], options), options, about))
         for spec in specs
         for who in chosen
     ]
@@ -333,10 +335,9 @@ def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptio
     )
 
 
-def _signed(result: _Difference, options: CompareOptions, data: str | None) -> _Difference:
-    """Return the result with the policy for unparsed answers and the set in its signature."""
-    more = {} if data is None else {"data": data}
-    return replace(result, signature=str(parse_signature(result.signature).replace(unparsed=options.unparsed, **more)))
+def _signed(result: _Difference, options: CompareOptions, about: Mapping[str, str]) -> _Difference:
+    """Return the result with the policy for unparsed answers, dtypes and the set in its signature."""
+    return replace(result, signature=str(parse_signature(result.signature).replace(unparsed=options.unparsed, **about)))
 
 
 def _together(

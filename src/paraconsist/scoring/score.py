@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -168,8 +169,8 @@ def score_set(
     specs = chosen_measures("score", options.measures, predictions.metadata, rows)
     kept, n_dropped = apply_policy(rows, options.unparsed)
     test_kept = None if test_rows is None else apply_policy(test_rows, "wrong")[0]
-    data = data_of(predictions.metadata)
-    measures = {spec.name: _score(spec, kept, options, test_kept, data) for spec in specs}
+    about = origin_of(predictions.metadata)
+    measures = {spec.name: _score(spec, kept, options, test_kept, about) for spec in specs}
     warnings = row_alarms(
         rows,
         label_names=predictions.label_names,
@@ -235,22 +236,26 @@ def chosen_measures(
 
 
 def _score(
-    spec: MeasureSpec, rows: Rows, options: ScoreOptions, test: Rows | None = None, data: str | None = None
+    spec: MeasureSpec,
+    rows: Rows,
+    options: ScoreOptions,
+    test: Rows | None = None,
+    about: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     columns = _test_columns(rows, test, options) if spec is PARAPHRASTIC and test is not None else {}
     values = judged(spec, rows, measure_rows(spec, rows, **options.intervals, **columns))
-    known = {} if data is None else {"data": data}
-    values["signature"] = str(parse_signature(values["signature"]).replace(unparsed=options.unparsed, **known))
+    values["signature"] = str(parse_signature(values["signature"]).replace(unparsed=options.unparsed, **about))
     return values
 
 
-def data_of(metadata: Mapping[str, Any]) -> str | None:
-    """Return the bucket set, its revision and its limit of rows for the signature, where the file knows them."""
-    name = metadata.get("set")
+def origin_of(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return what of a file stands in signatures: its set with revision and limit, and any dtype but float32."""
+    dtype, name = metadata.get("model", {}).get("dtype", "float32"), metadata.get("set")
+    parts = {} if dtype == "float32" else {"dtype": str(dtype)}
     if name is None:
-        return None
+        return parts
     revision, limit, n_rows = str(metadata.get("set_fingerprint") or "").partition("-limit")
-    return str(name).replace(":", "/") + (f"@{revision[:24]}{limit}{n_rows}" if revision else "")
+    return {**parts, "data": str(name).replace(":", "/") + (f"@{revision[:24]}{limit}{n_rows}" if revision else "")}
 
 
 def _by_policy(
