@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from paraconsist.data.bucket_sets import load_bucket_set
@@ -80,3 +82,18 @@ def test_a_folder_that_was_written_anew_is_read_anew(tmp_path):
     ]
     assert sets[0].fingerprint != sets[1].fingerprint
     assert load_bucket_set(str(folder), task="nli").fingerprint == sets[1].fingerprint
+
+
+def test_a_large_set_is_the_same_in_a_mapped_file(tmp_path, monkeypatch):
+    rows = [{**ROW, "label": i % 2, "allowed_labels": [i % 2], "update": f"It's {i}."} for i in range(30)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet", row_group_size=7)
+    small = load_bucket_set(str(tmp_path / "rows.parquet"))
+    monkeypatch.setattr("paraconsist.data.tables._IN_MEMORY", 100)
+    monkeypatch.setattr("paraconsist.data.bucket_sets._BLOCK", 4)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    large, heap = load_bucket_set(str(tmp_path / "rows.parquet")), pa.total_allocated_bytes()
+    assert large.table.equals(small.table)
+    assert large.fingerprint == small.fingerprint
+    del large
+    assert pa.total_allocated_bytes() == heap, "its buffers were no mapped file's"
+    assert [file.name for file in tmp_path.iterdir()] == ["rows.parquet"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ast import literal_eval
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ def gold_labels(
     return labels, has_gold, allowed
 
 
-def allowed_labels(cells: Sequence[Any], label_names: Sequence[str] | None, function: str = "score") -> list[list[Any]]:
+def allowed_labels(cells: Iterable[Any], label_names: Sequence[str] | None, function: str = "score") -> list[list[Any]]:
     """Return the labels that a rule allows each row, empty where a cell is.
 
     A cell is a list of labels, a single label, or text of either: ``neutral|contradiction``, ``[1, 2]``, ``['a',

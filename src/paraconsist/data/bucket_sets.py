@@ -6,19 +6,22 @@ import contextlib
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paraconsist.data.answers import allowed_labels, labels_in
 from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
 from paraconsist.data.rows import ROLES
-from paraconsist.data.tables import ENDINGS, read_table
-from paraconsist.data.tasks import Task, get_task, infer_task, input_id
+from paraconsist.data.tables import ENDINGS, joined, read_table
+from paraconsist.data.tasks import Task, get_task, infer_task, input_ids
 from paraconsist.errors import InputError, check_whole, first_line, input_error, renamed
+
+_BLOCK = 1 << 14  # rows that are Python objects at a time
 
 
 @dataclass(frozen=True)
@@ -214,25 +217,36 @@ def bucket_set_from_table(
                 columns[column] = columns[column].cast(pa.string())
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 raise _wrong(name, column, "hold text or whole numbers", str(columns[column].type)) from None
-    columns.setdefault("example_id", pa.array([f"{name}.{i}" for i in range(table.num_rows)]))
-    _check_unique(columns["example_id"].to_pylist(), name)
+    n_rows = table.num_rows
+    columns.setdefault("example_id", pa.array(f"{name}.{i}" for i in range(n_rows)))
+    if columns["example_id"].null_count or pc.count_distinct(columns["example_id"]).as_py() < n_rows:
+        _check_unique(columns["example_id"].to_pylist(), name)
     columns.setdefault("group_id", columns["bucket_id"])
-    columns.setdefault("role", pa.array(["paraphrase"] * table.num_rows))
-    for row, role in enumerate(columns["role"].to_pylist()):
+    columns.setdefault("role", pa.repeat("paraphrase", n_rows))
+    for role in columns["role"].unique().to_pylist():
         if role not in ROLES:
+            row = pc.index(columns["role"], role).as_py()
             raise _wrong(name, "role", f"be one of {', '.join(ROLES)}", role, row)
-    gold = columns["label"].to_pylist()
-    rules = columns["allowed_labels"].to_pylist() if "allowed_labels" in columns else [[label] for label in gold]
-    names = label_names or _label_names(gold, rules, resolved)
-    columns["label"] = pa.array(_integer_labels(gold, names, name), pa.int64())
-    columns["allowed_labels"] = pa.array(_checked_rules(rules, names, name))
-    columns["input_id"] = pa.array([input_id(resolved, row) for row in table.select(resolved.columns).to_pylist()])
+    gold, rules = _coded_labels(columns["label"], resolved, name), columns.get("allowed_labels")
+    names = label_names or _label_names(gold.dictionary.to_pylist(), () if rules is None else _values(rules), resolved)
+    columns["label"] = _integer_labels(gold, names, name)
+    if rules is None:
+        rules = pa.ListArray.from_arrays(pa.array(range(n_rows + 1), pa.int32()), columns["label"])
+        columns["allowed_labels"] = rules
+    else:
+        columns["allowed_labels"] = pa.array(_checked_rules(rules, names, name))
+    texts = table.select(resolved.columns)
+    for row in texts.slice(0, 1).to_pylist():
+        resolved.values(row)  # which says what is no text
+    blocks = (texts.slice(start, _BLOCK) for start in range(0, n_rows, _BLOCK))
+    ids = [pa.array(input_ids(resolved, [column.to_pylist() for column in block.columns])) for block in blocks]
+    columns["input_id"] = pa.chunked_array(ids, pa.string())
     strata = [c for c in table.column_names if c not in KEY_COLUMNS and c not in resolved.columns]
     return BucketSet(
         name=name,
         task=resolved,
         label_names=names,
-        table=pa.table({c: columns[c] for c in (*KEY_COLUMNS, *resolved.columns, *strata)}),
+        table=joined([pa.table({c: columns[c] for c in (*KEY_COLUMNS, *resolved.columns, *strata)})]),
         fingerprint=fingerprint or _content_fingerprint(columns),
         measures=measures,
         split=split,
@@ -254,12 +268,18 @@ def _wrong(name: str, column: str, must: str, got: Any, row: int | None = None, 
     return input_error("run", column, must, got=got, row=row, remedy=remedy or f"Mend {name}.")
 
 
-def _checked_rules(rules: list[Any], label_names: tuple[str, ...], name: str) -> list[list[int]]:
-    allowed, numbers = allowed_labels(rules, label_names, "run"), range(-1, len(label_names))
+def _values(column: Any) -> Iterator[Any]:
+    """The values of a column, a part at a time as Python's."""
+    for start in range(0, len(column), _BLOCK):
+        yield from column.slice(start, _BLOCK).to_pylist()
+
+
+def _checked_rules(rules: Any, label_names: tuple[str, ...], name: str) -> list[list[int]]:
+    allowed, numbers = allowed_labels(_values(rules), label_names, "run"), range(-1, len(label_names))
     for row, labels in enumerate(allowed):
         if not all(label in numbers for label in labels):
             must, remedy = f"be a list of numbers from 0 to {numbers[-1]}", f"Mend {name}, or leave the column out."
-            raise _wrong(name, "allowed_labels", must, rules[row], row, remedy)
+            raise _wrong(name, "allowed_labels", must, rules[row].as_py(), row, remedy)
     return allowed
 
 
@@ -272,7 +292,7 @@ def _check_unique(example_ids: list[str], name: str) -> None:
         seen.add(example_id)
 
 
-def _label_names(labels: list[Any], rules: list[Any], task: Task) -> tuple[str, ...]:
+def _label_names(labels: Iterable[Any], rules: Iterable[Any], task: Task) -> tuple[str, ...]:
     """Return the task's own label names, or the file's where it names others (two-way NLI, say)."""
     names = {label for label in labels if isinstance(label, str)}
     if names:
@@ -281,22 +301,37 @@ def _label_names(labels: list[Any], rules: list[Any], task: Task) -> tuple[str, 
     return task.label_names if names <= set(task.label_names) else tuple(sorted(names))
 
 
-def _integer_labels(labels: list[Any], names: tuple[str, ...], name: str) -> list[int]:
+def _coded_labels(column: Any, task: Task, name: str) -> Any:
+    """Return the labels as the places of distinct ones, which stand in the order of their first appearance."""
+    try:
+        return column.combine_chunks().dictionary_encode()
+    except pa.ArrowNotImplementedError:
+        raise _wrong(name, "label", _must_be(task.label_names), column[0].as_py(), 0) from None
+
+
+def _must_be(names: Sequence[str]) -> str:
+    return f"be one of {', '.join(names)}, or a number from 0 to {len(names) - 1} (-1 for none)"
+
+
+def _integer_labels(coded: Any, names: tuple[str, ...], name: str) -> Any:
     index: Mapping[Any, int] = {label: i for i, label in enumerate(names)}
     numbers = []
-    for row, label in enumerate(labels):
+    for code, label in enumerate(coded.dictionary.to_pylist()):
         number = index.get(label) if isinstance(label, str) else label
         if isinstance(number, float) and number.is_integer():  # 1.0: what pandas makes of whole numbers
             number = int(number)
         if not isinstance(number, int) or isinstance(number, bool) or not -1 <= number < len(names):
-            must = f"be one of {', '.join(names)}, or a number from 0 to {len(names) - 1} (-1 for none)"
-            raise _wrong(name, "label", must, label, row)
+            raise _wrong(name, "label", _must_be(names), label, pc.index(coded.indices, code).as_py())
         numbers.append(number)
-    return numbers
+    return pa.array(numbers, pa.int64()).take(coded.indices)
 
 
 def _content_fingerprint(columns: Mapping[str, Any]) -> str:
     digest = hashlib.sha256()
     for column in (*KEY_COLUMNS, *(c for c in columns if c not in KEY_COLUMNS)):
-        digest.update(repr((column, columns[column].to_pylist())).encode())
+        digest.update(f"({column!r}, [".encode())  # as repr has the name and the list of all values
+        for start in range(0, len(columns[column]), _BLOCK):
+            values = repr(columns[column].slice(start, _BLOCK).to_pylist())[1:-1]
+            digest.update((", " * (start > 0) + values).encode())
+        digest.update(b"])")
     return digest.hexdigest()[:16]

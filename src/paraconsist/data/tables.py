@@ -8,7 +8,8 @@ import io
 import json
 import os
 import re
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ _SHORT = 64  # characters; longer text is kept as objects
 _LARGEST_EXACT = 2.0**53
 _ANY_SIZE = 1 << 30  # bytes that any file may unpack to
 _MOST_UNPACKED = 1000
+_IN_MEMORY = 1 << 28  # bytes of a table
 _MARKS = {  # the longer first
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -159,15 +161,42 @@ def _read_parquet(file: Path) -> pa.Table:
     """Read a Parquet file, but not one that is made to fill the memory: a few kilobytes can stand for any size."""
     most = max(_ANY_SIZE, _MOST_UNPACKED * file.stat().st_size)
     with pq.ParquetFile(file) as stored:
-        batches, size = [], 0
-        for batch in stored.iter_batches(_FEW):
-            kinds = [c.type.value_type if pa.types.is_dictionary(c.type) else c.type for c in batch.columns]
-            batches.append(pa.Table.from_batches([batch]).cast(pa.schema(zip(batch.schema.names, kinds, strict=True))))
-            size += batches[-1].nbytes
-            if size > most:
-                raise ValueError(f"unpacked it is more than {_MOST_UNPACKED} times its size")
-        table = pa.concat_tables(batches) if batches else stored.schema_arrow.empty_table()
+
+        def parts() -> Iterator[pa.Table]:
+            size = 0
+            for batch in stored.iter_batches(_FEW):
+                kinds = [c.type.value_type if pa.types.is_dictionary(c.type) else c.type for c in batch.columns]
+                fields = zip(batch.schema.names, kinds, strict=True)
+                yield (part := pa.Table.from_batches([batch]).cast(pa.schema(fields)))
+                size += part.nbytes
+                if size > most:
+                    raise ValueError(f"unpacked it is more than {_MOST_UNPACKED} times its size")
+
+        table = joined(parts()) if stored.metadata.num_rows else stored.schema_arrow.empty_table()
         return table.replace_schema_metadata(stored.schema_arrow.metadata)
+
+
+def joined(parts: Iterable[pa.Table]) -> pa.Table:
+    """Return parts (one at least) as one table; a large one lies in a temporary file without a name that is mapped.
+
+    The system takes the pages of such a file back where memory is short.
+    """
+    parts, kept, size = iter(parts), [], 0
+    for part in parts:
+        kept.append(part)
+        size += part.nbytes
+        if size > _IN_MEMORY and os.name != "nt":
+            break
+    else:
+        return pa.concat_tables(kept)
+    with tempfile.NamedTemporaryFile(prefix="paraconsist-") as file:
+        with pa.ipc.new_file(file, kept[0].schema) as writer:
+            while kept:
+                writer.write_table(kept.pop(0))
+            for part in parts:
+                writer.write_table(part)
+        file.flush()
+        return pa.ipc.open_file(pa.memory_map(file.name)).read_all()
 
 
 def _read_delimited(file: Path, own: str, encoding: str, notes: list[str]) -> pa.Table:

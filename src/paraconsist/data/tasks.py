@@ -262,18 +262,25 @@ def input_id(task: Task | str, row: Mapping[str, Any]) -> str:
     (True, 32)
     """
     task = get_task(task) if isinstance(task, str) else task
-    digest = hashlib.blake2b(digest_size=16)
-    _update(digest, task.name)
-    for column, value in task.values(row).items():
-        _update(digest, column)
-        _update(digest, value)
-    return digest.hexdigest()
+    return input_ids(task, [[value] for value in task.values(row).values()])[0]
 
 
-def _update(digest: hashlib.blake2b, part: str) -> None:
-    data = part.encode("utf-8", errors="surrogatepass")
-    digest.update(len(data).to_bytes(8, "big"))
-    digest.update(data)
+def input_ids(task: Task, columns: Sequence[Sequence[str]]) -> list[str]:
+    """Return the `input_id` of each row; `columns` are the task's, in their order, of equal length and all text."""
+    begun = hashlib.blake2b(_part(task.name), digest_size=16)
+    names = [_part(column) for column in task.columns]
+    ids = []
+    for values in zip(*columns, strict=True):
+        digest = begun.copy()
+        for name, value in zip(names, values, strict=True):
+            digest.update(name + _part(value))
+        ids.append(digest.hexdigest())
+    return ids
+
+
+def _part(text: str) -> bytes:
+    data = text.encode("utf-8", "surrogatepass")
+    return len(data).to_bytes(8, "big") + data
 
 
 def partial_task(task: Task, input_columns: Sequence[str] | None, *, function: str = "partial_task") -> Task:

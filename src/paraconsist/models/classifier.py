@@ -233,7 +233,7 @@ class HeadClassifier(ModuleClassifier):
         self, texts: list[str], second: list[str] | None, options: Mapping[str, Any]
     ) -> dict[str, list[list[int]]] | None:
         """Numbers by the library behind the tokenizer, in half the time; None where it cannot be, or they differ."""
-        backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        backend: Any = getattr(self.tokenizer, "backend_tokenizer", None)
         if options["truncation"] or not hasattr(backend, "encode_batch_fast"):
             return None
         some = None if second is None else second[:_N_COMPARED]

@@ -125,8 +125,8 @@ def write_repeats(
 
 
 def rows_again(sets: Sequence[BucketSet], options: RunOptions) -> list[BucketSet]:
-    """Return the share of each set that is asked again; sets of originals alone are left out."""
-    chosen = (one for one in sets if set(one.table["role"].unique().to_pylist()) - {ORIGINAL})
+    """Return the share of each set that is asked again, if any is; sets of originals alone are left out."""
+    chosen = (one for one in sets if repeats_of(options) and set(one.table["role"].unique().to_pylist()) - {ORIGINAL})
     return [share_of(one, options.noise_share, options.seed) for one in chosen]
 
 
