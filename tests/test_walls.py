@@ -195,6 +195,7 @@ WRITES_OTHERWISE = {
     "src/paraconsist/files.py": "is that way",
     "src/paraconsist/cli/ends.py": "sends what nobody reads any more to nowhere",
     "src/paraconsist/data/store.py": "appends lines, each with its checksum, synced each second",
+    "src/paraconsist/data/tables.py": "a temporary file that is mapped and has no name any more",
     "src/paraconsist/reporting/hub/bucket_sets.py": "in a temporary folder that is pushed and removed",
     "src/paraconsist/reporting/hub/runs.py": "into memory, to be pushed",
     "src/paraconsist/reporting/plots/canvas.py": "draws into memory",
