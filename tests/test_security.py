@@ -279,6 +279,23 @@ def test_keys_are_taken_from_the_environment_only():
     assert EndpointSettings("http://localhost:8000/v1", request_fields=fields).request_fields == fields
 
 
+@pytest.mark.parametrize(
+    ("fields", "shared"),
+    [
+        (
+            '{"top_k": 1, "seed": null, "reasoning_effort": "low"}',
+            '{"reasoning_effort": "low", "seed": null, "top_k": 1}',
+        ),
+        ('{"user": "x7"}', '{"user": "sha256:8cf3ebbdacddfddd"}'),
+        ('{"user": "sha256:8cf3ebbdacddfddd"}', '{"user": "sha256:8cf3ebbdacddfddd"}'),
+        ('{"extra": {"pins": ["x7"]}}', '{"extra": {"pins": ["sha256:8cf3ebbdacddfddd"]}}'),
+    ],
+)
+def test_values_of_request_fields_that_may_be_keys_are_not_shared(fields, shared):
+    assert public({"m": {"request_fields": fields}}) == {"m": {"request_fields": shared}}
+    assert "1234567890" not in str(public({"request_fields": '{"pin": 1234567890}'}))
+
+
 def test_a_report_names_no_place_and_no_address(tmp_path, command):
     folder = write_run(tmp_path / "run")
     file = folder / "predictions" / "toy-all.parquet"

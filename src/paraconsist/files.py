@@ -234,6 +234,13 @@ def make_folder(folder: Path) -> None:
         sync_one(one.parent)
 
 
+def rename_folder(folder: Path, name: str) -> Path:
+    """Give a folder another name beside, on the disk too; return where it is."""
+    place = folder.rename(folder.with_name(name))
+    sync_one(place.parent)
+    return place
+
+
 def sync(folder: Path) -> None:
     """Have the system put a folder and all below it on the disk."""
     for path in (*folder.rglob("*"), folder):

@@ -99,6 +99,7 @@ class FaultyServer:
     usage: bool = True
     system: bool = True
     length_field: str = "max_tokens"
+    facts: dict[str, Any] = field(default_factory=dict)  # what the list of models says of the model besides its name
     received: list[Received] = field(default_factory=list)
     most_at_once: int = 0
 
@@ -192,7 +193,7 @@ def _handler_for(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
             pass
 
         def do_GET(self) -> None:
-            self._send(200, {"object": "list", "data": [{"id": server.model}]})
+            self._send(200, {"object": "list", "data": [{"id": server.model, **server.facts}]})
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import subprocess
@@ -23,6 +24,9 @@ from helpers.endpoint import (
 )
 from helpers.faulty_server import KEY, FaultyServer, at_random, first
 from helpers.processes import write_set
+
+from paraconsist.data.run_folder import RunFolder
+from paraconsist.data.store import store_key
 
 
 @pytest.fixture(scope="module")
@@ -215,10 +219,74 @@ def test_options_of_endpoints_without_one(place, tmp_path, options, message):
     assert KEY not in said
 
 
+# the model's identity
+
+
 @pytest.mark.slow
-def test_another_endpoint_is_another_run(place, tmp_path):
-    with FaultyServer() as one, FaultyServer() as other:
-        done(arguments(one.url, place / "set.jsonl", tmp_path))
-        code, _, said = command(arguments(other.url, place / "set.jsonl", tmp_path))
+def test_another_address_goes_on(place, tmp_path):
+    with FaultyServer(script=first(*[None] * 9, "400"), facts={"root": "/here/toy-1b", "created": 1}) as one:
+        assert command(arguments(one.url, place / "set.jsonl", tmp_path, concurrency=4))[0] == 2
+    kept = set(answered_tags(tmp_path))
+    assert len(kept) >= 9
+    with FaultyServer(facts={"root": "/there/toy-1b/", "created": 2}) as other:
+        done(arguments(other.url, place / "set.jsonl", tmp_path))
+        assert not kept & set(other.sent())
+        assert len(other.sent()) == 54 - len(kept)
+    assert one.url not in json.dumps(predictions(tmp_path).metadata["model"])
+    assert predictions(tmp_path).metadata["model"]["served"] == "root toy-1b"
+    with FaultyServer(facts={"root": "/there/toy-2b"}) as another:
+        code, _, said = command(arguments(another.url, place / "set.jsonl", tmp_path))
     assert code == 2
-    assert "holds another model's run of task defeasible_nli (endpoint: " in said
+    assert "another model's run of task defeasible_nli (served: 'root toy-1b' there, 'root toy-2b' now)" in said
+
+
+@pytest.mark.slow
+def test_a_run_of_an_earlier_version_goes_on(place, tmp_path):
+    """It had the address in its identity, and what the request fields are."""
+    fields = {"request_field": "user=opaque-Pa55"}
+    with FaultyServer() as server:
+        done(arguments(server.url, place / "set.jsonl", tmp_path, noise_floor=1, **fields))
+    n_answers, folder = len(answered_tags(tmp_path)), RunFolder(tmp_path)
+    old = {"endpoint": server.url, "request_fields": '{"user": "opaque-Pa55"}'}
+    folder.update_run({"models": {task: {**one, **old} for task, one in folder.read()["models"].items()}})
+    for file in sorted(folder.store.glob("*/identity.json")):
+        stored = json.loads(file.read_text())
+        stored["model"] |= old
+        file.write_text(json.dumps(stored))
+        file.parent.rename(folder.store / store_key(stored))
+    with FaultyServer(facts={"root": "toy-1b"}) as other:
+        done(arguments(other.url, place / "set.jsonl", tmp_path, noise_floor=1, **fields))
+        assert not other.sent()
+    assert len(answered_tags(tmp_path)) == n_answers
+    assert not [path for path in tmp_path.rglob("*.json*") if "opaque-Pa55" in path.read_text()]
+
+
+@pytest.mark.slow
+def test_starting_anew_keeps_what_was_answered(place, tmp_path):
+    with FaultyServer() as server:
+        given = arguments(server.url, place / "set.jsonl", tmp_path)
+        done(given)
+        (before,) = tmp_path.glob("store/*/answers.jsonl")
+        lines = sorted(before.read_bytes().splitlines())
+        for n in (1, 2):
+            done([*given, "--overwrite"])
+            kept = tmp_path / f"store.{n}" / before.parent.name / before.name
+            assert sorted(kept.read_bytes().splitlines()) == lines
+        assert len(server.sent()) == 3 * 54
+    with pytest.warns(UserWarning, match="the endpoint's 54 answers of the earlier run are kept"):
+        RunFolder(tmp_path).open({}, overwrite=True)
+
+
+@pytest.mark.slow
+def test_request_fields_decide_who_answered_and_stand_nowhere(place, tmp_path):
+    with FaultyServer() as server:
+        given = arguments(server.url, place / "set.jsonl", tmp_path, request_field="user=opaque-Pa55")
+        out = done([*given, "--request-field", "top_k=1"])
+        assert {request.body["user"] for request in server.received} == {"opaque-Pa55"}
+        code, _, said = command([*given[:-1], "user=other-Pa55", "--request-field", "top_k=1"])
+    assert code == 2
+    assert "holds another model's run" in said
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    for text in (out, said, *(path.read_bytes().decode("latin-1") for path in files)):
+        assert "Pa55" not in text
+    assert '"top_k": 1, "user": "sha256:' in predictions(tmp_path).metadata["model"]["request_fields"]

@@ -7,12 +7,14 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.data.predictions import write_predictions
+from paraconsist.data.store import JOURNAL
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import digest, locked, make_folder, read_record, write_json, writing
+from paraconsist.files import digest, locked, make_folder, read_record, rename_folder, write_json, writing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,11 +72,13 @@ class RunFolder:
     def open(self, models: Mapping[str, Mapping[str, Any]], *, overwrite: bool = False) -> None:
         """Make the folder ready for a run of `models` (task name -> identity), or for going on with the run in it.
 
-        With `overwrite` what an earlier run left is deleted; other files stay. InputError if the folder cannot be
+        With `overwrite` what an earlier run left is deleted, but for a store with an endpoint's answers, which is put
+        beside; other files stay. InputError if the folder cannot be
         written, holds something else, or holds the run of another model.
         """
         with writing("run", "output", self.path):
             if overwrite and self.run_file.is_file():
+                self._keep_answers()
                 for part in (self.store, self.path / "predictions", self.path / "texts", self.path / "noise"):
                     if part.exists():
                         shutil.rmtree(part)
@@ -93,9 +97,18 @@ class RunFolder:
                 "be a new folder or hold a run of the same model",
                 f"It holds another model's run of task {task}",
             )
-            remedy = f"{why} ({differences}). Choose another folder, or give `overwrite` to delete it."
+            remedy = f"{why} ({differences}). Choose another folder, or give `overwrite` to start anew."
             raise input_error("run", "output", must, got=str(self.path), remedy=remedy)
         self.update_run({"models": {task: dict(identity) for task, identity in models.items()}})
+
+    def _keep_answers(self) -> None:
+        """Put a store that holds an endpoint's answers beside: they were paid for."""
+        n = sum(file.read_bytes().count(b"\n") for file in self.store.glob(f"*/{JOURNAL}"))
+        if n:
+            names = (f"{self.store.name}.{i}" for i in count(1))
+            aside = rename_folder(self.store, next(name for name in names if not (self.path / name).exists()))
+            text = f"the endpoint's {n:,} answers of the earlier run are kept: delete {aside} if they are of no use"
+            warnings.warn(text, UserWarning, stacklevel=3)
 
     def read(self) -> dict[str, Any]:
         """Return ``run.json``; empty before a run."""

@@ -1,7 +1,9 @@
-"""What others may see of a run: names in place of this machine's paths, no hosts and no addresses."""
+"""What others may see of a run: names in place of this machine's paths, no hosts, no addresses and no keys."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +11,39 @@ from typing import Any
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'`,;()<>\[\]]+", re.IGNORECASE)
 _ROOT = re.compile(r"[/\\][^/\\\n]+[/\\]|(?:~|\.{1,2}|[A-Za-z]:)[/\\]")
 _PATH = re.compile(r"(?<![\w.:/\\])(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[^\s/\\\"'`,;:()\[\]]+){2,}")
+
+
+#: The texts that stand as values of a request's fields; any other may be a key.
+_WORDS = frozenset(
+    ("auto", "default", "high", "json_object", "low", "max", "medium", "minimal", "none", "text", "xhigh")
+)
+_HASHED = re.compile("sha256:[0-9a-f]{16}")
+
+
+def without_keys(value: Any) -> Any:
+    """Return values of a request's fields as they may be written down: for what may be a key stands a hash of it.
+
+    Numbers below 1e9, true, false, null and common words (low, none) stand as they are, and so do names.
+
+    >>> without_keys({"top_k": 1, "reasoning_effort": "low", "user": ["x7"]})
+    {'top_k': 1, 'reasoning_effort': 'low', 'user': ['sha256:8cf3ebbdacddfddd']}
+    """
+    if isinstance(value, Mapping):
+        return {name: without_keys(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_keys(inner) for inner in value]
+    if value is None or (isinstance(value, (int, float)) and abs(value) < 1e9):
+        return value
+    text = str(value)
+    if text in _WORDS or _HASHED.fullmatch(text):
+        return text
+    return f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def request_fields_text(fields: str | Mapping[str, Any]) -> str:
+    """Return a request's further fields, or the text that an identity has of them, as one line `without_keys`."""
+    values = json.loads(fields) if isinstance(fields, str) else fields
+    return json.dumps(without_keys(values), sort_keys=True, ensure_ascii=False)
 
 
 def public_name(name: str) -> str:
@@ -42,7 +77,9 @@ def public(value: Any, names: Mapping[str, str] | None = None) -> Any:
     """
     names = local_names(value) if names is None else names
     if isinstance(value, Mapping):
-        return {key: public(inner, names) for key, inner in value.items()}
+        fields = value.get("request_fields")  # earlier versions wrote them down as they were
+        own = {"request_fields": request_fields_text(fields)} if isinstance(fields, str) else {}
+        return {key: public(inner, names) for key, inner in {**value, **own}.items()}
     if isinstance(value, (list, tuple)):
         return [public(inner, names) for inner in value]
     if not isinstance(value, str):

@@ -37,6 +37,8 @@ else:
 #: Probabilities over the model's labels, or an answer that the model wrote.
 Result = list[float] | WrittenAnswer
 
+#: Where a store keeps an endpoint's answers.
+JOURNAL = "answers.jsonl"
 #: The keys of a shard's records.
 SHARD_COLUMNS = ("input_id", "probabilities", *WrittenAnswer._fields)
 _SEAL = re.compile(rb', "crc32": "([0-9a-f]{8})"\}$')

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.data.foreign import archive_entries
-from paraconsist.data.store import SHARD_COLUMNS, opened
+from paraconsist.data.store import JOURNAL, SHARD_COLUMNS, opened
 from paraconsist.errors import first_line, input_error
 from paraconsist.files import LOCK, PARTIAL, changed, is_locked, leftovers
 from paraconsist.models.endpoint.protocol import Answered
-from paraconsist.models.endpoint.queue import JOURNAL
 
 
 @dataclass(frozen=True)

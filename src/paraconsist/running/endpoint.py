@@ -11,9 +11,10 @@ from pathlib import Path
 
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.run_folder import RunFolder
-from paraconsist.data.store import Store
+from paraconsist.data.sharing import request_fields_text
+from paraconsist.data.store import Store, store_key
 from paraconsist.errors import input_error
-from paraconsist.files import locked, write_json
+from paraconsist.files import locked, read_record, rename_folder, write_json
 from paraconsist.models.endpoint.client import EndpointClient, Key, find_key
 from paraconsist.models.endpoint.label_scoring import Method, find_method, method_key
 from paraconsist.models.endpoint.protocol import Answered, question_of
@@ -68,6 +69,8 @@ def run_endpoint(
     methods = {name: _method(folder, settings, key, prompt, options) for name, prompt in prompts.items()}
     identities = {name: _identity(settings, prompts[name], methods[name]) for name in groups}
     with locked(folder.path, "run", "output"):
+        if not options.overwrite:
+            identities = _go_on(folder, identities)
         folder.open(identities, overwrite=options.overwrite)
         for name, prompt in prompts.items():
             write_json(_method_file(folder, settings, prompt), methods[name].to_dict())
@@ -88,7 +91,7 @@ def run_endpoint(
             answers = usage[name].to_dict()
             files |= write_sets(folder, sets, store, label_maps, identities[name], options, endpoint=answers)
             _warn_of_bounds(statistics[name], name)
-        passes = {name: {**usage[name].to_dict(), "last": vars(statistics[name])} for name in groups}
+        passes = {n: {**usage[n].to_dict(), "last": {"url": settings.url, **vars(statistics[n])}} for n in groups}
         record_run(folder, identities, files, started, endpoint=passes)
     return EndpointReport(folder, files, methods, statistics, usage)
 
@@ -144,11 +147,10 @@ def _method_file(folder: RunFolder, settings: EndpointSettings, prompt: Endpoint
 
 
 def _identity(settings: EndpointSettings, prompt: EndpointPrompt, method: Method) -> dict[str, str]:
-    """What the predictions file records of the model; the key is no part of it."""
+    """What the predictions file records of the model; the key is no part of it, nor is the address."""
     identity = {
         "model": prompt.model,
         "kind": "endpoint",
-        "endpoint": settings.url,
         "api": settings.api,
         "template": prompt.prompt.template.name,
         "prompt_hash": prompt.prompt.hash,
@@ -160,8 +162,40 @@ def _identity(settings: EndpointSettings, prompt: EndpointPrompt, method: Method
     else:
         identity |= {"max_new_tokens": str(prompt.max_tokens), **draw_identity(prompt.temperature, prompt.seed)}
     if settings.request_fields:
-        identity["request_fields"] = json.dumps(dict(settings.request_fields), sort_keys=True, ensure_ascii=False)
+        identity["request_fields"] = request_fields_text(settings.request_fields)
+    if method.served:
+        identity["served"] = method.served
     return identity
+
+
+def _go_on(folder: RunFolder, identities: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """Return identities that an earlier run in the folder meets, if it was of the same model.
+
+    Earlier versions had the address in an identity, and request fields as they were: runs and stores of theirs get the
+    names that they have now. Where one of the two runs does not know what the endpoint says of the model, it stands
+    as in the earlier one.
+    """
+    earlier: dict[str, dict[str, str]] = folder.read().get("models", {})
+    if renamed := {task: now for task, one in earlier.items() if (now := _renamed(one)) != one}:
+        for file in sorted(folder.store.glob("*/identity.json")):
+            stored = read_record("run", "output", file, remedy="Choose another folder.")
+            stored["model"] = _renamed(stored["model"])
+            if not (folder.store / store_key(stored)).exists():
+                write_json(file, stored)
+                rename_folder(file.parent, store_key(stored))
+        folder.update_run({"models": renamed})  # last: a killed command does it again
+    own = dict(identities)
+    for task, before in {**earlier, **renamed}.items():
+        if task in own and not (before.get("served") and own[task].get("served")):
+            own[task] = {k: v for k, v in own[task].items() if k != "served"}
+            own[task] |= {k: v for k, v in before.items() if k == "served"}
+    return own
+
+
+def _renamed(identity: Mapping[str, str]) -> dict[str, str]:
+    """An identity of an endpoint's model as this version writes it; others as they are."""
+    own = {key: value for key, value in identity.items() if key != "endpoint"}
+    return own | {key: request_fields_text(value) for key, value in own.items() if key == "request_fields"}
 
 
 def _warn_of_bounds(statistics: QueueStatistics, name: str) -> None:

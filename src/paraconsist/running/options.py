@@ -141,7 +141,7 @@ class RunOptions:
     device: str | None = option(None, "cpu, cuda or mps; by default the best there is.", **_FIRST)
     batch_tokens: int | None = option(None, "Computed tokens a batch, padding included.", min=1)
     seed: int = option(0, "Random seed of drawn answers, and of which rows are asked again.", min=0)
-    overwrite: bool = option(False, "Delete an earlier run in the folder.")
+    overwrite: bool = option(False, "Delete an earlier run in the folder; what an endpoint answered is put beside.")
     texts: bool = option(True, "Keep the texts in the run folder, for reports; predictions files never hold them.")
     noise_floor: int = option(0, "Ask a share of the rows N times more, in other batches: what flips anyway.", min=0)
     repeats: int = option(

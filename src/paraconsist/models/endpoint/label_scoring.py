@@ -52,6 +52,7 @@ class Method:
     top: int = 0  # how many of the most probable first tokens are read; 0 if the labels are not read from them
     echo: bool = False  # whether it returns the log-probabilities of a prompt: of labels of any number of tokens
     wishes: Wishes = field(default_factory=Wishes)  # what the endpoint wants otherwise
+    served: str = ""  # what the endpoint says of the model besides its name: "root Llama-3.2-1B, owned_by vllm"
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -78,11 +79,27 @@ def method_key(settings: EndpointSettings, prompt: EndpointPrompt) -> str:
 
 
 async def find_method(client: EndpointClient, prompt: EndpointPrompt) -> Method:
-    """Find out what the endpoint offers, and whether it answers at all.
+    """Find out what the endpoint offers, what it says of the model, and whether it answers at all.
 
     Without a `scoring` the prompt takes log-probabilities where there are some. An endpoint that cannot be used as
     asked (no connection, wrong key, unknown model, no log-probabilities for label scoring) is an `InputError`.
     """
+    method = await _method(client, prompt)
+    entries = [entry for entry in await _listed(client) if entry["id"] == prompt.model]
+    return replace(method, served=_served(entries[0])) if entries else method
+
+
+def _served(entry: Mapping[str, Any]) -> str:
+    """What a list of models says of one that is the same at every start; of paths the last part, dates left out."""
+    meta = entry.get("meta")  # of llama.cpp: tells quantisations apart
+    sizes = {name: meta.get(name) for name in ("n_params", "size")} if isinstance(meta, dict) else {}
+    root = entry.get("root")
+    root = root.rstrip("/").rpartition("/")[2] if isinstance(root, str) else None
+    facts = {"root": root, **{name: entry.get(name) for name in ("parent", "owned_by")}, **sizes}
+    return ", ".join(f"{name} {value}" for name, value in facts.items() if isinstance(value, (str, int)) and value)
+
+
+async def _method(client: EndpointClient, prompt: EndpointPrompt) -> Method:
     settings, template = client.settings, prompt.template
     question = _probe_question(prompt, settings.api)
     wanted = prompt.scoring != "generate"
@@ -196,10 +213,15 @@ def _agree(first: Mapping[str, float], words: Sequence[str], echoed: Sequence[La
 
 
 async def _refusal(client: EndpointClient, refused: Refused, prompt: EndpointPrompt) -> InputError:
+    names = [str(entry["id"]) for entry in await _listed(client)]
+    return refusal(client.settings, refused, prompt.model, "a first, small request", names)
+
+
+async def _listed(client: EndpointClient) -> list[dict[str, Any]]:
+    """The models that the endpoint lists, if it does."""
     listed = await client.get("/models")
     entries = listed.get("data") if isinstance(listed, dict) else None
-    names = [str(m["id"]) for m in entries if isinstance(m, dict) and "id" in m] if isinstance(entries, list) else []
-    return refusal(client.settings, refused, prompt.model, "a first, small request", names)
+    return [m for m in entries if isinstance(m, dict) and "id" in m] if isinstance(entries, list) else []
 
 
 #: The parts of an input that are asked for: the written answer, the first token, each label behind the prompt.

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.store import ShardWriter, opened, sealed
+from paraconsist.data.store import JOURNAL, ShardWriter, opened, sealed
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.client import EndpointClient, Stopped, find_key
 from paraconsist.models.endpoint.label_scoring import FIRST, Method, is_bounded, part_request, result_of, wanted_parts
@@ -28,9 +28,6 @@ from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSetting
 
 if TYPE_CHECKING:
     from paraconsist.models.generation import GenerationSettings
-
-
-JOURNAL = "answers.jsonl"
 
 
 class Journal(ShardWriter):
@@ -268,8 +265,9 @@ def write_texts(
 
             async def one(place: int, number: int) -> str:
                 body = _body(settings, model, texts[place], generation, generation.seed + number)
-                about, name = f"text {place}", _name(settings, body)
-                known = journal.get(*name) if journal is not None else None
+                about, name = f"text {place}", _name(body)
+                earlier = _name({"url": settings.url, **body})  # journals of earlier versions
+                known = (journal.get(*name) or journal.get(*earlier)) if journal is not None else None
                 if known is not None:
                     return str(known.value)
 
@@ -310,8 +308,8 @@ def _body(
     return {name: value for name, value in {**body, **settings.request_fields}.items() if value is not None}
 
 
-def _name(settings: EndpointSettings, body: dict[str, Any]) -> tuple[str, str]:
-    """What the journal calls a request: a hash of whom it asks and for what, and which writing of it."""
-    key = {"url": settings.url, **{name: value for name, value in body.items() if name != "seed"}}
+def _name(body: Mapping[str, Any]) -> tuple[str, str]:
+    """What the journal calls a request: a hash of which model it asks for what, and which writing of it."""
+    key = {name: value for name, value in body.items() if name != "seed"}
     digest = hashlib.sha256(json.dumps(key, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     return digest.hexdigest(), f"seed {body.get('seed')}"
