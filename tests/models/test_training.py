@@ -17,7 +17,9 @@ from pathlib import Path
 
 import pytest
 import torch
+import transformers
 from helpers.models import WORDS, tiny_encoder, tiny_tokenizer
+from helpers.processes import launch
 from helpers.rows import easy_rows, write_csv
 from safetensors.torch import load_file
 
@@ -74,6 +76,24 @@ def test_a_seed_gives_the_same_weights_and_another_seed_others(files, tmp_path):
     ]
     assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
     assert not torch.equal(weights[0]["bag.weight"], weights[2]["bag.weight"])
+
+
+def test_two_processes_share_one_training(files, tmp_path, monkeypatch):
+    """Without a GPU too: one folder, the steps and the weights of one process, the rows of each step divided."""
+    rows = write_csv(tmp_path / "rows.csv", easy_rows(64)), files[1]
+    settings = {"epochs": 2.0, "batch_size": 16, "embedding_dim": 4, "n_buckets": 2**18, "device": None}
+    one = train(_bow(rows, tmp_path / "one", **settings))
+    command = ["train", "--model", "bow", "--train-file", str(rows[0]), "--eval-file", str(rows[1]), "--epochs", "2"]
+    launch([*command, "--batch-size=16", "--embedding-dim=4", "--output", str(tmp_path / "two")], processes=2)
+    records = [_record(folder) for folder in (one, tmp_path / "two")]
+    assert [record["n_processes"] for record in records] == [1, 2]
+    assert [record["metrics"]["steps"] for record in records] == [8, 8]
+    weights = [load_file(folder / "model.safetensors") for folder in (one, tmp_path / "two")]
+    for name, weight in weights[0].items():
+        torch.testing.assert_close(weights[1][name], weight, rtol=0, atol=1e-4)
+    monkeypatch.setattr(transformers.TrainingArguments, "world_size", 2)
+    with pytest.raises(InputError, match=r"`batch_size` must be a multiple of 2, .* got 15"):
+        train(_bow(rows, tmp_path / "odd", batch_size=15))
 
 
 def test_a_limit_is_a_sample_that_the_seed_does_not_change(files, tmp_path):

@@ -80,7 +80,7 @@ class TrainingOptions:
         choices=("auto", "classification", "multiple_choice"),
     )
     batch_size: int = _option(
-        32, "Rows in a step on each device; times `gradient_accumulation` and the number of processes.", at_least=1
+        32, "Rows in a step, times `gradient_accumulation`; processes and devices share them.", at_least=1
     )
     learning_rate: float = _option(5e-5, "Highest learning rate of AdamW.")
     epochs: float = _option(3.0, "Passes over the rows.")

@@ -282,13 +282,14 @@ def _arguments(options: TrainingOptions, checkpoints: Path, *, has_eval: bool) -
 
 
 def training_arguments(options: TrainingOptions, folder: Path, **more: Any) -> Any:
-    """Return the Trainer's arguments for what every training has; `more` is what one of them adds."""
+    """Return the Trainer's arguments for what every training has; `more` is what one of them adds.
+
+    The rows of a step are divided among processes and devices: a training is the same wherever it runs.
+    """
     check_device("train", options.device)
-    if options.device == "cpu":
-        more["use_cpu"] = True
-    return transformers.TrainingArguments(
+    arguments = transformers.TrainingArguments(
         output_dir=str(folder),
-        per_device_train_batch_size=options.batch_size,
+        use_cpu=options.device == "cpu" or not torch.accelerator.is_available(),
         gradient_accumulation_steps=options.gradient_accumulation,
         num_train_epochs=options.epochs,
         warmup_steps=options.warmup,
@@ -302,6 +303,12 @@ def training_arguments(options: TrainingOptions, folder: Path, **more: Any) -> A
         **{name: getattr(options, name) for name in ("learning_rate", "weight_decay", "max_grad_norm", "bf16", "seed")},
         **more,
     )
+    n = arguments.world_size * max(1, arguments.n_gpu)
+    if options.batch_size % n:
+        must, remedy = f"be a multiple of {n}, the number of processes or devices", "They share the rows of a step."
+        raise input_error("train", "batch_size", must, got=options.batch_size, remedy=remedy)
+    arguments.per_device_train_batch_size = options.batch_size // n
+    return arguments
 
 
 def _multiple_choice(options: TrainingOptions, source: Source, task: Any) -> bool:
