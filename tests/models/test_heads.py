@@ -15,7 +15,7 @@ import paraconsist
 from paraconsist.data.predictions import read_predictions
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.models.classifier import Classifier, longest_input
+from paraconsist.models.classifier import Classifier, longest_input, warn_of_cut
 from paraconsist.models.labels import resolve_label_map
 from paraconsist.models.loading import dtype_taken, load_model
 from paraconsist.models.pretrained import weights_hash
@@ -90,9 +90,11 @@ def test_nameless_labels_load_but_do_not_match(tmp_path):
 def test_long_inputs_are_cut_and_counted_once(tmp_path):
     classifier = load_model(tiny_encoder(tmp_path), task=DEFEASIBLE, max_length=12)
     assert classifier.identity["max_length"] == "12"
-    with pytest.warns(UserWarning, match=r"3 of 4 inputs are longer than 12 tokens \(the longest has 16\)"):
-        batch = classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in ROWS])
+    batch = classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in ROWS])
     assert [row.width for row in batch] == [12, 8, 12, 12]
+    assert sorted(row.n_cut for row in batch)[::3] == [0, 4]
+    with pytest.warns(UserWarning, match="3 of 4 inputs are longer than the model's window and were cut.* up to 4 tok"):
+        warn_of_cut(batch)
     from transformers import AutoModelForSequenceClassification
 
     expected = _one_by_one(

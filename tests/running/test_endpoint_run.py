@@ -145,7 +145,7 @@ def test_the_key_stands_in_no_file_and_no_message(place, tmp_path, monkeypatch):
 )
 def test_a_refused_input_ends_the_run_and_loses_nothing(place, tmp_path, fault, message):
     with FaultyServer(script=first(*[None] * 9, fault), delay=0.01) as server:
-        given = arguments(server.url, place / "set.jsonl", tmp_path, concurrency=4)
+        given = arguments(server.url, place / "set.jsonl", tmp_path, concurrency=4, on_error="stop")
         code, _, said = command(given)
         assert code == 2
         assert f"error: {message}" in said

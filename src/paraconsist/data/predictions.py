@@ -23,7 +23,8 @@ from paraconsist.errors import input_error
 #: What every row of a bucket set has, in the order in which it is written.
 KEY_COLUMNS = ("example_id", "input_id", "bucket_id", "group_id", "role", "label", "allowed_labels")
 #: What the run adds to it.
-PREDICTION_COLUMNS = ("prediction", "probabilities", "raw_output")
+UNANSWERED = "unanswered"  # of which kind the failure of an input was; only where some failed
+PREDICTION_COLUMNS = ("prediction", "probabilities", "raw_output", UNANSWERED)
 
 #: What this package's own sets and studies break results down by. A set's other columns are kept where they are named:
 #: they may say who wrote a text.
@@ -37,7 +38,7 @@ STRATUM_COLUMNS = (
 METADATA_KEY = b"paraconsist"
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("label_names", "measures", "notes"), (list, "a list of names")),
-    **dict.fromkeys(("model", "source"), (dict, "a JSON object")),
+    **dict.fromkeys(("model", "source", "inputs"), (dict, "a JSON object")),
     **dict.fromkeys(("set", "task", "label_map"), (str, "text")),
 }
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paraconsist.data.answers import check_known, check_meeting, gold_labels, predicted_labels
-from paraconsist.data.predictions import Predictions
+from paraconsist.data.predictions import UNANSWERED, Predictions
 from paraconsist.data.tables import column_error, column_of, filled_column, floats, is_text, plain_column, plain_table
 from paraconsist.errors import input_error
 
@@ -213,9 +213,16 @@ def _label_probabilities(
         if not index:
             return None
         labels = np.array([index.get(label, -1) for label in labels.tolist()])
-    matrix = _probability_matrix(table, columns)
+    answered = np.full(len(table), True)
+    if UNANSWERED in table.column_names and len(columns) == 1:
+        answered = table[UNANSWERED].is_null().to_numpy()
+        if not answered.any():
+            return None
+    given = _probability_matrix(table.filter(pa.array(answered)), columns)
     if "(none)" not in predictions.metadata.get("label_map", ""):  # a partial map leaves probability out
-        _check_probabilities(matrix, columns[0])
+        _check_probabilities(given, columns[0])
+    matrix = np.full((len(table), given.shape[1]), np.nan)
+    matrix[answered] = given
     inside = (labels >= 0) & (labels < matrix.shape[1])
     picked = matrix[np.arange(len(labels)), np.where(inside, labels, 0)]
     return np.where(inside, picked, np.nan)

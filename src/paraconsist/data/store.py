@@ -23,6 +23,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from paraconsist.data.failures import Failed
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import MISSING, make_folder, sync_one, write_json, writing
@@ -34,13 +35,13 @@ except ImportError:  # Windows has no such locks: two runs into one folder go un
 else:
     _LOCKS = True
 
-#: Probabilities over the model's labels, or an answer that the model wrote.
-Result = list[float] | WrittenAnswer
+#: Probabilities over the model's labels, an answer that the model wrote, or why there is none.
+Result = list[float] | WrittenAnswer | Failed
 
 #: Where a store keeps an endpoint's answers.
 JOURNAL = "answers.jsonl"
 #: The keys of a shard's records.
-SHARD_COLUMNS = ("input_id", "probabilities", *WrittenAnswer._fields)
+SHARD_COLUMNS = ("input_id", "probabilities", *WrittenAnswer._fields, *Failed._fields, "n_cut")
 _SEAL = re.compile(rb', "crc32": "([0-9a-f]{8})"\}$')
 _SYNC_SECONDS = 1.0
 _ENCODER = json.JSONEncoder(ensure_ascii=False)  # `json.dumps` would make one for each line
@@ -62,6 +63,7 @@ class Store:
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         self.folder = folder / store_key(identity)
         self._identity = dict(identity)
+        self.n_cut: dict[str, int] = {}  # input -> tokens that it lost to the model's window; filled by `finished`
 
     def create(self) -> None:
         """Make the folder, with a file that says what its name stands for."""
@@ -71,7 +73,7 @@ class Store:
             write_json(file, dict(sorted(self._identity.items())))
 
     def finished(self) -> dict[str, Result]:
-        """Read every shard: input id -> probabilities over the model's labels, or what the model wrote.
+        """Read every shard: input id -> probabilities over the model's labels, what it wrote, or why there is neither.
 
         A last line without its newline is a write that a kill cut short: it is passed over here, and cut off when the
         shard is next opened for writing. InputError if a whole line is damaged, or two shards hold different values for
@@ -79,7 +81,7 @@ class Store:
         """
         results: dict[str, Result] = {}
         for shard in sorted(self.folder.glob("rank-*.jsonl")):
-            _read_shard(shard, results)
+            _read_shard(shard, results, self.n_cut)
         return results
 
     def writer(self, rank: int) -> ShardWriter:
@@ -106,12 +108,12 @@ class ShardWriter:
         self._syncing = threading.Thread(target=self._sync, name=f"sync {path.name}", daemon=True)
         self._syncing.start()
 
-    def append(self, input_ids: Sequence[str], results: Iterable[Sequence[float] | WrittenAnswer]) -> None:
-        """Write a batch, in one call to the operating system, before returning."""
+    def append(self, input_ids: Sequence[str], results: Iterable[Result], n_cut: Sequence[int] | None = None) -> None:
+        """Write a batch, in one call to the operating system, before returning; `n_cut` are tokens that inputs lost."""
         batch = []
-        for input_id, one in zip(input_ids, results, strict=True):
-            result = one._asdict() if isinstance(one, WrittenAnswer) else {"probabilities": list(one)}
-            batch.append({"input_id": input_id, **result})
+        for input_id, one, n in zip(input_ids, results, n_cut or [0] * len(input_ids), strict=True):
+            result = one._asdict() if isinstance(one, WrittenAnswer | Failed) else {"probabilities": list(one)}
+            batch.append({"input_id": input_id, **result, **({"n_cut": n} if n else {})})
         self._write(b"".join(map(sealed, batch)))
 
     def _write(self, data: bytes) -> None:
@@ -194,18 +196,27 @@ def opened(line: bytes, columns: Collection[str]) -> dict[str, Any]:
     return record
 
 
-def _read_shard(shard: Path, results: dict[str, Result]) -> None:
+def _read_shard(shard: Path, results: dict[str, Result], n_cut: dict[str, int]) -> None:
     data = shard.read_bytes()
     for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), start=1):
         try:
             record = opened(line, SHARD_COLUMNS)
             input_id = record["input_id"]
-            written = "raw_output" in record
-            result = WrittenAnswer(record["label"], record["raw_output"]) if written else record["probabilities"]
+            result: Result
+            if "kind" in record:
+                result = Failed(record["kind"], record["reason"])
+            elif "raw_output" in record:
+                result = WrittenAnswer(record["label"], record["raw_output"])
+            else:
+                result = record["probabilities"]
+            if "n_cut" in record:
+                n_cut[input_id] = record["n_cut"]
         except (ValueError, KeyError):
             remedy = "Delete that line (its input is computed again) or start a new run folder."
             raise _damaged(shard, f"is damaged at line {number}", remedy) from None
-        if results.setdefault(input_id, result) != result:
+        if isinstance(results.get(input_id), Failed):  # it was asked again
+            results[input_id] = result if not isinstance(result, Failed) else results[input_id]
+        elif results.setdefault(input_id, result) != result and not isinstance(result, Failed):
             remedy = "Two runs may have written into one folder; start a new run folder."
             raise _damaged(shard, f"holds a second, different value for input {input_id} at line {number}", remedy)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from paraconsist.data.failures import input_notes
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import input_error
@@ -31,6 +32,8 @@ class Prepared:
     type_ids: tuple[TokenArray, ...] | None  # segment numbers, where used; same shapes as `sequences`
     n_tokens: int  # real tokens, over all sequences
     width: int  # length of the longest sequence
+    n_cut: int = field(default=0, kw_only=True)  # tokens beyond the model's window, which were cut off
+    n_over: int = field(default=0, kw_only=True)  # tokens beyond the window of a model whose prompts are never cut
 
     @property
     def n_sequences(self) -> int:
@@ -38,11 +41,13 @@ class Prepared:
         return len(self.sequences)
 
     @classmethod
-    def of(cls, sequences: Sequence[TokenArray], type_ids: Sequence[TokenArray] | None = None) -> Prepared:
+    def of(
+        cls, sequences: Sequence[TokenArray], type_ids: Sequence[TokenArray] | None = None, n_cut: int = 0
+    ) -> Prepared:
         """Count tokens and width once, when the row is made."""
         lengths = [len(sequence) for sequence in sequences]
         types = None if type_ids is None else tuple(type_ids)
-        return cls(tuple(sequences), types, sum(lengths), max(lengths))
+        return cls(tuple(sequences), types, sum(lengths), max(lengths), n_cut=n_cut)
 
 
 @runtime_checkable
@@ -119,12 +124,28 @@ class ModuleClassifier:
 
 
 def by_row(
-    inputs: Inputs, sequences: Sequence[TokenArray], type_ids: Sequence[TokenArray] | None = None, *, n_texts: int = 1
+    inputs: Inputs,
+    sequences: Sequence[TokenArray],
+    type_ids: Sequence[TokenArray] | None = None,
+    *,
+    n_texts: int = 1,
+    n_cut: Sequence[int] = (),
 ) -> list[Prepared]:
     """Put together what belongs to a row: `n_texts` sequences for each of its inputs, which stand end to end."""
     ends = np.cumsum([len(row) * n_texts for row in inputs]).tolist()
     places = [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
-    return [Prepared.of(sequences[place], None if type_ids is None else type_ids[place]) for place in places]
+    return [
+        Prepared.of(sequences[place], None if type_ids is None else type_ids[place], sum(n_cut[place]))
+        for place in places
+    ]
+
+
+def warn_of_cut(prepared: Sequence[Prepared]) -> None:
+    """Warn of rows that were cut to the model's window."""
+    cut = [row.n_cut for row in prepared if row.n_cut]
+    counts = {"n_inputs": len(prepared), "n_cut": len(cut), "most_tokens_cut": max(cut, default=0)}
+    for note in input_notes({"inputs": counts}):
+        warnings.warn(f"{note}.", UserWarning, stacklevel=2)
 
 
 def pad_sequences(
@@ -192,7 +213,7 @@ class HeadClassifier(ModuleClassifier):
         self._chosen_pad_config = text_config if self._pad_id is None else None
 
     def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
-        """Tokenise all rows in one call, without padding; one warning says how many inputs were cut, to what length."""
+        """Tokenise all rows in one call, without padding."""
         flat = list(chain.from_iterable(inputs))
         if not flat:
             return []
@@ -200,15 +221,15 @@ class HeadClassifier(ModuleClassifier):
         sequences = columns["input_ids"]
         limit = self.max_length
         long = [] if limit is None else [i for i, sequence in enumerate(sequences) if len(sequence) > limit]
+        n_cut = [0] * len(flat)
         if long:
-            problem = f"{len(long):,} of {len(flat):,} inputs are longer than {limit} tokens (the longest has "
-            problem += f"{max(len(sequences[i]) for i in long)}) and were cut, the longer text of a pair first."
-            warnings.warn(problem, UserWarning, stacklevel=2)
+            for i in long:
+                n_cut[i] = len(sequences[i]) - (limit or 0)
             for name, cut in self._tokenise([flat[i] for i in long], truncate=True).items():
                 for place, i in enumerate(long):
                     columns[name][i] = cut[place]
         arrays = {name: [np.array(row, dtype=np.int64) for row in column] for name, column in columns.items()}
-        return by_row(inputs, arrays["input_ids"], arrays.get("token_type_ids"))
+        return by_row(inputs, arrays["input_ids"], arrays.get("token_type_ids"), n_cut=n_cut)
 
     def _tokenise(self, flat: Sequence[ModelInput], *, truncate: bool) -> dict[str, list[list[int]]]:
         """Token and, where used, segment numbers; inputs with a second text and without it in a call each."""

@@ -59,11 +59,13 @@ class Encoder:
         import torch
 
         from paraconsist.models.batching import BatchPolicy, Shape, check_device, plan_batches
+        from paraconsist.models.classifier import warn_of_cut
 
         check_device("encoder", device)
         where = "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
         self.classifier.module.to(where).eval()
         prepared = self.classifier.prepare(inputs)
+        warn_of_cut(prepared)
         shapes = [Shape(row.n_tokens, row.width, row.n_sequences) for row in prepared]
         vectors: NDArray[np.float32] | None = None
         for places in plan_batches(shapes, BatchPolicy.for_device(where)):

@@ -118,17 +118,19 @@ class PromptedModel:
         template = self.settings.prompt.template
         return template.words if self.settings.chat else template.answers
 
-    def check_window(self, lengths: Sequence[int]) -> None:
-        """Refuse prompts (with their answers) that do not fit, by one `InputError`: they are never cut."""
-        too_long = sum(self.window is not None and n > self.window for n in lengths)
-        if too_long:
-            must = f"make prompts of at most {self.window} tokens, the model's window, answer included"
-            got = f"{too_long:,} longer ones, the longest of {max(lengths):,} tokens"
-            remedy = "Prompts are never cut: give fewer `shots`, another `template`, or a model with a wider window."
-            raise input_error("run", "shots", must, got=got, remedy=remedy)
+    def n_over(self, length: int) -> int:
+        """How many tokens a prompt with its answer has too many for the window."""
+        return 0 if self.window is None else max(0, length - self.window)
+
+    def window_error(self, n_over: Sequence[int]) -> InputError:
+        """The error for prompts that do not fit, by so many tokens each: they are never cut."""
+        must = f"make prompts of at most {self.window} tokens, the model's window, answer included"
+        got = f"{len(n_over):,} longer ones, the longest of {(self.window or 0) + max(n_over):,} tokens"
+        remedy = "Prompts are never cut: give fewer `shots`, another `template`, or a model with a wider window."
+        return input_error("run", "shots", must, got=got, remedy=remedy)
 
     def prepare(self, inputs: Inputs) -> list[Prepared]:
-        """Tokenise all prompts; raises `InputError` for prompts longer than the window."""
+        """Tokenise all prompts; those longer than the window say so (`n_over`), and are not to be answered."""
         raise NotImplementedError
 
     def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
@@ -202,11 +204,10 @@ class CausalScorer(PromptedModel):
     def prepare(self, inputs: Inputs) -> list[Prepared]:
         """Tokenise all prompts. The first call decides which tokens are kept as the shared prefix.
 
-        Prompts longer than the window, and label words that cannot be told apart, are an `InputError`.
+        Label words that cannot be told apart are an `InputError`.
         """
         texts = [choices[0].text for choices in inputs]
         prepared: list[Prepared] = []
-        lengths: list[int] = []
         for start in range(0, len(texts), _CHUNK):
             chunk = texts[start : start + _CHUNK]
             prompts = self._tokens(chunk)
@@ -219,9 +220,8 @@ class CausalScorer(PromptedModel):
             for prompt, words in zip(prompts, labels, strict=True):
                 shared = min(_n_shared(prefix, prompt), len(prompt) - 1)
                 rest = prompt[shared:].copy()
-                lengths.append(len(prompt) + max(len(word) for word in words))
-                prepared.append(PreparedPrompt((rest,), None, len(rest), len(rest), shared, words))
-        self.check_window(lengths)
+                n_over = self.n_over(len(prompt) + max(len(word) for word in words))
+                prepared.append(PreparedPrompt((rest,), None, len(rest), len(rest), shared, words, n_over=n_over))
         return prepared
 
     def _tokens(self, texts: Sequence[str]) -> list[TokenArray]:
@@ -303,14 +303,14 @@ class Seq2SeqModel(PromptedModel):
     _labels: tuple[TokenArray, ...] = ()
 
     def prepare(self, inputs: Inputs) -> list[Prepared]:
-        """Tokenise all prompts; raises `InputError` for prompts longer than the window."""
+        """Tokenise all prompts; see `PromptedModel.prepare`."""
         if not inputs:
             return []
         options = {"add_special_tokens": not self.settings.chat, "return_attention_mask": False, "verbose": False}
         encoded = self.tokenizer([choices[0].text for choices in inputs], **options)["input_ids"]
-        self.check_window([len(ids) for ids in encoded])
         arrays = [np.array(ids, dtype=np.int64) for ids in encoded]
-        return [PreparedPrompt((ids,), None, len(ids), len(ids), 0, self._labels) for ids in arrays]
+        labels = self._labels
+        return [PreparedPrompt((a,), None, len(a), len(a), 0, labels, n_over=self.n_over(len(a))) for a in arrays]
 
 
 class Seq2SeqScorer(Seq2SeqModel):

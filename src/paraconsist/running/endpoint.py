@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from paraconsist.data.bucket_sets import BucketSet
+from paraconsist.data.failures import Failures, all_failed, to_ask
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.sharing import request_fields_text
 from paraconsist.data.store import Store, store_key
@@ -80,12 +81,12 @@ def run_endpoint(
         for name, (_, sets) in groups.items():
             identity = store_identity(identities[name], sets[0].task)
             store = Store(folder.store, identity)
-            statistics[name], answered = _pass(settings, key, prompts[name], methods[name], sets, store)
+            statistics[name], answered = _pass(settings, key, prompts[name], methods[name], sets, store, options)
             chosen, again = rows_again(sets, options), []
             for repeat in repeats_of(options) if chosen else ():
                 prompt = replace(prompts[name], seed=repeat.seed_after(options.seed))
                 again.append((repeat, repeat.store(folder, identity)))
-                answered += _pass(settings, key, prompt, methods[name], chosen, again[-1][1])[1]
+                answered += _pass(settings, key, prompt, methods[name], chosen, again[-1][1], options)[1]
             write_repeats(folder, chosen, again, identity, label_maps, options)
             usage[name] = add_up(answered, settings)
             answers = usage[name].to_dict()
@@ -103,6 +104,7 @@ def _pass(
     method: Method,
     group: Sequence[BucketSet],
     store: Store,
+    options: RunOptions,
 ) -> tuple[QueueStatistics, list[Answered]]:
     """Ask about every distinct input of the sets (of one task) that the store holds no result for.
 
@@ -112,12 +114,14 @@ def _pass(
     store.create()
     with store.writer(0) as shard, Journal(store.folder) as journal:
         finished = store.finished()
-        pending = {input_id: question for input_id, question in questions.items() if input_id not in finished}
+        again = options.retry_failed or options.on_error == "stop"
+        pending = {input_id: questions[input_id] for input_id in to_ask(questions, finished, retry_failed=again)}
+        failures = Failures(options.on_error, any_answered=not all_failed(finished))
         with ProgressBar(len(pending), group[0].task.name, visible=True) as bar:
 
             async def work() -> QueueStatistics:
                 async with EndpointClient(settings, key) as client:
-                    queue = RequestQueue(client, prompt, method, journal, shard, bar.advance)
+                    queue = RequestQueue(client, prompt, method, journal, shard, bar.advance, failures)
                     return await queue.ask(pending, len(questions))
 
             statistics = run_to_end(work) if pending else QueueStatistics(len(questions), 0, 0, {}, 0, 0, 0.0)

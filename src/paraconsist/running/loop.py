@@ -17,8 +17,9 @@ from accelerate.utils import broadcast_object_list, gather_object
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
 from paraconsist.data.bucket_sets import BucketSet
+from paraconsist.data.failures import NOT_FINITE, TOO_LONG, Failures, all_failed, to_ask
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.store import ShardWriter, Store
+from paraconsist.data.store import Result, ShardWriter, Store
 from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import InputError
 from paraconsist.models.batching import BatchPolicy, Shape, check_device, deal, padding_share, plan_batches
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Choices = tuple[ModelInput, ...]
 Plan = list[list[int]]
-#: Input ids, and their probabilities, shape (n, n_labels), or what the model wrote for each.
-Finished = tuple[Sequence[str], torch.Tensor | list[WrittenAnswer]]
+#: Input ids, how they were prepared, and their probabilities, shape (n, n_labels), or what the model wrote for each.
+Finished = tuple[Sequence[str], Sequence["Prepared"], torch.Tensor | list[WrittenAnswer]]
 
 _MOST_WORKERS = 4
 
@@ -76,15 +77,22 @@ def main_first(accelerator: Accelerator, action: Callable[[], T]) -> T:
 
 
 def compute(
-    model: Classifier, sets: Sequence[BucketSet], store: Store, accelerator: Accelerator, policy: BatchPolicy
+    model: Classifier,
+    sets: Sequence[BucketSet],
+    store: Store,
+    accelerator: Accelerator,
+    policy: BatchPolicy,
+    on_error: str = "stop",
+    retry_failed: bool = False,
 ) -> LoopStatistics:
     """Compute every distinct input of `sets` (all of one task) that `store` does not hold yet.
 
     Identical inputs are computed once. Inputs are sorted by length over the whole set and cut into batches
     under a budget of tokens; the batches are dealt to the processes. A process alone on a CPU computes several
     batches at a time, in threads. Each process writes what it has to its own shard after every batch. Nothing
-    is ever matched by position: results carry their `input_id`. Numbers that are not finite, or one input alone that
-    does not fit in memory, raise InputError on every process, after the others have finished and kept their share.
+    is ever matched by position: results carry their `input_id`. Numbers that are not finite and prompts that are too
+    long are failures, kept as `on_error` says (see `Failures`); where they end the pass, as one input alone that does
+    not fit in memory does, InputError is raised on every process, after the others have kept their share.
     """
     inputs: dict[str, Choices] = {i: model.encode(task, row) for i, task, row in distinct_rows(sets)}
     if accelerator.is_main_process:
@@ -92,11 +100,14 @@ def compute(
     accelerator.wait_for_everyone()
     finished = store.finished()
     accelerator.wait_for_everyone()  # nobody writes before everybody has read
-    pending = [input_id for input_id in inputs if input_id not in finished]
+    pending = to_ask(inputs, finished, retry_failed=retry_failed or on_error == "stop")
+    failures = Failures(on_error, any_answered=not all_failed(finished))
     n_ranks = accelerator.num_processes
     share = range(accelerator.process_index, len(pending), n_ranks)
     with _together(accelerator):  # each process tokenises its share, to learn how long the inputs are
         local = dict(zip(share, model.prepare([inputs[pending[i]] for i in share]), strict=True))
+        if on_error == "stop" and (long := [row for row in local.values() if row.n_over]):
+            raise _window_error(model, long)
     shapes = _all_shapes(local, len(pending), accelerator)
     policy = replace(policy, max_rows=max(1, min(policy.max_rows, math.ceil(len(pending) / n_ranks))))
     if not model.pads:
@@ -107,6 +118,7 @@ def compute(
         model.module.to(accelerator.device)
     model.module.eval()
     started = time.perf_counter()
+    over: dict[str, Prepared] = {}
     with (
         _together(accelerator),
         ProgressBar(len(pending), sets[0].task.name, visible=accelerator.is_main_process) as bar,
@@ -116,12 +128,17 @@ def compute(
         def finish(batch: list[int]) -> list[Finished]:
             absent = [i for i in batch if i not in local]
             local.update(zip(absent, model.prepare([inputs[pending[i]] for i in absent]), strict=True))
-            return list(_results(model, [pending[i] for i in batch], [local.pop(i) for i in batch]))
+            rows = {i: local.pop(i) for i in batch}
+            over.update((pending[i], row) for i, row in rows.items() if row.n_over)
+            fits = [i for i in batch if not rows[i].n_over]
+            return list(_results(model, [pending[i] for i in fits], [rows[i] for i in fits]))
 
         for parts in _in_turn(finish, mine, _n_workers(model, accelerator)):
-            for ids, results in parts:
-                _keep(ids, results, shard)
+            for ids, rows, results in parts:
+                _keep(ids, rows, results, shard, failures)
                 bar.advance(len(ids) * n_ranks)
+        for input_id, row in over.items():  # after the answers, which say that it is no matter of all inputs
+            shard.append([input_id], [failures.failed(TOO_LONG, _window_error(model, [row]))])
     return LoopStatistics(
         n_inputs=len(inputs),
         n_computed=len(pending),
@@ -184,24 +201,41 @@ def _in_turn(
         pool.shutdown(cancel_futures=True)
 
 
-def _keep(ids: Sequence[str], results: torch.Tensor | list[WrittenAnswer], shard: ShardWriter) -> None:
-    if isinstance(results, list):
-        shard.append(ids, results)
-        return
-    finite = torch.isfinite(results).all(dim=-1)
-    if not bool(finite.all()):
-        bad = ids[int((~finite).nonzero()[0])]
+def _keep(
+    ids: Sequence[str],
+    rows: Sequence[Prepared],
+    results: torch.Tensor | list[WrittenAnswer],
+    shard: ShardWriter,
+    failures: Failures,
+) -> None:
+    """Write down results that are finite, or why one input has none."""
+    kept: list[Result] = results.tolist() if isinstance(results, torch.Tensor) else [*results]
+    if isinstance(results, torch.Tensor) and not bool(torch.isfinite(results).all()):
         remedy = "Its weights may be damaged, or its numbers pass the range of its `dtype`: try float32."
-        must = f"the model returned numbers that are not finite for input {bad}."
-        raise InputError(must, function="run", remedy=remedy)
-    shard.append(ids, results.tolist())
+        must = f"the model returned numbers that are not finite for input {ids[0]}."
+        kept = [failures.failed(NOT_FINITE, InputError(must, function="run", remedy=remedy))]
+    else:
+        failures.answered()
+    shard.append(ids, kept, [row.n_cut for row in rows])
+
+
+def _window_error(model: Classifier, rows: Sequence[Prepared]) -> InputError:
+    from paraconsist.models.prompted import PromptedModel
+
+    assert isinstance(model, PromptedModel)  # all others cut
+    return model.window_error([row.n_over for row in rows])
 
 
 def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]) -> Iterator[Finished]:
-    """Yield the results of a batch, in halves (and halves of halves) where memory does not suffice."""
+    """Yield the results of a batch, in halves (and halves of halves) where memory does not suffice.
+
+    Rows that come out not finite are computed again alone: in a pack one of them spoils the others.
+    """
     from paraconsist.models.classifier import WritesAnswers
 
     results: torch.Tensor | list[WrittenAnswer]
+    if not ids:
+        return
     try:
         with torch.inference_mode():
             if isinstance(model, WritesAnswers):
@@ -217,7 +251,16 @@ def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]
             raise InputError(what, function="run", remedy=remedy) from None
         clear_device_cache()
     else:
-        yield ids, results
+        if isinstance(results, list) or len(ids) == 1 or bool(torch.isfinite(results).all()):
+            yield ids, prepared, results
+            return
+        good = torch.isfinite(results).all(dim=-1).tolist()
+        if any(good):
+            places = [i for i, is_good in enumerate(good) if is_good]
+            yield [ids[i] for i in places], [prepared[i] for i in places], results[places]
+        for i, is_good in enumerate(good):
+            if not is_good:
+                yield from _results(model, ids[i : i + 1], prepared[i : i + 1])
         return
     half = len(ids) // 2
     yield from _results(model, ids[:half], prepared[:half])

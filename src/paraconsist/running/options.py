@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from paraconsist.errors import input_error
+from paraconsist.data.failures import ON_ERROR
+from paraconsist.errors import check_choice, input_error
 
 #: Of options that a newcomer needs: they stand first in the help, not under their group's heading.
 _FIRST = {"rich_help_panel": "Options"}
@@ -141,6 +142,10 @@ class RunOptions:
     device: str | None = option(None, "cpu, cuda or mps; by default the best there is.", **_FIRST)
     batch_tokens: int | None = option(None, "Computed tokens a batch, padding included.", min=1)
     seed: int = option(0, "Random seed of drawn answers, and of which rows are asked again.", min=0)
+    on_error: str = option(
+        "unparsed", "An input that fails: 'unparsed' (goes on, counts and names it) or 'stop' (ends the run)."
+    )
+    retry_failed: bool = option(False, "Ask again what failed in an earlier call.")
     overwrite: bool = option(False, "Delete an earlier run in the folder; what an endpoint answered is put beside.")
     texts: bool = option(True, "Keep the texts in the run folder, for reports; predictions files never hold them.")
     noise_floor: int = option(0, "Ask a share of the rows N times more, in other batches: what flips anyway.", min=0)
@@ -152,5 +157,6 @@ class RunOptions:
     )
 
     def __post_init__(self) -> None:
+        check_choice("run", "on_error", self.on_error, ON_ERROR)
         if not 0.0 < self.noise_share <= 1.0:
             raise input_error("run", "noise_share", "lie between 0 and 1", got=self.noise_share)

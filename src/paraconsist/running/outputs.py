@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.predictions import KEY_COLUMNS
+from paraconsist.data.failures import Failed
+from paraconsist.data.predictions import KEY_COLUMNS, UNANSWERED
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.run_folder import content_identity
 from paraconsist.data.store import Result
@@ -33,10 +34,11 @@ def store_identity(model_identity: Mapping[str, Any], task: Task) -> dict[str, A
 def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], label_map: LabelMap) -> pa.Table:
     """Give every row of the set the prediction of its input.
 
-    `finished` is from the store: input id -> probabilities over the model's labels, or what the model wrote. The
-    table has `KEY_COLUMNS`, strata, `prediction` (null where no label could be read from what the model wrote),
-    `probabilities` (over the task's labels; absent where some answer has none, as written ones), `raw_output` (null for
-    the others).
+    `finished` is from the store: input id -> probabilities over the model's labels, what the model wrote, or why there
+    is neither. The table has `KEY_COLUMNS`, strata, `prediction` (null where no label could be read from what the model
+    wrote, and where there is no answer), `probabilities` (over the task's labels, null where there is no answer; absent
+    where some answer has none, as written ones), `raw_output` (null for the others) and, where inputs failed,
+    `unanswered` (of which kind).
     """
     table = bucket_set.table
     ids = table["input_id"].to_pylist()
@@ -51,22 +53,26 @@ def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], lab
     by_input = np.array([_as_probabilities(r, n_labels) for r in results], dtype=np.float64)
     predictions, probabilities = label_map.apply(by_input.reshape(len(results), n_labels))
     outputs = [result.raw_output if isinstance(result, WrittenAnswer) else None for result in results]
-    unread = np.array([isinstance(result, WrittenAnswer) and result.label is None for result in results])
+    unread = np.array([getattr(result, "label", 0) is None or isinstance(result, Failed) for result in results])
     rows = np.array([distinct[input_id] for input_id in ids], dtype=np.int64)
     columns: dict[str, Any] = {c: table[c] for c in (*KEY_COLUMNS, *bucket_set.strata)}
     predictions = np.where(unread, -1, predictions)[rows].astype(np.int64)
     columns["prediction"] = pa.array(predictions, mask=predictions < 0)
+    failed = [result.kind if isinstance(result, Failed) else None for result in results]
     if not any(isinstance(result, WrittenAnswer) for result in results):
-        columns["probabilities"] = pa.array([probabilities[row] for row in rows], pa.list_(pa.float64()))
+        values = [None if failed[row] else probabilities[row] for row in rows]
+        columns["probabilities"] = pa.array(values, pa.list_(pa.float64()))
     columns["raw_output"] = pa.array([outputs[row] for row in rows], pa.string())
+    if any(failed):
+        columns[UNANSWERED] = pa.array([failed[row] for row in rows], pa.string())
     return pa.table(columns)
 
 
 def _as_probabilities(result: Result, n_labels: int) -> list[float]:
     """A written answer counts as certain of the label read from it, to be mapped as probabilities are."""
-    if not isinstance(result, WrittenAnswer):
+    if isinstance(result, list):
         return result
-    return [float(result.label == label) for label in range(n_labels)]
+    return [float(getattr(result, "label", None) == label) for label in range(n_labels)]
 
 
 def texts_table(bucket_set: BucketSet) -> pa.Table:

@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.predictions import METADATA_KEY, Predictions
+from paraconsist.data.failures import add_counts
+from paraconsist.data.predictions import METADATA_KEY, UNANSWERED, Predictions
 from paraconsist.data.run_folder import RunFolder, content_identity
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import changed, locked, make_folder, replacing
@@ -87,7 +88,9 @@ def merge_parts(parts: Sequence[str | Path], output: str | Path, *, overwrite: b
             several = [_read(folder.path / file) for folder in folders]
             _check_same(name, folders, [one.metadata for one in several])
             table = _rows_in_order(name, several)
-            target.write(target.path / file, table, _metadata(several, table))
+            metadata = _metadata(several, table)
+            target.write(target.path / file, table, metadata)
+            target.update_run({"inputs": {name: metadata["inputs"]}} if "inputs" in metadata else {})
             texts = [folder.path / file.replace("predictions/", "texts/", 1) for folder in folders]
             if all(path.is_file() for path in texts):
                 _merge_texts(texts, target, table)
@@ -165,8 +168,10 @@ def _check_same(name: str, folders: Sequence[RunFolder], metadata: Sequence[Mapp
 def _rows_in_order(name: str, several: Sequence[Predictions]) -> pa.Table:
     """Return the rows of all parts as the set has them; columns that some part has no values for are left out."""
     tables = [one.table for one in several if len(one.table)] or [several[0].table]
-    columns = [column for column in tables[0].column_names if all(column in table.column_names for table in tables)]
-    table = pa.concat_tables([one.select(columns) for one in tables]).sort_by(PLACE)
+    names = dict.fromkeys(name for table in tables for name in table.column_names)
+    columns = [name for name in names if name == UNANSWERED or all(name in table.column_names for table in tables)]
+    parts = [one.select([name for name in columns if name in one.column_names]) for one in tables]
+    table = pa.concat_tables(parts, promote_options="default").select(columns).sort_by(PLACE)
     if not table[PLACE].equals(pa.chunked_array([pa.array(range(len(table)), pa.int64())])):
         raise InputError(
             f"rows of {name} are absent or stand in two parts.", function="merge", remedy="Run them again."
@@ -178,7 +183,9 @@ def _metadata(several: Sequence[Predictions], table: pa.Table) -> dict[str, Any]
     """What the merged file says of itself: what is said alike as it is, counts added up."""
     first = several[0].metadata
     kept = {key: first[key] for key in (*_SAME, "model") if key in first}
-    rest = _together([{k: v for k, v in one.metadata.items() if k not in (*kept, "part")} for one in several])
+    rest = _together([{k: v for k, v in one.metadata.items() if k not in (*kept, "part", "inputs")} for one in several])
+    if all("inputs" in one.metadata for one in several):
+        rest["inputs"] = add_counts([one.metadata["inputs"] for one in several])
     return {**rest, **kept, "n_rows": len(table), "strata": [name for name in first["strata"] if name != PLACE]}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from paraconsist.data.failures import count_inputs, input_notes
 from paraconsist.data.tasks import Task, input_id
 from paraconsist.errors import input_error
 
@@ -82,4 +84,7 @@ class Predictor:
         inputs = BucketSet("variants", self.task, self.task.label_names, table, "")
         compute(self.model, [inputs], store, self._accelerator, self._policy)
         finished = store.finished()
+        counts = count_inputs(rows, finished, store.n_cut)
+        for note in input_notes({"inputs": counts, "model": self.model.identity}):
+            warnings.warn(f"{note}.", UserWarning, stacklevel=3)
         self._known.update({name: result for name in rows if isinstance(result := finished[name], list)})

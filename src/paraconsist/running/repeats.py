@@ -94,7 +94,8 @@ def ask_again(
     for repeat in repeats_of(options) if chosen else ():
         seeded = model.with_seed(repeat.seed_after(options.seed)) if isinstance(model, PromptedModel) else model
         again.append((repeat, repeat.store(folder, identity)))
-        compute(seeded, chosen, again[-1][1], accelerator, policy.shuffled(repeat.number))
+        failing = options.on_error, options.retry_failed
+        compute(seeded, chosen, again[-1][1], accelerator, policy.shuffled(repeat.number), *failing)
     if accelerator.is_main_process:
         batches = policy.shuffled(1).describe()
         write_repeats(folder, chosen, again, identity, label_maps, options, batch_policy=batches)

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.data.bucket_sets import BucketSet
+from paraconsist.data.failures import all_failed, count_inputs, input_notes
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Store
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, input_error
 from paraconsist.files import locked
 from paraconsist.models.batching import BatchPolicy
 from paraconsist.running.options import RunOptions
@@ -82,7 +83,8 @@ def run(
         for name, (_, sets) in groups.items():
             identity = store_identity(identities[name], sets[0].task)
             store = Store(folder.store, identity)
-            statistics[name] = compute(models[name], sets, store, accelerator, policy)
+            failing = options.on_error, options.retry_failed
+            statistics[name] = compute(models[name], sets, store, accelerator, policy, *failing)
             ask_again(models[name], sets, folder, identity, label_maps, accelerator, policy, options)
             if accelerator.is_main_process:
                 files |= write_sets(folder, sets, store, label_maps, identities[name], options, **facts)
@@ -145,14 +147,26 @@ def write_sets(
     options: RunOptions,
     **metadata: Any,
 ) -> dict[str, Path]:
-    """Write each set's predictions file from what the store holds, and its texts beside it; return set -> file."""
+    """Write each set's predictions file from what the store holds, and its texts beside it; return set -> file.
+
+    InputError if no input has an answer; a warning for each set of which some have none, or were cut.
+    """
     finished = store.finished()
+    if finished and all_failed(finished):
+        first, failed = next(iter(finished.items()))
+        must = f"none of {len(finished):,} inputs has an answer. Of {first}: {failed[1]}"
+        raise InputError(must, function="run", remedy="The same command asks them again.")
     files = {}
     for s in sets:
         path = files[s.name] = folder.predictions_file(s.file_name)
-        more = {**metadata, "seed": options.seed, "measures": list(s.measures)}
         table = predictions_table(s, finished, label_maps[s.name])
-        folder.write(path, table, run_metadata(s, identity, label_maps[s.name], **more))
+        counts = count_inputs(table["input_id"].to_pylist(), finished, store.n_cut)
+        more = {**metadata, "inputs": counts, "seed": options.seed, "measures": list(s.measures)}
+        written = run_metadata(s, identity, label_maps[s.name], **more)
+        folder.write(path, table, written)
+        folder.update_run({"inputs": {s.name: counts}})
+        for note in input_notes(written):
+            warnings.warn(f"{s.name}: {note}.", UserWarning, stacklevel=2)
         if options.texts:
             about = {"format": "paraconsist-texts-1", "set": s.name}
             folder.write(folder.texts_file(s.file_name), texts_table(s), about)

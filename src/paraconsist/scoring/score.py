@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.failures import input_notes
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.data.tables import is_among
@@ -179,6 +180,9 @@ def score_set(
         confidence_level=options.confidence_level,
         n_resamples=options.n_resamples if any("-bootstrap" in m["signature"] for m in measures.values()) else None,
     )
+    warnings += input_notes(predictions.metadata)
+    if test is not None:
+        warnings += [f"of the full test set {note}" for note in input_notes(test.metadata)]
     void = degenerate(rows, options.unparsed)
     warnings = list(dict.fromkeys([*warnings, *void]))
     if PARAPHRASTIC in specs and (note := _single_buckets(kept, predictions.label_names)) is not None:
@@ -285,9 +289,11 @@ def _test_columns(rows: Rows, test: Rows, options: ScoreOptions) -> dict[str, An
     if rows.confidences is not None and test.confidences is not None and has_originals:
         assert rows.buckets is not None
         originals = rows.roles == ORIGINAL
-        buckets, confidences = rows.buckets[originals].tolist(), rows.confidences[originals].tolist()
+        # an input that failed gave its gold label no probability: it counts as wrong
+        buckets = rows.buckets[originals].tolist()
+        confidences = np.where(rows.unparsed, 0.0, rows.confidences)[originals].tolist()
         columns["original_confidences"] = dict(zip(buckets, confidences, strict=True))
-        columns["test_confidences"] = test.confidences
+        columns["test_confidences"] = np.where(test.unparsed, 0.0, test.confidences)
         columns["renormalize"] = options.renormalize
     return columns
 

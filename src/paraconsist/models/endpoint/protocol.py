@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from paraconsist.data.failures import REFUSED, TOO_LONG
 from paraconsist.data.tasks import Task
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
@@ -107,6 +108,13 @@ def refusal(
         remedy = f"{answer} The address often ends in /v1; or give `api` {other}."
         return input_error("run", "endpoint", must, got=settings.url, remedy=remedy)
     return InputError(f"the endpoint refused {about}.", function="run", remedy=f"{answer}{kept}")
+
+
+def failure_of(refused: Refused, model: str) -> str | None:
+    """Which kind of failure of its input a refusal is; None where it would meet every input."""
+    if refused.too_long:
+        return TOO_LONG
+    return REFUSED if refused.status in (400, 422, 451) and not _names_model(refused.message, model) else None
 
 
 def _names_model(message: str, model: str) -> bool:

@@ -18,12 +18,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from paraconsist.data.failures import NO_ANSWER, Failures
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.store import JOURNAL, ShardWriter, opened, sealed
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.client import EndpointClient, Stopped, find_key
 from paraconsist.models.endpoint.label_scoring import FIRST, Method, is_bounded, part_request, result_of, wanted_parts
-from paraconsist.models.endpoint.protocol import Answered, Question, Refused, TokenUse, refusal, text_of
+from paraconsist.models.endpoint.protocol import (
+    Answered,
+    GaveUp,
+    Question,
+    Refused,
+    TokenUse,
+    failure_of,
+    refusal,
+    text_of,
+)
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 
 if TYPE_CHECKING:
@@ -120,8 +130,8 @@ class QueueStatistics:
 class RequestQueue:
     """Ask an endpoint about inputs.
 
-    Each answer goes to the journal at once, an input's result to the shard once all of its parts are answered; then
-    `advance` is called with 1.
+    Each answer goes to the journal at once, an input's result to the shard once all of its parts are answered, or one
+    of them is refused (see `Failures`); then `advance` is called with 1.
     """
 
     def __init__(
@@ -132,19 +142,22 @@ class RequestQueue:
         journal: Journal,
         shard: ShardWriter,
         advance: Callable[[int], None],
+        failures: Failures,
     ) -> None:
+        self._failures = failures
         self._client, self._prompt, self._method = client, prompt, method
         self._journal, self._shard, self._advance = journal, shard, advance
         self._problem: InputError | None = None
         self._n_requests = self._n_bounded = self._n_unread = self._n_read = 0
 
     async def ask(self, pending: Mapping[str, Question], n_inputs: int) -> QueueStatistics:
-        """Ask about all pending inputs, the longest first (one that is too long shows at once).
+        """Ask about all pending inputs: the shortest, which fits if any does, and then the longest first.
 
         Raises the first problem that cannot be waited out, after requests under way were answered and kept.
         """
         started = time.perf_counter()
-        order = iter(sorted(pending.items(), key=lambda item: -item[1].length))
+        by_length = sorted(pending.items(), key=lambda item: -item[1].length)
+        order = iter([*by_length[-1:], *by_length[:-1]])
         n_workers = min(self._client.settings.concurrency, len(pending))
         stopped = asyncio.ensure_future(self._client.stopped.wait())
         work = [asyncio.ensure_future(self._work(order)) for _ in range(n_workers)]
@@ -178,9 +191,22 @@ class RequestQueue:
                 return
             except Refused as refused:
                 settings, model = self._client.settings, self._prompt.model
-                self._end(refusal(settings, refused, model, f"input {input_id}"))
+                why = refusal(settings, refused, model, f"input {input_id}")
+                self._fail(input_id, failure_of(refused, model), why)
+            except GaveUp as problem:
+                self._fail(input_id, NO_ANSWER, problem)
             except InputError as problem:
                 self._end(problem)
+
+    def _fail(self, input_id: str, kind: str | None, problem: InputError) -> None:
+        """Keep that an input failed, or end the run for it."""
+        try:
+            if kind is None:
+                raise problem
+            self._shard.append([input_id], [self._failures.failed(kind, problem)])
+            self._advance(1)
+        except InputError as last:
+            self._end(last)
 
     def _end(self, problem: InputError) -> None:
         self._problem = self._problem or problem
@@ -193,6 +219,7 @@ class RequestQueue:
             answered[parts[0]] = await self._part(input_id, question, parts[0])
         result = result_of(self._method, self._prompt, self._client.settings.api, answered)
         self._shard.append([input_id], [result])
+        self._failures.answered()
         self._n_bounded += is_bounded(self._method, answered)
         self._count_read(result, answered)
         self._advance(1)

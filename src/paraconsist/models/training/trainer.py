@@ -22,7 +22,7 @@ from transformers.trainer_callback import PrinterCallback
 from paraconsist.errors import input_error
 from paraconsist.files import sync
 from paraconsist.models.batching import check_device
-from paraconsist.models.classifier import Classifier, Prepared
+from paraconsist.models.classifier import Classifier, Prepared, warn_of_cut
 from paraconsist.models.pretrained import BASELINES, quiet
 from paraconsist.models.progress import ProgressBar
 from paraconsist.models.training.data import Examples, Say, Source, draw, encode_examples, find_task, open_sources
@@ -232,6 +232,7 @@ def _prepared(classifier: Classifier, examples: Examples, order: Sequence[int], 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         prepared = classifier.prepare(examples.inputs)
+        warn_of_cut(prepared)
     for warning in caught:
         say(f"warning: {warning.message}")
     return TrainingRows(prepared, [order[label] for label in examples.labels])

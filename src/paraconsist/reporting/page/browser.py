@@ -194,12 +194,17 @@ def _probabilities(table: pa.Table) -> NDArray[np.float64] | None:
     if "probabilities" not in table.column_names:
         return None
     lists = table["probabilities"].combine_chunks()
+    answered = lists.is_valid().to_numpy(zero_copy_only=False)
     try:
         flat = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
     except (AttributeError, ValueError):
         return None
-    n, n_rows = len(flat), table.num_rows
-    return flat.reshape(n_rows, -1) if n and n % n_rows == 0 and n // n_rows <= _MOST_PROBABILITIES else None
+    n, n_rows = len(flat), int(answered.sum())
+    if not n or n % n_rows or n // n_rows > _MOST_PROBABILITIES:
+        return None
+    matrix = np.full((table.num_rows, n // n_rows), np.nan)
+    matrix[answered] = flat.reshape(n_rows, -1)
+    return matrix
 
 
 def _split(texts: Sequence[list[str] | None]) -> tuple[dict[str, str], list[int]]:
