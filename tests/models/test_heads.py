@@ -60,6 +60,19 @@ def test_scores_are_the_models_own(tmp_path):
     torch.testing.assert_close(classifier.logits(batch[::-1]), expected.flip(0), rtol=0, atol=1e-5)
 
 
+def test_the_mask_is_left_out_where_nothing_is_padded_and_changes_no_bit(tmp_path):
+    classifier = load_model(tiny_encoder(tmp_path), task=DEFEASIBLE)
+    batch = classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in (ROWS[0], ROWS[2], ROWS[0])])
+    arguments: list[set[str]] = []
+    hook = classifier.module.register_forward_pre_hook(lambda *call: arguments.append(set(call[2])), with_kwargs=True)
+    for rows, masked in ((batch, True), (batch[::2], False)):
+        scores = classifier.logits(rows)
+        assert ("attention_mask" in arguments[-1]) == masked
+        with torch.inference_mode():
+            assert torch.equal(scores, classifier.module(**classifier.collate(rows)).logits)
+    hook.remove()
+
+
 def test_prepared_rows_know_their_size(tmp_path):
     classifier = load_model(tiny_encoder(tmp_path), task=DEFEASIBLE)
     batch = classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in ROWS])

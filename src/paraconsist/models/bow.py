@@ -113,16 +113,15 @@ class BowClassifier(ModuleClassifier):
         flat = list(chain.from_iterable(inputs))
         return by_row(inputs, _bags(flat, max_n=config.max_ngram, n_buckets=config.n_buckets))
 
-    def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
+    def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
         """``input_ids`` padded with 0: (n, width), or (n, choices, width) for multiple choice."""
         n_sequences = require_rows("BowClassifier", batch)
-        padded, _ = pad_sequences([s for row in batch for s in row.sequences], 0)
+        padded, _ = pad_sequences([s for row in batch for s in row.sequences], 0, width=width)
         if self.multiple_choice:
             padded = padded.reshape(len(batch), n_sequences, -1)
         return {"input_ids": torch.from_numpy(padded)}
 
-    @torch.inference_mode()
-    def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
+    def scores(self, batch: Sequence[Prepared], width: int = 0) -> torch.Tensor:
         """Scores, shape (n, n_labels), float32; bags stand one after the other, without padding."""
         n_sequences = require_rows("BowClassifier", batch)
         bags = [bag for row in batch for bag in row.sequences]

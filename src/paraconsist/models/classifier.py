@@ -17,6 +17,7 @@ from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import input_error
 from paraconsist.models.batching import BatchPolicy, Shape
+from paraconsist.models.fixed_batches import FixedBatches
 
 TokenArray = NDArray[np.int64]
 #: For each row one input, or one per choice.
@@ -97,6 +98,7 @@ class ModuleClassifier:
     """A classifier whose module gives the scores: what those of this package and of transformers have in common."""
 
     pads = True
+    fixed: FixedBatches | None = None  # see `fix_batches`
 
     def __init__(
         self, module: Any, label_names: tuple[str, ...], *, multiple_choice: bool, identity: Mapping[str, str]
@@ -110,17 +112,25 @@ class ModuleClassifier:
         """The row's texts under the task's template: one input, or one per choice."""
         return task.encode_choices(row) if self.multiple_choice else (task.encode(row),)
 
-    def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
-        """The arguments of the module's `forward` for these rows, padded to the longest, on the CPU."""
+    def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
+        """The arguments of the module's `forward` for these rows, padded to the longest or to `width`, on the CPU."""
         raise NotImplementedError
 
     @torch.inference_mode()
     def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
         """Scores, shape (n, n_labels), float32, on the module's device."""
-        device = self.module.device
-        inputs = {name: tensor.to(device, non_blocking=True) for name, tensor in self.collate(batch).items()}
-        scores: torch.Tensor = self.module(**inputs).logits
-        return scores.float()
+        scores: torch.Tensor = self.scores(batch) if self.fixed is None else self.fixed.scores(self.scores, batch)
+        return scores
+
+    def scores(self, batch: Sequence[Prepared], width: int = 0) -> torch.Tensor:
+        """`logits` of one batch, padded to `width` if that is given; the mask is left out where nothing is padded."""
+        device, inputs = self.module.device, self.collate(batch, width)
+        if not width and inputs["input_ids"].numel() == sum(row.n_tokens for row in batch):
+            inputs.pop("attention_mask", None)
+        if device.type == "cuda":  # only from pinned memory does a copy run beside the computation
+            inputs = {name: tensor.pin_memory() for name, tensor in inputs.items()}
+        logits = self.module(**{name: tensor.to(device, non_blocking=True) for name, tensor in inputs.items()}).logits
+        return torch.as_tensor(logits).float()
 
 
 def by_row(
@@ -149,11 +159,11 @@ def warn_of_cut(prepared: Sequence[Prepared]) -> None:
 
 
 def pad_sequences(
-    sequences: Sequence[TokenArray], fill: int, *, left: bool = False
+    sequences: Sequence[TokenArray], fill: int, *, left: bool = False, width: int = 1
 ) -> tuple[TokenArray, NDArray[np.bool_]]:
-    """Pad to the longest sequence; return rows and where they are real (False: `fill`), both of shape (n, width)."""
+    """Pad to the longest sequence, at least to `width`; return rows and where they are real, both (n, width)."""
     lengths = np.fromiter((len(s) for s in sequences), dtype=np.int64, count=len(sequences))
-    width = max(int(lengths.max(initial=0)), 1)
+    width = max(int(lengths.max(initial=0)), width, 1)
     places = np.arange(width)
     real = places >= width - lengths[:, None] if left else places < lengths[:, None]
     padded = np.full((len(sequences), width), fill, dtype=np.int64)
@@ -265,20 +275,20 @@ class HeadClassifier(ModuleClassifier):
             encoded["token_type_ids"] = [row.type_ids for row in rows]
         return encoded if all(encoded[name][:_N_COMPARED] == expected[name] for name in encoded) else None
 
-    def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
-        """``input_ids``, ``attention_mask`` and, where used, ``token_type_ids``, padded to the longest.
+    def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
+        """``input_ids``, ``attention_mask`` and, where used, ``token_type_ids``, padded to the longest or to `width`.
 
         Int64, on the CPU, of shape (n, width), or (n, choices, width) for multiple choice.
         """
         n_sequences = require_rows("HeadClassifier", batch)
         sequences = [sequence for row in batch for sequence in row.sequences]
         pad_id = self._pad_id if self._pad_id is not None else self._absent_id(sequences)
-        padded, real = pad_sequences(sequences, pad_id, left=self._left)
+        padded, real = pad_sequences(sequences, pad_id, left=self._left, width=width)
         arrays: dict[str, NDArray[Any]] = {"input_ids": padded, "attention_mask": real.astype(np.int64)}
         if self._uses_types:
             types = [numbers for row in batch for numbers in row.type_ids or ()]
             fill = int(getattr(self.tokenizer, "pad_token_type_id", 0) or 0)
-            arrays["token_type_ids"], _ = pad_sequences(types, fill, left=self._left)
+            arrays["token_type_ids"], _ = pad_sequences(types, fill, left=self._left, width=width)
         if self.multiple_choice:
             arrays = {name: a.reshape(len(batch), n_sequences, -1) for name, a in arrays.items()}
         return {name: torch.from_numpy(array) for name, array in arrays.items()}

@@ -309,9 +309,9 @@ class WordClassifier(ModuleClassifier):
             texts += (one.text, one.text_pair or "")[: self._n_texts]
         return by_row(inputs, self.vocabulary.encode(texts), n_texts=self._n_texts)
 
-    def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
+    def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
         """``input_ids`` padded with 0: (n, texts, width), or (n, choices, texts, width) for multiple choice."""
         require_rows("WordClassifier", batch)
-        padded, _ = pad_sequences([s for row in batch for s in row.sequences], 0)
+        padded, _ = pad_sequences([s for row in batch for s in row.sequences], 0, width=width)
         shape = (-1, self._n_texts) if not self.multiple_choice else (len(batch), -1, self._n_texts)
         return {"input_ids": torch.from_numpy(padded.reshape(*shape, padded.shape[1]))}

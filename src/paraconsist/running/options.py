@@ -142,6 +142,9 @@ class RunOptions:
     device: str | None = option(None, "cpu, cuda or mps; by default the best there is.", **_FIRST)
     batch_tokens: int | None = option(None, "Computed tokens a batch, padding included.", min=1)
     seed: int = option(0, "Random seed of drawn answers, and of which rows are asked again.", min=0)
+    deterministic: bool = option(
+        False, "Classifiers: answers equal to the last bit whatever the batches, their order and the processes."
+    )
     on_error: str = option(
         "unparsed", "An input that fails: 'unparsed' (goes on, counts and names it) or 'stop' (ends the run)."
     )

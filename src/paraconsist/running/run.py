@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +51,7 @@ def run(
     them. `load_sets` returns model -> its sets; it is called on the main process first, so that data are prepared once.
     The predictions files are there when `run` returns on the main process; errors are raised on every process alike.
     """
+    from paraconsist.models.fixed_batches import deterministic_kernels, fix_batches
     from paraconsist.running.loop import compute, main_first, start_accelerator
     from paraconsist.running.repeats import ask_again, check_repeats
 
@@ -58,10 +59,14 @@ def run(
     accelerator = start_accelerator(device=options.device)
     started = time.time()
     policy = BatchPolicy.for_device(accelerator.device.type, options.batch_tokens)
+    if options.deterministic:  # one batch here is several of a fixed shape, and each shape is filled up once
+        policy = replace(policy, max_tokens=2 * policy.max_tokens, max_padding=1.0)
     groups = group_sets(main_first(accelerator, load_sets))
     models = {name: load_model(model, sets) for name, (model, sets) in groups.items()}
     for model in models.values():
         check_repeats(options, drawn=getattr(model, "draws", False))
+        if options.deterministic:
+            fix_batches(model, accelerator.device.type)
     label_maps = label_maps_of(groups, {name: model.label_names for name, model in models.items()}, options)
     folder = RunFolder(options.output)
     identities = {name: dict(model.identity) for name, model in models.items()}
@@ -80,6 +85,8 @@ def run(
                 folder.open(identities, overwrite=options.overwrite)
 
         main_first(accelerator, open_folder)
+        if options.deterministic:
+            lock.enter_context(deterministic_kernels())
         for name, (_, sets) in groups.items():
             identity = store_identity(identities[name], sets[0].task)
             store = Store(folder.store, identity)

@@ -1,0 +1,120 @@
+"""Batches of fixed shapes: answers that depend, to the last bit, on nothing but their row.
+
+Kernels are chosen by the shape of a batch, and each rounds in its own way. So a row is computed in a batch whose shape
+follows from the row alone: its width rounded up, and as many rows as fill a fixed number of tokens (copies stand in for
+those that are not there), by one thread. Kernels treat all places of one shape alike on the processors that were
+tried; whether they do is checked where a shape is first met (the same rows in reverse must give the same bits), and
+where they do not, rows of that shape are computed one at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from paraconsist.errors import input_error
+
+if TYPE_CHECKING:
+    from paraconsist.models.classifier import Prepared
+
+#: Rows, sequences a row, tokens a sequence.
+FixedShape = tuple[int, int, int]
+
+_CPU_TOKENS, _GPU_TOKENS = 512, 4096
+_STEP = 4  # widths are multiples of it
+
+
+@dataclass(frozen=True)
+class FixedBatches:
+    """How the rows of one model are put into batches; with 0 tokens each row is a batch, as wide as it is."""
+
+    n_tokens: int  # of a batch, at most, unless one row has more
+    longest: int | None = None  # no width passes it
+    _alone: dict[FixedShape, bool] = field(default_factory=dict)  # shape -> whether its rows are computed one at a time
+
+    def shape(self, row: Prepared) -> FixedShape:
+        """The shape of the batch that a row is computed in."""
+        if not self.n_tokens:
+            return 1, row.n_sequences, row.width
+        width = -(-row.width // _STEP) * _STEP
+        width = max(row.width, min(width, self.longest or width))
+        n_rows = max(1, self.n_tokens // (width * row.n_sequences))
+        return 1 << n_rows.bit_length() - 1, row.n_sequences, width
+
+    def scores(self, compute: Callable[[Sequence[Prepared], int], torch.Tensor], batch: Sequence[Prepared]) -> Any:
+        """Scores of rows in any number and order, by `compute`, which takes rows and a width."""
+        by_shape: defaultdict[FixedShape, list[int]] = defaultdict(list)
+        for place, row in enumerate(batch):
+            by_shape[self.shape(row)].append(place)
+        order, parts = [], []
+        with _one_thread():
+            for shape, places in by_shape.items():
+                for start in range(0, len(places), shape[0]):
+                    part = places[start : start + shape[0]]
+                    order += part
+                    parts.append(self._batch(compute, [batch[place] for place in part], shape))
+        return torch.cat(parts)[torch.tensor(order).argsort()]
+
+    def _batch(
+        self, compute: Callable[[Sequence[Prepared], int], torch.Tensor], rows: list[Prepared], shape: FixedShape
+    ) -> torch.Tensor:
+        n_rows, _, width = shape
+        if self._alone.get(shape, False):
+            return torch.cat([compute([row], width) for row in rows])
+        filled = rows + rows[-1:] * (n_rows - len(rows))
+        scores = compute(filled, width)
+        if n_rows > 1 and shape not in self._alone:
+            again = compute(filled[::-1], width).flip(0)
+            self._alone[shape] = not torch.equal(scores.view(torch.int32), again.view(torch.int32))
+            return self._batch(compute, rows, shape) if self._alone[shape] else scores[: len(rows)]
+        return scores[: len(rows)]
+
+
+def fix_batches(model: Any, device: str) -> None:
+    """Let a classifier compute in batches of fixed shapes from now on; its identity says so.
+
+    InputError for a language model with a prompt, whose packs have no fixed shape.
+    """
+    from paraconsist.models.classifier import HeadClassifier, ModuleClassifier
+    from paraconsist.models.prompted import PromptedModel
+
+    if isinstance(model, PromptedModel) or not isinstance(model, ModuleClassifier):
+        must = "be given only with classifiers"
+        raise input_error("run", "deterministic", must, remedy="Prompts are packed into shapes that are not fixed.")
+    fixed = FixedBatches(0)
+    if isinstance(model, HeadClassifier):
+        fixed = FixedBatches(_CPU_TOKENS if device == "cpu" else _GPU_TOKENS, model.max_length)
+    model.fixed = fixed
+    model.identity = {**model.identity, "deterministic": f"{fixed.n_tokens} tokens" if fixed.n_tokens else "row by row"}
+
+
+@contextmanager
+def deterministic_kernels() -> Iterator[None]:
+    """Let torch use inside only kernels that give the same bits each time; an operation without one raises."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    memory: Any = torch.utils.deterministic
+    before, filling = torch.are_deterministic_algorithms_enabled(), memory.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True)
+    memory.fill_uninitialized_memory = False  # it costs time and changes nothing that is read
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+        memory.fill_uninitialized_memory = filling
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Compute by the calling thread alone: sums that several threads share are cut where their number says."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
