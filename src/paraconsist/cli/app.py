@@ -42,6 +42,8 @@ COMMANDS = {
     "demo": Command("Measure", "Train a small model, run and score it: everything once.", KEPT, "run"),
     "run": Command("Measure", "Run a model over bucket sets and print its consistency.", KEPT),
     "merge": Command("Measure", "Put the parts of a run together: run --part 1/8 to 8/8.", KEPT, "run"),
+    "export-requests": Command("Measure", "Write a run's requests as batch files, for other engines.", module="run"),
+    "import-answers": Command("Measure", "Read the answers to exported requests.", KEPT, "run"),
     "score": Command("Measure", "Score predictions made anywhere.", spares_pandas=True),
     "compare": Command("Measure", "Is one model more consistent than another?", spares_pandas=True),
     "gate": Command("Measure", "Pass or fail on a number, for continuous integration.", spares_pandas=True),

@@ -281,10 +281,10 @@ def print_json(results: Any) -> None:
     echo(*to_json(results).split("\n"))
 
 
-def endpoint_fields(**names: str) -> Fields:
-    """Return the options of models behind an endpoint; a command may call some otherwise."""
-    own = [one.name for one in fields(EndpointSettings)]
-    return Fields(EndpointSettings, without=("patience",), unset=own, names=names, panel="Models behind an endpoint")
+def endpoint_fields(*, only: Collection[str] | None = None, **names: str) -> Fields:
+    """Return the options of models behind an endpoint; a command may have `only` some, and call some otherwise."""
+    own, panel = [one.name for one in fields(EndpointSettings)], "Models behind an endpoint"
+    return Fields(EndpointSettings, only=only, without=("patience",), unset=own, names=names, panel=panel)
 
 
 def endpoint_settings(options: Mapping[str, Any]) -> EndpointSettings | None:

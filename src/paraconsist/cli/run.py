@@ -24,6 +24,7 @@ from paraconsist.cli.options import (
     typed,
 )
 from paraconsist.errors import input_error
+from paraconsist.models.endpoint.settings import read_request_fields
 from paraconsist.running.options import AskOptions, LoadOptions, PromptOptions, RunOptions, SetOptions
 from paraconsist.scoring.options import IntervalOptions
 
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
     from paraconsist.running.endpoint import EndpointReport
     from paraconsist.running.run import RunReport
     from paraconsist.scoring.score import ScoreOptions
+
+
+#: What an engine's batch decides for itself, and what it is told.
+_NOT_EXPORTED = ("device", "batch_tokens")
+_ENGINE = ("api", "request_fields", "price_input", "price_output")
 
 
 def run(
@@ -98,6 +104,54 @@ def merge(
     merge_parts(parts, output, overwrite=overwrite)
     say_status(f"{len(parts)} parts in {output}.")
     score_and_show(output, ScoreOptions(**intervals.intervals))
+
+
+def export_requests(
+    model: Annotated[
+        list[str], typer.Option(help="Model as the engine calls it; PATTERN=MODEL, repeated, for one for some sets.")
+    ],
+    sets: SetOptions,
+    running: Annotated[dict[str, Any], Fields(RunOptions, without=(*_NOT_EXPORTED, "label_map", "seed"))],
+    label_map: LabelMap = None,
+    *,
+    top_logprobs: int = option(
+        20, "How many of the most probable first tokens to ask for, where labels are scored.", min=1
+    ),
+    per_file: int = option(50_000, "Requests of a file, at most; a file has 200 MB at most, too.", min=1),
+    seed: int = option(0, "Random seed of drawn answers, and of which rows are asked again.", min=0),
+    prompts: Annotated[
+        dict[str, Any],
+        Fields(PromptOptions, without=("data_dir",), names={"split": "example_split", "seed": "example_seed"}),
+    ],
+    ask: Annotated[dict[str, Any], Fields(AskOptions, without=("prompts", "device_map"))],
+    endpoint: Annotated[dict[str, Any], endpoint_fields(only=_ENGINE)],
+) -> None:
+    """Write the requests of a run as batch files, for engines that answer them in bulk."""
+    from paraconsist.running.requests import export_named
+
+    options = {**running, "label_map": read_label_map("run", label_map), "seed": seed}
+    asking = {**ask, "prompts": {**prompts, "data_dir": sets.data_dir}}
+    fields = {**endpoint, "request_fields": read_request_fields(endpoint.get("request_fields"))}
+    named = {"models": model, "sets": vars(sets), "ask": asking, "running": options, "endpoint": fields}
+    exported = export_named(named, top=top_logprobs, per_file=per_file)
+    say_status(f"{exported.n_requests:,} requests in {len(exported.files):,} files:")
+    echo(*map(str, exported.files))
+
+
+def import_answers(
+    answers: Annotated[list[Path], typer.Argument(help="The answers, as the batch interface wrote them (JSON Lines).")],
+    output: Annotated[Path, typer.Option(help="The folder that `export-requests` wrote.")],
+    *,
+    figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
+    intervals: IntervalOptions,
+) -> None:
+    """Read the answers to exported requests, and print the model's consistency once all are there."""
+    from paraconsist.running.requests import import_named
+    from paraconsist.scoring.score import ScoreOptions
+
+    report, scoring = import_named(output, answers)
+    say_endpoint_run(report, scoring)
+    score_and_show(output, ScoreOptions(**intervals.intervals), figures=figures)
 
 
 def demo(output: Path = option(Path("runs/demo"), "Where the model and the run go.")) -> None:

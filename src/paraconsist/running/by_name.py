@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from paraconsist.models.prompted import PromptSettings
 
 
+LoadSets = Callable[[], Mapping[str, Sequence[BucketSet]]]
+Ask = Callable[[str, Sequence[BucketSet]], EndpointPrompt]
+
+
 def run_by_name(
     models: Sequence[str],
     sets: SetOptions,
@@ -37,8 +41,56 @@ def run_by_name(
     A model is ``MODEL``, or ``PATTERN=MODEL`` for some sets (see `paraconsist.data.selection.assign_models`): a Hub id,
     a folder, or a name behind the endpoint.
     """
+    if endpoint is not None:
+        return run_endpoint(*over_endpoint(models, sets, ask, loading, options, endpoint), options)
+    for model in models:
+        if model.startswith(("http://", "https://")):
+            remedy = "Give the address as `endpoint` and the model's name there as `model`."
+            raise input_error("run", "model", "be a model, not an address", remedy=remedy)
+    load_sets, pools, whole = _named_sets(models, sets, ask, options)
+    from paraconsist.models.loading import load_model
+
+    def load(name: str, group: Sequence[BucketSet]) -> Classifier:
+        def settings() -> PromptSettings:
+            return replace(settings_for([whole[one.name] for one in group], ask, pools), seed=options.seed)
+
+        loaded = load_model(name, task=group[0].task, ask=settings, device=options.device, **vars(loading))
+        ask.check_used(loaded)
+        _check_partial(loaded, sets.input_columns)
+        return loaded
+
+    return run(load, load_sets, options)
+
+
+def over_endpoint(
+    models: Sequence[str],
+    sets: SetOptions,
+    ask: AskOptions,
+    loading: LoadOptions,
+    options: RunOptions,
+    endpoint: EndpointSettings,
+) -> tuple[LoadSets, Ask, EndpointSettings]:
+    """Return what `run_endpoint` takes beside the options: the sets, how they are asked, and where."""
+    load_sets, pools, whole = _named_sets(models, sets, ask, options)
+
+    def prompt(name: str, group: Sequence[BucketSet]) -> EndpointPrompt:
+        own: Any = {"normalize": ask.normalize, "max_tokens": ask.max_new_tokens, "temperature": ask.temperature}
+        own = {option: value for option, value in own.items() if value is not None}
+        prompt = prompt_for([whole[one.name] for one in group], ask.prompts, pools)
+        return EndpointPrompt(name, prompt, ask.scoring, seed=options.seed, **own)
+
+    return load_sets, prompt, _settings(endpoint, sets, ask, loading, options)
+
+
+def _named_sets(
+    models: Sequence[str], sets: SetOptions, ask: AskOptions, options: RunOptions
+) -> tuple[LoadSets, list[Pool], dict[str, BucketSet]]:
+    """Return what loads the sets, with the pools of examples and the whole sets by name, filled when it is called.
+
+    Of a part's set no row of the other parts may be an example either.
+    """
     pools: list[Pool] = []
-    whole: dict[str, BucketSet] = {}  # what examples may not be drawn from, whichever part of it is run
+    whole: dict[str, BucketSet] = {}
     part = None if sets.part is None else Part.read(sets.part)
     if part is not None and (options.noise_floor or options.repeats):
         remedy = "Run the same command without `part` in the merged folder: it computes those alone."
@@ -53,32 +105,7 @@ def run_by_name(
         whole.update({one.name: one for group in loaded.values() for one in group})
         return loaded if part is None else {name: [part.take(one) for one in group] for name, group in loaded.items()}
 
-    if endpoint is not None:
-
-        def prompt(name: str, group: Sequence[BucketSet]) -> EndpointPrompt:
-            own: Any = {"normalize": ask.normalize, "max_tokens": ask.max_new_tokens, "temperature": ask.temperature}
-            own = {option: value for option, value in own.items() if value is not None}
-            prompt = prompt_for([whole[one.name] for one in group], ask.prompts, pools)
-            return EndpointPrompt(name, prompt, ask.scoring, seed=options.seed, **own)
-
-        settings = _settings(endpoint, sets, ask, loading, options)
-        return run_endpoint(load_sets, prompt, settings, options)
-    for model in models:
-        if model.startswith(("http://", "https://")):
-            remedy = "Give the address as `endpoint` and the model's name there as `model`."
-            raise input_error("run", "model", "be a model, not an address", remedy=remedy)
-    from paraconsist.models.loading import load_model
-
-    def load(name: str, group: Sequence[BucketSet]) -> Classifier:
-        def settings() -> PromptSettings:
-            return replace(settings_for([whole[one.name] for one in group], ask, pools), seed=options.seed)
-
-        loaded = load_model(name, task=group[0].task, ask=settings, device=options.device, **vars(loading))
-        ask.check_used(loaded)
-        _check_partial(loaded, sets.input_columns)
-        return loaded
-
-    return run(load, load_sets, options)
+    return load_sets, pools, whole
 
 
 def _load(model: str, spec: str, sets: SetOptions) -> BucketSet:

@@ -68,13 +68,13 @@ def run_endpoint(
     label_maps = label_maps_of(groups, {name: prompt.label_names for name, prompt in prompts.items()}, options)
     folder = RunFolder(options.output)
     methods = {name: _method(folder, settings, key, prompt, options) for name, prompt in prompts.items()}
-    identities = {name: _identity(settings, prompts[name], methods[name]) for name in groups}
+    identities = {name: identity_of(settings, prompts[name], methods[name]) for name in groups}
     with locked(folder.path, "run", "output"):
         if not options.overwrite:
             identities = _go_on(folder, identities)
         folder.open(identities, overwrite=options.overwrite)
         for name, prompt in prompts.items():
-            write_json(_method_file(folder, settings, prompt), methods[name].to_dict())
+            write_json(method_file(folder, settings, prompt), methods[name].to_dict())
         statistics: dict[str, QueueStatistics] = {}
         usage: dict[str, Usage] = {}
         files: dict[str, Path] = {}
@@ -91,7 +91,7 @@ def run_endpoint(
             usage[name] = add_up(answered, settings)
             answers = usage[name].to_dict()
             files |= write_sets(folder, sets, store, label_maps, identities[name], options, endpoint=answers)
-            _warn_of_bounds(statistics[name], name)
+            warn_of_bounds(statistics[name], name)
         passes = {n: {**usage[n].to_dict(), "last": {"url": settings.url, **vars(statistics[n])}} for n in groups}
         record_run(folder, identities, files, started, endpoint=passes)
     return EndpointReport(folder, files, methods, statistics, usage)
@@ -132,7 +132,7 @@ def _method(
     folder: RunFolder, settings: EndpointSettings, key: Key | None, prompt: EndpointPrompt, options: RunOptions
 ) -> Method:
     """How labels are taken: as the run folder remembers, else as the endpoint shows."""
-    path = _method_file(folder, settings, prompt)
+    path = method_file(folder, settings, prompt)
     if path.is_file() and not options.overwrite:
         try:
             return Method.from_dict(json.loads(path.read_text(encoding="utf-8")))
@@ -146,11 +146,12 @@ def _method(
     return run_to_end(probe)
 
 
-def _method_file(folder: RunFolder, settings: EndpointSettings, prompt: EndpointPrompt) -> Path:
+def method_file(folder: RunFolder, settings: EndpointSettings, prompt: EndpointPrompt) -> Path:
+    """Where a run folder remembers how labels are taken."""
     return folder.store / f"endpoint-{method_key(settings, prompt)}.json"
 
 
-def _identity(settings: EndpointSettings, prompt: EndpointPrompt, method: Method) -> dict[str, str]:
+def identity_of(settings: EndpointSettings, prompt: EndpointPrompt, method: Method) -> dict[str, str]:
     """What the predictions file records of the model; the key is no part of it, nor is the address."""
     identity = {
         "model": prompt.model,
@@ -202,7 +203,8 @@ def _renamed(identity: Mapping[str, str]) -> dict[str, str]:
     return own | {key: request_fields_text(value) for key, value in own.items() if key == "request_fields"}
 
 
-def _warn_of_bounds(statistics: QueueStatistics, name: str) -> None:
+def warn_of_bounds(statistics: QueueStatistics, name: str) -> None:
+    """Warn where the endpoint did not show all label words' log-probabilities."""
     unread = "no label word's log-probability: they are unparsed, and the predictions file has no probabilities."
     bounded = (
         "the log-probabilities of some label words only: the others count with the least that it showed, so that "

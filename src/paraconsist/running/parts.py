@@ -166,7 +166,7 @@ def _check_same(name: str, folders: Sequence[RunFolder], metadata: Sequence[Mapp
 
 
 def _rows_in_order(name: str, several: Sequence[Predictions]) -> pa.Table:
-    """Return the rows of all parts as the set has them; columns that some part has no values for are left out."""
+    """Return the rows of all parts as the set has them; probabilities only where all parts have them, as in a run."""
     tables = [one.table for one in several if len(one.table)] or [several[0].table]
     names = dict.fromkeys(name for table in tables for name in table.column_names)
     columns = [name for name in names if name == UNANSWERED or all(name in table.column_names for table in tables)]

@@ -1,0 +1,327 @@
+"""Requests as files for engines that answer in bulk, and their answers back: a run over an endpoint without one.
+
+The lines are those of the OpenAI batch interface. A ``custom_id`` is the input's id with, behind a dash, the name of
+the store that its answer belongs to, which is a hash of all that decides an answer: what was asked otherwise is known.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from paraconsist.data.bucket_sets import BucketSet
+from paraconsist.data.json_lines import json_rows
+from paraconsist.data.run_folder import RunFolder
+from paraconsist.data.store import Store
+from paraconsist.errors import InputError, check_whole, first_line, input_error
+from paraconsist.files import locked, read_record, staged, write_json
+from paraconsist.models.endpoint.label_scoring import Method, is_bounded, part_request, result_of, wanted_parts
+from paraconsist.models.endpoint.protocol import Answered, Malformed, Question, message_of, question_of
+from paraconsist.models.endpoint.queue import Journal, QueueStatistics
+from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
+from paraconsist.running.by_name import Ask, LoadSets, over_endpoint
+from paraconsist.running.endpoint import EndpointReport, identity_of, method_file, run_endpoint, warn_of_bounds
+from paraconsist.running.options import AskOptions, LoadOptions, PromptOptions, RunOptions, SetOptions
+from paraconsist.running.outputs import distinct_rows, store_identity
+from paraconsist.running.repeats import check_repeats, repeats_of, rows_again
+from paraconsist.running.run import group_sets
+
+#: What a batch file may hold: requests, and bytes.
+MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
+#: The file beside the requests that says what they are.
+RECORD = "export.json"
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What one model is asked about sets of one task, once; a repeat is a pass of its own."""
+
+    name: str
+    sets: Sequence[BucketSet]
+    prompt: EndpointPrompt
+    method: Method
+    store: Store
+
+    @property
+    def key(self) -> str:
+        return self.store.folder.name
+
+    @property
+    def part(self) -> str:
+        """The one part of each input that is asked for."""
+        return wanted_parts(self.method, len(self.prompt.label_names), {})[0]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """The files that were written, and how many requests stand in them."""
+
+    files: Sequence[Path]
+    n_requests: int
+
+
+def requests_folder(output: Path) -> Path:
+    """Where in a run folder the requests are."""
+    return output / "requests"
+
+
+def export_requests(
+    load_sets: LoadSets,
+    ask: Ask,
+    settings: EndpointSettings,
+    options: RunOptions,
+    *,
+    top: int = 20,
+    per_file: int = MOST_REQUESTS,
+    record: Mapping[str, Any],
+) -> Exported:
+    """Write the requests of a run over an endpoint that its folder holds no answer to, as batch files.
+
+    Labels are taken from the `top` most probable first tokens, or from written answers. A file has at most `per_file`
+    requests of one model, and 200 MB. `record` is kept beside them, with the stores that the answers belong to; the
+    folder of the requests is replaced whole. The other parameters are those of `run_endpoint`.
+    """
+    check_whole("export_requests", "per_file", per_file)
+    check_whole("export_requests", "top_logprobs", top)
+    folder = RunFolder(options.output)
+    label = Method("label", top=top)
+
+    def method(prompt: EndpointPrompt) -> Method:
+        return Method("generate") if prompt.scoring == "generate" else label
+
+    with locked(folder.path, "export_requests", "output"):
+        passes = _open(folder, load_sets, ask, settings, options, method)
+        with staged(requests_folder(folder.path)) as new:
+            files: dict[str, int] = {}
+            for name in dict.fromkeys(one.name for one in passes):
+                lines = chain.from_iterable(_lines(one, settings) for one in passes if one.name == name)
+                files |= _write(new, name, lines, per_file)
+            about = {"format": "paraconsist-requests-1", "files": files, "passes": {p.key: p.name for p in passes}}
+            write_json(new / RECORD, {**about, **record})
+    return Exported([requests_folder(folder.path) / name for name in files], sum(files.values()))
+
+
+def import_answers(
+    load_sets: LoadSets, ask: Ask, settings: EndpointSettings, options: RunOptions, *, answers: Sequence[Path]
+) -> EndpointReport:
+    """Read answers to the requests of `export_requests` into the run folder, and finish the run if all are there.
+
+    Answers may come in several files and calls, and in any order; one that is there already is passed over. Lines that
+    failed leave their inputs without an answer.
+
+    Raises
+    ------
+    InputError
+        If a file is cut short, a line answers no request of this export, a request has two different answers, or inputs
+        are left without an answer; what was read before is kept.
+    """
+    folder, statistics = RunFolder(options.output), dict[str, QueueStatistics]()
+    left: list[str] = []
+    failed: dict[str, str] = {}
+    n_inputs = 0
+
+    def method(prompt: EndpointPrompt) -> Method:
+        return Method.from_dict(json.loads(method_file(folder, settings, prompt).read_text(encoding="utf-8")))
+
+    with locked(folder.path, "import_answers", "output"):
+        passes = _open(folder, load_sets, ask, settings, replace(options, overwrite=False), method)
+        keys = {one.key for one in passes}
+        for one in passes:
+            ids = [input_id for input_id, _, _ in distinct_rows(one.sets)]
+            own = _read_pass(one, settings, ids, answers, keys, failed)
+            statistics.setdefault(one.name, own)
+            finished = one.store.finished()
+            left += [input_id for input_id in ids if input_id not in finished]
+            n_inputs += len(ids)
+        if left:
+            raise _unanswered(left, failed, n_inputs)
+        report = run_endpoint(load_sets, ask, settings, replace(options, overwrite=False))
+        last = {name: {**report.usage[name].to_dict(), "last": vars(own)} for name, own in statistics.items()}
+        folder.update_run({"endpoint": {name: one for name, one in last.items() if statistics[name].n_computed}})
+        for name, own in statistics.items():
+            warn_of_bounds(own, name)
+    return replace(report, statistics=statistics)
+
+
+#: Stands in the settings for the server that there is none of.
+_NOWHERE = "http://batch.invalid/v1"
+
+
+def export_named(named: Mapping[str, Any], *, top: int, per_file: int) -> Exported:
+    """Export the requests of a run whose `models` and `sets` are named, as `run_by_name` takes them.
+
+    `named` has beside them the fields of the other options (``ask`` with ``prompts``, ``running``, ``endpoint``); it is
+    recorded, so that the answers can be imported without saying it again.
+    """
+    record = {**named, "running": {k: v for k, v in named["running"].items() if k not in ("output", "overwrite")}}
+    load_sets, ask, settings, options, _ = _options(named, Path(named["running"]["output"]))
+    return export_requests(load_sets, ask, settings, options, top=top, per_file=per_file, record=record)
+
+
+def import_named(output: Path, answers: Sequence[Path]) -> tuple[EndpointReport, str | None]:
+    """Import answers into the folder of an export; return the run's report, and the `scoring` that was given."""
+    file, remedy = requests_folder(output) / RECORD, "Give the `output` of `export-requests`."
+    if not file.is_file():
+        raise input_error("import_answers", "output", "be the folder of an export", got=str(output), remedy=remedy)
+    load_sets, ask, settings, options, scoring = _options(read_record("import_answers", "output", file), output)
+    return import_answers(load_sets, ask, settings, options, answers=answers), scoring
+
+
+def _options(named: Mapping[str, Any], output: Path) -> tuple[LoadSets, Ask, EndpointSettings, RunOptions, str | None]:
+    asking = AskOptions(**{**named["ask"], "prompts": PromptOptions(**named["ask"]["prompts"])})
+    options = RunOptions(**{**named["running"], "output": output})
+    settings, sets = EndpointSettings(_NOWHERE, **named["endpoint"]), SetOptions(**named["sets"])
+    made = over_endpoint(named["models"], sets, asking, LoadOptions(), options, settings)
+    return (*made, options, asking.scoring)
+
+
+def _open(
+    folder: RunFolder,
+    load_sets: LoadSets,
+    ask: Ask,
+    settings: EndpointSettings,
+    options: RunOptions,
+    method: Callable[[EndpointPrompt], Method],
+) -> list[Pass]:
+    """Open the run folder, and return all passes of the run, repeats too."""
+    groups = group_sets(load_sets())
+    prompts = {name: ask(model, sets) for name, (model, sets) in groups.items()}
+    for prompt in prompts.values():
+        check_repeats(options, drawn=prompt.temperature > 0, fields=settings.request_fields)
+    methods = {name: method(prompt) for name, prompt in prompts.items()}
+    identities = {name: identity_of(settings, prompts[name], methods[name]) for name in groups}
+    folder.open(identities, overwrite=options.overwrite)
+    passes = []
+    for name, (_, sets) in groups.items():
+        prompt, identity = prompts[name], store_identity(identities[name], sets[0].task)
+        write_json(method_file(folder, settings, prompt), methods[name].to_dict())
+        passes.append(Pass(name, sets, prompt, methods[name], Store(folder.store, identity)))
+        chosen = rows_again(sets, options)
+        for repeat in repeats_of(options) if chosen else ():
+            seeded = replace(prompt, seed=repeat.seed_after(options.seed))
+            passes.append(Pass(name, chosen, seeded, methods[name], repeat.store(folder, identity)))
+    return passes
+
+
+def _lines(one: Pass, settings: EndpointSettings) -> Iterator[str]:
+    """The requests of a pass that are not answered yet."""
+    one.store.create()
+    finished = one.store.finished()
+    for input_id, task, row in distinct_rows(one.sets):
+        if input_id not in finished:
+            question = question_of(one.prompt, settings.api, task, row)
+            body, _ = part_request(settings, one.prompt, one.method, question, one.part)
+            request = {"custom_id": f"{input_id}-{one.key}", "method": "POST", "url": f"/v1{settings.path}"}
+            yield json.dumps({**request, "body": body}) + "\n"
+
+
+def _write(folder: Path, name: str, lines: Iterator[str], per_file: int) -> dict[str, int]:
+    """Write the lines of a pass to as many files as they need; return each one's name and number of lines."""
+    stem = "".join(c if c.isalnum() or c in "._-" else "-" for c in name)
+    files: dict[str, int] = {}
+    line = next(lines, None)
+    while line is not None:
+        file, n_bytes, n_lines = f"{stem}-{len(files) + 1:05d}.jsonl", 0, 0
+        with (folder / file).open("w", encoding="ascii", newline="") as stream:
+            while line is not None and n_lines < per_file and (not n_lines or n_bytes + len(line) <= MOST_BYTES):
+                stream.write(line)
+                n_bytes, n_lines, line = n_bytes + len(line), n_lines + 1, next(lines, None)
+        files[file] = n_lines
+    return files
+
+
+def _read_pass(
+    one: Pass,
+    settings: EndpointSettings,
+    ids: Sequence[str],
+    answers: Sequence[Path],
+    keys: set[str],
+    failed: dict[str, str],
+) -> QueueStatistics:
+    """Put the answers to a pass into its journal and store; add why requests failed to `failed`, by input."""
+    started, known, api = time.perf_counter(), set(ids), settings.api
+    read = part_request(settings, one.prompt, one.method, Question(""), one.part)[1]
+    counts = dict.fromkeys(("n_requests", "n_bounded", "n_unread"), 0)
+    one.store.create()
+    with one.store.writer(0) as shard, Journal(one.store.folder) as journal:
+        finished = set(one.store.finished())
+        n_before = len(finished & known)
+        for file, row, line in _answer_lines(answers):
+            input_id, key = _asked(file, row, line, keys)
+            if key != one.key:
+                continue
+            if input_id not in known:
+                raise _wrong(file, row, "is to an input that is not in these sets", line["custom_id"])
+            body, why = _outcome(line)
+            try:
+                answered = None if body is None else Answered.of(input_id, one.part, read(body), body)
+            except Malformed as problem:
+                answered, why = None, str(problem)
+            if answered is None:
+                failed.setdefault(input_id, why)
+                continue
+            earlier = journal.get(input_id, one.part)
+            if earlier is None:
+                journal.add(answered)
+                counts["n_requests"] += 1
+            elif earlier.value != answered.value:
+                raise _wrong(file, row, "is another one than an earlier answer to the same request", line["custom_id"])
+            if input_id not in finished:
+                parts = {one.part: answered.value}
+                result = result_of(one.method, one.prompt, api, parts)
+                shard.append([input_id], [result])
+                finished.add(input_id)
+                counts["n_bounded"] += is_bounded(one.method, parts)
+                counts["n_unread"] += one.method.scoring == "label" and not isinstance(result, list)
+        n_computed = len(finished & known) - n_before
+    return QueueStatistics(len(ids), n_computed, retries={}, seconds=time.perf_counter() - started, **counts)
+
+
+def _answer_lines(files: Sequence[Path]) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+    """Yield each line of the files with its place, counted from 1."""
+    for file in files:
+        try:
+            for row, line in enumerate(json_rows(file), start=1):
+                yield file, row, line
+        except (OSError, ValueError) as problem:
+            must, remedy = "be whole files of JSON lines, one an answer", f"{first_line(problem)}. Fetch it again."
+            raise input_error("import_answers", "answers", must, got=str(file), remedy=remedy) from None
+
+
+def _asked(file: Path, row: int, line: Mapping[str, Any], keys: set[str]) -> tuple[str, str]:
+    """The input and the store that an answer belongs to."""
+    custom_id = line.get("custom_id")
+    input_id, dash, key = custom_id.partition("-") if isinstance(custom_id, str) else ("", "", "")
+    if not dash or len(input_id) != 32 or len(key) != 16:
+        raise _wrong(file, row, "has a custom_id that `export-requests` did not write", custom_id)
+    if key not in keys:
+        raise _wrong(file, row, "is to a request of another export: of another model, prompt or setting", custom_id)
+    return input_id, key
+
+
+def _wrong(file: Path, row: int, what: str, custom_id: Any) -> InputError:
+    must = f"answer the requests of this export; line {row} of {file} {what}"
+    return input_error("import_answers", "answers", must, got=custom_id)
+
+
+def _outcome(line: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str]:
+    """An answer's body, or None and why there is none."""
+    response = line.get("response")
+    response = response if isinstance(response, dict) else {}
+    body, status, error = response.get("body"), response.get("status_code", 200), line.get("error")
+    if isinstance(body, dict) and status == 200 and not error:
+        return body, ""
+    return None, f"{status}: {message_of(json.dumps(error or body or 'no answer').encode())}"
+
+
+def _unanswered(left: Sequence[str], failed: Mapping[str, str], n_inputs: int) -> InputError:
+    what = f"{len(left):,} of {n_inputs:,} inputs have no answer"
+    if reasons := [f"{input_id} ({failed[input_id]})" for input_id in left if input_id in failed]:
+        what += f"; {len(reasons):,} failed: {', '.join(reasons[:3])}{', ...' if len(reasons) > 3 else ''}"
+    remedy = "What was answered is kept: import the rest, or let `export-requests` write what is left."
+    return InputError(f"{what}.", function="import_answers", remedy=remedy)

@@ -1,0 +1,173 @@
+"""Requests exported as batch files and their answers imported: what a run over the same server gives."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pyarrow.parquet as pq
+import pytest
+from helpers.endpoint import arguments as run_arguments
+from helpers.endpoint import command, done
+from helpers.faulty_server import FaultyServer
+from helpers.processes import write_set
+
+from paraconsist.data.predictions import read_predictions
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_set(tmp_path_factory.mktemp("requests") / "set.jsonl")
+
+
+def _export(data, output, *more):
+    return ["export-requests", "--model", "toy", "--dataset", str(data), "--output", str(output), *map(str, more)]
+
+
+def _files(output):
+    return sorted((output / "requests").glob("*.jsonl"))
+
+
+def _requests(output):
+    return [json.loads(line) for file in _files(output) for line in file.read_text().splitlines()]
+
+
+def _answered(server, requests, fails=()):
+    """Answer requests as a batch interface does, in another order; those whose number is in `fails` fail."""
+    lines = []
+    for number, request in reversed(list(enumerate(requests))):
+        status, body = server.answer(request["url"], request["body"])
+        if number in fails:
+            status, body = 400, {"error": {"message": "The prompt is refused."}}
+        response = {"status_code": status, "request_id": str(number), "body": body}
+        lines.append({"id": f"b{number}", "custom_id": request["custom_id"], "response": response, "error": None})
+    return lines
+
+
+def _write(path, lines):
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def _import(output, *files):
+    return ["import-answers", *map(str, files), "--output", str(output), "--n-resamples", "20"]
+
+
+OPTIONS = {
+    "label": [],
+    "chat": ["--api", "chat"],
+    "generate": ["--scoring", "generate", "--max-new-tokens", "3"],
+    "drawn": ["--scoring", "generate", "--temperature", "0.7", "--repeats", "1", "--seed", "3"],
+    "shots": ["--shots", "2", "--examples", "{data}", "--limit", "40", "--price-input", "1", "--price-output", "2"],
+    "noise": ["--noise-floor", "2", "--request-field", "top_k=4"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_imported_answers_are_those_of_a_run(data, tmp_path, options):
+    options = [data if one == "{data}" else one for one in options]
+    with FaultyServer(echo=False) as server:
+        done([*run_arguments(server.url, data, tmp_path / "run"), *map(str, options)])
+        out = done(_export(data, tmp_path / "batch", *options, "--per-file", "20"))
+        requests = _requests(tmp_path / "batch")
+        assert [file.read_text().count("\n") for file in _files(tmp_path / "batch")][:-1] == [20] * (
+            len(requests) // 20
+        )
+        assert out.count(".jsonl") == len(_files(tmp_path / "batch"))
+        sent = [r.body for r in server.received if r.tag != "probe"]
+        assert sorted(map(json.dumps, sent)) == sorted(json.dumps(request["body"]) for request in requests)
+        half = len(requests) // 2
+        lines = _answered(server, requests)
+    files = [_write(tmp_path / "a.jsonl", lines[:half]), _write(tmp_path / "b.jsonl", lines[half:])]
+    done(_import(tmp_path / "batch", *files))
+    for kind in ("predictions", "texts", "noise"):
+        ours, theirs = (tmp_path / name / kind / "set.parquet" for name in ("batch", "run"))
+        assert ours.is_file() == theirs.is_file()
+        assert not ours.is_file() or pq.read_table(ours).equals(pq.read_table(theirs))
+    about = [read_predictions(tmp_path / name / "predictions" / "set.parquet").metadata for name in ("batch", "run")]
+    runs = [json.loads((tmp_path / name / "run.json").read_text()) for name in ("batch", "run")]
+    for one in (*about, *(run["models"]["defeasible_nli"] for run in runs)):
+        one.get("model", one).pop("endpoint", None) if isinstance(one.get("model"), dict) else one.pop("endpoint", None)
+    assert about[0] == about[1]
+    assert runs[0]["models"] == runs[1]["models"]
+    passes = [run["endpoint"]["defeasible_nli"] for run in runs]
+    for one in passes:
+        one["last"].pop("seconds")
+    assert passes[0] == passes[1]
+    assert "were there already" in done(_import(tmp_path / "batch", files[0]))
+
+
+@pytest.fixture(scope="module")
+def answered(data, tmp_path_factory):
+    """A folder of exported requests, and their answers."""
+    output = tmp_path_factory.mktemp("answered") / "batch"
+    done(_export(data, output))
+    with FaultyServer(echo=False) as server:
+        return output, _answered(server, _requests(output))
+
+
+def test_failed_requests_are_named_and_exported_again(data, answered, tmp_path):
+    output, lines = tmp_path / "batch", answered[1]
+    shutil.copytree(answered[0], output)
+    requests = _requests(output)
+    with FaultyServer(echo=False) as server:
+        some = _answered(server, requests, fails={3, 5})
+        some[0] = {**some[0], "response": None, "error": {"code": "batch_expired", "message": "It took too long."}}
+        some[1]["response"]["body"]["choices"][0].pop("logprobs")
+    code, _, said = command(_import(output, _write(tmp_path / "a.jsonl", some[:-2])))
+    assert code == 2
+    assert f"6 of {len(requests)} inputs have no answer; 4 failed: " in said
+    assert requests[3]["custom_id"].partition("-")[0] in said
+    assert said.count("\n") == 1
+    assert "400: The prompt is refused." in said
+    done(_export(data, output))
+    left = _requests(output)
+    assert {one["custom_id"] for one in left} == {requests[i]["custom_id"] for i in (0, 1, 3, 5, -1, -2)}
+    with FaultyServer(echo=False) as server:
+        done(_import(output, _write(tmp_path / "b.jsonl", _answered(server, left))))
+    whole = shutil.copytree(answered[0], tmp_path / "whole")
+    done(_import(whole, _write(tmp_path / "all.jsonl", lines)))
+    tables = [pq.read_table(folder / "predictions" / "set.parquet") for folder in (output, whole)]
+    assert tables[0].equals(tables[1])
+
+
+def test_answers_that_do_not_belong(data, answered, tmp_path):
+    folder, lines = answered
+    done(_export(data, tmp_path / "other", "--scoring", "generate"))
+    other = _requests(tmp_path / "other")[0]["custom_id"]
+    key = lines[0]["custom_id"].partition("-")[2]
+    changed = json.loads(json.dumps(lines[0]))
+    first = changed["response"]["body"]["choices"][0]["logprobs"]["top_logprobs"][0]
+    changed["response"]["body"]["choices"][0]["logprobs"]["top_logprobs"] = [{t: v - 1 for t, v in first.items()}]
+    cut = tmp_path / "cut.jsonl"
+    cut.write_text(json.dumps(lines[0]) + "\n" + json.dumps(lines[1])[:50])
+    for given, message in (
+        ([{**lines[0], "custom_id": "request-1"}], "has a custom_id that `export-requests` did not write"),
+        ([{**lines[0], "custom_id": other}], "is to a request of another export: of another model, prompt or setting"),
+        ([{**lines[0], "custom_id": f"{'0' * 32}-{key}"}], "is to an input that is not in these sets"),
+        ([lines[0], lines[0], changed], "line 3 of "),
+        ([lines[0], changed], "is another one than an earlier answer to the same request"),
+        (None, "must be whole files of JSON lines, one an answer"),
+    ):
+        file = cut if given is None else _write(tmp_path / "given.jsonl", given)
+        code, _, said = command(_import(folder, file))
+        assert code == 2, message
+        assert message in said, said
+        assert said.count("\n") == 1
+        assert "--answers" not in said
+    code, _, said = command(_import(tmp_path, cut))
+    assert code == 2
+    assert "`--output` must be the folder of an export" in said
+    code, _, said = command(_export(data, folder, "--scoring", "generate"))
+    assert code == 2
+    assert "scoring: 'label' there, 'generate' now" in said
+
+
+def test_a_file_has_no_more_bytes_than_an_interface_takes(data, tmp_path, monkeypatch):
+    monkeypatch.setattr("paraconsist.running.requests.MOST_BYTES", 4000)
+    done(_export(data, tmp_path))
+    sizes = [file.stat().st_size for file in _files(tmp_path)]
+    assert len(sizes) > 4
+    assert max(sizes) <= 4000
+    assert len({request["custom_id"] for request in _requests(tmp_path)}) == len(_requests(tmp_path))
