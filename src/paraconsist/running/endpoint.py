@@ -71,7 +71,7 @@ def run_endpoint(
     identities = {name: identity_of(settings, prompts[name], methods[name]) for name in groups}
     with locked(folder.path, "run", "output"):
         if not options.overwrite:
-            identities = _go_on(folder, identities)
+            identities = go_on(folder, identities)
         folder.open(identities, overwrite=options.overwrite)
         for name, prompt in prompts.items():
             write_json(method_file(folder, settings, prompt), methods[name].to_dict())
@@ -173,7 +173,7 @@ def identity_of(settings: EndpointSettings, prompt: EndpointPrompt, method: Meth
     return identity
 
 
-def _go_on(folder: RunFolder, identities: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+def go_on(folder: RunFolder, identities: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     """Return identities that an earlier run in the folder meets, if it was of the same model.
 
     Earlier versions had the address in an identity, and request fields as they were: runs and stores of theirs get the

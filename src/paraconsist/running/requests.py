@@ -25,7 +25,7 @@ from paraconsist.models.endpoint.protocol import Answered, Malformed, Question, 
 from paraconsist.models.endpoint.queue import Journal, QueueStatistics
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 from paraconsist.running.by_name import Ask, LoadSets, over_endpoint
-from paraconsist.running.endpoint import EndpointReport, identity_of, method_file, run_endpoint, warn_of_bounds
+from paraconsist.running.endpoint import EndpointReport, go_on, identity_of, method_file, run_endpoint, warn_of_bounds
 from paraconsist.running.options import AskOptions, LoadOptions, PromptOptions, RunOptions, SetOptions
 from paraconsist.running.outputs import distinct_rows, store_identity
 from paraconsist.running.repeats import check_repeats, repeats_of, rows_again
@@ -195,11 +195,14 @@ def _open(
         check_repeats(options, drawn=prompt.temperature > 0, fields=settings.request_fields)
     methods = {name: method(prompt) for name, prompt in prompts.items()}
     identities = {name: identity_of(settings, prompts[name], methods[name]) for name in groups}
+    if not options.overwrite:
+        identities = go_on(folder, identities)
     folder.open(identities, overwrite=options.overwrite)
     passes = []
     for name, (_, sets) in groups.items():
         prompt, identity = prompts[name], store_identity(identities[name], sets[0].task)
-        write_json(method_file(folder, settings, prompt), methods[name].to_dict())
+        if not (file := method_file(folder, settings, prompt)).is_file():
+            write_json(file, methods[name].to_dict())
         passes.append(Pass(name, sets, prompt, methods[name], Store(folder.store, identity)))
         chosen = rows_again(sets, options)
         for repeat in repeats_of(options) if chosen else ():
