@@ -19,7 +19,7 @@ from paraconsist.data.json_lines import json_rows
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Store
 from paraconsist.errors import InputError, check_whole, first_line, input_error
-from paraconsist.files import locked, read_record, staged, write_json
+from paraconsist.files import locked, read_record, replacing, staged, write_json
 from paraconsist.models.endpoint.label_scoring import Method, is_bounded, part_request, result_of, wanted_parts
 from paraconsist.models.endpoint.protocol import Answered, Malformed, Question, message_of, question_of
 from paraconsist.models.endpoint.queue import Journal, QueueStatistics
@@ -230,7 +230,7 @@ def _write(folder: Path, name: str, lines: Iterator[str], per_file: int) -> dict
     line = next(lines, None)
     while line is not None:
         file, n_bytes, n_lines = f"{stem}-{len(files) + 1:05d}.jsonl", 0, 0
-        with (folder / file).open("w", encoding="ascii", newline="") as stream:
+        with replacing(folder / file) as partial, partial.open("w", encoding="ascii", newline="") as stream:
             while line is not None and n_lines < per_file and (not n_lines or n_bytes + len(line) <= MOST_BYTES):
                 stream.write(line)
                 n_bytes, n_lines, line = n_bytes + len(line), n_lines + 1, next(lines, None)
