@@ -116,18 +116,23 @@ def test_failed_requests_are_named_and_exported_again(data, answered, tmp_path):
         some[1]["response"]["body"]["choices"][0].pop("logprobs")
     code, _, said = command(_import(output, _write(tmp_path / "a.jsonl", some[:-2])))
     assert code == 2
-    assert f"6 of {len(requests)} inputs have no answer; 4 failed: " in said
-    assert requests[3]["custom_id"].partition("-")[0] in said
+    # refused or unreadable ones are kept as failed; what was not processed, or is in no file, is not there
+    expired = some[0]["custom_id"].partition("-")[0]
+    assert f"3 of {len(requests)} inputs have no answer; 1 failed: {expired} (It took too long.)." in said
     assert said.count("\n") == 1
-    assert "400: The prompt is refused." in said
     live = shutil.copytree(output, tmp_path / "live")
-    done(_export(data, output))
-    left = _requests(output)
-    assert {one["custom_id"] for one in left} == {requests[i]["custom_id"] for i in (0, 1, 3, 5, -1, -2)}
+    for option, numbers in ((), (0, 1, -1)), (("--retry-failed",), (3, 5, -2)):
+        done(_export(data, output, *option))
+        left = _requests(output)
+        assert {one["custom_id"] for one in left} == {requests[i]["custom_id"] for i in numbers}
+        with FaultyServer(echo=False) as server:
+            out = done(_import(output, _write(tmp_path / "b.jsonl", _answered(server, left))))
+        counts = read_predictions(output / "predictions" / "set.parquet").metadata["inputs"]
+        assert (counts["n_failed"], counts["failed"]) == ((0, {}) if option else (3, {"refused": 2, "no answer": 1}))
+    assert "have no answer" not in out
     with FaultyServer(echo=False) as server:
-        done(_import(output, _write(tmp_path / "b.jsonl", _answered(server, left))))
-        done(run_arguments(server.url, data, live))  # or a server answers what is left
-        assert len(server.answered()) == len(left)
+        done([*run_arguments(server.url, data, live), "--retry-failed"])  # or a server answers what is left
+        assert len(server.answered()) == 6
     whole = shutil.copytree(answered[0], tmp_path / "whole")
     done(_import(whole, _write(tmp_path / "all.jsonl", lines)))
     tables = [pq.read_table(folder / "predictions" / "set.parquet") for folder in (output, live, whole)]

@@ -15,13 +15,23 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.data.bucket_sets import BucketSet
+from paraconsist.data.failures import NO_ANSWER, ON_ERROR, Failed, to_ask
 from paraconsist.data.json_lines import json_rows
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Store
 from paraconsist.errors import InputError, check_whole, first_line, input_error
 from paraconsist.files import locked, read_record, replacing, staged, write_json
 from paraconsist.models.endpoint.label_scoring import Method, is_bounded, part_request, result_of, wanted_parts
-from paraconsist.models.endpoint.protocol import Answered, Malformed, Question, message_of, question_of
+from paraconsist.models.endpoint.protocol import (
+    Answered,
+    Malformed,
+    Question,
+    Refused,
+    failure_of,
+    message_of,
+    question_of,
+    refusal,
+)
 from paraconsist.models.endpoint.queue import Journal, QueueStatistics
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 from paraconsist.running.by_name import Ask, LoadSets, over_endpoint
@@ -50,6 +60,10 @@ class Pass:
     @property
     def key(self) -> str:
         return self.store.folder.name
+
+    def ids(self) -> list[str]:
+        """The distinct inputs."""
+        return [input_id for input_id, _, _ in distinct_rows(self.sets)]
 
     @property
     def part(self) -> str:
@@ -99,7 +113,7 @@ def export_requests(
         with staged(requests_folder(folder.path)) as new:
             files: dict[str, int] = {}
             for name in dict.fromkeys(one.name for one in passes):
-                lines = chain.from_iterable(_lines(one, settings) for one in passes if one.name == name)
+                lines = chain.from_iterable(_lines(one, settings, options) for one in passes if one.name == name)
                 files |= _write(new, name, lines, per_file)
             about = {"format": "paraconsist-requests-1", "files": files, "passes": {p.key: p.name for p in passes}}
             write_json(new / RECORD, {**about, **record})
@@ -111,8 +125,9 @@ def import_answers(
 ) -> EndpointReport:
     """Read answers to the requests of `export_requests` into the run folder, and finish the run if all are there.
 
-    Answers may come in several files and calls, and in any order; one that is there already is passed over. Lines that
-    failed leave their inputs without an answer.
+    Answers may come in several files and calls, and in any order; one that is there already is passed over. An input
+    that was refused, or whose answer cannot be read, is kept as failed, as in a run; one that was not processed (an
+    expired batch, a wrong key) is left without an answer.
 
     Raises
     ------
@@ -132,15 +147,14 @@ def import_answers(
         passes = _open(folder, load_sets, ask, settings, replace(options, overwrite=False), method)
         keys = {one.key for one in passes}
         for one in passes:
-            ids = [input_id for input_id, _, _ in distinct_rows(one.sets)]
-            own = _read_pass(one, settings, ids, answers, keys, failed)
+            ids = one.ids()
+            own = _read_pass(one, settings, options, ids, answers, keys, failed)
             statistics.setdefault(one.name, own)
-            finished = one.store.finished()
-            left += [input_id for input_id in ids if input_id not in finished]
+            left += to_ask(ids, one.store.finished(), retry_failed=options.on_error == "stop")
             n_inputs += len(ids)
         if left:
             raise _unanswered(left, failed, n_inputs)
-        report = run_endpoint(load_sets, ask, settings, replace(options, overwrite=False))
+        report = run_endpoint(load_sets, ask, settings, replace(options, overwrite=False, on_error=ON_ERROR[0]))
         last = {name: {**report.usage[name].to_dict(), "last": vars(own)} for name, own in statistics.items()}
         folder.update_run({"endpoint": {name: one for name, one in last.items() if statistics[name].n_computed}})
         for name, own in statistics.items():
@@ -148,6 +162,8 @@ def import_answers(
     return replace(report, statistics=statistics)
 
 
+#: The options that are an export's own, and no matter of its answers.
+_NOW = ("output", "overwrite", "retry_failed")
 #: Stands in the settings for the server that there is none of.
 _NOWHERE = "http://batch.invalid/v1"
 
@@ -158,7 +174,7 @@ def export_named(named: Mapping[str, Any], *, top: int, per_file: int) -> Export
     `named` has beside them the fields of the other options (``ask`` with ``prompts``, ``running``, ``endpoint``); it is
     recorded, so that the answers can be imported without saying it again.
     """
-    record = {**named, "running": {k: v for k, v in named["running"].items() if k not in ("output", "overwrite")}}
+    record = {**named, "running": {k: v for k, v in named["running"].items() if k not in _NOW}}
     load_sets, ask, settings, options, _ = _options(named, Path(named["running"]["output"]))
     return export_requests(load_sets, ask, settings, options, top=top, per_file=per_file, record=record)
 
@@ -211,12 +227,13 @@ def _open(
     return passes
 
 
-def _lines(one: Pass, settings: EndpointSettings) -> Iterator[str]:
-    """The requests of a pass that are not answered yet."""
+def _lines(one: Pass, settings: EndpointSettings, options: RunOptions) -> Iterator[str]:
+    """The requests of a pass that are not answered yet, or have failed and are to be asked again."""
     one.store.create()
-    finished = one.store.finished()
+    again = options.retry_failed or options.on_error == "stop"
+    pending = set(to_ask(one.ids(), one.store.finished(), retry_failed=again))
     for input_id, task, row in distinct_rows(one.sets):
-        if input_id not in finished:
+        if input_id in pending:
             question = question_of(one.prompt, settings.api, task, row)
             body, _ = part_request(settings, one.prompt, one.method, question, one.part)
             request = {"custom_id": f"{input_id}-{one.key}", "method": "POST", "url": f"/v1{settings.path}"}
@@ -241,6 +258,7 @@ def _write(folder: Path, name: str, lines: Iterator[str], per_file: int) -> dict
 def _read_pass(
     one: Pass,
     settings: EndpointSettings,
+    options: RunOptions,
     ids: Sequence[str],
     answers: Sequence[Path],
     keys: set[str],
@@ -249,24 +267,28 @@ def _read_pass(
     """Put the answers to a pass into its journal and store; add why requests failed to `failed`, by input."""
     started, known, api = time.perf_counter(), set(ids), settings.api
     read = part_request(settings, one.prompt, one.method, Question(""), one.part)[1]
-    counts = dict.fromkeys(("n_requests", "n_bounded", "n_unread"), 0)
+    counts, n_computed = dict.fromkeys(("n_requests", "n_bounded", "n_unread"), 0), 0
     one.store.create()
     with one.store.writer(0) as shard, Journal(one.store.folder) as journal:
-        finished = set(one.store.finished())
-        n_before = len(finished & known)
+        before = one.store.finished()
+        finished = {input_id for input_id, result in before.items() if not isinstance(result, Failed)}
         for file, row, line in _answer_lines(answers):
             input_id, key = _asked(file, row, line, keys)
             if key != one.key:
                 continue
             if input_id not in known:
                 raise _wrong(file, row, "is to an input that is not in these sets", line["custom_id"])
-            body, why = _outcome(line)
             try:
-                answered = None if body is None else Answered.of(input_id, one.part, read(body), body)
-            except Malformed as problem:
-                answered, why = None, str(problem)
-            if answered is None:
-                failed.setdefault(input_id, why)
+                body = _body(line)
+                answered = Answered.of(input_id, one.part, read(body), body)
+            except (Refused, Malformed) as problem:
+                failure = _failure(problem, settings, one.prompt.model, input_id)
+                if failure is None or options.on_error == "stop":
+                    failed[input_id] = str(problem).removeprefix("0: ")
+                elif input_id not in finished and input_id not in before:
+                    shard.append([input_id], [failure])
+                    before[input_id] = failure
+                    n_computed += 1
                 continue
             earlier = journal.get(input_id, one.part)
             if earlier is None:
@@ -279,9 +301,9 @@ def _read_pass(
                 result = result_of(one.method, one.prompt, api, parts)
                 shard.append([input_id], [result])
                 finished.add(input_id)
+                n_computed += 1
                 counts["n_bounded"] += is_bounded(one.method, parts)
                 counts["n_unread"] += one.method.scoring == "label" and not isinstance(result, list)
-        n_computed = len(finished & known) - n_before
     return QueueStatistics(len(ids), n_computed, retries={}, seconds=time.perf_counter() - started, **counts)
 
 
@@ -312,14 +334,25 @@ def _wrong(file: Path, row: int, what: str, custom_id: Any) -> InputError:
     return input_error("import_answers", "answers", must, got=custom_id)
 
 
-def _outcome(line: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str]:
-    """An answer's body, or None and why there is none."""
+def _body(line: Mapping[str, Any]) -> dict[str, Any]:
+    """An answer's body; `Refused` where there is none."""
     response = line.get("response")
     response = response if isinstance(response, dict) else {}
-    body, status, error = response.get("body"), response.get("status_code", 200), line.get("error")
+    body, status, error = response.get("body"), response.get("status_code", 0), line.get("error")
     if isinstance(body, dict) and status == 200 and not error:
-        return body, ""
-    return None, f"{status}: {message_of(json.dumps(error or body or 'no answer').encode())}"
+        return body
+    message = message_of(json.dumps(error or body or "no answer").encode())
+    raise Refused(status if isinstance(status, int) else 0, message)
+
+
+def _failure(problem: Refused | Malformed, settings: EndpointSettings, model: str, input_id: str) -> Failed | None:
+    """What the store keeps of a request that failed; None where that is not the input's doing."""
+    about = f"input {input_id}"
+    if isinstance(problem, Malformed):
+        return Failed(NO_ANSWER, f"The answer to {about} cannot be read: {problem}.")
+    if kind := failure_of(problem, model):
+        return Failed(kind, str(refusal(settings, problem, model, about)))
+    return Failed(NO_ANSWER, f"{about}: {problem}") if problem.status >= 500 else None
 
 
 def _unanswered(left: Sequence[str], failed: Mapping[str, str], n_inputs: int) -> InputError:
