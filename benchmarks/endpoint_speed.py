@@ -18,6 +18,7 @@ import resource
 import tempfile
 from pathlib import Path
 
+from paraconsist.data.failures import Failures
 from paraconsist.data.prompts import TEMPLATES, Prompt
 from paraconsist.data.store import ShardWriter
 from paraconsist.models.endpoint.client import EndpointClient
@@ -79,7 +80,8 @@ def measure(url: str, concurrency: int, n: int) -> tuple[float, float]:
 
     async def work(journal: Journal, shard: ShardWriter) -> float:
         async with EndpointClient(settings, None) as client:
-            queue = RequestQueue(client, prompt, Method("label", top=12), journal, shard, lambda n: None)
+            failures = Failures("stop", any_answered=False)
+            queue = RequestQueue(client, prompt, Method("label", top=12), journal, shard, lambda n: None, failures)
             statistics = await queue.ask(pending, n)
             assert statistics.n_requests == n
             assert not statistics.retries

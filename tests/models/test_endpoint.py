@@ -25,7 +25,7 @@ from paraconsist.models.endpoint.client import (
     find_key,
     retry_after,
 )
-from paraconsist.models.endpoint.protocol import text_of
+from paraconsist.models.endpoint.protocol import GaveUp, text_of
 from paraconsist.models.endpoint.queue import Journal
 from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
 
@@ -131,6 +131,54 @@ def test_many_faults_lose_nothing():
         assert sum(client.retries.values()) == len(server.received) - 40
 
 
+# several servers
+
+
+@pytest.mark.slow
+def test_several_servers_share_the_requests_out_and_answer_each_once():
+    with FaultyServer(script=at_random(1, 0.4), delay=0.01) as one, FaultyServer(script=at_random(2, 0.4)) as two:
+        _, texts = post(EndpointSettings([one.url, two.url], timeout=5.0, concurrency=8), n=60)
+        assert sorted([*one.answered(), *two.answered()]) == sorted(f"{i}:text" for i in range(60))
+        assert min(len(one.answered()), len(two.answered())) > 5
+    assert len(texts) == 60
+
+
+@pytest.mark.slow
+def test_the_slower_server_gets_fewer():
+    with FaultyServer(delay=0.2) as slow, FaultyServer(delay=0.02) as fast:
+        post(EndpointSettings([slow.url, fast.url], timeout=5.0, concurrency=4), n=40)
+        assert 0 < len(slow.answered()) < len(fast.answered()) / 2
+        assert slow.most_at_once <= 3
+
+
+@pytest.mark.slow
+def test_a_server_that_fails_is_set_aside_and_tried_again():
+    with FaultyServer(script=first("503", "503"), delay=0.02) as one, FaultyServer(delay=0.05) as two:
+        client, texts = post(EndpointSettings([one.url, two.url], timeout=5.0, concurrency=4), n=100)
+        assert client.retries["503"] == 2
+        received = [request.at for request in one.received if request.outcome == "503"]
+        again = min(request.at for request in one.received if request.outcome == "answered")
+        assert again - received[0] > 0.2  # half of the first wait is .25 s
+        assert len(two.answered()) > 20
+    assert len(texts) == 100
+
+
+@pytest.mark.slow
+def test_a_server_that_is_gone_is_done_without():
+    with FaultyServer() as gone:
+        url = gone.url
+    with FaultyServer() as server:
+        client, texts = post(EndpointSettings([url, server.url], timeout=5.0), n=40)
+        assert len(server.answered()) == len(texts) == 40
+        assert set(+client.retries) == {"unreachable"}
+    with pytest.raises(InputError, match="must be an address that can be reached"):
+        post(EndpointSettings([url, server.url], tries=2), n=20)
+    with FaultyServer(script=lambda *_: "503") as one, FaultyServer(script=lambda *_: "503") as two:
+        with pytest.raises(InputError, match="the endpoint gave no answer to input") as raised:
+            post(EndpointSettings([one.url, two.url], tries=2), n=20)
+        assert not isinstance(raised.value, GaveUp)  # which would be held against the input
+
+
 # what is refused, in one line, without the key
 
 
@@ -190,11 +238,12 @@ def test_an_unreachable_host():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"url": "localhost:8000/v1"}, "`endpoint` must be an address with http:// or https://"),
-        ({"url": "http://h:8000/v1/chat/completions"}, "`endpoint` must be the address of the API, not of one of its"),
-        ({"url": f"http://me:{KEY}@h/v1"}, "`endpoint` must be an address without user name, password and query"),
-        ({"url": f"http://h/v1?key={KEY}"}, "`endpoint` must be an address without user name, password and query"),
-        ({"url": "http://h:port/v1"}, "`endpoint` must be an address that can be read"),
+        ({"urls": "localhost:8000/v1"}, "`endpoint` must be an address with http:// or https://"),
+        ({"urls": "http://h:8000/v1/chat/completions"}, "`endpoint` must be the address of the API, not of one of its"),
+        ({"urls": f"http://me:{KEY}@h/v1"}, "`endpoint` must be an address without user name, password and query"),
+        ({"urls": f"http://h/v1?key={KEY}"}, "`endpoint` must be an address without user name, password and query"),
+        ({"urls": "http://h:port/v1"}, "`endpoint` must be an address that can be read"),
+        ({"urls": ["http://h/v1", "http://h/v1/"]}, "`endpoint` must be one address or several, each once"),
         ({"api": "responses"}, "`api` must be one of completions, chat; got 'responses'"),
         ({"concurrency": 0}, "`concurrency` must be .* at least 1; got 0"),
         ({"timeout": math.nan}, "`timeout` must be a number of seconds above 0"),
@@ -204,7 +253,7 @@ def test_an_unreachable_host():
 )
 def test_settings_that_cannot_be(options, message):
     with pytest.raises(InputError, match=message) as raised:
-        EndpointSettings(**{"url": "http://h/v1", **options})
+        EndpointSettings(**{"urls": "http://h/v1", **options})
     assert KEY not in str(raised.value)
 
 
@@ -275,6 +324,7 @@ def test_the_key_is_read_from_the_named_variable_only(monkeypatch):
     found = find_key(EndpointSettings("https://h.example/v1", key_variable="MY_KEY"))
     assert found.headers == {"Authorization": f"Bearer {KEY}"}
     assert find_key(EndpointSettings("https://h.example/v1")) is None  # the default key goes to its own host only
+    assert find_key(EndpointSettings(["https://api.openai.com/v1", "https://h.example/v1"])) is None
     assert find_key(EndpointSettings("https://api.openai.com/v1")).headers["Authorization"] == "Bearer sk-another"
 
 

@@ -225,7 +225,8 @@ def test_options_of_endpoints_without_one(place, tmp_path, options, message):
 @pytest.mark.slow
 def test_another_address_goes_on(place, tmp_path):
     with FaultyServer(script=first(*[None] * 9, "400"), facts={"root": "/here/toy-1b", "created": 1}) as one:
-        assert command(arguments(one.url, place / "set.jsonl", tmp_path, concurrency=4))[0] == 2
+        given = arguments(one.url, place / "set.jsonl", tmp_path, concurrency=4, on_error="stop")
+        assert command(given)[0] == 2
     kept = set(answered_tags(tmp_path))
     assert len(kept) >= 9
     with FaultyServer(facts={"root": "/there/toy-1b/", "created": 2}) as other:
@@ -238,6 +239,23 @@ def test_another_address_goes_on(place, tmp_path):
         code, _, said = command(arguments(another.url, place / "set.jsonl", tmp_path))
     assert code == 2
     assert "another model's run of task defeasible_nli (served: 'root toy-1b' there, 'root toy-2b' now)" in said
+
+
+@pytest.mark.slow
+def test_several_addresses_of_one_model_answer_one_run(place, tmp_path):
+    with FaultyServer() as gone:
+        url = gone.url
+    with FaultyServer() as one, FaultyServer(script=at_random(3, 0.4)) as two, FaultyServer(most_top=5) as other:
+        done(arguments(one.url, place / "set.jsonl", tmp_path / "whole"))
+        n_sent, given = len(one.sent()), arguments(one.url, place / "set.jsonl", tmp_path / "run")
+        done([*given, "--endpoint", two.url, "--endpoint", url])
+        answered = [*one.answered()[n_sent:], *two.answered()]
+        assert sorted(answered) == sorted(answered_tags(tmp_path / "run"))
+        assert two.answered()
+        assert predictions(tmp_path / "run").table.equals(predictions(tmp_path / "whole").table)
+        code, _, said = command([*given, "--endpoint", other.url])
+    assert code == 2
+    assert "`--endpoint` must be servers of one model that offer the same; got " in said
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from paraconsist.errors import input_error
 from paraconsist.files import locked, read_record, rename_folder, write_json
 from paraconsist.models.endpoint.client import EndpointClient, Key, find_key
 from paraconsist.models.endpoint.label_scoring import Method, find_method, method_key
-from paraconsist.models.endpoint.protocol import Answered, question_of
+from paraconsist.models.endpoint.protocol import Answered, Unreachable, question_of
 from paraconsist.models.endpoint.queue import Journal, QueueStatistics, RequestQueue, Usage, add_up, run_to_end
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, draw_identity
 from paraconsist.models.progress import ProgressBar
@@ -67,32 +67,36 @@ def run_endpoint(
         check_repeats(options, drawn=prompt.temperature > 0, fields=settings.request_fields)
     label_maps = label_maps_of(groups, {name: prompt.label_names for name, prompt in prompts.items()}, options)
     folder = RunFolder(options.output)
-    methods = {name: _method(folder, settings, key, prompt, options) for name, prompt in prompts.items()}
+    offers = {name: _offer(folder, settings, key, prompt, options) for name, prompt in prompts.items()}
+    methods = {name: next(iter(of_each.values())) for name, of_each in offers.items()}
     identities = {name: identity_of(settings, prompts[name], methods[name]) for name in groups}
     with locked(folder.path, "run", "output"):
         if not options.overwrite:
             identities = go_on(folder, identities)
         folder.open(identities, overwrite=options.overwrite)
-        for name, prompt in prompts.items():
-            write_json(method_file(folder, settings, prompt), methods[name].to_dict())
+        for name, of_each in offers.items():
+            for one in settings.each():
+                if one.url in of_each:
+                    write_json(method_file(folder, one, prompts[name]), of_each[one.url].to_dict())
         statistics: dict[str, QueueStatistics] = {}
         usage: dict[str, Usage] = {}
         files: dict[str, Path] = {}
         for name, (_, sets) in groups.items():
             identity = store_identity(identities[name], sets[0].task)
             store = Store(folder.store, identity)
-            statistics[name], answered = _pass(settings, key, prompts[name], methods[name], sets, store, options)
+            reached = replace(settings, urls=tuple(offers[name]))
+            statistics[name], answered = _pass(reached, key, prompts[name], methods[name], sets, store, options)
             chosen, again = rows_again(sets, options), []
             for repeat in repeats_of(options) if chosen else ():
                 prompt = replace(prompts[name], seed=repeat.seed_after(options.seed))
                 again.append((repeat, repeat.store(folder, identity)))
-                answered += _pass(settings, key, prompt, methods[name], chosen, again[-1][1], options)[1]
+                answered += _pass(reached, key, prompt, methods[name], chosen, again[-1][1], options)[1]
             write_repeats(folder, chosen, again, identity, label_maps, options)
             usage[name] = add_up(answered, settings)
             answers = usage[name].to_dict()
             files |= write_sets(folder, sets, store, label_maps, identities[name], options, endpoint=answers)
             warn_of_bounds(statistics[name], name)
-        passes = {n: {**usage[n].to_dict(), "last": {"url": settings.url, **vars(statistics[n])}} for n in groups}
+        passes = {n: {**usage[n].to_dict(), "last": {"urls": list(offers[n]), **vars(statistics[n])}} for n in groups}
         record_run(folder, identities, files, started, endpoint=passes)
     return EndpointReport(folder, files, methods, statistics, usage)
 
@@ -126,6 +130,29 @@ def _pass(
 
             statistics = run_to_end(work) if pending else QueueStatistics(len(questions), 0, 0, {}, 0, 0, 0.0)
         return statistics, list(journal.answers.values())
+
+
+def _offer(
+    folder: RunFolder, settings: EndpointSettings, key: Key | None, prompt: EndpointPrompt, options: RunOptions
+) -> dict[str, Method]:
+    """What each address offers, the same for all of them; those of several that cannot be reached are left out."""
+    offers: dict[str, Method] = {}
+    problem: Unreachable | None = None
+    for one in settings.each():
+        try:
+            offers[one.url] = _method(folder, one, key, prompt, options)
+        except Unreachable as why:
+            problem = why
+            if len(settings.urls) > 1:
+                warnings.warn(f"{one.url} cannot be reached and is left out", UserWarning, stacklevel=3)
+    if problem is not None and not offers:
+        raise problem
+    if len(set(offers.values())) > 1:
+        got = "; ".join(
+            f"{url}: {method.describe()}, {method.served or prompt.model}" for url, method in offers.items()
+        )
+        raise input_error("run", "endpoint", "be servers of one model that offer the same", got=got)
+    return offers
 
 
 def _method(

@@ -15,6 +15,7 @@ import ssl
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -35,6 +36,8 @@ T = TypeVar("T")
 INPUT_HEADER = "X-Paraconsist-Input"
 #: Statuses that may be otherwise the next time, besides 429: time-outs, conflicts and faults of the server's.
 _RETRIED = frozenset({408, 409, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+#: What a server is set aside for, where there are others.
+_AWAY = frozenset({"unreachable", "connection", "timeout", "502", "503", "504", "529"})
 _FIRST_WAIT, _LONGEST_WAIT, _LONGEST_REQUESTED_WAIT = 0.5, 60.0, 600.0
 _DEFAULT_VARIABLE, _DEFAULT_HOST = "OPENAI_API_KEY", "api.openai.com"
 _MASK = "***"
@@ -52,15 +55,30 @@ class _Again(Exception):
         self.kind, self.wait = kind, wait
 
 
+@dataclass
+class _Server:
+    """One of the servers that requests are shared out over."""
+
+    settings: EndpointSettings  # with its address alone
+    proxy: str | None
+    n_under_way: int = 0
+    failures: int = 0  # in a row, counted where there are other servers
+    free_at: float = 0.0  # before that nothing is sent to it
+
+
 class EndpointClient:
-    """Send requests to an endpoint, each as often as it takes; use as an async context manager."""
+    """Send requests to an endpoint, each as often as it takes; use as an async context manager.
+
+    Of several servers the one with the fewest requests under way gets the next. One that fails is set aside, for longer
+    each time, and then tried again with one request; its requests go to the others.
+    """
 
     def __init__(self, settings: EndpointSettings, key: Key | None, *, seed: int | None = None) -> None:
         self.settings = settings
         self.retries: Counter[str] = Counter()  # why requests were sent again: a status, timeout, connection, malformed
         self._key = key
         self._rng = random.Random(seed)
-        self._paused_until = 0.0
+        self._servers = [_Server(one, _proxy(one)) for one in settings.each()]
         self._last_answer = 0.0
         self.stopped: asyncio.Event  # once set, nothing is sent any more; what is under way may still be answered
         self._slots: asyncio.Semaphore
@@ -74,7 +92,6 @@ class EndpointClient:
             headers={**(self._key.headers if self._key else {}), "Accept": "application/json"},
             timeout=aiohttp.ClientTimeout(total=seconds, connect=min(seconds, 10.0)),
             connector=aiohttp.TCPConnector(limit=n, ssl=_certificates()),
-            proxy=_proxy(self.settings),
         )
         self._last_answer = asyncio.get_running_loop().time()
         self.stopped, self._slots = asyncio.Event(), asyncio.Semaphore(n)
@@ -123,27 +140,32 @@ class EndpointClient:
         while True:
             try:
                 async with self._slots:
-                    await self._wait_for_the_rate()
-                    if self.stopped.is_set():
-                        raise Stopped
-                    answer = await self._once(path, body, read, headers)
+                    server = await self._free_server()
+                    server.n_under_way += 1
+                    try:
+                        answer = await self._once(server, path, body, read, headers)
+                    finally:
+                        server.n_under_way -= 1
             except _Again as problem:
                 if problem.kind == "429":
                     refused_for_rate += 1
                     self._check_patience(about, problem)
-                else:
+                elif not all(one.failures for one in self._servers):  # else all are down: no fault of this request's
                     failures += 1
-                if failures >= (min(tries, connects) if connects and problem.kind == "unreachable" else tries):
+                limit = min(tries, connects) if connects and problem.kind == "unreachable" else tries
+                are_down = min(one.failures for one in self._servers) >= tries
+                if are_down or failures >= limit:
                     if problem.kind == "unreachable":
-                        raise unreachable(self.settings, str(problem)) from None
+                        raise unreachable(server.settings, str(problem)) from None
                     times = "once" if failures == 1 else f"{failures} times"
                     must = f"the endpoint gave no answer to {about}, asked {times}; the last time: {problem}."
-                    raise GaveUp(must, function="run", remedy=KEPT) from None
+                    raise (InputError if are_down else GaveUp)(must, function="run", remedy=KEPT) from None
                 self.retries[problem.kind] += 1
                 if self.stopped.is_set():
                     raise Stopped from None
-                await self._back_off(problem, failures + refused_for_rate)
+                await self._back_off(problem, server, failures + refused_for_rate)
             else:
+                server.failures = 0
                 self._last_answer = asyncio.get_running_loop().time()
                 return answer
 
@@ -153,20 +175,26 @@ class EndpointClient:
 
         try:
             limit = aiohttp.ClientTimeout(total=seconds)
-            async with self._http.get(self.settings.url + path, timeout=limit) as response:
+            server = self._servers[0]
+            async with self._http.get(server.settings.url + path, proxy=server.proxy, timeout=limit) as response:
                 return json.loads(await response.read()) if response.status == 200 else None
         except Exception:  # whatever it is, the message does without it
             return None
 
     async def _once(
-        self, path: str, body: Mapping[str, Any], read: Callable[[dict[str, Any]], T], headers: Mapping[str, str]
+        self,
+        server: _Server,
+        path: str,
+        body: Mapping[str, Any],
+        read: Callable[[dict[str, Any]], T],
+        headers: Mapping[str, str],
     ) -> T:
         import aiohttp
 
-        url, sent = self.settings.url + path, {"Content-Type": "application/json", **headers}
+        url, sent = server.settings.url + path, {"Content-Type": "application/json", **headers}
+        options: Any = {"headers": sent, "allow_redirects": False, "proxy": server.proxy}
         try:
-            data = json.dumps(body).encode()
-            async with self._http.post(url, data=data, headers=sent, allow_redirects=False) as response:
+            async with self._http.post(url, data=json.dumps(body).encode(), **options) as response:
                 content = await response.read()
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as problem:
             timed_out = isinstance(problem, asyncio.TimeoutError)
@@ -176,9 +204,15 @@ class EndpointClient:
         except (aiohttp.ClientError, OSError) as problem:
             why = self._hide(str(problem)) or type(problem).__name__
             raise _Again("connection", f"the connection was cut ({why})") from None
-        return self._judge(response, content, read)
+        return self._judge(server.settings, response, content, read)
 
-    def _judge(self, response: aiohttp.ClientResponse, content: bytes, read: Callable[[dict[str, Any]], T]) -> T:
+    def _judge(
+        self,
+        settings: EndpointSettings,
+        response: aiohttp.ClientResponse,
+        content: bytes,
+        read: Callable[[dict[str, Any]], T],
+    ) -> T:
         status, content_type = response.status, response.headers.get("content-type", "")
         html = "html" in content_type.lower() or content[:64].lstrip()[:1] == b"<"
         if 200 <= status < 300:
@@ -186,7 +220,7 @@ class EndpointClient:
                 kind = content_type.partition(";")[0] or "no content type"
                 remedy = f"It answers with a web page ({kind}). The address often ends in /v1."
                 must = "be the address of an OpenAI-compatible API"
-                raise input_error("run", "endpoint", must, got=self.settings.url, remedy=remedy)
+                raise input_error("run", "endpoint", must, got=settings.url, remedy=remedy)
             try:
                 answer = json.loads(content)
                 if not isinstance(answer, dict):
@@ -199,9 +233,9 @@ class EndpointClient:
                 raise _Again("malformed", f"an answer that cannot be read ({why})") from None
         if 300 <= status < 400:
             remedy = f"It sends elsewhere ({status}); that is not followed: it could take the key along."
-            raise input_error("run", "endpoint", "be the address itself", got=self.settings.url, remedy=remedy)
+            raise input_error("run", "endpoint", "be the address itself", got=settings.url, remedy=remedy)
         if status in (401, 403):
-            raise key_refused(self.settings, status, sent=self._key is not None)
+            raise key_refused(settings, status, sent=self._key is not None)
         message = self._hide(message_of(content))
         if status == 429 and b"insufficient_quota" in content:
             raise InputError(f"the endpoint says that the account's quota is used up: {message}", function="run")
@@ -217,23 +251,30 @@ class EndpointClient:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.stopped.wait(), seconds)
 
-    async def _wait_for_the_rate(self) -> None:
-        """Wait while the endpoint wants nothing from anybody."""
-        while (left := self._paused_until - asyncio.get_running_loop().time()) > 0 and not self.stopped.is_set():
-            await self._sleep(min(left, 1.0) + self._rng.uniform(0, 0.05))
+    async def _free_server(self) -> _Server:
+        """Of the servers that take requests now the one with the fewest under way; wait where none does."""
+        while not self.stopped.is_set():
+            now = asyncio.get_running_loop().time()
+            free = [s for s in self._servers if s.free_at <= now and not (s.failures and s.n_under_way)]
+            if free:
+                return min(free, key=lambda server: server.n_under_way)
+            left = min(server.free_at for server in self._servers) - now
+            await self._sleep(min(max(left, 0.05), 1.0) + self._rng.uniform(0, 0.05))
+        raise Stopped
 
-    async def _back_off(self, problem: _Again, failures: int) -> None:
-        if problem.wait is None:
-            await self._sleep(backoff(failures, self._rng))
-            return
-        if problem.wait > _LONGEST_REQUESTED_WAIT:
+    async def _back_off(self, problem: _Again, server: _Server, failures: int) -> None:
+        if problem.wait is not None and problem.wait > _LONGEST_REQUESTED_WAIT:
             must = f"the endpoint asks to wait {problem.wait:,.0f} seconds ({problem})."
             raise InputError(must, function="run", remedy=KEPT)
-        until = asyncio.get_running_loop().time() + max(problem.wait, 0.1)
-        if problem.kind == "429":
-            self._paused_until = max(self._paused_until, until)
-        else:
-            await self._sleep(max(problem.wait, backoff(failures, self._rng)))
+        now, alone = asyncio.get_running_loop().time(), len(self._servers) == 1
+        wait = backoff(failures, self._rng)
+        if problem.kind == "429" and not (alone and problem.wait is None):
+            server.free_at = max(server.free_at, now + max(wait if problem.wait is None else problem.wait, 0.1))
+        elif alone or problem.kind not in _AWAY:
+            await self._sleep(max(problem.wait or 0.0, wait))
+        elif server.free_at <= now:  # else another request has set it aside
+            server.failures += 1
+            server.free_at = now + max(problem.wait or 0.0, backoff(server.failures, self._rng))
 
     def _check_patience(self, about: str, problem: _Again) -> None:
         silent = asyncio.get_running_loop().time() - self._last_answer
@@ -291,7 +332,8 @@ def find_key(settings: EndpointSettings) -> Key | None:
     mistake.
     """
     named = settings.key_variable
-    variable = named if named is not None else _DEFAULT_VARIABLE if settings.host == _DEFAULT_HOST else None
+    hosts = {one.host for one in settings.each()}
+    variable = named if named is not None else _DEFAULT_VARIABLE if hosts == {_DEFAULT_HOST} else None
     if variable is None:
         return None
     secret = os.environ.get(variable, "").strip()
@@ -299,8 +341,9 @@ def find_key(settings: EndpointSettings) -> Key | None:
         if not secret.isascii() or any(c.isspace() or not c.isprintable() for c in secret):
             must = "name a variable that holds a key: ASCII characters, no white space"
             raise input_error("run", "api_key_variable", must)
-        if settings.url.startswith("http://") and not settings.is_local:
-            warnings.warn(f"the key for {settings.host} goes over http, unencrypted", UserWarning, stacklevel=2)
+        for one in settings.each():
+            if one.url.startswith("http://") and not one.is_local:
+                warnings.warn(f"the key for {one.host} goes over http, unencrypted", UserWarning, stacklevel=2)
         return Key(secret)
     if named is None:
         return None

@@ -34,6 +34,10 @@ class GaveUp(InputError):
     """The last try failed; another request may do better."""
 
 
+class Unreachable(InputError):
+    """There is no connection to a server."""
+
+
 class Refused(Exception):
     """A request that the endpoint will not answer, however often it is sent."""
 
@@ -77,10 +81,11 @@ def key_refused(settings: EndpointSettings, status: int, *, sent: bool) -> Input
     return input_error("run", "api_key_variable", must, remedy=f"{settings.url} answered {status}. {remedy}")
 
 
-def unreachable(settings: EndpointSettings, why: str) -> InputError:
+def unreachable(settings: EndpointSettings, why: str) -> Unreachable:
     """The error for a server to which there is no connection."""
     remedy = f"{why.rstrip('.')}. Is the server running, and is this its host and port? {KEPT}"
-    return input_error("run", "endpoint", "be an address that can be reached", got=settings.url, remedy=remedy)
+    must = "be an address that can be reached"
+    return Unreachable(must, function="run", parameter="endpoint", got=settings.url, remedy=remedy)
 
 
 def refusal(

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -33,12 +33,13 @@ def _option(default: Any, help: str, **more: Any) -> Any:
 class EndpointSettings:
     """Where the endpoint is and how it is treated; nothing here decides a prediction but `api` and `request_fields`.
 
-    What a field means stands with it, and in its ``metadata["help"]``.
+    What a field means stands with it, and in its ``metadata["help"]``. One address may be a text by itself.
     """
 
-    url: str = _option(
+    urls: Sequence[str] = _option(
         MISSING,
-        "Address of an OpenAI-compatible API, as http://localhost:8000/v1; the model is named as it is there.",
+        "Address of an OpenAI-compatible API, as http://localhost:8000/v1; the model is named as it is there. "
+        "Repeated, for several servers of one model: each request goes to the one with the fewest.",
         option="--endpoint",
     )
     api: str = _option("completions", "completions (a text to go on with) or chat.")
@@ -66,7 +67,10 @@ class EndpointSettings:
     price_output: float | None = _option(None, "Price of a million tokens written.")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "url", _checked_url(self.url))
+        urls = [self.urls] if isinstance(self.urls, str) else self.urls
+        object.__setattr__(self, "urls", tuple(map(_checked_url, urls)))
+        if not self.urls or len(set(self.urls)) < len(self.urls):
+            raise input_error("run", "endpoint", "be one address or several, each once", got=list(self.urls))
         check_choice("run", "api", self.api, APIS)
         check_whole("run", "concurrency", self.concurrency)
         check_whole("run", "tries", self.tries)
@@ -84,17 +88,27 @@ class EndpointSettings:
             raise input_error("run", "price_output", "be given with `price_input`, and the other way round", got=prices)
 
     @property
+    def url(self) -> str:
+        """The first address."""
+        return self.urls[0]
+
+    def each(self) -> list[EndpointSettings]:
+        """These settings for each address alone."""
+        return [replace(self, urls=(url,)) for url in self.urls]
+
+    @property
     def path(self) -> str:
-        """The path of the API behind `url`."""
+        """The path of the API behind an address."""
         return "/completions" if self.api == "completions" else "/chat/completions"
 
     @property
     def host(self) -> str:
+        """The first address's host."""
         return urlsplit(self.url).hostname or ""
 
     @property
     def is_local(self) -> bool:
-        """Whether the endpoint is on this machine."""
+        """Whether the first address is on this machine."""
         return self.host in ("localhost", "::1") or self.host.startswith("127.")
 
 

@@ -324,7 +324,7 @@ def endpoint_facts(generator: Generator) -> dict[str, Any]:
     if not isinstance(generator, EndpointGenerator):
         return {}
     endpoint = generator.endpoint
-    return {"endpoint": {"url": endpoint.url, "api": endpoint.api, **generator.usage().to_dict()}}
+    return {"endpoint": {"url": " ".join(endpoint.urls), "api": endpoint.api, **generator.usage().to_dict()}}
 
 
 @dataclass
