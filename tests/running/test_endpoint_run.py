@@ -105,6 +105,18 @@ def test_faults_of_every_kind_change_nothing(place, tmp_path):
     assert all(f"for {kind}" in out for kind in ("429", "500", "connection", "malformed", "timeout"))
 
 
+@pytest.mark.slow
+def test_prompts_with_one_beginning_follow_each_other_and_ask_for_one_token(place, tmp_path):
+    with FaultyServer() as server:
+        done(arguments(server.url, place / "set.jsonl", tmp_path, concurrency=1))
+        bodies = [request.body for request in server.received if request.tag != "probe"]
+    prompts = [body["prompt"] for body in bodies]
+    assert [len(prompt) for prompt in prompts[:2]] == [min(map(len, prompts)), max(map(len, prompts))]
+    assert prompts[2:] == sorted(prompts[2:])
+    assert len(prompts) == 54
+    assert all((body["max_tokens"], body["logprobs"], "echo" in body) == (1, 20, False) for body in bodies)
+
+
 # refusals and keys
 
 

@@ -324,9 +324,9 @@ class Question:
     messages: tuple[Mapping[str, str], ...] = ()
 
     @property
-    def length(self) -> int:
-        """Characters."""
-        return len(self.text) or sum(len(message["content"]) for message in self.messages)
+    def whole(self) -> str:
+        """All of it in one text."""
+        return self.text or "\n".join(message["content"] for message in self.messages)
 
 
 @dataclass(frozen=True)

@@ -151,13 +151,17 @@ class RequestQueue:
         self._n_requests = self._n_bounded = self._n_unread = self._n_read = 0
 
     async def ask(self, pending: Mapping[str, Question], n_inputs: int) -> QueueStatistics:
-        """Ask about all pending inputs: the shortest, which fits if any does, and then the longest first.
+        """Ask about all pending inputs: the shortest, which fits if any does, the longest, then the others by text.
+
+        So a server that keeps what it computed of a prompt's beginning finds it again for the prompts behind it.
 
         Raises the first problem that cannot be waited out, after requests under way were answered and kept.
         """
         started = time.perf_counter()
-        by_length = sorted(pending.items(), key=lambda item: -item[1].length)
-        order = iter([*by_length[-1:], *by_length[:-1]])
+        items = sorted(pending.items(), key=lambda item: item[1].whole)
+        lengths = [len(question.whole) for _, question in items]
+        ends = sorted({lengths.index(min(lengths)), lengths.index(max(lengths))}, key=lengths.__getitem__)
+        order = iter([items[i] for i in ends] + [item for i, item in enumerate(items) if i not in ends])
         n_workers = min(self._client.settings.concurrency, len(pending))
         stopped = asyncio.ensure_future(self._client.stopped.wait())
         work = [asyncio.ensure_future(self._work(order)) for _ in range(n_workers)]
