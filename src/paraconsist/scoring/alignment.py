@@ -22,42 +22,21 @@ _MOST_NAMES = 3
 
 @dataclass(frozen=True)
 class Aligned:
-    """The same rows in the same order for every model.
+    """The same rows in the same order for every model."""
 
-    Attributes
-    ----------
-    rows : dict of str to Rows
-        Model -> its rows.
-    n_buckets : dict of str to int
-        How many buckets each model's file has.
-    n_common : int
-        How many all have: those of `rows`.
-    notes : list of str
-        What a reader has to know: buckets that were left out, how rows were matched.
-    """
-
-    rows: dict[str, Rows]
-    n_buckets: dict[str, int]
-    n_common: int
-    notes: list[str]
+    rows: dict[str, Rows]  # model -> its rows
+    n_buckets: dict[str, int]  # how many buckets each model's file has
+    n_common: int  # how many all have: those of `rows`
+    notes: list[str]  # what a reader has to know: buckets that were left out, how rows were matched
 
 
 def align(given: Mapping[str, Rows]) -> Aligned:
-    """Keep the buckets that every model has, and bring their rows into one order.
+    """Keep the buckets that every model (name -> rows, two or more) has, and bring their rows into one order.
 
-    Rows of a bucket are matched by their own id (the stratum `ROW_ID`) where all files have one, else by role and
-    place in the bucket: that changes nothing for accuracy and consistency, which only count.
-
-    Parameters
-    ----------
-    given : mapping of str to Rows
-        Model -> its rows, at least two.
-
-    Raises
-    ------
-    InputError
-        If no bucket is common, a common one has other rows, roles, gold labels or allowed labels in another file,
-        or labels are names here and numbers there.
+    Rows of a bucket are matched by their own id (the stratum `ROW_ID`) where all files have one, else by role and place
+    in the bucket: that changes nothing for accuracy and consistency, which only count. InputError if no bucket is
+    common, a common one has other rows, roles, gold labels or allowed labels in another file, or labels are names here
+    and numbers there.
     """
     names = list(given)
     _check_kinds(given)

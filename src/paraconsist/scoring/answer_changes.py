@@ -22,32 +22,15 @@ from paraconsist.scoring.roles import violations
 def pair_figures(spec: MeasureSpec, rows: Rows, label_names: Sequence[str]) -> dict[str, Any]:
     """Count a measure's pairs by their answers, and average the confidence of those that break its rule.
 
-    Parameters
-    ----------
-    spec : MeasureSpec
-        One that is about pairs.
-    rows : Rows
-        n rows, as the policy for unparsed answers has left them.
-    label_names : sequence of str
-        Names of the labels 0, 1, ...; labels without a name are shown as they are.
+    ``transitions``: a dict for each (``label``, ``prediction``, ``perturbed_prediction``) that occurs, with its
+    ``n_pairs``: the gold label of the original and the two answers, an unparsed one being None; in the order of the
+    labels (`label_names`; one without a name is shown as it is). An original counts once a pair.
 
-    Returns
-    -------
-    dict
-        ``transitions``: a list of dicts, one for each (``label``, ``prediction``, ``perturbed_prediction``) that
-        occurs, with its ``n_pairs``: the gold label of the original and the two answers, an unparsed one being
-        None; in the order of the labels. An original counts once a pair.
-
-        ``confidence``, where the file has probabilities: for ``inconsistent`` and ``consistent`` pairs (as the
-        measure counts them) apart, ``n_pairs``, the mean probability of the predicted label over all their
-        answers (``confidence``), over those to originals (``original_confidence``) and to perturbed texts
-        (``perturbed_confidence``), each in [0, 1], nan where there is none, and the number of answers averaged
-        (``n_predictions``: unparsed answers have no probability).
-
-    Raises
-    ------
-    InputError
-        If a pair lacks its original.
+    ``confidence``, where the file has probabilities: for ``inconsistent`` and ``consistent`` pairs (as the measure
+    counts them) apart, ``n_pairs``, the mean probability of the predicted label over all their answers
+    (``confidence``), over those to originals (``original_confidence``) and to perturbed texts
+    (``perturbed_confidence``), each in [0, 1], nan where there is none, and the number of answers averaged
+    (``n_predictions``: unparsed answers have no probability). InputError if a pair lacks its original.
     """
     pairs = violations(spec, rows)
     sides = pairs.partners[ORIGINAL], pairs.positions

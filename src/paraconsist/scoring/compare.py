@@ -37,98 +37,54 @@ from paraconsist.scoring.unparsed import apply_policy, check_parsed
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """How to compare; as `paraconsist.scoring.score.ScoreOptions` where the names are the same.
+    """How to compare; as `paraconsist.scoring.score.ScoreOptions` where the names are the same."""
 
-    Attributes
-    ----------
-    example : str
-        The column that tells the rows of a bucket apart.
-    estimator : {"unbiased", "plugin"}
-        Which P_C is the headline.
-    interval_method : {"auto", "sign_flip", "closed_form"}
-        The test of paraphrastic consistency that p and interval both come from.
-    margin : float, optional
-        A share: tests of non-inferiority and equivalence are added.
-    correction : str
-        Over all pairs of models in all sets: see `paraconsist.measures.pareto.CORRECTIONS`.
-    against_first : bool
-        Compare every model with the first only.
-    """
-
-    example: str = "example_id"
+    example: str = "example_id"  # the column that tells the rows of a bucket apart
     measures: Sequence[str] | None = None
-    estimator: str = "unbiased"
+    estimator: str = "unbiased"  # or "plugin": which P_C is the headline
+    #: or "sign_flip", "closed_form": the test that p and interval of paraphrastic consistency come from
     interval_method: str = "auto"
-    margin: float | None = None
+    margin: float | None = None  # a share: tests of non-inferiority and equivalence are added
     confidence_level: float = 0.95
     n_resamples: int = 10_000
     n_permutations: int = 10_000
     seed: int = 0
-    correction: str = "holm"
-    against_first: bool = False
+    correction: str = "holm"  # over all pairs of models in all sets: see `paraconsist.measures.pareto.CORRECTIONS`
+    against_first: bool = False  # compare every model with the first only
     unparsed: str = "wrong"
 
 
 @dataclass(frozen=True)
 class ModelPair(Record):
-    """Two models on one set by one measure.
-
-    Attributes
-    ----------
-    first, second : str
-    measure : str
-    result : dict
-        What `paraconsist.measures.consistency_difference.consistency_difference` or `inconsistency_difference` returns.
-    corrected_p_value : float
-        Of the headline difference, over all pairs, sets and measures that were compared.
-    simultaneous_p_value, simultaneous_interval : float and list of two floats, optional
-        With more than two models: p by joint sign flips of all pairs (max-T), and an interval at the level that goes
-        with it, which excludes 0 just where this p is at most 1 less the confidence level. All pairs, sets and
-        measures hold together (sets and measures by Bonferroni).
-    """
+    """Two models on one set by one measure."""
 
     first: str
     second: str
     measure: str
-    result: dict[str, Any]
-    corrected_p_value: float
+    result: dict[str, Any]  # of `paraconsist.measures.consistency_difference` or `inconsistency_difference`
+    corrected_p_value: float  # of the headline difference, over all pairs, sets and measures compared
+    #: With more than two models: p by joint sign flips of all pairs (max-T), and an interval at the level that goes
+    #: with it, which excludes 0 just where this p is at most 1 less the confidence level. All pairs, sets and measures
+    #: hold together (sets and measures by Bonferroni).
     simultaneous_p_value: float | None = None
     simultaneous_interval: list[float] | None = None
 
 
 @dataclass(frozen=True)
 class SetComparison(Record):
-    """Every compared pair of models on one set.
-
-    Attributes
-    ----------
-    set : str
-    n_common_buckets : int
-    n_buckets : dict of str to int
-        How many buckets each model's file has.
-    n_unparsed : dict of str to int
-        Unparsed answers of each model, before the policy.
-    pairs : list of ModelPair
-    pareto : list of dict
-        `paraconsist.measures.pareto.ParetoRow` as mappings; empty where the set has no paraphrastic consistency.
-    standings : list of dict
-        `paraconsist.measures.standings.Standing` as mappings, by the simultaneous p; empty where fewer than three
-        models were compared, or not every pair.
-    correction : str
-    n_comparisons : int
-        What the correction runs over.
-    warnings : list of str
-    """
+    """Every compared pair of models on one set."""
 
     set: str
     n_common_buckets: int
-    n_buckets: dict[str, int]
-    n_unparsed: dict[str, int]
+    n_buckets: dict[str, int]  # how many buckets each model's file has
+    n_unparsed: dict[str, int]  # unparsed answers of each model, before the policy
     pairs: list[ModelPair]
-    pareto: list[dict[str, Any]]
+    pareto: list[dict[str, Any]]  # `paraconsist.measures.pareto.ParetoRow`; empty where the set has no P_C
+    #: `paraconsist.measures.standings.Standing` by the simultaneous p; empty where fewer than three models were
+    #: compared, or not every pair.
     standings: list[dict[str, Any]]
     correction: str
-    n_comparisons: int
+    n_comparisons: int  # what the correction runs over
     warnings: list[str]
 
     def to_dict(self) -> dict[str, Any]:
@@ -137,18 +93,9 @@ class SetComparison(Record):
 
 
 def compare(models: Mapping[str, Mapping[str, Source]], options: CompareOptions) -> list[SetComparison]:
-    """Compare models on every set that all of them have.
+    """Compare models (model -> set -> its predictions; two or more) on every set that all of them have.
 
-    Parameters
-    ----------
-    models : mapping of str to mapping of str to Source
-        Model -> set -> its predictions; at least two models, and the same sets.
-    options : CompareOptions
-
-    Raises
-    ------
-    InputError
-        If sets differ, no bucket is common, or what is common is not the same in every file.
+    InputError if sets differ, no bucket is common, or what is common is not the same in every file.
     """
     if len(models) < 2:
         raise input_error("compare", "models", "be two at least", got=list(models))
@@ -192,12 +139,8 @@ def compare_opened(
     """Compare what was opened; return the comparisons and, for each model, the sets that not every model has.
 
     Models are called by `names`, else by the shortest ends of their paths that differ, else by their own names. Where
-    every model has one set, and at most one name for it is known, these are taken for the same set.
-
-    Raises
-    ------
-    InputError
-        If two are the same file, or the number of names is another than the models'.
+    every model has one set, and at most one name for it is known, these are taken for the same set. InputError if two
+    are the same file, or the number of names is another than the models'.
     """
     check_choice("compare", "correction", options.correction, CORRECTIONS)
     check_choice("compare", "estimator", options.estimator, ("unbiased", "plugin"))

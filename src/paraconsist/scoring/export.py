@@ -38,33 +38,11 @@ def export_lm_eval(
     *,
     now: datetime | None = None,
 ) -> tuple[Path, Path]:
-    """Write one set's results and rows.
+    """Write one set's results (of `paraconsist.scoring.score.score`) and rows; return the results and the samples file.
 
-    Parameters
-    ----------
-    folder : Path
-        Where to; made where it is not there. The files go in a folder of the model's name, as lm-eval's do,
-        where the model is known.
-    name : str
-        The set: the task of the files.
-    result : mapping
-        What `paraconsist.scoring.score.score` returned for it.
-    predictions : Predictions
-        Its rows.
-    columns : ColumnNames
-        What their columns are called (ignored for logs, whose reader named them).
-    now : datetime, optional
-        The time in the files' names; by default the present.
-
-    Returns
-    -------
-    tuple of Path
-        The results file and the samples file.
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be written.
+    The files go in a folder of the model's name in `folder`, as lm-eval's do, where the model is known; `name` is the
+    set, their task, `now` the time in their names. `columns` is ignored for logs, whose reader named them. InputError
+    if the folder cannot be written.
     """
     if "source" in predictions.metadata:
         columns = ColumnNames()

@@ -24,26 +24,10 @@ from paraconsist.scoring.unparsed import apply_policy
 
 
 def score_sources(opened: Opened, options: ScoreOptions, *, training: pa.Table | None = None) -> dict[str, SetScores]:
-    """Score every bucket set.
+    """Score every bucket set, each with its own columns; sets of originals alone are left out (`plain_accuracies` has
+    them).
 
-    Parameters
-    ----------
-    opened : Opened
-        What `paraconsist.scoring.sources.open_source` returns.
-    options : ScoreOptions
-        Its columns are not used: each source has its own.
-    training : pyarrow.Table, optional
-        What the model was trained on.
-
-    Returns
-    -------
-    dict
-        Set name -> its scores. Sets of originals alone are left out (`plain_accuracies` has them).
-
-    Raises
-    ------
-    InputError
-        If there is no bucket set.
+    `training` is what the model was trained on. InputError if there is no bucket set.
     """
     if not opened.sets:
         remedy = "Sets of originals alone have no paraphrases to be consistent with."
@@ -56,12 +40,9 @@ def score_sources(opened: Opened, options: ScoreOptions, *, training: pa.Table |
 def plain_accuracies(opened: Opened) -> dict[str, dict[str, Any]]:
     """Return the accuracy of every set that is no bucket set: full test sets, development rows.
 
-    Returns
-    -------
-    dict
-        Set name -> ``accuracy`` and ``majority_rate`` (both in [0, 1]; unparsed answers are wrong), ``n_rows``,
-        ``n_unparsed``, ``split`` (None where the run did not say it), ``corrects`` (the set whose result has this
-        accuracy as its own, None where there is none).
+    By set: ``accuracy`` and ``majority_rate`` (both in [0, 1]; unparsed answers are wrong), ``n_rows``, ``n_unparsed``,
+    ``split`` (None where the run did not say it), ``corrects`` (the set whose result has this accuracy as its own, None
+    where there is none).
     """
     corrected = {test_set_of(name): name for name in opened.sets}
     accuracies = {}
@@ -84,12 +65,8 @@ def score_run_folder(
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Score every predictions file of a run folder, and write ``results.json`` and the accuracies into it.
 
-    `typed` is what ``run.json`` keeps of the run's call: ``command`` and ``options``; results hold the command too.
-
-    Returns
-    -------
-    results, accuracies : dict
-        Of `score_sources`, as JSON has them, and of `plain_accuracies`, which ``run.json`` keeps.
+    Returns the results of `score_sources`, as JSON has them, and those of `plain_accuracies`, which ``run.json`` keeps,
+    as it keeps `typed` of the run's call: ``command`` and ``options``; results hold the command too.
     """
     run_folder, opened = RunFolder(folder), open_source(folder, function="run")
     accuracies = plain_accuracies(opened)

@@ -103,13 +103,8 @@ class Check:
 def parse_conditions(text: str, confidence_level: float = 0.95) -> tuple[Condition, ...]:
     """Read conditions; the tests of ``not_worse`` and ``equivalent`` are at 1 less the confidence level.
 
-    Raises
-    ------
-    InputError
-        If the text is no condition.
+    InputError if the text is no condition.
 
-    Examples
-    --------
     >>> [str(condition) for condition in parse_conditions("pc.low >= 75% and unparsed_rate<=0.01")]
     ['pc.low >= 0.75', 'unparsed_rate <= 0.01']
     """
@@ -135,20 +130,10 @@ def check(
 ) -> list[Check]:
     """Check every condition on every set that has its quantity.
 
-    Parameters
-    ----------
-    conditions : tuple of Condition
-        From `parse_conditions`.
-    results : mapping
-        Set name -> what `paraconsist.scoring.score.score` returns, or its strict JSON.
-    allow_degenerate : bool
-        Judge a consistency by its value also where it says nothing of the model.
-
-    Raises
-    ------
-    InputError
-        If no set has the quantity, a set has it twice, it has no interval, or the bound of a share is in per cent; a
-        quantity that a typing error names must not pass for one that holds.
+    `results` are set name -> what `paraconsist.scoring.score.score` returns, or its strict JSON; with
+    `allow_degenerate` a consistency is judged by its value also where it says nothing of the model. InputError if no
+    set has the quantity, a set has it twice, it has no interval, or the bound of a share is in per cent; a quantity
+    that a typing error names must not pass for one that holds.
     """
     checks = []
     for condition in conditions:
@@ -181,11 +166,8 @@ def opened_or_written(
 ) -> Opened | Mapping[str, Mapping[str, Any]]:
     """Return what a path holds: predictions, opened, or results by set as they were written.
 
-    Raises
-    ------
-    InputError
-        If there is no such file, it holds neither results nor predictions, or options are given that results which
-        are written cannot follow.
+    InputError if there is no such file, it holds neither results nor predictions, or options are given that results
+    which are written cannot follow.
     """
     if path.suffix == ".json" and path.is_file():
         written = read_json(path, "gate")
@@ -224,12 +206,8 @@ def with_margin_tests(
 ) -> dict[str, dict[str, Any]]:
     """Return a model's results with the ``margin_test`` of each measure against another model.
 
-    Sets that the other model lacks stay as they are; where each has one set, these are taken for the same.
-
-    Raises
-    ------
-    InputError
-        If the two cannot be compared, or there is no margin.
+    Sets that the other model lacks stay as they are; where each has one set, these are taken for the same. InputError
+    if the two cannot be compared, or there is no margin.
     """
     if options.margin is None:
         raise input_error("gate", "margin", "be given with `against`", got=None, remedy="Two points are 0.02.")

@@ -28,19 +28,12 @@ _RUN, _KIND = "repeat", "kind"
 
 @dataclass(frozen=True)
 class Repeats:
-    """Rows of a run that were asked again.
+    """Rows of a run that were asked again."""
 
-    Attributes
-    ----------
-    predictions : Predictions
-        The run's columns, with ``repeat`` (which run, from 1) and ``kind`` (``numeric``: another batch composition;
-        ``decoding``: another sampling seed).
-    example : str
-        The column that says which rows of a bucket are the same input.
-    """
-
+    #: The run's columns, with ``repeat`` (which run, from 1) and ``kind`` (``numeric``: another batch composition;
+    #: ``decoding``: another sampling seed).
     predictions: Predictions
-    example: str = "input_id"
+    example: str = "input_id"  # the column that says which rows of a bucket are the same input
 
 
 def split_trials(predictions: Predictions, bucket: str, example: str, trial: str) -> tuple[Predictions, Repeats]:
@@ -75,27 +68,8 @@ def split_trials(predictions: Predictions, bucket: str, example: str, trial: str
 def score_noise(main: Predictions, again: Repeats, columns: ColumnNames, **intervals: Any) -> dict[str, Any]:
     """Return the noise floor of a set: flip rates at no change, inconsistency in excess of them, the variance split.
 
-    Parameters
-    ----------
-    main : Predictions
-        The run.
-    again : Repeats
-        Some of its rows asked again.
-    columns : ColumnNames
-        What the columns are called.
-    **intervals
-        confidence_level, n_resamples, seed.
-
-    Returns
-    -------
-    dict
-        What `paraconsist.measures.noise_floor.noise_floor` returns. Two answers that could not be read are the same
-        answer here.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or the rows are not of this run.
+    That is what `paraconsist.measures.noise_floor.noise_floor` returns (`intervals` are its options); two answers that
+    could not be read are the same answer here. InputError if a column is missing, or the rows are not of this run.
     """
     table, example = again.predictions.table, again.example
     for name in (_RUN, _KIND, example):

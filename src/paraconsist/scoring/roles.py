@@ -23,24 +23,12 @@ Positions = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Violations:
-    """The rows that a measure counts, and which of them break its rule.
+    """The m rows that a measure counts, and which of them break its rule; arrays have shape (m,)."""
 
-    Attributes
-    ----------
-    positions : int array, shape (m,)
-        Where the counted rows stand.
-    partners : dict of str to int array, shape (m,)
-        Role -> where their partners stand.
-    amount : float array, shape (m,)
-        How much of each row breaks the rule, in [0, 1].
-    counts : bool array, shape (m,)
-        Which rows the rule is about.
-    """
-
-    positions: Positions
-    partners: Mapping[str, Positions]
-    amount: NDArray[np.float64]
-    counts: NDArray[np.bool_]
+    positions: Positions  # where the counted rows stand
+    partners: Mapping[str, Positions]  # role -> where their partners stand
+    amount: NDArray[np.float64]  # how much of each row breaks the rule, in [0, 1]
+    counts: NDArray[np.bool_]  # which rows the rule is about
 
     @property
     def broken(self) -> NDArray[np.bool_]:
@@ -60,16 +48,10 @@ class Violations:
     def shrunken_by_bucket(
         self, buckets: Positions, n_buckets: int, right: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:
-        """Return the same shrunk towards what the set's buckets are like, so that small buckets do not lead a list.
+        """Return `by_bucket` shrunk towards what the set's buckets are like, so that small buckets do not lead a list.
 
-        0 where no row breaks the rule.
-
-        Parameters
-        ----------
-        buckets, n_buckets
-            As for `by_bucket`, whose values these are where the model of the buckets cannot be fitted.
-        right : bool array, shape (n_rows,), optional
-            Which rows of the file are right, where the rule is about rows of a bucket that are right and wrong.
+        0 where no row breaks the rule, and as it is where the model of the buckets cannot be fitted. `right`, shape
+        (n_rows,): which rows of the file are right, where the rule is about rows of a bucket that are right and wrong.
         """
         counted = self.positions[self.counts]
         of_counted, hits = buckets[counted], self.amount[self.counts] > 0 if right is None else right[counted]
@@ -193,20 +175,10 @@ def _column(source: str, rows: Rows, positions: Positions, answers: Answers) -> 
 
 
 def find_partners(spec: MeasureSpec, rows: Rows) -> tuple[Positions, dict[str, Positions]]:
-    """Find the rows that a measure counts and, for each, the row of every partner's role in its bucket.
+    """Return the m rows that a measure counts and, by role, each one's partner in its bucket: positions, shape (m,).
 
-    Returns
-    -------
-    positions : int array, shape (m,)
-        Of the rows with the target's role.
-    partners : dict of str to int array, shape (m,)
-        For each partner's role, its position.
-
-    Raises
-    ------
-    InputError
-        If no row is counted, a role plays no part in the measure, or a partner is missing or there twice; the
-        message names the bucket.
+    InputError if no row is counted, a role plays no part in the measure, or a partner is missing or there twice; the
+    message names the bucket.
     """
     return partners_of(rows, spec.name, spec.target, spec.partners, optional=spec.optional_partners)
 

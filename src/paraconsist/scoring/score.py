@@ -30,68 +30,34 @@ from paraconsist.scoring.unparsed import POLICIES, apply_policy
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreOptions(IntervalOptions):
-    """How to score.
-
-    Attributes
-    ----------
-    columns : ColumnNames
-        What the file's columns are called.
-    measures : sequence of str, optional
-        Which measures; by default those that the run's metadata name, else those the roles call for.
-    interval_method, confidence_level, n_resamples, seed
-        Of every interval.
-    renormalize : bool
-        Divide corrected values by the covered mass (the published values do not).
-    unparsed : {"wrong", "own_class", "drop_bucket"}
-        What becomes of answers that could not be read; see `paraconsist.scoring.unparsed`.
-    """
+    """How to score; `interval_method`, `confidence_level`, `n_resamples` and `seed` are of every interval."""
 
     columns: ColumnNames = field(default_factory=ColumnNames)
-    measures: Sequence[str] | None = None
-    renormalize: bool = False
-    unparsed: str = "wrong"
+    measures: Sequence[str] | None = None  # by default those that the metadata name, else those the roles call for
+    renormalize: bool = False  # divide corrected values by the covered mass (the published values do not)
+    unparsed: str = "wrong"  # what becomes of answers that could not be read: see `paraconsist.scoring.unparsed`
 
 
 @dataclass(frozen=True)
 class SetScores:
-    """One set's rows and what was measured of them. Breakdowns are computed when they are asked for.
-
-    Attributes
-    ----------
-    predictions : Predictions
-    options : ScoreOptions
-    specs : tuple of MeasureSpec
-    rows, kept : Rows
-        As read, and as the policy for unparsed answers has left them.
-    n_dropped : int
-        Buckets that the policy left out.
-    measures : dict
-        Measure -> its keys.
-    majority_rate, test_majority_rate : float
-        Accuracy of always giving the commonest label: on the rows whose accuracy stands beside it (the paraphrases of
-        paraphrastic consistency, else the originals), and on the full test set (None without one).
-    warnings : tuple of str
-    degenerate : tuple of str
-        Those of the warnings for which a consistency says nothing of the model; `gate` fails there.
-    overlap : Overlap, optional
-        With the rows that the model was trained on.
-    noise_floor : dict, optional
-        What `paraconsist.scoring.noise.score_noise` returns.
-    """
+    """One set's rows and what was measured of them. Breakdowns are computed when they are asked for."""
 
     predictions: Predictions
     options: ScoreOptions
     specs: tuple[MeasureSpec, ...]
-    rows: Rows
-    kept: Rows
-    n_dropped: int
-    measures: Mapping[str, dict[str, Any]]
+    rows: Rows  # as read
+    kept: Rows  # as the policy for unparsed answers has left them
+    n_dropped: int  # buckets that the policy left out
+    measures: Mapping[str, dict[str, Any]]  # measure -> its keys
+    #: Accuracy of always giving the commonest label on the rows whose accuracy stands beside it: the paraphrases of
+    #: paraphrastic consistency, else the originals.
     majority_rate: float
     warnings: tuple[str, ...]
+    #: those of the warnings for which a consistency says nothing of the model; `gate` fails there
     degenerate: tuple[str, ...] = ()
-    overlap: Overlap | None = None
-    noise_floor: Mapping[str, Any] | None = None
-    test_majority_rate: float | None = None
+    overlap: Overlap | None = None  # with the rows that the model was trained on
+    noise_floor: Mapping[str, Any] | None = None  # what `paraconsist.scoring.noise.score_noise` returns
+    test_majority_rate: float | None = None  # as `majority_rate`, on the full test set
 
     @cached_property
     def strata(self) -> dict[str, dict[str, Any]]:
@@ -146,22 +112,10 @@ def score_set(
 ) -> SetScores:
     """Score one set: read, policy, measure, result.
 
-    Parameters
-    ----------
-    predictions : Predictions
-        The bucket set's predictions.
-    options : ScoreOptions
-        How to score.
-    test : Predictions, optional
-        The same model's predictions on the full test set that the originals were drawn from; gives test
-        accuracy and the values of paraphrastic consistency corrected for stratified sampling.
-    training : pyarrow.Table, optional
-        What the model was trained on: rows of the set that stand in it are counted, and said.
-
-    Raises
-    ------
-    InputError
-        If columns are missing or hold what they must not, or rows lack their partners.
+    `test` are the same model's predictions on the full test set that the originals were drawn from: they give test
+    accuracy and the values of paraphrastic consistency corrected for stratified sampling. Rows of the set that stand in
+    `training`, what the model was trained on, are counted, and said. InputError if columns are missing or hold what
+    they must not, or rows lack their partners.
     """
     rows = read_rows(predictions, options.columns)
     if not len(rows):

@@ -30,35 +30,17 @@ _TEST = "_test"
 
 @dataclass(frozen=True)
 class Source:
-    """One set as one model answered it, and what lies beside it.
+    """One set as one model answered it, and what lies beside it."""
 
-    Attributes
-    ----------
-    name : str
-        The set's, or the file's where it does not say.
-    predictions : Predictions
-    columns : ColumnNames
-        What its columns are called.
-    path : Path, optional
-        None for a table in memory.
-    test : Predictions, optional
-        The model's answers on the full test set.
-    noise : Path or Repeats, optional
-        The same inputs asked again: a file of the run folder, or further rows of a table.
-    texts : Path, optional
-        File of the run folder: what the model read.
-    has_name : bool
-        Whether the file says which set it is.
-    """
-
-    name: str
+    name: str  # the set's, or the file's where it does not say
     predictions: Predictions
     columns: ColumnNames
-    path: Path | None = None
-    test: Predictions | None = None
+    path: Path | None = None  # None for a table in memory
+    test: Predictions | None = None  # the model's answers on the full test set
+    #: The same inputs asked again: a file of the run folder, or further rows of a table.
     noise: Path | Repeats | None = None
-    texts: Path | None = None
-    has_name: bool = True
+    texts: Path | None = None  # file of the run folder: what the model read
+    has_name: bool = True  # whether the file says which set it is
 
     @property
     def model(self) -> str | None:
@@ -73,24 +55,13 @@ class Source:
 
 @dataclass(frozen=True)
 class Opened:
-    """What a user named, opened.
+    """What a user named, opened."""
 
-    Attributes
-    ----------
-    sets : dict of str to Source
-        The bucket sets by name.
-    plain : dict of str to Source
-        Sets of originals alone: full test sets, development rows.
-    path : Path, optional
-    run, saved : mapping
-        A run folder's ``run.json`` and ``results.json``, as they are; empty elsewhere.
-    """
-
-    sets: dict[str, Source]
-    plain: dict[str, Source] = field(default_factory=dict)
+    sets: dict[str, Source]  # the bucket sets by name
+    plain: dict[str, Source] = field(default_factory=dict)  # sets of originals alone: full test sets, development rows
     path: Path | None = None
-    run: Mapping[str, Any] = field(default_factory=dict)
-    saved: Mapping[str, Any] = field(default_factory=dict)
+    run: Mapping[str, Any] = field(default_factory=dict)  # a run folder's ``run.json``, as it is; empty elsewhere
+    saved: Mapping[str, Any] = field(default_factory=dict)  # its ``results.json``
 
     @property
     def saved_is_newer(self) -> bool:
@@ -102,13 +73,7 @@ class Opened:
         return written >= max(file.stat().st_mtime for file in files)
 
     def one(self, function: str, parameter: str, wanted: str | None) -> Source:
-        """Return the set of this name, or the only one.
-
-        Raises
-        ------
-        InputError
-            If there are none or several.
-        """
+        """Return the set of this name, or the only one; InputError if there are none or several."""
         sets = [source for name, source in self.sets.items() if wanted in (None, name)]
         if len(sets) != 1:
             remedy = "Say which with `set`, or give its file."
@@ -121,26 +86,10 @@ def open_source(
 ) -> Opened:
     """Open predictions, whatever they are.
 
-    Parameters
-    ----------
-    named : path, table, or sequence of them
-        A predictions file (Parquet, JSON Lines, CSV, TSV), a log of another tool, a folder of logs, a run folder, a
-        table in memory (pandas, polars, pyarrow, `datasets.Dataset`), or several files of one run.
-    options : SourceOptions, optional
-        What the columns are called, and how logs are read.
-    test : as `named`, optional
-        The model's predictions on the full test set.
-    function : str
-        For messages.
-
-    Returns
-    -------
-    Opened
-
-    Raises
-    ------
-    InputError
-        If there is no such file, it is of no known format, or it lacks a column that was named.
+    `named` is a predictions file (Parquet, JSON Lines, CSV, TSV), a log of another tool, a folder of logs, a run
+    folder, a table in memory (pandas, polars, pyarrow, `datasets.Dataset`), or several files of one run; `test` the
+    model's predictions on the full test set. InputError if there is no such file, it is of no known format, or it lacks
+    a column that was named.
     """
     options = options or SourceOptions()
     several = list(named) if isinstance(named, (list, tuple)) else [named]
@@ -166,10 +115,7 @@ def open_source(
 def in_arrow(table: Any, function: str = "score") -> pa.Table:
     """Return a table in memory as an Arrow table, without the index of a data frame.
 
-    Raises
-    ------
-    InputError
-        If it is no table that is known: pandas, polars, pyarrow, `datasets.Dataset`, a mapping of columns.
+    InputError if it is no table that is known: pandas, polars, pyarrow, `datasets.Dataset`, a mapping of columns.
     """
     try:
         if hasattr(table, "with_format"):  # of datasets: a selection or a shuffle is known to it alone
@@ -201,13 +147,7 @@ def is_plain(predictions: Predictions) -> bool:
 
 
 def read_json(path: Path, function: str = "report") -> dict[str, Any]:
-    """Return a run folder's JSON file, empty where there is none.
-
-    Raises
-    ------
-    InputError
-        If it is no JSON.
-    """
+    """Return a run folder's JSON file, empty where there is none; InputError if it is no JSON."""
     if not path.is_file():
         return {}
     try:

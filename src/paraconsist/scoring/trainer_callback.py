@@ -100,13 +100,7 @@ class BucketEvaluation:
         return Guard()
 
     def check_settings(self, arguments: TrainingArguments) -> None:
-        """Refuse settings under which rows come back in another order, in part, or not at once.
-
-        Raises
-        ------
-        InputError
-            Naming the setting and what to set instead.
-        """
+        """Refuse settings under which rows come back in another order, in part, or not at once; the error names one."""
         for name, allowed, why in (
             ("dataloader_drop_last", (False,), "it drops the rows of the last batch in evaluation too"),
             ("batch_eval_metrics", (False,), "a bucket's rows may stand in several batches"),
@@ -123,17 +117,9 @@ class BucketEvaluation:
     def compute_metrics(self, prediction: EvalPrediction) -> dict[str, float]:
         """Return consistency and accuracy; Trainer puts ``eval_`` before the keys.
 
-        Returns
-        -------
-        dict
-            ``paraphrastic_consistency_unbiased`` with ``_low`` and ``_high``, ``paraphrastic_consistency``,
-            ``accuracy``, ``vap``, ``pvap``, ``n_buckets``; with originals ``original_accuracy``. Undefined
-            values are nan.
-
-        Raises
-        ------
-        InputError
-            If the rows are not this set's, in this order, or an output is nan.
+        They are ``paraphrastic_consistency_unbiased`` with ``_low`` and ``_high``, ``paraphrastic_consistency``,
+        ``accuracy``, ``vap``, ``pvap``, ``n_buckets``; with originals ``original_accuracy``; nan where undefined.
+        InputError if the rows are not this set's, in this order, or an output is nan.
         """
         if not self._checked:
             raise input_error("BucketEvaluation", "callback", "be given to Trainer", remedy=_HOW)

@@ -18,24 +18,12 @@ _FUNCTION, _PARAMETER = "score", "training_file"
 
 @dataclass(frozen=True)
 class Overlap:
-    """What of a predictions file stands in a training file.
+    """What of a predictions file stands in a training file."""
 
-    Attributes
-    ----------
-    n_shared : int
-        Rows whose input stands in the training file.
-    n_rows : int
-        Rows of the predictions file.
-    by_role : dict of str to int
-        `n_shared` by the rows' role.
-    columns : tuple of str
-        The columns that were compared.
-    """
-
-    n_shared: int
-    n_rows: int
-    by_role: dict[str, int]
-    columns: tuple[str, ...]
+    n_shared: int  # rows whose input stands in the training file
+    n_rows: int  # rows of the predictions file
+    by_role: dict[str, int]  # `n_shared` by the rows' role
+    columns: tuple[str, ...]  # what was compared
 
     def warning(self) -> str | None:
         """Return a sentence where a row is shared, else None."""
@@ -49,24 +37,11 @@ class Overlap:
 
 
 def training_overlap(predictions: Predictions, training: pa.Table, *, role: str = "role") -> Overlap:
-    """Find the rows of a predictions file whose input the model was trained on.
+    """Find the rows of a predictions file whose input the model was trained on; labels are not compared.
 
-    A run's file knows the hash of every input, and the training file needs the columns that the task reads.
-    Files made elsewhere are compared in the text columns that both files have.
-
-    Parameters
-    ----------
-    predictions : Predictions
-        The rows that are scored.
-    training : pyarrow.Table
-        The training rows; labels are not compared.
-    role : str
-        The role column of `predictions`; may be absent.
-
-    Raises
-    ------
-    InputError
-        If the files have no column to compare, or a text is missing.
+    A run's file knows the hash of every input, and the training file needs the columns that the task reads. Files made
+    elsewhere are compared in the text columns that both files have. `role` is the role column of `predictions`, if
+    there is one. InputError if the files have no column to compare, or a text is missing.
     """
     table = predictions.table
     task = predictions.metadata.get("task")

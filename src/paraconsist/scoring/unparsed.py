@@ -24,26 +24,10 @@ POLICIES = ("wrong", "own_class", "drop_bucket")
 
 
 def apply_policy(rows: Rows, policy: str) -> tuple[Rows, int]:
-    """Return the rows to score, and how many buckets were left out.
+    """Return the rows to score, and how many buckets `policy` left out (see the module).
 
-    Parameters
-    ----------
-    rows : Rows
-        n rows, unparsed predictions all holding one value that equals no label.
-    policy : {"wrong", "own_class", "drop_bucket"}
-        See the module.
-
-    Returns
-    -------
-    rows : Rows
-        Under ``wrong`` each unparsed prediction holds a value of its own, and `Rows.never_agree` is set.
-    n_dropped : int
-        Buckets left out; 0 unless the policy is ``drop_bucket``.
-
-    Raises
-    ------
-    InputError
-        If the policy is unknown, or leaves no bucket.
+    In `rows` unparsed predictions all hold one value that equals no label; under ``wrong`` each holds a value of its
+    own then, and `Rows.never_agree` is set. InputError if the policy is unknown, or leaves no bucket.
     """
     check_choice("score", "unparsed", policy, POLICIES)
     if not rows.unparsed.any():

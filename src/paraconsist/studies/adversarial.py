@@ -46,22 +46,12 @@ class AdversarialOptions(StudyOptions):
 
 
 def adversarial(options: AdversarialOptions, *, say: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
-    """Train before and after, run both, compare them on the same rows.
+    """Train before and after, run both, compare them on the same rows; go on where an interrupted command stopped.
 
-    Trainings and runs go on where an interrupted command stopped.
-
-    Returns
-    -------
-    dict
-        ``n_rows``, ``n_variants``; ``runs``: seed -> kind -> set -> measures; ``comparisons``: for each seed, set and
-        measure the paired difference *after - before* (and *after - repeated*), its interval and p, as
-        `paraconsist.scoring.compare` gives them; ``over_seeds``: their mean with the p of a paired t over seeds.
-        Also in ``adversarial.json``.
-
-    Raises
-    ------
-    InputError
-        As for training, running, scoring and the transformation.
+    The result, which is also in ``adversarial.json``: ``n_rows``, ``n_variants``; ``runs``: seed -> kind -> set ->
+    measures; ``comparisons``: for each seed, set and measure the paired difference *after - before* (and *after -
+    repeated*), its interval and p, as `paraconsist.scoring.compare` gives them; ``over_seeds``: their mean with the p
+    of a paired t over seeds. InputError as for training, running, scoring and the transformation.
     """
     with locked(options.output, _FUNCTION, "output"):
         return _adversarial(options, say)
@@ -227,22 +217,11 @@ def augment(
 ) -> Augmented:
     """Write the training rows three ways: each row, and what a transformation makes of it, with the same label.
 
-    Parameters
-    ----------
-    file : Path
-        CSV, TSV, JSON Lines or Parquet; of its rows, the first `limit` only.
-    folder : Path
-        Gets ``before.csv``, ``after.csv`` and ``repeated.csv``.
-    name, options
-        A transformation of `paraconsist.transforms.registry`, ``module:function``, ``paraphrase:GENERATOR`` (``rules``,
-        or a language model), or ``textattack:RECIPE``; its options.
-    columns : sequence of str
-        To change.
-
-    Raises
-    ------
-    InputError
-        For a missing column, no text, a transformation that is not there or that changes nothing.
+    `file` is a CSV, TSV, JSON Lines or Parquet, of whose rows the first `limit` only are taken; `folder` gets
+    ``before.csv``, ``after.csv`` and ``repeated.csv``; `columns` are to change. `name` is a transformation of
+    `paraconsist.transforms.registry`, ``module:function``, ``paraphrase:GENERATOR`` (``rules``, or a language model),
+    or ``textattack:RECIPE``, with its `options`. InputError for a missing column, no text, a transformation that is not
+    there or that changes nothing.
     """
     table = read_table(file, function=_FUNCTION, parameter="train_file")
     table = table if limit is None else table.slice(0, limit)

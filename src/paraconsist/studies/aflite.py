@@ -84,28 +84,16 @@ def aflite(
     """Filter adversarially (Le Bras et al. 2020), as Srikanth et al. 2024 do.
 
     In each iteration `n_classifiers` logistic regressions are trained on random parts of what is left and predict the
-    rest. Of the rows that a share of at least `threshold` predicts right, the best `cutoff` go. It ends when fewer
-    go, or when no more than `train_size` rows are left. Two labels are fitted together; for more,
-    scikit-learn fits one classifier after the other.
+    rest. Of the rows that a share of at least `threshold` predicts right, the best `cutoff` go. It ends when fewer go,
+    or when no more than `train_size` rows are left. Two labels are fitted together; for more, scikit-learn fits one
+    classifier after the other.
 
-    Parameters
-    ----------
-    embeddings : array, shape (n, d)
-        From an encoder that was not trained on these rows.
-    labels : int array, shape (n,)
-    groups : array, shape (n,), optional
-        The context of each row. A classifier never predicts a row of a group that it was trained on.
-    options, progress
-        How to filter; what takes each iteration's entry of the curve.
+    `embeddings`, shape (n, d), are from an encoder that was not trained on these rows, whose `labels` are int, shape
+    (n,); a classifier never predicts a row of one of the `groups` (such as a context; shape (n,)) that it was trained
+    on. `progress` takes each iteration's entry of the curve. InputError for unequal lengths, embeddings that are not
+    finite, one label only, fewer rows than a partition needs, and groups so large that nothing would be left to
+    predict.
 
-    Raises
-    ------
-    InputError
-        For unequal lengths, embeddings that are not finite, one label only, fewer rows than a partition needs, and
-        groups so large that nothing would be left to predict.
-
-    References
-    ----------
     Le Bras et al. 2020, Adversarial filters of dataset biases; Srikanth et al. 2024, section 4.1 (whose text has the
     last inequality reversed; the code and the data are as here).
     """
@@ -230,27 +218,13 @@ def fit_logistic(
     max_steps: int = 300,
     start: Matrix | None = None,
 ) -> tuple[Matrix, bool]:
-    """Fit one binary classifier for each column of `chosen`.
+    """Fit one binary classifier for each column of `chosen`; return their weights, and whether all reached `tolerance`.
 
-    Each minimises ``|w|^2 / 2 + C sum log(1 + exp(-y (x w + b)))`` over its rows; b is not penalised.
-
-    Parameters
-    ----------
-    features : array, shape (n, d)
-    labels : array of 0 and 1, shape (n,)
-    chosen : bool array, shape (n, k)
-        The rows that each of the k classifiers sees.
-    inverse_penalty, tolerance, max_steps
-        C; of the largest slope, per row that a classifier sees; steps at most.
-    start : array, shape (d + 1, k) or (d + 1, 1), optional
-        Where to begin.
-
-    Returns
-    -------
-    weights : array, shape (d + 1, k)
-        The last row is b: ``features @ weights[:-1] + weights[-1] > 0`` predicts 1.
-    converged : bool
-        Whether every classifier reached the tolerance.
+    Each minimises ``|w|^2 / 2 + C sum log(1 + exp(-y (x w + b)))`` over its rows, with C the `inverse_penalty`; b is
+    not penalised. `features` have shape (n, d), `labels` of 0 and 1 (n,), `chosen` is bool, shape (n, k): the rows that
+    each sees. The tolerance is that of the largest slope, per row that a classifier sees. The weights, and `start`
+    where to begin, have shape (d + 1, k), the last row being b: ``features @ weights[:-1] + weights[-1] > 0`` predicts
+    1.
     """
     rows = np.hstack([np.asarray(features, dtype=np.float64), np.ones((len(features), 1))])
     target = np.where(np.asarray(labels) > 0, 1.0, 0.0)[:, None]

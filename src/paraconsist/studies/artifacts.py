@@ -76,19 +76,9 @@ def artifact_table(
 ) -> list[ArtifactRow]:
     """Score every model on the buckets where artefacts are likely, and on the others.
 
-    Parameters
-    ----------
-    partial, partial_test : Predictions
-        Of the model that sees the input in part; it is scored too, as ``partial``. And on the full test set.
-    models : sequence of (name, predictions, predictions on the full test set or None)
-        On the same buckets.
-    options : ScoreOptions
-        Column names and intervals.
-
-    Raises
-    ------
-    InputError
-        If a model lacks one of the buckets, or one kind has no bucket.
+    `partial` (and `partial_test`, on the full test set) is the model that sees the input in part; it is scored too, as
+    ``partial``. `models` are (name, predictions on the same buckets, those on the full test set or None). InputError if
+    a model lacks one of the buckets, or one kind has no bucket.
     """
     kinds = buckets_by_artifact(read_rows(partial, options.columns))
     known = kinds["likely"] | kinds["unlikely"]

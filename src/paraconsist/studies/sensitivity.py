@@ -97,30 +97,13 @@ def measure_sensitivity(
 ) -> SensitivityReport:
     """Take right originals, generate variants that the model finds equivalent, see which have a different answer.
 
-    Parameters
-    ----------
-    predictor : Predictor
-        The model, on task ``nli``: it answers, and it judges the variants.
-    data : LabelledSet
-        Rows with gold labels.
-    generator, settings
-        What writes variants, and how, of `generator_settings`.
-    preset : {"paper", "code"}
-        Of `paraconsist.measures.fooling_rate.fooling_rate`: all variants and every right original, or the first 5 and
-        only originals that have 5.
-    label_map, label_rule
-        As for ``paraconsist run``.
-    limit : int, optional
-        Draw this many of the right originals at random.
-    encoder : Encoder, optional
-        For the distance of changed and unchanged variants from their originals.
-    name, n_resamples, seed
-        The generator's name, for the bucket set; of the intervals, and `seed` of the draw, too.
-
-    Raises
-    ------
-    InputError
-        If the task is another, labels do not meet, no original is answered right, or none has a variant.
+    The predictor's model, on task ``nli``, answers and judges the variants, which `generator` writes by the `settings`
+    of `generator_settings`. `preset` as for `paraconsist.measures.fooling_rate.fooling_rate`: ``paper`` takes all
+    variants and every right original, ``code`` the first 5 and only originals that have 5. `limit` right originals are
+    drawn at random. `encoder` measures the distance of changed and unchanged variants from their originals; `name` is
+    the generator's, for the bucket set; `label_map` and `label_rule` as for ``paraconsist run``; `seed` is that of the
+    draw and of the intervals. InputError if the task is another, labels do not meet, no original is answered right, or
+    none has a variant.
     """
     if data.task.name != "nli":
         must = "be nli: variants are judged by mutual entailment under the same model"
@@ -273,12 +256,9 @@ def compare_sides(
     `confidence_change` is the probability of the gold label on the variant less that on the original. Intervals
     resample `groups`. Without an `encoder`, ``embedding_distance`` (1 - cosine) is nan.
 
-    Returns
-    -------
-    dict
-        ``changed`` and ``unchanged``, each with ``n`` and, for ``confidence_change``, ``embedding_distance``,
-        ``token_overlap`` (Jaccard) and ``lexical_distance``, a mapping of ``mean``, ``confidence_interval`` and
-        ``standard_deviation``; nan for a side without variants.
+    ``changed`` and ``unchanged`` each have ``n`` and, for ``confidence_change``, ``embedding_distance``,
+    ``token_overlap`` (Jaccard) and ``lexical_distance``, a mapping of ``mean``, ``confidence_interval`` and
+    ``standard_deviation``; nan for a side without variants.
     """
     values = {
         "confidence_change": np.asarray(confidence_change, dtype=np.float64),

@@ -58,29 +58,12 @@ def run_sensitivity(
 ) -> SensitivityRun:
     """Measure semantic sensitivity, and keep everything in a folder; the same call goes on with an interrupted one.
 
-    Parameters
-    ----------
-    data : LabelledSet
-        Rows of task ``nli``.
-    model : str
-        Folder or Hub id of the classifier that answers and judges.
-    output : Path
-        Gets ``sensitivity.json``, ``variants.parquet``, and predictions and texts of the variants.
-    settings, preset
-        As for `paraconsist.studies.sensitivity.generator_settings`.
-    generator, examples, loading
-        Of `paraconsist.transforms.paraphrase.generators.load_generator`; `examples` is a CSV.
-    embedding_model : str, optional
-        Encoder for embedding distances; by default the model's own, where it has one.
-    device, seed, overwrite
-        As for a run; the seed is that of draws, sampling and bootstrap.
-    **options
-        Of `paraconsist.studies.sensitivity.measure_sensitivity`.
-
-    Raises
-    ------
-    InputError
-        As the functions above raise it.
+    `output` gets ``sensitivity.json``, ``variants.parquet``, and predictions and texts of the variants. `model` is the
+    folder or Hub id of the classifier that answers and judges; `settings` and `preset` as for
+    `paraconsist.studies.sensitivity.generator_settings`; `generator`, `examples` (a CSV) and `loading` as for
+    `paraconsist.transforms.paraphrase.generators.load_generator`; `embedding_model` is by default the model's own,
+    where it has one; `seed` is that of draws, sampling and bootstrap; `options` are those of
+    `paraconsist.studies.sensitivity.measure_sensitivity`. InputError as these functions raise it.
     """
     settings = generator_settings(preset, settings)
     classifier = load_model(model, task=data.task)

@@ -174,19 +174,10 @@ def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: No
     """Do every cell of the grid that is not done yet, and put all of them together.
 
     A grid may grow: more shares, seeds or models given to the same folder leave finished cells as they are. `say` takes
-    a line for each finished cell.
-
-    Returns
-    -------
-    dict
-        ``cells`` (a dict each), ``summary`` and ``tests`` (see `paraconsist.studies.sweep_summary.summarise`);
-        also written to ``sweep.json``. Empty on all but the first of several launched processes.
-
-    Raises
-    ------
-    InputError
-        For a share in which a label is missing, before anything is trained, and for all that training, running and
-        scoring refuse.
+    a line for each finished cell. Returned and written to ``sweep.json``: ``cells`` (a dict each), ``summary`` and
+    ``tests`` (see `paraconsist.studies.sweep_summary.summarise`); empty on all but the first of several launched
+    processes. InputError for a share in which a label is missing, before anything is trained, and for all that
+    training, running and scoring refuse.
     """
     cells = cells_of(options)
     with alone():

@@ -46,15 +46,11 @@ def configuration_name(cell: Mapping[str, Any]) -> str:
 def summarise(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Put cells together.
 
-    Returns
-    -------
-    dict
-        ``summary``: for each set and configuration, ``n_seeds``, ``n_rows`` (mean), ``n_parameters`` and for each
-        figure ``mean`` and ``sd`` (n - 1; nan for one seed). ``tests``: for each set and tested figure every pair of
-        configurations of one model with other data, or other models with the same data: ``difference``,
-        ``p_value`` (Welch's t over seeds) and ``corrected_p_value`` (Holm, over a set's pairs of the figure).
-        ``trends``: Kendall's tau-b of the figure with the number of training rows and with the number of parameters,
-        over all cells.
+    ``summary``: for each set and configuration, ``n_seeds``, ``n_rows`` (mean), ``n_parameters`` and for each figure
+    ``mean`` and ``sd`` (n - 1; nan for one seed). ``tests``: for each set and tested figure every pair of
+    configurations of one model with other data, or other models with the same data: ``difference``, ``p_value``
+    (Welch's t over seeds) and ``corrected_p_value`` (Holm, over a set's pairs of the figure). ``trends``: Kendall's
+    tau-b of the figure with the number of training rows and with the number of parameters, over all cells.
     """
     summary, tests, trends = [], [], []
     groups: dict[str, list[Mapping[str, Any]]] = {}

@@ -38,15 +38,11 @@ _SCOPES = ("first_run", "all_runs")
 
 
 def decide(families: Sequence[Family], options: DecisionOptions | None = None) -> dict[str, Any]:
-    """Decide every family, and find the hard cases over all.
+    """Decide every family, and find the hard cases over all; plain values, nan where undefined.
 
-    Returns
-    -------
-    dict
-        ``families``: for each its name, the decision at every rho (``by_rho``) and over all (``overall``), every run
-        with the p-values of all methods (``runs``), the signal-to-noise ratio, signature and warnings.
-        ``hard_cases``: rows lost by the change, under both readings; None where only counts are known. Plain values;
-        undefined ones are nan.
+    ``families``: for each its name, the decision at every rho (``by_rho``) and over all (``overall``), every run with
+    the p-values of all methods (``runs``), the signal-to-noise ratio, signature and warnings. ``hard_cases``: rows lost
+    by the change, under both readings; None where only counts are known.
     """
     options = DecisionOptions() if options is None else options
     if not families:
@@ -232,12 +228,9 @@ def _some(runs: Sequence[Run], most: int = 6) -> str:
 def hard_cases(families: Sequence[Family]) -> dict[str, Any] | None:
     """Find the rows that every family (a model over the same test rows) loses, at some rho and at every rho.
 
-    Returns
-    -------
-    dict or None
-        ``n_rows``, ``n_families``; ``first_run`` (as published: the first run of each rho) and ``all_runs``, each
-        with ``some_rho`` and ``every_rho``: row numbers. Over all runs, "at some rho" means in some run, "at every
-        rho" in every run. None where a family has no rows, or the families have different test rows.
+    ``n_rows``, ``n_families``; ``first_run`` (as published: the first run of each rho) and ``all_runs``, each with
+    ``some_rho`` and ``every_rho``: row numbers. Over all runs, "at some rho" means in some run, "at every rho" in every
+    run. None where a family has no rows, or the families have different test rows.
     """
     sizes = {int(n) for family in families for n in family.n}
     if len(sizes) != 1:

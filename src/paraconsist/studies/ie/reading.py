@@ -33,21 +33,12 @@ _NPZ_NAME = re.compile(r"(?P<family>.+?)_b(?P<run>\d+)_rho(?P<rho>\d+(?:\.\d+)?)
 def read_families(path: Path, group: str | None = None) -> list[Family]:
     """Read every family of a file or folder.
 
-    Parameters
-    ----------
-    path : Path
-        The folder of an experiment; a Parquet, CSV, TSV or JSON Lines file with one row for each test row of each run
-        (``rho``, ``run``, ``original_correct``, ``transformed_correct``, or ``A`` and ``B``; optionally ``row``,
-        ``label``, ``prediction``) or with one row for each run (``rho``, ``run`` or ``batch``, ``n``, ``n11``,
-        ``n10``, ``n01``); ``.npz`` files with arrays ``A``, ``B`` and ``label`` named ``<family>_b<run>_rho<rho>.npz``,
-        or a folder of them. Columns ``dataset`` and ``model`` tell families apart.
-    group : str, optional
-        The column of the rows' groups, in a file with one row for each test row.
-
-    Raises
-    ------
-    InputError
-        If there is nothing of the kind, or a value is none that it may be; the row is named.
+    That is the folder of an experiment; a Parquet, CSV, TSV or JSON Lines file with one row for each test row of each
+    run (``rho``, ``run``, ``original_correct``, ``transformed_correct``, or ``A`` and ``B``; optionally ``row``,
+    ``label``, ``prediction``, and `group`, the column of the rows' groups) or with one row for each run (``rho``,
+    ``run`` or ``batch``, ``n``, ``n11``, ``n10``, ``n01``); ``.npz`` files with arrays ``A``, ``B`` and ``label`` named
+    ``<family>_b<run>_rho<rho>.npz``, or a folder of them. Columns ``dataset`` and ``model`` tell families apart.
+    InputError if there is nothing of the kind, or a value is none that it may be; the row is named.
     """
     if path.is_dir():
         if (path / "matched.parquet").is_file():
