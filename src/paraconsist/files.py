@@ -43,12 +43,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     At the end the file is synced to the disk, renamed, and its folder synced: whatever happens to the process or the
     machine, a reader sees the old file or the new one, never half of either. Several processes may write the same path:
     the last one wins. A symbolic link stays one; a pipe or a device is written to directly. What a killed process left
-    beside `path` is removed.
-
-    Raises
-    ------
-    WriteError
-        If the system refuses to write. It is an `InputError`, and an `OSError` to which `writing` gives a parameter.
+    beside `path` is removed. WriteError if the system refuses to write.
 
     >>> from tempfile import mkdtemp
     >>> file = Path(mkdtemp()) / "results.json"
@@ -116,12 +111,8 @@ def locked(folder: str | Path, function: str, parameter: str) -> Iterator[None]:
 
     What killed commands left in it is removed first (see `leftovers`). Who holds the lock may take it again. It ends
     with its process; where the file system has no locks, a file that names the host and the process stands for one, and
-    counts no longer when that process is gone.
-
-    Raises
-    ------
-    InputError
-        About `parameter`, if another command holds the lock or the folder cannot be written.
+    counts no longer when that process is gone. InputError about `parameter`, if another command holds the lock or the
+    folder cannot be written.
     """
     name, thread = os.path.realpath(folder), threading.get_ident()
     if _HELD.get(name) == thread:

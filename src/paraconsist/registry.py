@@ -23,13 +23,7 @@ def metric_names() -> tuple[str, ...]:
 
 
 def metric_script(name: str) -> Path:
-    """Return the script of a metric; its folder can be given to `evaluate.load` too.
-
-    Raises
-    ------
-    InputError
-        If there is no metric of this name.
-    """
+    """Return the script of a metric, whose folder `evaluate.load` takes too; InputError if there is no such metric."""
     check_choice("metric_script", "name", name, metric_names())
     return _folder() / name / f"{name}.py"
 

@@ -126,23 +126,13 @@ class Share(NamedTuple):
 
 @dataclass
 class Estimates:
-    """Collects what is known of a measure's values: shares of rows (`add_share`), or functions of sums (`add`).
-
-    Parameters
-    ----------
-    options : IntervalOptions
-    unit : str
-        What is resampled where there are no groups: ``"pair"``.
-    groups : Column or ndarray of int, shape (n_rows,), Dyads, or None
-        Rows of one group are resampled together in shares; None where rows are independent.
-    rng : numpy.random.Generator, optional
-        For all intervals, one after the other; by default each has its own.
-    """
+    """Collects what is known of a measure's values: shares of rows (`add_share`), or functions of sums (`add`)."""
 
     options: IntervalOptions
-    unit: str
+    unit: str  # what is resampled where there are no groups: "pair"
+    #: `Column` or codes, shape (n_rows,), or `Dyads`: rows of one are resampled together in shares
     groups: InitVar[Any] = None
-    rng: np.random.Generator | None = None
+    rng: np.random.Generator | None = None  # for all intervals, one after the other; by default each has its own
     codes: Integers | None = field(default=None, init=False)
     dyads: Dyads | None = field(default=None, init=False)
     n_groups: int = field(default=0, init=False)

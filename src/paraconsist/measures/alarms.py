@@ -44,25 +44,16 @@ def constant_message(label: Any) -> str:
 def nearly_constant(predictions: Any, references: Any, clusters: Any = None) -> str | None:
     """Return a warning if nearly all predictions are one label and that label's rate explains the accuracy, else None.
 
-    A constant answer is perfectly consistent, and a nearly constant one nearly: where a label makes up a share s of
-    the predictions, two that are drawn without regard to any text agree with probability s^2 + (1-s)^2 at least. The
-    alarm rings if both hold:
+    A constant answer is perfectly consistent, and a nearly constant one nearly: where a label makes up a share s of the
+    predictions, two that are drawn without regard to any text agree with probability s^2 + (1-s)^2 at least. The alarm
+    rings if s is at least .9 (such draws agree at least 82 % of the time) and below 1, which `constant_predictions` is
+    for, and if the accuracy does not clearly exceed that of always giving the commonest gold label: the lower 95 %
+    bound of the difference, row by row and cluster-robust, is not above 0. A model that has learnt a lopsided task
+    predicts one label nearly always too, and is more accurate than that.
 
-    * s is at least .9 (such draws agree at least 82 % of the time), and below 1, which `constant_predictions` is for;
-    * the accuracy does not clearly exceed that of always giving the commonest gold label: the lower 95 % bound of the
-      difference, row by row and cluster-robust, is not above 0. A model that has learnt a lopsided task predicts one
-      label nearly always too, and is more accurate than that.
+    All have shape (n_rows,); rows of one of the `clusters` are not independent, by default all are. None with one gold
+    label, since a perfect model is constant there, and with fewer than 10 clusters.
 
-    None with one gold label, since a perfect model is constant there, and with fewer than 10 clusters.
-
-    Parameters
-    ----------
-    predictions, references : sequence of int or str, shape (n_rows,)
-    clusters : sequence of int or str, shape (n_rows,), optional
-        Rows of one cluster are not independent; by default all are.
-
-    Examples
-    --------
     >>> print(nearly_constant([1] * 96 + [0] * 4, [1] * 58 + [0] * 38 + [1, 1, 0, 0]))
     96 of 100 predictions are 1, and their accuracy (60.0 %) does not clearly exceed that of always giving the \
 commonest label (60.0 %): a nearly constant answer is consistent whatever the texts say
@@ -90,27 +81,19 @@ commonest label (60.0 %): a nearly constant answer is consistent whatever the te
 
 
 def permuted_labels(predictions: Any, references: Any) -> str | None:
-    """Return a warning if some renaming of the predicted labels is clearly more accurate, else None.
+    """Return a warning if some renaming of the predicted labels is clearly more accurate, else None; shapes (n_rows,).
 
-    A model whose label names are in another order than its outputs is the commonest silent fault of
-    evaluations. The best renaming is found exactly (a linear assignment on the confusion matrix); a predicted name
-    that is a gold one but for case and outer spaces is renamed to that one only. It is *clearly* better if both hold:
+    A model whose label names are in another order than its outputs is the commonest silent fault of evaluations. The
+    best renaming is found exactly (a linear assignment on the confusion matrix); a predicted name that is a gold one
+    but for case and outer spaces is renamed to that one only. It is *clearly* better if it gains at least 10 points of
+    accuracy (a weak model on rows that were chosen to be hard can lie a few points below chance, while a model that has
+    learnt anything loses more than that to a wrong order), and the exact one-sided sign test on the rows whose
+    correctness changes has p < 0.001 after Bonferroni over all L! - 1 renamings of L labels, so that the search itself
+    cannot raise the alarm.
 
-    * it gains at least 10 points of accuracy: a weak model on rows that were chosen to be hard can lie a few
-      points below chance, while a model that has learnt anything loses more than that to a wrong order;
-    * the exact one-sided sign test on the rows whose correctness changes has p < 0.001 after Bonferroni over
-      all L! - 1 renamings of L labels, so that the search itself cannot raise the alarm.
+    The sign test takes rows as independent, which paraphrases are not; the floor on the gain stands in for that. Rows
+    selected because the model gets them wrong raise the alarm too: it asks for a look, it proves nothing.
 
-    The sign test takes rows as independent, which paraphrases are not; the floor on the gain stands in for
-    that. Rows selected because the model gets them wrong raise the alarm too: it asks for a look, it proves
-    nothing.
-
-    Parameters
-    ----------
-    predictions, references : sequence of int or str, shape (n_rows,)
-
-    Examples
-    --------
     >>> print(permuted_labels([1] * 45 + [0] * 55, [0] * 50 + [1] * 50))
     accuracy is 5.0 %, but 95.0 % if predicted labels are renamed 0 -> 1, 1 -> 0: are the label names in the \
 model's order? (rows selected against the model look the same)

@@ -16,21 +16,11 @@ from paraconsist.measures.buckets import partition
 
 @dataclass(frozen=True)
 class AllowedLabels:
-    """The sets of labels that rows allow.
+    """The sets of labels that rows allow."""
 
-    Attributes
-    ----------
-    sets : list of tuple
-        The distinct sets, each without repeats and in ascending order.
-    of_row : ndarray of int, shape (n_rows,)
-        Which set each row allows.
-    kind : str
-        ``"integer"`` or ``"string"``, as for `Column`.
-    """
-
-    sets: list[tuple[Any, ...]]
-    of_row: Integers
-    kind: str
+    sets: list[tuple[Any, ...]]  # the distinct sets, each without repeats and in ascending order
+    of_row: Integers  # which set each row allows, shape (n_rows,)
+    kind: str  # "integer" or "string", as for `Column`
 
     def __len__(self) -> int:
         return len(self.of_row)

@@ -28,49 +28,27 @@ _LEAST_EXPECTED = 5.0  # buckets in a cell of the fit check
 
 @dataclass(frozen=True)
 class ShrunkenBuckets:
-    """What the model holds each bucket to be, given its counts; arrays of shape (n_buckets,).
+    """What the model holds each bucket to be, given its counts; arrays of shape (n_buckets,)."""
 
-    Attributes
-    ----------
-    share : ndarray
-        Posterior mean of theta.
-    low, high : ndarray
-        Equal-tailed posterior interval of theta, for the fitted mu and rho.
-    differing : ndarray
-        Posterior mean of 2 theta (1 - theta), the chance that of two further paraphrases one is right.
-    """
-
-    share: Floats
-    low: Floats
+    share: Floats  # posterior mean of theta
+    low: Floats  # Equal-tailed posterior interval of theta, for the fitted mu and rho.
     high: Floats
-    differing: Floats
+    differing: Floats  # posterior mean of 2 theta (1 - theta), the chance that of two further paraphrases one is right
 
 
 @dataclass(frozen=True)
 class BucketModel:
-    """A beta-binomial model; see `fit_bucket_model`.
+    """A beta-binomial model; see `fit_bucket_model`."""
 
-    Attributes
-    ----------
-    mean : float
-        mu, the mean of theta over buckets.
-    correlation : float
-        rho in [0, 1]: 0 where all buckets have one theta, 1 where each is right or wrong in all its wordings. nan
-        where no bucket has two paraphrases, or all answers are right, or all are wrong.
-    log_likelihood : float
-        Of the counts, at the maximum.
-    n_buckets : int
-    fit_statistic, fit_p_value : float
-        Pearson's chi-square of the numbers of buckets with c of k right, cells with less than 5 expected joined;
-        nan where too few cells are left. A small p says that thetas are spread otherwise than a beta distribution:
-        do not read `shrink` and `consistency` without the moments beside it.
-    fit_degrees_of_freedom : int
-    """
-
-    mean: float
+    mean: float  # mu, the mean of theta over buckets
+    #: rho in [0, 1]: 0 where all buckets have one theta, 1 where each is right or wrong in all its wordings. nan where
+    #: no bucket has two paraphrases, or all answers are right, or all are wrong.
     correlation: float
-    log_likelihood: float
+    log_likelihood: float  # of the counts, at the maximum
     n_buckets: int
+    #: Pearson's chi-square of the numbers of buckets with c of k right, cells with less than 5 expected joined; nan
+    #: where too few cells are left. A small p says that thetas are spread otherwise than a beta distribution: do not
+    #: read `shrink` and `consistency` without the moments beside it.
     fit_statistic: float
     fit_degrees_of_freedom: int
     fit_p_value: float
@@ -85,17 +63,9 @@ class BucketModel:
         return _probabilities(k, self.mean, self.correlation)
 
     def shrink(self, size: Any, correct: Any, confidence_level: float = 0.95) -> ShrunkenBuckets:
-        """Return what buckets with these counts are, having seen all others.
+        """Return what buckets with these counts, shape (n_buckets,), are, having seen all others; nan where rho is.
 
-        Parameters
-        ----------
-        size, correct : array_like of int, shape (n_buckets,)
-        confidence_level : float, default 0.95
-
-        Returns
-        -------
-        ShrunkenBuckets
-            All nan where rho is. The intervals take mu and rho as known; with rho = 0 or 1 they have no width.
+        The intervals take mu and rho as known; with rho = 0 or 1 they have no width.
         """
         k, c = (np.asarray(column, dtype=np.int64) for column in (size, correct))
         if len(k) == 0:

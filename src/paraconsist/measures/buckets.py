@@ -20,21 +20,11 @@ _LARGEST_TABLE = 1 << 22  # cells that a table of labels by bucket may always ha
 
 @dataclass(frozen=True)
 class Partition:
-    """Rows divided into buckets.
+    """Rows divided into buckets."""
 
-    Attributes
-    ----------
-    codes : ndarray of int, shape (n_rows,)
-        The bucket of each row, 0..n_buckets-1.
-    sizes : ndarray of int, shape (n_buckets,)
-        The number of rows in each bucket; never 0.
-    ids : ndarray or list, shape (n_buckets,)
-        The bucket ids: integers ascending, strings in order of first appearance.
-    """
-
-    codes: Integers
-    sizes: npt.NDArray[np.intp]
-    ids: Integers | list[str]
+    codes: Integers  # the bucket of each row, 0..n_buckets-1, shape (n_rows,)
+    sizes: npt.NDArray[np.intp]  # rows in each bucket, never 0, shape (n_buckets,)
+    ids: Integers | list[str]  # (n_buckets,): integers ascending, strings in order of first appearance
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -53,24 +43,10 @@ class Partition:
 
 
 def partition(bucket_ids: Any, *, function: str = "partition", parameter: str = "bucket_ids") -> Partition:
-    """Divide rows into buckets by their ids; vectorised, and without a sort where integer ids lie close.
+    """Divide rows into buckets by their ids, of shape (n_rows,); without a sort where integer ids lie close.
 
-    Parameters
-    ----------
-    bucket_ids : sequence of int or str, shape (n_rows,)
-        The bucket of each row, in any order.
+    InputError if ids are missing, mixed, or neither integers nor strings.
 
-    Returns
-    -------
-    Partition
-
-    Raises
-    ------
-    InputError
-        If ids are missing, mixed, or neither integers nor strings.
-
-    Examples
-    --------
     >>> divided = partition(["b", "a", "b", "b"])
     >>> divided.codes.tolist(), divided.sizes.tolist(), divided.ids
     ([0, 1, 0, 0], [3, 1], ['b', 'a'])
@@ -139,21 +115,12 @@ def bucket_groups(function: str, divided: Partition, groups: Column | None) -> I
 
 @dataclass(frozen=True)
 class BucketCounts:
-    """All that the measures need to know of each bucket: resampling works on these, never on rows.
+    """All that measures need to know of each bucket, shape (n_buckets,): resampling works on these, never on rows."""
 
-    Attributes
-    ----------
-    size : ndarray of int, shape (n_buckets,)
-        k, the number of paraphrases; at least 1.
-    correct : ndarray of int, shape (n_buckets,)
-        c, the number of paraphrases whose prediction is the gold label; 0 <= c <= k.
-    same_label : ndarray of int, shape (n_buckets,)
-        The sum over labels of (number of paraphrases predicted to have it) squared: ordered pairs of
-        paraphrases, self-pairs included, that get the same label. With two labels it is c^2 + (k-c)^2.
-    """
-
-    size: npt.NDArray[np.int64]
-    correct: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]  # k, the number of paraphrases; at least 1
+    correct: npt.NDArray[np.int64]  # c, the number of them that are right; 0 <= c <= k
+    #: The sum over labels of (number of paraphrases predicted to have it) squared: ordered pairs of paraphrases,
+    #: self-pairs included, that get the same label. With two labels it is c^2 + (k-c)^2.
     same_label: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -169,11 +136,8 @@ class BucketCounts:
     ) -> BucketCounts:
         """Return checked counts; without `same_label` the task is taken to have two labels.
 
-        Raises
-        ------
-        InputError
-            For what are no whole numbers, and counts that no answers have: `same_label` must be c^2 + n_1^2 + n_2^2 +
-            ..., with n_1 + n_2 + ... = k - c.
+        InputError for what are no whole numbers, and counts that no answers have: `same_label` must be c^2 + n_1^2 +
+        n_2^2 + ..., with n_1 + n_2 + ... = k - c.
         """
         k, c = _whole("size", size), _whole("correct", correct)
         check_length("BucketCounts", "correct", c, len(k), "size")
@@ -213,17 +177,10 @@ def _is_sum_of_squares(n: int, total: int) -> bool:
 
 
 class LabelPool(NamedTuple):
-    """The answers of all buckets that have two, in one pool.
+    """The answers of all buckets that have two, in one pool."""
 
-    Attributes
-    ----------
-    counts : ndarray of int, shape (n_labels,)
-        How often each label is in the pool.
-    commonness : ndarray, shape (n_buckets,)
-        The sum over a bucket's answers of the share of the pool that has the same label.
-    """
-
-    counts: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]  # how often each label is in the pool, shape (n_labels,)
+    #: The sum over a bucket's answers of the share of the pool that has the same label, shape (n_buckets,).
     commonness: npt.NDArray[np.float64]
 
     @property
@@ -263,13 +220,8 @@ class Counted(NamedTuple):
 def count_buckets(codes: Integers, n_buckets: int, predictions: Integers, gold: Integers, n_labels: int) -> Counted:
     """Count correct and equal answers in every bucket, in one pass over the rows.
 
-    Parameters
-    ----------
-    codes, predictions : ndarray of int, shape (n_rows,)
-        Bucket and predicted label of each row, as codes from 0.
-    n_buckets, n_labels : int
-    gold : ndarray of int, shape (n_buckets,)
-        The one gold label of each bucket; each bucket has at least one row.
+    `codes` and `predictions`, shape (n_rows,), are bucket and predicted label of each row, as codes from 0; `gold`,
+    shape (n_buckets,), is the one gold label of each bucket, which has at least one row.
     """
     if n_buckets * n_labels <= max(_LARGEST_TABLE, 4 * len(codes)):
         cells = np.multiply(codes, n_labels, dtype=np.intp)

@@ -30,87 +30,42 @@ from paraconsist.measures.signatures import SHORT_NAMES
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number among a measure's results that tables and plots show.
+    """A number among a measure's results that tables and plots show."""
 
-    Attributes
-    ----------
-    key : str
-        In the results.
-    label, symbol : str
-        What it is called in a line of its own, and over a column.
-    meaning : str
-        In one sentence, for a reader who does not know the symbol.
-    is_share : bool
-        Whether it is shown in per cent.
-    """
-
-    key: str
-    label: str
-    symbol: str
-    meaning: str = ""
-    is_share: bool = True
+    key: str  # in the results
+    label: str  # what it is called in a line of its own
+    symbol: str  # over a column
+    meaning: str = ""  # in one sentence, for a reader who does not know the symbol
+    is_share: bool = True  # whether it is shown in per cent
 
 
 @dataclass(frozen=True, repr=False)
 class MeasureSpec:
-    """What is said of a measure.
+    """What is said of a measure."""
 
-    Attributes
-    ----------
-    function : callable
-        The measure; its name is the measure's.
-    title, question : str
-        For people who meet it.
-    direction : str
-        Which end is good, in a sentence.
-    headline : str
-        The key of the results that the measure is known by.
-    published : str
-        The key of the headline as its paper computes it, where that is another; ``pc_published`` in conditions.
-    quantities : sequence of Quantity
-        What is shown of its results.
-    chance : str
-        What answers that are drawn independently get, in a sentence; what a model's own answers get when they are
-        shuffled over the texts is `chance` in its results (`paraconsist.measures.chance`).
-    sentence : str
-        The headline in words: a template over the results' keys, shares as per cent.
-    symbol : str
-        Over columns of summaries.
-    higher_is_better : bool or None
-        None where neither end is good.
-    target, partners : str and tuple of str
-        The role of the rows that are counted, and of those that must stand beside each in its bucket; empty where
-        bucket sets are not scored by it.
-    optional_partners : tuple of str
-        Roles that may be there too.
-    is_default : bool
-        Whether rows with the target role are scored by it where nobody says by what.
-    arguments : mapping of str to str
-        The function's parameter -> ``role.column``: prediction, label, allowed, unanswered or strata of the counted
-        rows (role ``target``) or of a partner; prediction, label, bucket or role of all rows (role ``rows``).
-    breaks : Rule, optional
-        Which rows break its rule.
-    mean_over : {"rows", "buckets"}
-        What the headline averages `breaks` over; the headline is 1 minus that where higher is better.
-    """
-
-    function: Callable[..., Any]
-    title: str
+    function: Callable[..., Any]  # the measure; its name is the measure's
+    title: str  # for people who meet it, as the question
     question: str
-    direction: str
-    headline: str
-    symbol: str
-    quantities: Sequence[Quantity] = ()
+    direction: str  # which end is good, in a sentence
+    headline: str  # the key of the results that the measure is known by
+    symbol: str  # over columns of summaries
+    quantities: Sequence[Quantity] = ()  # what is shown of its results
+    #: What answers that are drawn independently get, in a sentence; what a model's own answers get when they are
+    #: shuffled over the texts is `chance` in its results (`paraconsist.measures.chance`).
     chance: str = ""
-    sentence: str = ""
+    sentence: str = ""  # the headline in words: a template over the results' keys, shares as per cent
+    #: The key of the headline as its paper computes it, where that is another; ``pc_published`` in conditions.
     published: str = ""
-    higher_is_better: bool | None = False
-    target: str = ""
-    partners: tuple[str, ...] = ()
-    optional_partners: tuple[str, ...] = ()
-    is_default: bool = False
+    higher_is_better: bool | None = False  # None where neither end is good
+    target: str = ""  # the role of the rows that are counted; empty where bucket sets are not scored by it
+    partners: tuple[str, ...] = ()  # roles of those that must stand beside each in its bucket
+    optional_partners: tuple[str, ...] = ()  # roles that may be there too
+    is_default: bool = False  # whether rows with the target role are scored by it where nobody says by what
+    #: The function's parameter -> ``role.column``: prediction, label, allowed, unanswered or strata of the counted rows
+    #: (role ``target``) or of a partner; prediction, label, bucket or role of all rows (role ``rows``).
     arguments: Mapping[str, str] = field(default_factory=dict)
-    breaks: Rule | None = None
+    breaks: Rule | None = None  # which rows break its rule
+    #: Or "buckets": what the headline averages `breaks` over; it is 1 minus that where higher is better.
     mean_over: str = "rows"
 
     @property

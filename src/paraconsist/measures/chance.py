@@ -33,23 +33,14 @@ _FEWEST = 8  # effective units that an interval needs
 
 @dataclass(frozen=True)
 class ChanceLevel:
-    """How often a rule is broken, and how often it would be if the answers were shuffled.
+    """How often a rule is broken, and how often it would be if the answers were shuffled."""
 
-    Attributes
-    ----------
-    broken, shuffled : float
-        The two shares, in [0, 1]; nan where there is nothing to break the rule, or to shuffle.
-    sums : ndarray, shape (p, 3)
-        What each distinct row or bucket adds to the number of these, to the breaches, and to the breaches after a
-        shuffle (linearised: a row's own answer changes the label rates).
-    pattern : ndarray of int, shape (n,)
-        Which distinct one each row or bucket is.
-    """
-
-    broken: float
+    broken: float  # The two shares, in [0, 1]; nan where there is nothing to break the rule, or to shuffle.
     shuffled: float
+    #: What each distinct row or bucket adds to the number of these, to the breaches, and to the breaches after a
+    #: shuffle (linearised: a row's own answer changes the label rates), shape (p, 3).
     sums: Floats
-    pattern: Integers
+    pattern: Integers  # which distinct one each row or bucket is, shape (n,)
 
     @property
     def corrected(self) -> float:
@@ -77,17 +68,12 @@ class ChanceLevel:
     ) -> tuple[tuple[float, float], float, int]:
         """Return an interval for `corrected`, its cluster-robust standard error, and the number of independent units.
 
-        Above 1/2 a t interval for the logarithm of the ratio of the two shares: it ends below 1. Below, Fieller's for
-        that ratio, since the two shares vary together, at Satterthwaite's degrees of freedom. Where all rows (buckets,
-        groups) are alike it is a Clopper-Pearson type bound. nan for too few units, and where the answers that are not
-        the commonest are held by less than 8 (Kish's effective number): nearly constant answers. Rows that share
-        members (`Dyads`) have the first of the three throughout.
-
-        Parameters
-        ----------
-        groups : ndarray of int or Dyads, shape (n,), optional
-            Of each row or bucket.
-        confidence_level : float, default 0.95
+        `groups`, shape (n,), are those of each row or bucket. Above 1/2 a t interval for the logarithm of the ratio of
+        the two shares: it ends below 1. Below, Fieller's for that ratio, since the two shares vary together, at
+        Satterthwaite's degrees of freedom. Where all rows (buckets, groups) are alike it is a Clopper-Pearson type
+        bound. nan for too few units, and where the answers that are not the commonest are held by less than 8 (Kish's
+        effective number): nearly constant answers. Rows that share members (`Dyads`) have the first of the three
+        throughout.
         """
         none, nan = (float("nan"), float("nan")), float("nan")
         units = self.units(None if isinstance(groups, Dyads) else groups)
@@ -141,21 +127,11 @@ def _corrected(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def pair_chance(
     first: Integers, second: Integers, *, must_differ: bool = False, unanswered: npt.NDArray[np.bool_] | None = None
 ) -> ChanceLevel:
-    """Return the chance level of pairs of texts that must be answered alike, or differently.
+    """Return the chance level of n pairs of texts that must be answered alike, or differently (`must_differ`).
 
-    Both columns are shuffled together, as one pool: that a text is the negated one is part of the text.
+    Both columns of answers, codes from 0, are shuffled together, as one pool: that a text is the negated one is part of
+    the text. Pairs that are `unanswered` break the rule whatever their answers; they stay as they are.
 
-    Parameters
-    ----------
-    first, second : ndarray of int, shape (n,)
-        The two answers of every pair, as codes from 0.
-    must_differ : bool
-        Whether equal answers break the rule.
-    unanswered : ndarray of bool, shape (n,), optional
-        Pairs that break the rule whatever their answers; they stay as they are.
-
-    Examples
-    --------
     >>> level = pair_chance(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]))
     >>> level.broken, round(level.shuffled, 4), round(level.corrected, 4)
     (0.25, 0.5357, 0.5333)
@@ -185,16 +161,9 @@ def rule_chance(
 ) -> ChanceLevel:
     """Return the chance level of texts whose answer must be one of those that a rule allows.
 
-    Parameters
-    ----------
-    answers, rules : ndarray of int, shape (n,)
-        Answer and rule of every row that a rule is about, as codes from 0. Answers are shuffled over these rows.
-    allowed : two ndarrays of int, shape (n_allowed,)
-        Rule and label, for every label that a rule allows.
-    n_rules, n_labels : int
+    `answers` and `rules`, shape (n,), are those of every row that a rule is about, as codes from 0; answers are
+    shuffled over these rows. `allowed` holds rule and label of every label that a rule allows.
 
-    Examples
-    --------
     A merged text must get the label of its parts, so each label is a rule that allows itself:
 
     >>> labels = np.array([0, 1])
@@ -227,14 +196,8 @@ def _level(broken: Floats, values: Floats, pattern: Integers, multiplicity: npt.
 def agreement_chance(counts: BucketCounts, pool: LabelPool, *, pooled: bool = False) -> ChanceLevel:
     """Return the chance level of two different answers in a bucket being the same, over buckets with two.
 
-    Parameters
-    ----------
-    counts : BucketCounts
-    pool : LabelPool
-        Of the same buckets.
-    pooled : bool
-        Whether every bucket counts by its size, so that `corrected` is Krippendorff's alpha; by default each counts
-        once, as in all means over buckets. For buckets of one size the two are the same.
+    `pooled`, every bucket counts by its size, so that `corrected` is Krippendorff's alpha; by default each counts once,
+    as in all means over buckets. For buckets of one size the two are the same.
     """
     first, pattern, n_alike = distinct(counts.size, counts.same_label, pool.commonness.view(np.int64))
     counts, commonness = counts.take(first), pool.commonness[first]
@@ -254,17 +217,9 @@ def consistency_chance(label_counts: npt.NDArray[np.int64], gold_counts: npt.NDA
     """Return the unbiased P_C over all shuffles of the answers.
 
     Two answers that are dealt to a problem are both its gold label, or neither is. Not to be confused with the least
-    P_C at an accuracy a, 1 - 2a(1-a): that is what answers get whose *correctness* is independent of the text.
+    P_C at an accuracy a, 1 - 2a(1-a): that is what answers get whose *correctness* is independent of the text. Counts
+    by label, shape (n_labels,): of the answers in buckets with two paraphrases, and of the gold labels of these.
 
-    Parameters
-    ----------
-    label_counts : ndarray of int, shape (n_labels,)
-        How many answers have each label, over the buckets with two paraphrases.
-    gold_counts : ndarray of int, shape (n_labels,)
-        How many of these buckets have each gold label.
-
-    Examples
-    --------
     With two labels it is the chance that two different answers are equal, with three it is above:
 
     >>> round(consistency_chance(np.array([2, 2]), np.array([1, 1])), 4)
@@ -283,16 +238,9 @@ def consistency_chance(label_counts: npt.NDArray[np.int64], gold_counts: npt.NDA
 def fooling_chance(original: Integers, items: Integers, answers: Integers, n_labels: int) -> ChanceLevel:
     """Return the chance level of items, answered right, of which one variant at least gets another answer.
 
-    Parameters
-    ----------
-    original : ndarray of int, shape (n_items,)
-        The answer to each item's original.
-    items, answers : ndarray of int, shape (n_variants,)
-        The item of each variant, and its answer; answers are shuffled over all variants.
-    n_labels : int
+    `original`, shape (n_items,), is the answer to each item's original; `items` and `answers`, shape (n_variants,), are
+    the item of each variant and its answer, which are shuffled over all variants.
 
-    Examples
-    --------
     Four variants of two items are answered 0, 0, 0 and 1. An item answered 0 keeps both of its own in half of all
     shuffles, one answered 1 never:
 

@@ -36,18 +36,11 @@ class DifferenceTest(Protocol):
 
 @dataclass(frozen=True)
 class FlipTest:
-    """Inverted sign flips: p at `delta` is the weight of the ends that lie beyond it.
-
-    Attributes
-    ----------
-    point : float
-    low, high : ndarray, shape (n,)
-        The differences at which an assignment starts to count against the hypothesis, ascending; infinite for those
-        that always do.
-    low_weight, high_weight : ndarray, shape (n,)
-    """
+    """Inverted sign flips: p at `delta` is the weight of the ends that lie beyond it; arrays of shape (n,)."""
 
     point: float
+    #: The differences at which an assignment starts to count against the hypothesis, ascending; infinite for those that
+    #: always do.
     low: Floats
     low_weight: Floats
     high: Floats
@@ -191,26 +184,13 @@ def check_margin(function: str, margin: float | None) -> float | None:
 def margin_test(test: DifferenceTest, point: float, margin: float, level: float, *, up_is_good: bool) -> dict[str, Any]:
     """Test whether one of two models is not worse than the other by more than a margin, and whether both are equal.
 
-    Parameters
-    ----------
-    test : DifferenceTest
-        Of the first model's value minus the second's, which is `point`.
-    margin : float
-        Above 0, in the unit of the difference.
-    level : float
-        Of the two-sided interval; the tests are one-sided at 1 - `level`.
-    up_is_good : bool
+    `test` is of the first model's value minus the second's, which is `point`, in whose unit `margin` is, above 0;
+    `level` that of the two-sided interval: the tests are one-sided at 1 - `level`. Returns ``margin``; ``p_not_worse1``
+    and ``p_not_worse2``, of the hypothesis that the first (second) model is worse than the other by `margin` or more;
+    ``p_equivalent``, the larger of the two (TOST); ``interval``, at the level 1 - 2 (1 - `level`), which lies on the
+    good side of the margin just where these reject; ``verdict``: ``"equivalent"``, ``"first_not_worse"``,
+    ``"second_not_worse"`` or ``"undecided"``.
 
-    Returns
-    -------
-    dict
-        ``margin``; ``p_not_worse1`` and ``p_not_worse2``, of the hypothesis that the first (second) model is worse than
-        the other by `margin` or more; ``p_equivalent``, the larger of the two (TOST); ``interval``, at the level 1 - 2
-        (1 - `level`), which lies on the good side of the margin just where these reject; ``verdict``:
-        ``"equivalent"``, ``"first_not_worse"``, ``"second_not_worse"`` or ``"undecided"``.
-
-    References
-    ----------
     Schuirmann (1987), "A comparison of the two one-sided tests procedure and the power approach for assessing the
     equivalence of average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15.
     """

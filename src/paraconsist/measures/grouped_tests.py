@@ -60,21 +60,12 @@ def is_exact(differences: IntArray) -> bool:
 def grouped_exact_p_value(differences: IntArray, *, ties: Ties, rng: np.random.Generator) -> float:
     """The two-sided p of the test over groups, in the limit of infinitely many resamples.
 
-    K* and Q* are sums over G independent draws of a k_g with a random sign, and of its square. Their joint
-    distribution is the G-th power of the characteristic function, turned back by a Fourier transform over a window that
-    leaves out at most `TRUNCATION_ERROR` (Bernstein's inequality); t* <= t is decided in integers. Where the window has
-    more than `MOST_CELLS` cells, the p is that of `DRAWS` draws.
+    K* and Q* are sums over G independent draws of a k_g (`differences`, shape (G,)) with a random sign, and of its
+    square. Their joint distribution is the G-th power of the characteristic function, turned back by a Fourier
+    transform over a window that leaves out at most `TRUNCATION_ERROR` (Bernstein's inequality); t* <= t is decided in
+    integers. Where the window has more than `MOST_CELLS` cells, the p is that of `DRAWS` draws with `rng`. `ties` as
+    for `paraconsist.measures.paired_tests.exact_p_value`.
 
-    Parameters
-    ----------
-    differences : ndarray of int, shape (G,)
-    ties : {"mid", "lower"}
-        As for `paraconsist.measures.paired_tests.exact_p_value`.
-    rng : numpy.random.Generator
-        For draws.
-
-    Examples
-    --------
     Three of fifty items are lost. Each alone it is the test of items; in one group it says less:
 
     >>> rng = np.random.default_rng(0)
@@ -139,12 +130,7 @@ def grouped_difference(
     """Return the interval of the accuracy lost, its standard error, and the design effect.
 
     The interval is Tango's score interval at the effective sample size: items over the design effect, for few groups
-    less. nan for one group.
-
-    Parameters
-    ----------
-    right_before, right_after, sizes : ndarray of int, shape (G,)
-        Every group's n10, n01 and number of items.
+    less. nan for one group. Arrays have shape (G,): every group's n10, n01 and number of items.
     """
     n, n10, n01 = int(sizes.sum()), int(right_before.sum()), int(right_after.sum())
     groups = Units.of(np.stack([sizes, right_before - right_after], 1).astype(float), np.ones(len(sizes)))

@@ -94,30 +94,16 @@ def checked_options(
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a method says of M runs.
-
-    Attributes
-    ----------
-    p_values, statistics, low, high : ndarray, shape (M,)
-        The last two are the ends of the intervals of the accuracy lost.
-    is_still : ndarray of bool, shape (M,)
-        Where nothing changed, so that the statistic is undefined.
-    unit : str
-        ``"item"`` or ``"group"``: what is swapped.
-    n_draws : int
-        By how many draws a p was found that is exact elsewhere; 0 where none was.
-    n_groups, standard_errors, design_effects : ndarray, shape (M,), or None
-        Of the groups; None without groups.
-    """
+    """What a method says of M runs; arrays have shape (M,)."""
 
     p_values: FloatArray
     statistics: FloatArray
-    low: FloatArray
+    low: FloatArray  # The ends of the intervals of the accuracy lost.
     high: FloatArray
-    is_still: Any
-    unit: str = "item"
-    n_draws: int = 0
-    n_groups: IntArray | None = None
+    is_still: Any  # where nothing changed, so that the statistic is undefined
+    unit: str = "item"  # or "group": what is swapped
+    n_draws: int = 0  # by how many draws a p was found that is exact elsewhere; 0 where none was
+    n_groups: IntArray | None = None  # of the groups, as the next two; None without
     standard_errors: FloatArray | None = None
     design_effects: FloatArray | None = None
 

@@ -19,26 +19,12 @@ Correction: TypeAlias = Literal["bonferroni", "holm"]
 
 @dataclass(frozen=True)
 class MultipleTest:
-    """Corrected p-values of a family of M tests.
+    """Corrected p-values of a family of M tests; arrays have shape (M,)."""
 
-    Attributes
-    ----------
-    adjusted : array of float, shape (M,)
-        Corrected p-values, at most 1; a test is rejected where this is below `alpha`.
-    rejected : array of bool, shape (M,)
-        Which of the M hypotheses are rejected.
-    reject : bool
-        The decision for the family: at least one rejected. The same under both corrections.
-    p_value : float
-        The family's p: the smallest adjusted one, min(1, M min p).
-    alpha, correction
-        As asked for.
-    """
-
-    adjusted: npt.NDArray[np.float64]
-    rejected: npt.NDArray[np.bool_]
-    reject: bool
-    p_value: float
+    adjusted: npt.NDArray[np.float64]  # corrected p-values, at most 1; a test is rejected where this is below `alpha`
+    rejected: npt.NDArray[np.bool_]  # which of the M hypotheses are rejected
+    reject: bool  # the decision for the family: at least one rejected. The same under both corrections
+    p_value: float  # the family's: the smallest adjusted one, min(1, M min p)
     alpha: float
     correction: Correction
 

@@ -71,22 +71,11 @@ def paired_differences(
     measures: Sequence[Compared],
     n_permutations: int,
 ) -> PairedDifferences:
-    """Compare two models' sums in every distinct bucket.
+    """Compare two models' sums in every distinct bucket, shape (p, m); `pattern` says which of these each bucket is.
 
-    Parameters
-    ----------
-    options : IntervalOptions
-        `method` is one of `METHODS`; `n_resamples` are the draws for the ends of intervals.
-    first, second : ndarray, shape (p, m)
-    pattern : ndarray of int, shape (n_buckets,)
-        Which distinct bucket each bucket is.
-    groups : ndarray of int, shape (n_buckets,), optional
-        What stays together.
-    estimate : callable
-        Sums (..., m) to measures (..., q).
-    measures : sequence of Compared, length q
-    n_permutations : int
-        Draws for p.
+    `estimate` turns sums (..., m) into `measures` (..., q). The `method` of the options is one of `METHODS`, their
+    `n_resamples` the draws for the ends of intervals; `n_permutations` those for p. Buckets of one of the `groups`,
+    shape (n_buckets,), stay together.
     """
     m = first.shape[1]
     both = np.concatenate([first, second], axis=1)

@@ -20,16 +20,10 @@ CORRECTIONS = ("holm", "bonferroni", "benjamini_hochberg", "none")
 def corrected_p_values(p_values: Sequence[float], correction: str = "holm") -> list[float]:
     """Return p-values corrected for there being several; undefined ones (nan) stay so and count for nothing.
 
-    Parameters
-    ----------
-    p_values : sequence of float
-        Of the whole family: every pair of models that is looked at.
-    correction : {"holm", "bonferroni", "benjamini_hochberg", "none"}
-        Holm's and Bonferroni's bound the chance of any false claim, Benjamini and Hochberg's (1995) the expected share
-        of false claims among the claims made, for tests that are independent or positively dependent.
+    They are those of the whole family: every pair of models that is looked at. Holm's and Bonferroni's correction bound
+    the chance of any false claim, Benjamini and Hochberg's (1995) the expected share of false claims among the claims
+    made, for tests that are independent or positively dependent.
 
-    Examples
-    --------
     >>> corrected_p_values([0.01, 0.04, float("nan")])
     [0.02, 0.04, nan]
     """
@@ -60,28 +54,18 @@ class PairTest(NamedTuple):
 
 @dataclass(frozen=True)
 class ParetoRow(Record):
-    """One model's place among others that are both accurate and consistent.
-
-    Attributes
-    ----------
-    model : str
-    accuracy, consistency : float
-    dominated_by : list of str
-        Models that are better in one beyond chance, corrected for all pairs and both, and not worse in the other beyond
-        chance, uncorrected: there is no reason to take this one. Empty on the Pareto front.
-    less_consistent_than_worse : list of str
-        Models that are less accurate and more consistent, both beyond chance: this one's accuracy was bought with
-        consistency.
-    untested : list of str
-        Models that this one was not compared with.
-    """
+    """One model's place among others that are both accurate and consistent."""
 
     model: str
     accuracy: float
     consistency: float
+    #: Models that are better in one beyond chance, corrected for all pairs and both, and not worse in the other beyond
+    #: chance, uncorrected: there is no reason to take this one. Empty on the Pareto front.
     dominated_by: list[str]
+    #: Models that are less accurate and more consistent, both beyond chance: this one's accuracy was bought with
+    #: consistency.
     less_consistent_than_worse: list[str]
-    untested: list[str]
+    untested: list[str]  # models that this one was not compared with
 
     @property
     def on_front(self) -> bool:
@@ -98,20 +82,9 @@ def pareto_table(
 ) -> list[ParetoRow]:
     """Set accuracy against consistency, the most accurate model first.
 
-    Parameters
-    ----------
-    accuracy, consistency : mapping of model to float
-        Both over the same buckets; higher is better.
-    tests : mapping of (model, model) to PairTest
-        Every pair that was compared, once. Undefined p-values show nothing.
-    alpha : float
+    Both are over the same buckets, by model; higher is better. `tests` are every pair that was compared, once;
+    undefined p-values show nothing.
 
-    Returns
-    -------
-    list of ParetoRow
-
-    Examples
-    --------
     >>> tests = {
     ...     ("a", "b"): PairTest(0.1, 0.001, 0.002, -0.1, 0.02, 0.02),
     ...     ("a", "c"): PairTest(0.2, 0.0001, 0.0002, 0.0, 1.0, 1.0),

@@ -44,46 +44,24 @@ _TINY = 1e-300
 
 @dataclass(frozen=True)
 class Pilot(Record):
-    """What a pilot says of the variance of a measure, or of its difference between two models.
+    """What a pilot says of the variance of a measure, or of its difference between two models."""
 
-    Attributes
-    ----------
-    measure : str
-        One of `MEASURES`.
-    value : float
-        The pilot's estimate (mean over buckets); for two models first minus second.
-    between_variance : float
-        V(k) for infinitely many paraphrases, without what shared contexts add; nan where no bucket has the 2m
-        paraphrases that tell it.
-    context_covariance : float
-        What shared contexts add to V, at the pilot's number of buckets per context; 0 without groups.
-    products : list of float, length m + 1
-        e_0 to e_m (see the module).
-    squared_value : float
-        The squared mean of the buckets' statistics, without bias: what V takes from the products.
-    kurtosis : float
-        Of the independent units (buckets or contexts) at the pilot's own sizes: 3 for normal ones.
-    n_buckets, n_clusters : int
-        Buckets of the pilot that were used, and the independent units that they form.
-    warnings : tuple of str
-    covariance : ndarray, shape (m + 3, m + 3)
-        Of the estimates `context_covariance`, `squared_value`, e_0, ..., e_m; not in `to_dict`.
-    counts : BucketCounts or None
-        Of the buckets that were used; None for two models and where contexts are shared; not in `to_dict`.
-    """
-
-    measure: str
-    value: float
+    measure: str  # one of `MEASURES`
+    value: float  # the pilot's estimate (mean over buckets); for two models first minus second
+    #: V(k) for infinitely many paraphrases, without what shared contexts add; nan where no bucket has the 2m
+    #: paraphrases that tell it.
     between_variance: float
+    #: What shared contexts add to V, at the pilot's number of buckets per context; 0 without groups.
     context_covariance: float
-    products: list[float]
-    squared_value: float
-    kurtosis: float
-    n_buckets: int
-    n_clusters: int
+    products: list[float]  # e_0 to e_m (see the module)
+    squared_value: float  # The squared mean of the buckets' statistics, without bias: what V takes from the products.
+    kurtosis: float  # Of the independent units (buckets or contexts) at the pilot's own sizes: 3 for normal ones.
+    n_buckets: int  # of the pilot that were used
+    n_clusters: int  # the independent units that they form
     warnings: tuple[str, ...]
+    #: Of the estimates `context_covariance`, `squared_value`, e_0, ..., e_m, shape (m + 3, m + 3); not in `to_dict`.
     covariance: Floats
-    counts: BucketCounts | None
+    counts: BucketCounts | None  # of the buckets used; None for two models and shared contexts; not in `to_dict`
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values by name, as plain Python."""
@@ -150,25 +128,12 @@ class Pilot(Record):
 
 
 def pilot_of(counts: BucketCounts, measure: str = MEASURES[0], *, groups: Integers | None = None) -> Pilot:
-    """Return how a measure varies, from a pilot of one model.
+    """Return how a measure (one of `MEASURES`) varies, from a pilot of one model.
 
-    Parameters
-    ----------
-    counts : BucketCounts
-        Size and number of right (for ``inconsistency`` of violating) rows of each bucket; sizes may differ, if they
-        have nothing to do with how hard a bucket is.
-    measure : str
-        One of `MEASURES`.
-    groups : ndarray of int, shape (n_buckets,), optional
-        The shared context of each bucket, as codes.
+    `counts` are size and number of right (for ``inconsistency`` of violating) rows of each bucket; sizes may differ, if
+    they have nothing to do with how hard a bucket is. `groups`, shape (n_buckets,), are shared contexts, as codes.
+    InputError if fewer than two buckets have two paraphrases.
 
-    Raises
-    ------
-    InputError
-        If fewer than two buckets have two paraphrases.
-
-    Examples
-    --------
     >>> pilot = pilot_of(BucketCounts.from_counts([4, 4, 4, 4], [4, 3, 2, 0]))
     >>> round(pilot.value, 4), [round(pilot.variance(k), 4) for k in (2, 4, 100)]
     (0.7083, [0.2361, 0.1146, 0.0903])
@@ -200,21 +165,10 @@ def pilot_of_difference(
 ) -> Pilot:
     """Return how the difference of a measure between two models varies, from their pilots on the same buckets.
 
-    Parameters
-    ----------
-    first, second : BucketCounts
-        As for `pilot_of`, of the same buckets in the same order.
-    measure : str
-        One of `MEASURES`.
-    both : ndarray of int, shape (n_buckets,), optional
-        How many rows of each bucket are right (violating) for both models, where both answered the same texts. Without
-        it their answers are independent within a bucket, as of different texts: cautious for a study of the same texts.
-    groups : ndarray of int, shape (n_buckets,), optional
-
-    Raises
-    ------
-    InputError
-        If fewer than three buckets have two paraphrases for both models.
+    The counts are in one order. `both`, shape (n_buckets,), is how many rows of each bucket are right (violating) for
+    both models, where both answered the same texts. Without it their answers are independent within a bucket, as of
+    different texts: cautious for a study of the same texts. The rest as for `pilot_of`. InputError if fewer than three
+    buckets have two paraphrases for both models.
     """
     check_choice("plan", "measure", measure, MEASURES)
     used = np.flatnonzero((first.size >= 2) & (second.size >= 2))

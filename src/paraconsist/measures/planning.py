@@ -35,24 +35,13 @@ _MOST_BUCKETS = 10**8
 
 @dataclass(frozen=True)
 class Target:
-    """What a study is to achieve.
+    """What a study is to achieve."""
 
-    Attributes
-    ----------
-    confidence_level : float
-        Of intervals.
-    assurance : float
-        The share of studies whose half-width is to be no larger than planned.
-    power : float
-        The chance of an interval of the difference that excludes 0.
-    correlation : float
-        Of two models' true values over the same buckets, in (-1, 1): what is hard for both. 0 is cautious. It is
-        not read where there is a pilot of the difference, and saves nothing where `Pilot.between_variance` is nan.
-    """
-
-    confidence_level: float = 0.95
-    assurance: float = 0.8
-    power: float = 0.8
+    confidence_level: float = 0.95  # of intervals
+    assurance: float = 0.8  # the share of studies whose half-width is to be no larger than planned
+    power: float = 0.8  # the chance of an interval of the difference that excludes 0
+    #: Of two models' true values over the same buckets, in (-1, 1): what is hard for both. 0 is cautious. It is not
+    #: read where there is a pilot of the difference, and saves nothing where `Pilot.between_variance` is nan.
     correlation: float = 0.0
 
     def __post_init__(self) -> None:
@@ -76,16 +65,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class PlanRow(Record):
-    """What it takes with `paraphrases` in each bucket; None where it was not asked for.
-
-    Attributes
-    ----------
-    paraphrases : int
-    buckets_for_half_width, buckets_for_difference : int or None
-    rows_for_half_width, rows_for_difference : int or None
-        Buckets times paraphrases.
-    cost_for_half_width, cost_for_difference : float or None
-    """
+    """What it takes with `paraphrases` in each bucket (rows: buckets times these); None where it was not asked for."""
 
     paraphrases: int
     buckets_for_half_width: int | None
@@ -98,25 +78,14 @@ class PlanRow(Record):
 
 @dataclass(frozen=True)
 class BudgetRow(Record):
-    """What a budget buys with `paraphrases` in each bucket.
-
-    Attributes
-    ----------
-    paraphrases, buckets, rows : int
-    half_width : float
-        Expected.
-    assured_half_width : float
-        Which the share `assurance` of such studies do not exceed.
-    difference : float
-        The least true difference of two models that is found with the power.
-    """
+    """What a budget buys with `paraphrases` in each bucket."""
 
     paraphrases: int
     buckets: int
     rows: int
-    half_width: float
-    assured_half_width: float
-    difference: float
+    half_width: float  # expected
+    assured_half_width: float  # which the share `assurance` of such studies do not exceed
+    difference: float  # the least true difference of two models that is found with the power
 
 
 def half_width(
@@ -138,12 +107,9 @@ def detectable_difference(
 ) -> float:
     """Return the least true difference of two models that B common buckets of k paraphrases show with the power.
 
-    Parameters
-    ----------
-    pilot : Pilot
-        The first model's; the second is taken to vary alike, and to correlate with it as `target` says.
-    of_difference : Pilot, optional
-        From both models on the same buckets (`paraconsist.measures.pilots.pilot_of_difference`): stands in for `pilot`.
+    `pilot` is the first model's; the second is taken to vary alike, and to correlate with it as `target` says.
+    `of_difference`, from both models on the same buckets (`paraconsist.measures.pilots.pilot_of_difference`), stands in
+    for it.
     """
     target = target or Target()
     variance, degrees = (of_difference or pilot).bound(paraphrases)

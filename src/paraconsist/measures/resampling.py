@@ -37,18 +37,10 @@ def mean_of_sums(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 @dataclass(frozen=True)
 class Units:
-    """The distinct resampling units.
+    """The distinct resampling units."""
 
-    Attributes
-    ----------
-    sums : ndarray, shape (p, m)
-        The m sums of each distinct unit.
-    multiplicity : ndarray of int, shape (p,)
-        How many units have these sums.
-    """
-
-    sums: Floats
-    multiplicity: npt.NDArray[np.int64]
+    sums: Floats  # the m sums of each distinct unit, shape (p, m)
+    multiplicity: npt.NDArray[np.int64]  # how many units have these sums, shape (p,)
 
     @classmethod
     def of(cls, sums: Floats, multiplicity: npt.ArrayLike) -> Units:
@@ -90,17 +82,10 @@ def sums_by_group(sums: Floats, groups: Integers) -> Floats:
 def group_units(sums: Floats, pattern: Integers, groups: Integers) -> Units:
     """Return groups of buckets as units.
 
-    Parameters
-    ----------
-    sums : ndarray, shape (p, m)
-        The sums of each distinct bucket.
-    pattern, groups : ndarray of int, shape (n_buckets,)
-        Which distinct bucket each bucket is, and which group it belongs to (both as codes from 0).
-
-    Notes
-    -----
-    Groups made of the same buckets are recognised by the wrapped sum of a random 64-bit number per distinct
-    bucket: exact, whatever the order of the buckets (two different groups meet with probability 2**-64).
+    `sums`, shape (p, m), are those of each distinct bucket; `pattern` and `groups`, shape (n_buckets,), which distinct
+    bucket each bucket is, and its group (codes from 0). Groups made of the same buckets are recognised by the wrapped
+    sum of a random 64-bit number per distinct bucket: exact, whatever the order of the buckets (two different groups
+    meet with probability 2**-64).
     """
     n_groups = int(groups.max()) + 1
     marks = np.random.default_rng(0).integers(0, 2**64, size=len(sums), dtype=np.uint64)
@@ -132,22 +117,14 @@ def standard_errors(units: Units, estimate: Estimate) -> Floats:
 
 
 class Linearised(NamedTuple):
-    """What the influence of each unit says of q measures, each of shape (q,).
+    """What the influence of each unit says of q measures, each of shape (q,)."""
 
-    Attributes
-    ----------
-    standard_error : ndarray
-        Cluster-robust; each unit's influence is divided by 1 - h, h being its share of the first sum (the jackknife's
-        correction, exact for means), so that a few large units do not make it too small. nan for one unit.
-    bootstrap_error : ndarray
-        Without that, and without the factor n / (n - 1): what a bootstrap of infinitely many resamples finds.
-    degrees_of_freedom : ndarray
-        Of the standard error, from the kurtosis of the influences (Satterthwaite).
-    """
-
+    #: Cluster-robust; each unit's influence is divided by 1 - h, h being its share of the first sum (the jackknife's
+    #: correction, exact for means), so that a few large units do not make it too small. nan for one unit.
     standard_error: Floats
+    #: Without that, and without the factor n / (n - 1): what a bootstrap of infinitely many resamples finds.
     bootstrap_error: Floats
-    degrees_of_freedom: Floats
+    degrees_of_freedom: Floats  # Of the standard error, from the kurtosis of the influences (Satterthwaite).
 
 
 def linearised_errors(units: Units, estimate: Estimate) -> Linearised:

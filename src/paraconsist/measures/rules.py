@@ -14,31 +14,17 @@ ORIGINAL, PARAPHRASE = "original", "paraphrase"
 
 @dataclass(frozen=True)
 class Answers:
-    """The m rows that a measure counts and, in the same order, the rows that stand beside them in their buckets.
+    """The m rows that a measure counts and, in the same order, the rows that stand beside them in their buckets."""
 
-    Attributes
-    ----------
-    predictions, references : dict of str to array, shape (m,)
-        Role -> answers and gold labels. An unparsed answer holds a value that equals no label.
-    unparsed : dict of str to bool array, shape (m,)
-        Role -> where no answer could be read.
-    buckets : int array, shape (m,)
-        The bucket of each row.
-    target : str
-        The role of the rows that are counted.
-    allowed : list of m lists, or None
-        The labels that a rule allows the counted rows, where it allows several.
-    never_agree : bool
-        Whether an unparsed answer is a failure of every rule.
-    """
-
+    #: Role -> answers, shape (m,). An unparsed answer holds a value that equals no label.
     predictions: Mapping[str, NDArray[Any]]
-    references: Mapping[str, NDArray[Any]]
-    unparsed: Mapping[str, NDArray[np.bool_]]
+    references: Mapping[str, NDArray[Any]]  # role -> gold labels
+    unparsed: Mapping[str, NDArray[np.bool_]]  # role -> where no answer could be read
     buckets: NDArray[np.intp]
-    target: str
+    target: str  # the role of the rows that are counted
+    #: the labels that a rule allows each counted row, where it allows several
     allowed: Sequence[Sequence[Any]] | None = None
-    never_agree: bool = False
+    never_agree: bool = False  # whether an unparsed answer is a failure of every rule
 
     @property
     def unanswered(self) -> NDArray[np.bool_]:

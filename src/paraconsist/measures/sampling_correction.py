@@ -56,27 +56,13 @@ def decile_weights(
 
 @dataclass(frozen=True)
 class Stratified:
-    """Values of buckets, and the deciles that hold both buckets and test rows.
+    """Values of n buckets, and the d deciles that hold both buckets and test rows."""
 
-    Attributes
-    ----------
-    values : ndarray, shape (n,)
-        One for each bucket of these deciles.
-    stratum : ndarray of int, shape (n,)
-        The decile of each, numbered from 0.
-    weights : ndarray, shape (d,)
-        The share of the test set in each of these deciles, over `mass`.
-    mass : float
-        The share of the test set in these deciles.
-    used : ndarray of bool
-        Which of all buckets these are.
-    """
-
-    values: npt.NDArray[np.float64]
-    stratum: npt.NDArray[np.int64]
-    weights: npt.NDArray[np.float64]
-    mass: float
-    used: npt.NDArray[np.bool_]
+    values: npt.NDArray[np.float64]  # one for each bucket of these deciles, shape (n,)
+    stratum: npt.NDArray[np.int64]  # the decile of each, from 0
+    weights: npt.NDArray[np.float64]  # the share of the test set in each of these deciles, over `mass`, shape (d,)
+    mass: float  # the share of the test set in these deciles
+    used: npt.NDArray[np.bool_]  # which of all buckets these are
 
     @classmethod
     def of(

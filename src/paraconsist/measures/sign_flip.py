@@ -32,22 +32,14 @@ _TOLERANCE = 1e-9  # differences closer than this are ties, which count against 
 
 @dataclass(frozen=True)
 class SignFlip:
-    """Two-sided p-values of q measures.
+    """Two-sided p-values of q measures; arrays have shape (q,)."""
 
-    Attributes
-    ----------
-    p_value : ndarray, shape (q,)
-        Share of assignments with a difference at least as large in absolute value; nan where the measure is
-        undefined for a model.
-    error : ndarray, shape (q,)
-        Monte Carlo standard error of `p_value`, sqrt(p(1-p)/S); 0 where it is exact.
-    method : str
-        ``"exact"`` (all assignments) or ``"monte-carlo<S>"``, which counts the observed one as well: (hits +
-        1)/(S + 1), so that it is never 0 and never too small on average.
-    """
-
+    #: Share of assignments with a difference at least as large in absolute value; nan where the measure is undefined
+    #: for a model.
     p_value: Floats
-    error: Floats
+    error: Floats  # Monte Carlo standard error of `p_value`, sqrt(p(1-p)/S); 0 where it is exact.
+    #: "exact" (all assignments) or "monte-carlo<S>", which counts the observed one as well: (hits + 1)/(S + 1), so that
+    #: it is never 0 and never too small on average.
     method: str
 
 
@@ -61,26 +53,14 @@ def sign_flip_test(
 ) -> SignFlip:
     """Test whether q measures differ between two models that answered the same units.
 
-    Parameters
-    ----------
-    first, second : ndarray, shape (p, m)
-        Each model's sums in every distinct unit.
-    multiplicity : ndarray of int, shape (p,)
-        How many units have these sums.
-    estimate : callable
-        Sums (..., m) to measures (..., q).
-    n_permutations : int
-        Monte Carlo draws where there are more than 131,072 different assignments.
-    rng : numpy.random.Generator
+    `first` and `second`, shape (p, m), are each model's sums in every distinct unit, `multiplicity`, shape (p,), how
+    many units have these; `estimate` turns sums (..., m) into measures (..., q). There are `n_permutations` Monte Carlo
+    draws where there are more than 131,072 different assignments.
 
-    Notes
-    -----
-    For means over buckets this is the test of a zero mean of signed differences, which holds its level also for
-    models that are not exchangeable, if there are many units (the flips have the variance of the mean). For
-    other measures (PVAP) exchangeability is what is tested.
+    For means over buckets this is the test of a zero mean of signed differences, which holds its level also for models
+    that are not exchangeable, if there are many units (the flips have the variance of the mean). For other measures
+    (PVAP) exchangeability is what is tested.
 
-    Examples
-    --------
     Five buckets, the first model right in all, the second in none: 2 of 32 assignments are as extreme.
 
     >>> rng = np.random.default_rng(0)
@@ -120,22 +100,13 @@ def flip_tests(
     n_draws: int,
     rng: np.random.Generator,
 ) -> list[FlipTest]:
-    """Invert the test: for each of q measures, its p at every difference.
+    """Invert `sign_flip_test`: for each of q measures, its p at every difference.
 
-    Parameters
-    ----------
-    first, second, multiplicity, estimate, rng
-        As for `sign_flip_test`.
-    denominators : sequence of int, length q
-        The column of the sums that each measure is a mean over: what delta is taken off, the same for both models.
-    p_values : ndarray, shape (q,)
-        What `sign_flip_test` found: assignments that lie beyond 0 are weighted to be this share of all, so that p and
-        interval agree also where one was enumerated and the other drawn.
-    n_draws : int
-        Where there are more than 16,384 different assignments.
+    `denominators` are the columns of the sums that each measure is a mean over: what delta is taken off, the same for
+    both models. `p_values` are what `sign_flip_test` found: assignments that lie beyond 0 are weighted to be this share
+    of all, so that p and interval agree also where one was enumerated and the other drawn. There are `n_draws` where
+    there are more than 16,384 different assignments.
 
-    Notes
-    -----
     For means with a common denominator this is exact if differences are symmetric about their mean. For other measures
     the shift is that of their value: a swap that moves the difference to D(s) moves delta to delta times the mean sign.
     """

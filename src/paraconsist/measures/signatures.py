@@ -52,18 +52,10 @@ _LEADING, _TRAILING = ("est", "avg", "orig"), ("unparsed", "ci", "level", "seed"
 
 @dataclass(frozen=True)
 class Signature:
-    """A signature taken apart.
+    """A signature taken apart."""
 
-    Attributes
-    ----------
-    measure : str
-        Full name, such as ``paraphrastic_consistency``.
-    parts : mapping of str to str
-        The values by key, in the order in which they are written.
-    """
-
-    measure: str
-    parts: Mapping[str, str] = field(default_factory=dict)
+    measure: str  # full name, such as ``paraphrastic_consistency``
+    parts: Mapping[str, str] = field(default_factory=dict)  # the values by key, in the order in which they are written
 
     def __str__(self) -> str:
         own = [key for key in self.parts if key not in KEYS]
@@ -89,13 +81,8 @@ def signature(measure: str, **parts: str | None) -> str:
 def parse_signature(text: str) -> Signature:
     """Take a signature apart; ``str`` of the result is the text again.
 
-    Raises
-    ------
-    InputError
-        If `text` is no signature: a part without ``key:``, a key given twice, more than one line.
+    InputError if `text` is no signature: a part without ``key:``, a key given twice, more than one line.
 
-    Examples
-    --------
     >>> line = parse_signature("pc|est:plugin|avg:bucket|ci:bucket-bootstrap10000|v:0.1.0")
     >>> line.measure, line.parts["ci"]
     ('paraphrastic_consistency', 'bucket-bootstrap10000')

@@ -50,20 +50,10 @@ class JointTest:
 def joint_test(differences: Floats, *, n_draws: int = 10_000, seed: int = 0) -> JointTest:
     """Flip the signs of all pairs' differences together: the single-step max-T of Westfall and Young.
 
-    Parameters
-    ----------
-    differences : ndarray, shape (n_units, n_pairs)
-        What each unit (a bucket, or a group of them) adds to each pair's difference, in any scale.
-    n_draws, seed : int
+    `differences`, shape (n_units, n_pairs), are what each unit (a bucket, or a group of them) adds to each pair's, in
+    any scale. The tests are two-sided sign-flip tests: for one pair `adjusted` is p itself, for pairs that say the same
+    it stays p, for unrelated ones it nears Bonferroni's.
 
-    Returns
-    -------
-    JointTest
-        Of two-sided sign-flip tests: for one pair `adjusted` is p itself, for pairs that say the same it stays p, for
-        unrelated ones it nears Bonferroni's.
-
-    References
-    ----------
     Westfall, Young (1993), "Resampling-based multiple testing", section 2.5.
     """
     rng = np.random.default_rng(seed)
@@ -90,43 +80,25 @@ def joint_test(differences: Floats, *, n_draws: int = 10_000, seed: int = 0) -> 
 
 @dataclass(frozen=True)
 class Standing(Record):
-    """One model among several, by one measure.
-
-    Attributes
-    ----------
-    measure, model : str
-    rank_low, rank_high : int
-        1 plus the models that are better, and all models less those that are worse, beyond chance for all pairs
-        together: the true rank lies between them with the confidence level (Klein, Wright, Wieczorek 2020).
-    letters : str
-        Models with a letter in common do not differ beyond chance.
-    """
+    """One model among several, by one measure."""
 
     measure: str
     model: str
+    #: 1 plus the models that are better, and all models less those that are worse, beyond chance for all pairs
+    #: together: the true rank lies between them with the confidence level (Klein, Wright, Wieczorek 2020).
     rank_low: int
     rank_high: int
-    letters: str
+    letters: str  # models with a letter in common do not differ beyond chance
 
 
 def standings(
     measure: str, models: Sequence[str], better: Mapping[tuple[str, str], bool], differ: Mapping[tuple[str, str], bool]
 ) -> list[Standing]:
-    """Rank models by their pairs' tests.
+    """Rank models, named in the order in which letters are given, the best first, by their pairs' tests.
 
-    Parameters
-    ----------
-    measure : str
-    models : sequence of str
-        In the order in which letters are given, the best first.
-    better : mapping of (str, str) to bool
-        Whether the first of a pair is the better one, by point values.
-    differ : mapping of (str, str) to bool
-        Whether the two differ beyond chance, corrected for all pairs; the same pairs, each once.
-
-    References
-    ----------
-    Klein, Wright, Wieczorek (2020), "A joint confidence region for an overall ranking of populations", JRSS C 69.
+    Of a pair, once: whether the first is the `better` one, by point values, and whether the two `differ` beyond chance,
+    corrected for all pairs. Klein, Wright, Wieczorek (2020), "A joint confidence region for an overall ranking of
+    populations", JRSS C 69.
     """
     letters = compact_letters(models, [pair for pair, apart in differ.items() if apart])
     low, high = dict.fromkeys(models, 1), dict.fromkeys(models, len(models))
@@ -141,12 +113,8 @@ def standings(
 def compact_letters(models: Sequence[str], different: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return letters for models such that two share one just where they do not differ (insert and absorb).
 
-    References
-    ----------
     Piepho (2004), "An algorithm for a letter-based representation of all-pairwise comparisons", JCGS 13.
 
-    Examples
-    --------
     >>> compact_letters(["a", "b", "c"], [("a", "c")])
     {'a': 'a', 'b': 'ab', 'c': 'b'}
     """

@@ -128,22 +128,11 @@ class Tree(NamedTuple):
 
 
 def parse_tree(bracketed: str, *, depth: int = DEPTH) -> Tree:
-    """Read a bracketed parse; words, grammatical functions (NP-SBJ) and all below `depth` levels are left out.
+    """Read a bracketed parse, as the Penn Treebank writes trees, down to `depth` levels.
 
-    Parameters
-    ----------
-    bracketed : str
-        As the Penn Treebank writes trees; a node called ROOT, TOP or nothing around the sentence does not count.
-    depth : int
-        Levels to keep.
+    Words, grammatical functions (NP-SBJ) and a node called ROOT, TOP or nothing around the sentence are left out.
+    InputError if brackets do not match, or there is no labelled node.
 
-    Raises
-    ------
-    InputError
-        If brackets do not match, or there is no labelled node.
-
-    Examples
-    --------
     >>> parse_tree("(ROOT (S (NP (DT A) (NN dog)) (VP (VBZ sleeps))))", depth=2)
     Tree(name='S', children=(Tree(name='NP', children=()), Tree(name='VP', children=())))
     """

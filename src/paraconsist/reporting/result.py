@@ -59,13 +59,7 @@ class Scores:
         return pd.DataFrame(lines, columns=["set", "measure", "stratum", "value", "low", "high", "n_clusters"])
 
     def plot(self, name: str | None = None) -> Figure:
-        """Return a plot of the report by its name, such as ``accuracy-consistency``, as a matplotlib figure.
-
-        Raises
-        ------
-        InputError
-            If there is none of this name; the message lists those that there are.
-        """
+        """Return a plot of the report by its name, such as ``accuracy-consistency``; InputError if there is none."""
         from paraconsist.reporting.page.entries import entry_of
         from paraconsist.reporting.page.write import plots_of
         from paraconsist.reporting.plots.canvas import drawn

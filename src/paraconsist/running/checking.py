@@ -29,12 +29,7 @@ def check_folder(folder: Path) -> list[CheckedFile]:
     """Check every file of a folder of `run`, `train`, `build` or a study, of a model or of a bucket set.
 
     Lines of stores and journals are held to their checksums, Parquet files to those of their pages, what a record such
-    as ``run.json`` or a card lists to its size, SHA-256 and number of rows.
-
-    Raises
-    ------
-    InputError
-        If `folder` is no folder.
+    as ``run.json`` or a card lists to its size, SHA-256 and number of rows. InputError if `folder` is no folder.
     """
     if not folder.is_dir():
         raise input_error("check", "folder", "be a folder", got=str(folder))

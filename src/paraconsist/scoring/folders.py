@@ -24,10 +24,10 @@ from paraconsist.scoring.unparsed import apply_policy
 
 
 def score_sources(opened: Opened, options: ScoreOptions, *, training: pa.Table | None = None) -> dict[str, SetScores]:
-    """Score every bucket set, each with its own columns; sets of originals alone are left out (`plain_accuracies` has
-    them).
+    """Score every bucket set, each with its own columns.
 
-    `training` is what the model was trained on. InputError if there is no bucket set.
+    Sets of originals alone are left out (`plain_accuracies` has them). `training` is what the model was trained on.
+    InputError if there is no bucket set.
     """
     if not opened.sets:
         remedy = "Sets of originals alone have no paraphrases to be consistent with."

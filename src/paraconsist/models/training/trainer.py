@@ -37,24 +37,14 @@ def _warn_only(line: str) -> None:
 
 
 def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
-    """Train a classifier and save it as a folder that `load_model` loads.
+    """Train a classifier and save it as a folder that `load_model` loads; return the folder, `options.output`.
 
-    Rows, models, options and output folders that cannot be used are an `InputError`.
-
-    Parameters
-    ----------
-    options : TrainingOptions
-        What and how; see `paraconsist.models.training.options` for named settings, `train_seeds` for several seeds.
-    say : callable
-        Takes the lines a person should see (columns taken, inputs cut, accuracy after each epoch). By
-        default only those that begin with ``warning:`` are shown, as Python warnings.
-
-    Returns
-    -------
-    Path
-        `options.output`: ``config.json``, ``model.safetensors``, the tokenizer or vocabulary, and
-        ``training.json`` with options, versions, hashes of the data and the accuracies. While a training runs (or was
-        interrupted) the folder holds ``checkpoints/``.
+    It holds ``config.json``, ``model.safetensors``, the tokenizer or vocabulary, and ``training.json`` with options,
+    versions, hashes of the data and the accuracies; while a training runs (or was interrupted) also ``checkpoints/``.
+    `say` takes the lines a person should see (columns taken, inputs cut, accuracy after each epoch); by default only
+    those that begin with ``warning:`` are shown, as Python warnings. InputError for rows, models, options and output
+    folders that cannot be used. `paraconsist.models.training.options` has named settings, `train_seeds` trains with
+    several seeds.
     """
     with ExitStack() as locks:
         return _train(options, say, locks)
