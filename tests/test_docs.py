@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,6 +34,17 @@ def test_a_table_says_what_is_computed(name: str, request: pytest.FixtureRequest
     for document in tables.TABLES[name].documents:
         standing = tables.text_of(document, name)
         assert tables.computed(name, standing) == standing, "python docs/tables.py writes it anew"
+
+
+_SOURCE = ROOT / "src" / "paraconsist"
+
+
+@pytest.mark.parametrize(
+    "file", [f.relative_to(_SOURCE) for f in sorted(_SOURCE.rglob("*.py")) if ">>> " in f.read_text("utf-8")], ids=str
+)
+def test_examples_in_docstrings(file: Path) -> None:
+    failed, attempted = doctest.testmod(import_module(".".join(("paraconsist", *file.with_suffix("").parts))))
+    assert (failed, attempted > 0) == (0, True)
 
 
 def test_tests_that_documents_name_are_there() -> None:

@@ -174,7 +174,7 @@ def sealed(record: Mapping[str, Any]) -> bytes:
     """Return a record as a JSON line whose last key is a checksum (CRC-32) of the line without it.
 
     >>> sealed({"input_id": "a"})
-    b'{"input_id": "a", "crc32": "fe56aa8d"}\\n'
+    b'{"input_id": "a", "crc32": "a9f6bcfc"}\\n'
     """
     line = _ENCODER.encode(record).encode("utf-8", "surrogatepass")
     return line[:-1] + b', "crc32": "%08x"}\n' % zlib.crc32(line)

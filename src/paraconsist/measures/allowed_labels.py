@@ -62,10 +62,7 @@ def is_list_of_labels(value: Any) -> bool:
 def as_allowed_labels(values: Any, *, function: str, parameter: str) -> AllowedLabels:
     """Return one label per row, or one list of allowed labels per row, as sets.
 
-    Raises
-    ------
-    InputError
-        If rows hold labels and lists, an empty list, labels of two kinds, or what is no label.
+    InputError if rows hold labels and lists, an empty list, labels of two kinds, or what is no label.
     """
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise input_error(function, parameter, "be a list of labels, or of lists of allowed labels", got=values)

@@ -166,13 +166,7 @@ class Joined:
 
 
 def check_margin(function: str, margin: float | None) -> float | None:
-    """Return a margin as a float; None stays None.
-
-    Raises
-    ------
-    InputError
-        If it is no share above 0 and below 1.
-    """
+    """Return a margin as a float, None as None; InputError if it is no share above 0 and below 1."""
     if margin is None:
         return None
     must, remedy = "be a share above 0 and below 1", "Two points are 0.02."

@@ -47,13 +47,7 @@ def grouping(function: str, columns: Mapping[str, Column]) -> Column | Dyads | N
 
 @dataclass(frozen=True)
 class Dyads:
-    """The two members of every row, as codes of one numbering.
-
-    Attributes
-    ----------
-    first, second : ndarray of int, shape (n,)
-        A row may have one member twice.
-    """
+    """The two members of every row, as codes of one numbering, shape (n,); a row may have one member twice."""
 
     first: Integers
     second: Integers

@@ -54,23 +54,13 @@ _MOST_UNDEFINED = 0.05  # share of replicates without a value, above which perce
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals and standard errors of q measures.
-
-    Attributes
-    ----------
-    low, high, standard_error : ndarray, shape (q,)
-        nan where undefined.
-    at_boundary : ndarray of bool, shape (q,)
-        True where the sample has no spread and `boundary_interval` was used.
-    method : str
-        ``"logit_t"``, ``"bootstrap"`` or ``"closed_form"``.
-    """
+    """Intervals and standard errors of q measures, shape (q,); nan where undefined."""
 
     low: Floats
     high: Floats
     standard_error: Floats
-    at_boundary: npt.NDArray[np.bool_]
-    method: str
+    at_boundary: npt.NDArray[np.bool_]  # where the sample has no spread and `boundary_interval` was used
+    method: str  # "logit_t", "bootstrap" or "closed_form"
 
 
 def intervals(
@@ -89,30 +79,16 @@ def intervals(
 ) -> Intervals:
     """Return an interval for every measure; never one that excludes its own point estimate.
 
-    Parameters
-    ----------
-    units, estimate
-        What is resampled, and how sums become the q measures.
-    ranges : array_like, shape (q, 2)
-        The least and greatest possible value of each measure; ends are clipped to it.
-    are_means : array_like of bool, shape (q,)
-        True for means over units, which have a boundary-safe interval where the sample has no spread; other
-        measures get nan there.
-    method : {"auto", "bootstrap", "closed_form"}
-        ``"auto"`` is logit-t; where a range has no end, it is a t interval.
-    scales : array_like, shape (q, 2), optional
-        The ends of the logit scale where they are not those of the range: for unbiased estimators that chance may lead
-        out of it.
-    reported : array_like, shape (q,), optional
-        The point estimates as reported, where they were summed in another order.
-    skewed : bool
-        For means of quantities with long tails, near the ends of their ranges: the degrees of freedom are the effective
-        number of units that the variance comes from, (sum u^2)^2 / sum u^4 with u their influences.
+    `units` are resampled, `estimate` turns their sums into the q measures. `ranges`, shape (q, 2), are the least and
+    greatest possible value of each measure; ends are clipped to it. `are_means`, shape (q,): means over units, which
+    have a boundary-safe interval where the sample has no spread; other measures get nan there. The `method` ``"auto"``
+    is logit-t, or where a range has no end, a t interval. `scales`, shape (q, 2), are the ends of the logit scale where
+    they are not those of the range: for unbiased estimators that chance may lead out of it. `reported`, shape (q,), are
+    the point estimates as reported, where they were summed in another order. `skewed`, for means of quantities with
+    long tails, near the ends of their ranges: the degrees of freedom are the effective number of units that the
+    variance comes from, (sum u^2)^2 / sum u^4 with u their influences.
 
-    Returns
-    -------
-    Intervals
-        All ends nan for one unit, and where `too_few` for logit-t.
+    All ends are nan for one unit, and where `too_few` for logit-t.
     """
     bounds = np.asarray(ranges, dtype=np.float64)
     means = np.asarray(are_means, dtype=np.bool_)
@@ -209,31 +185,20 @@ def korn_graubard_interval(
 ) -> tuple[float, float]:
     """Return the Korn-Graubard interval of a share of rows in groups: Clopper-Pearson at the effective size.
 
-    The effective sample size is that of independent rows with the same standard error, n* = p(1-p)/se^2,
-    times the squared ratio of the t quantiles at n_rows - 1 and n_groups - 1 degrees of freedom (few groups
-    know their own variance badly), and never above n_rows. Then the Clopper-Pearson interval of n* p in n*.
+    The effective sample size is that of independent rows with the same standard error, n* = p(1-p)/se^2, times the
+    squared ratio of the t quantiles at n_rows - 1 and n_groups - 1 degrees of freedom (few groups know their own
+    variance badly), and never above n_rows. Then the Clopper-Pearson interval of n* p in n*. Unlike t and percentile
+    intervals it does not run short where the share is small: with 100 groups of ten rows, intra-group correlation .3
+    and a true share of .02 it covers 94 to 95 % of the time at nominal 95, those 86 to 88 %
+    (``benchmarks/coverage.py``).
 
-    Unlike t and percentile intervals it does not run short where the share is small: with 100 groups of ten
-    rows, intra-group correlation .3 and a true share of .02 it covers 94 to 95 % of the time at nominal 95,
-    those 86 to 88 % (``benchmarks/coverage.py``).
+    The share is strictly between 0 and 1 (at the ends there is no standard error: take `boundary_interval`), its
+    cluster-robust standard error above 0; `n_groups` is 1 more than the degrees of freedom of that, and above 1: Kish's
+    effective number of groups.
 
-    Parameters
-    ----------
-    share : float
-        Strictly between 0 and 1; at the ends there is no standard error: take `boundary_interval`.
-    standard_error : float
-        Cluster-robust, above 0.
-    n_rows : int
-    n_groups : float
-        1 more than the degrees of freedom of the standard error, and above 1; Kish's effective number of groups.
+    Korn, Graubard (1998), "Confidence intervals for proportions with small expected number of positive counts estimated
+    from survey data", Survey Methodology 24, 193-201.
 
-    References
-    ----------
-    Korn, Graubard (1998), "Confidence intervals for proportions with small expected number of positive counts
-    estimated from survey data", Survey Methodology 24, 193-201.
-
-    Examples
-    --------
     With one row a group it is the Clopper-Pearson interval, but for the n - 1 in the standard error:
 
     >>> low, high = korn_graubard_interval(0.1, (0.1 * 0.9 / 50) ** 0.5, 50, 50)
@@ -258,38 +223,25 @@ def stratified_interval(
 ) -> tuple[float, float]:
     """Return an interval of a weighted mean of strata of few units, whose means lie in [lowest, 1].
 
-    Each stratum's mean gets a Jeffreys interval at its effective size, that of a share with the same spread: the
-    spread over p (1 - p), of the stratum, drawn towards 1 by one unit of prior and never below that of all strata
-    pooled. A stratum whose few units all agree so keeps an interval of its own. The stratum's distances to its ends
-    then add up as standard errors do (MOVER), on each side.
+    Each stratum's mean gets a Jeffreys interval at its effective size, that of a share with the same spread: the spread
+    over p (1 - p), of the stratum, drawn towards 1 by one unit of prior and never below that of all strata pooled. A
+    stratum whose few units all agree so keeps an interval of its own. The stratum's distances to its ends then add up
+    as standard errors do (MOVER), on each side. With the deciles of a real model, 5 to 25 buckets each, it covers 93 to
+    99 % at nominal 95, where normal and bootstrap intervals cover 50 to 90 % (``benchmarks/coverage.py``).
 
-    With the deciles of a real model, 5 to 25 buckets each, it covers 93 to 99 % at nominal 95, where normal and
-    bootstrap intervals cover 50 to 90 % (``benchmarks/coverage.py``).
+    `values` and `strata`, shape (n,), are each unit's value and stratum, 0..d-1, each with a unit; `weights`, shape
+    (d,), sum to 1. No stratum's true mean lies below `lowest`; single values may. Sizes are divided by `design_effect`,
+    at least 1, where units are not independent.
 
-    Parameters
-    ----------
-    values, strata : ndarray, shape (n,)
-        Each unit's value and stratum, 0..d-1; every stratum has a unit.
-    weights : ndarray, shape (d,)
-        They sum to 1.
-    lowest : float
-        What no stratum's true mean lies below; single values may.
-    design_effect : float
-        What the sizes are divided by where units are not independent; at least 1.
-
-    References
-    ----------
     Zou, Donner (2008), "Construction of confidence limits about effect measures: a general approach", Statistics in
     Medicine 27, 1693-1702; Brown, Cai, DasGupta (2001), "Interval estimation for a binomial proportion", Statistical
     Science 16, 101-133.
 
-    Examples
-    --------
     One stratum of zeros and ones is Jeffreys' interval:
 
     >>> low, high = stratified_interval(np.array([0.0, 1, 1, 1]), np.zeros(4, dtype=int), np.array([1.0]))
     >>> round(low, 4), round(high, 4)
-    (0.2585, 0.971)
+    (0.2838, 0.9715)
     """
     share = (values - lowest) / (1.0 - lowest)
     n = np.bincount(strata).astype(np.float64)

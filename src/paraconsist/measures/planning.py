@@ -132,10 +132,7 @@ def plan(
 ) -> list[PlanRow]:
     """Return the least buckets by paraphrases for a wanted half-width, a wanted difference, or both.
 
-    Raises
-    ------
-    InputError
-        If neither is given, a number is outside its range, or the pilot has no spread.
+    InputError if neither is given, a number is outside its range, or the pilot has no spread.
     """
     if half_width is None and difference is None:
         raise input_error("plan", "half_width", "be given, or `difference`, or `budget`", got=None)
@@ -167,10 +164,7 @@ def spend(
 ) -> list[BudgetRow]:
     """Return what a budget buys with each number of paraphrases that leaves it two buckets or more.
 
-    Raises
-    ------
-    InputError
-        If it pays for two buckets with none of them, or nothing costs anything.
+    InputError if it pays for two buckets with none of them, or nothing costs anything.
     """
     target, costs = target or Target(), costs or Costs()
     if min(costs.bucket, costs.paraphrase) < 0 or costs.bucket + costs.paraphrase <= 0:

@@ -17,15 +17,9 @@ _MOST_DRAWN = 20_000  # distinct units, above which their signed sum is taken fo
 
 @dataclass(frozen=True)
 class JointTest:
-    """The smallest p among several tests of one family where no hypothesis is false.
+    """The smallest p among several tests of one family where no hypothesis is false."""
 
-    Attributes
-    ----------
-    least_p : ndarray, shape (S,)
-        Ascending, from S joint sign flips.
-    """
-
-    least_p: Floats
+    least_p: Floats  # ascending, from S joint sign flips, shape (S,)
 
     def adjusted(self, p_value: float) -> float:
         """Return how often the family has a p as small as this one, in [p_value, 1]; nan for nan."""

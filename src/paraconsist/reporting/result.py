@@ -30,18 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Scores:
-    """One model's scores on one set or several.
+    """One model's scores on one set or several."""
 
-    Attributes
-    ----------
-    opened : Opened
-        What was scored.
-    sets : dict of str to SetScores
-        Set name -> its rows and measures; breakdowns are computed when they are asked for.
-    """
-
-    opened: Opened
-    sets: Mapping[str, SetScores]
+    opened: Opened  # what was scored
+    sets: Mapping[str, SetScores]  # set name -> its rows and measures; breakdowns are computed when they are asked for
 
     def to_dict(self) -> dict[str, Any]:
         """Return strict JSON, as ``paraconsist score --json`` prints it: set name -> results."""
@@ -114,17 +106,10 @@ class Scores:
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Models on the sets that all of them answered, paired.
-
-    Attributes
-    ----------
-    sets : tuple of SetComparison
-    left_out : dict of str to list of str
-        Model -> sets that not every model has.
-    """
+    """Models on the sets that all of them answered, paired."""
 
     sets: tuple[SetComparison, ...]
-    left_out: Mapping[str, Sequence[str]]
+    left_out: Mapping[str, Sequence[str]]  # model -> sets that not every model has
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return strict JSON, as ``paraconsist compare --json`` prints it: a mapping for each set."""
