@@ -12,6 +12,7 @@ import torch
 from helpers.language_models import byte_tokenizer, tiny_language_model
 from helpers.models import WORDS
 from tokenizers import normalizers
+from transformers import LlamaForCausalLM
 
 from paraconsist.data.prompts import TEMPLATES, Example, Prompt
 from paraconsist.data.tasks import get_task
@@ -253,6 +254,43 @@ def test_prompts_are_never_cut():
     over = [row.n_over for row in short.prepare([short.encode(TASK, row) for row in rows])]
     assert max(over) == 1
     assert f"the longest of {n + longest:,} tokens" in str(short.window_error(over))
+
+
+@pytest.mark.parametrize("scoring", ["label", "generate"])
+def test_prompts_beyond_the_positions_of_a_model_with_dynamic_rope(scoring):
+    """Each as it would be alone, whatever came before; those within the positions go on sharing."""
+    tokenizer, rows = byte_tokenizer(), ragged_rows()
+    config = tiny_language_model("llama", tokenizer).config
+    prompt = make_prompt(labels={"weakener": "W", "strengthener": "S"})
+    lengths = [len(tokenizer(prompt.text(TASK, row))["input_ids"]) for row in rows]
+    config.max_position_embeddings = sorted(lengths)[len(rows) // 2]
+    config.rope_parameters = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0}
+    module = LlamaForCausalLM(config).eval()
+    module.load_state_dict(tiny_language_model("llama", tokenizer).state_dict())
+    model = scorer("llama", tokenizer, prompt, module=module, scoring=scoring, max_new_tokens=4)
+    assert model.identity["max_length"] == "unlimited"
+    in_turn = sorted(rows, key=lambda row: len(str(row)), reverse=True)
+    batch = model.prepare([model.encode(TASK, row) for row in in_turn])
+    found = model.logits(batch) if scoring == "label" else [answer.raw_output for answer in model.write(batch)]
+    assert {row.width + row.n_shared > config.max_position_embeddings for row in batch} == {True, False}
+    for place, row in enumerate(in_turn):
+        fresh = LlamaForCausalLM(config).eval()
+        fresh.load_state_dict(module.state_dict())
+        ids = tokenizer(prompt.text(TASK, row), return_tensors="pt")
+        if scoring == "label":
+            words = [tokenizer(answer, add_special_tokens=False)["input_ids"] for answer in prompt.template.answers]
+            whole = [[*ids["input_ids"][0].tolist(), *word] for word in words]
+            with torch.inference_mode():
+                logits = [fresh(torch.tensor([tokens[:-1]])).logits[0].log_softmax(-1) for tokens in whole]
+            expected = [
+                sum(float(scores[i - len(word), token]) for i, token in enumerate(word))
+                for word, scores in zip(words, logits, strict=True)
+            ]
+            torch.testing.assert_close(found[place], torch.tensor(expected), rtol=0, atol=1e-4)
+        else:
+            out = fresh.generate(**ids, max_new_tokens=4, do_sample=False, pad_token_id=0)
+            expected = tokenizer.decode(out[0, ids["input_ids"].shape[1] :], skip_special_tokens=True)
+            assert found[place] == expected
 
 
 def test_a_chat_goes_through_the_tokenizers_template_and_is_refused_without_one():

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.language_models import save_language_model
-from helpers.models import tiny_encoder
+from helpers.models import WORDS, tiny_encoder
 from helpers.processes import HERE, launch, shards, write_set
 
 from paraconsist.cli.app import main
@@ -209,6 +209,48 @@ def test_a_classifier_takes_no_prompt(place, tmp_path):
     status, said = within(few_shot(place, tmp_path / "run", model=tiny_encoder(tmp_path / "model")))
     assert status == 2
     assert "run: `--shots` must be given only with causal and sequence-to-sequence models; got 4" in said
+
+
+TASKS = {
+    "defeasible_nli": (("premise", "hypothesis", "update"), ("weakener", "strengthener")),
+    "nli": (("premise", "hypothesis"), ("entailment", "neutral", "contradiction")),
+    "paraphrase_identification": (("sentence_1", "sentence_2"), ("not_paraphrase", "paraphrase")),
+    "yes_no_qa": (("passage", "question"), ("no", "yes")),
+}
+
+
+def test_a_model_that_is_asked_sets_of_four_tasks_is_loaded_and_hashed_once(place, tmp_path, monkeypatch):
+    from paraconsist.models import loading
+    from paraconsist.running import loop
+
+    rng, counts, models = np.random.default_rng(0), {"load_language_model": 0, "weights_hash": 0}, []
+
+    def counted(name, original):
+        def call(*args, **options):
+            counts[name] += 1
+            return original(*args, **options)
+
+        return call
+
+    for name in counts:
+        monkeypatch.setattr(loading, name, counted(name, getattr(loading, name)))
+    compute = loop.compute
+    monkeypatch.setattr(loop, "compute", lambda model, *args: models.append(model) or compute(model, *args))
+    asked = arguments(place, tmp_path / "run", scoring="label")[:-2]
+    place_of_set = asked.index("--dataset")
+    del asked[place_of_set : place_of_set + 2]
+    for task, (columns, labels) in TASKS.items():
+        rows = [{c: " ".join(rng.choice(WORDS, 4)) for c in columns} for _ in range(4)]
+        rows = [
+            {**row, "bucket_id": i // 2, "label": labels[i // 2], "role": "paraphrase"} for i, row in enumerate(rows)
+        ]
+        (tmp_path / f"{task}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        asked += ["--dataset", str(tmp_path / f"{task}.jsonl")]
+    status, output = within([*asked, "--n-resamples", "20"])
+    assert status == 0, output
+    assert len({model.identity["prompt_hash"] for model in models}) == 4  # each task has a prompt of its own
+    assert len({id(model.module) for model in models}) == 1
+    assert counts == {"load_language_model": 1, "weights_hash": 1}
 
 
 @pytest.mark.slow

@@ -27,6 +27,8 @@ from paraconsist.measures.noise_floor import KINDS
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
 from paraconsist.models.generation import CausalWriter
 from paraconsist.models.prompted import CausalScorer
+from paraconsist.running import loop
+from paraconsist.running.loop import compute
 from paraconsist.running.repeats import share_of
 from paraconsist.scoring.noise import Repeats, score_noise
 from paraconsist.scoring.sources import open_source
@@ -210,6 +212,28 @@ def test_language_models_take_repeats_in_other_batches_too(model):
     plans.append(model.plan(None, texts, shapes, policy))
     assert all(sorted(i for batch in plan for i in batch) == list(range(60)) for plan in plans)
     assert len({frozenset(map(frozenset, plan)) for plan in plans}) == 3
+
+
+def test_a_language_models_repeats_are_computed_in_another_order_and_other_batches(tmp_path, monkeypatch):
+    save_language_model(tmp_path / "model", "llama")
+    write_set(tmp_path / "set.jsonl", 42)
+    logits, passes = CausalScorer.logits, []
+
+    def watched(self, batch):
+        passes[-1].append([tuple(row.sequences[0].tolist()) for row in batch])
+        return logits(self, batch)
+
+    monkeypatch.setattr(CausalScorer, "logits", watched)
+    monkeypatch.setattr(loop, "compute", lambda *args: passes.append([]) or compute(*args))
+    options = ["--dataset", tmp_path / "set.jsonl", "--device", "cpu", "--output", tmp_path / "run"]
+    options += ["--noise-floor", 2, "--noise-share", 1, "--batch-tokens", 200]
+    assert run("run", "--model", tmp_path / "model", *options) == 0
+    assert len(passes) == 3
+    in_order = [[row for batch in one for row in batch] for one in passes]
+    assert len({frozenset(rows) for rows in in_order}) == 1  # each distinct prompt of the run, once more
+    assert len(set(map(tuple, in_order))) == 3
+    assert len({frozenset(map(frozenset, one)) for one in passes}) == 3
+    assert len({tuple(map(len, one)) for one in passes}) == 3
 
 
 def test_repeats_of_another_model_are_refused(finished):

@@ -214,6 +214,10 @@ class PromptTokens:
     rest: Sequence[int]
     labels: tuple[Sequence[int], ...]
 
+    @property
+    def n_tokens(self) -> int:
+        return self.n_shared + len(self.rest)
+
 
 class CausalEngine:
     """Computes label log-probabilities with a causal language model in evaluation mode.
@@ -233,24 +237,39 @@ class CausalEngine:
         accepted = inspect.signature(module.forward).parameters
         self._keeps_some = "logits_to_keep" in accepted
         self._takes_positions = "position_ids" in accepted
+        self.stretched_from = stretched_from(module.config)
 
     def log_probabilities(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
         """Log-probability of every label word after every prompt, summed over the word's tokens.
 
         Float32, shape (n, n_labels), on the model's device.
         """
+        if self.is_stretched(max(row.n_tokens + max(map(len, row.labels)) for row in rows)):
+            if len(rows) == 1:
+                return self._plain(rows)
+            return torch.cat([self.log_probabilities([row]) for row in rows])
         with self._lock:
             if self._compute is None:
                 self._choose(rows)
         assert self._compute is not None
         return self._compute(rows)
 
+    def is_stretched(self, n_tokens: int) -> bool:
+        """Whether positions depend on a sequence's length, which then shares nothing with others and is computed alone.
+
+        If so, the model has read a short text: until it does, transformers keeps the positions of a longer sequence.
+        """
+        stretched = self.stretched_from is not None and n_tokens >= self.stretched_from
+        if stretched:
+            self.module(input_ids=torch.zeros((1, 1), dtype=torch.long, device=self.module.device), use_cache=False)
+        return stretched
+
     def _choose(self, rows: Sequence[PromptTokens]) -> None:
         """Take the first way that agrees with the plain one."""
         if not self._share:
             self.way, self._compute = "plain", self._plain
             return
-        some = sorted(rows, key=lambda row: row.n_shared + len(row.rest))[-_N_CHECKED:]
+        some = sorted(rows, key=lambda row: row.n_tokens)[-_N_CHECKED:]
         expected = self._plain(some[-1:])  # the last and longest: it would see the others if a mask were wrong
         tolerance = tolerance_of(self.module)
         failed: list[str] = []
@@ -308,7 +327,7 @@ class CausalEngine:
         return self._in_parts(rows, _MOST_ROWS, min(row.n_shared for row in rows))
 
     def _plain(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
-        width = max(row.n_shared + len(row.rest) for row in rows)
+        width = max(row.n_tokens for row in rows)
         return self._in_parts(rows, max(1, min(_MOST_ROWS, _PLAIN_TOKENS // width // len(rows[0].labels))), 0)
 
     def _in_parts(self, rows: Sequence[PromptTokens], size: int, n_prefix: int) -> torch.Tensor:
@@ -359,6 +378,26 @@ class CausalEngine:
 
     def _cache(self, n_prefix: int) -> Any:
         return self.prefix.first(n_prefix) if self.prefix is not None and n_prefix else None
+
+
+def _ropes(config: Any) -> dict[str, Mapping[str, Any]]:
+    """Parameters of a model's rotary positions by their type; layers may differ."""
+    by_kind = getattr(config.get_text_config(), "rope_parameters", None) or {}
+    ropes = [rope for rope in (by_kind, *by_kind.values()) if isinstance(rope, dict)]
+    return {rope["rope_type"]: rope for rope in ropes if "rope_type" in rope}
+
+
+def has_dynamic_rope(config: Any) -> bool:
+    """Whether a model stretches its positions over any length."""
+    return "dynamic" in _ropes(config)
+
+
+def stretched_from(config: Any) -> int | None:
+    """The length from which on positions depend on it (dynamic and long rope); None if they never do."""
+    if has_dynamic_rope(config):
+        return int(config.get_text_config().max_position_embeddings)
+    limit = _ropes(config).get("longrope", {}).get("original_max_position_embeddings")
+    return None if limit is None else int(limit)
 
 
 def tolerance_of(module: Any) -> float:

@@ -147,11 +147,12 @@ class CausalWriter(CausalScorer):
 
     def _decode(self, n_shared: int, rests: Sequence[Sequence[int]], whole: Sequence[Sequence[int]]) -> list[list[int]]:
         options: dict[str, Any] = {"max_new_tokens": self.settings.max_new_tokens, "stop": self._stop}
-        if not self._checked:
+        stretched = self.engine.is_stretched(len(whole[0]))
+        if not self._checked and not stretched:
             self._check_sharing(n_shared, rests[0])
             self._checked = True
         draws = Draws.of(self.settings, whole)
-        if self._prefix is not None and n_shared:
+        if self._prefix is not None and n_shared and not stretched:
             return decode(self.module, self._prefix, n_shared, rests, draws=draws, **options)[0]
         ids = torch.tensor(whole, device=self.module.device)
         pad = self._stop[0] if self._stop else 0

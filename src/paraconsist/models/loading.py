@@ -12,6 +12,7 @@ import transformers
 from paraconsist.data.tasks import Task
 from paraconsist.errors import check_choice, first_line, input_error
 from paraconsist.models.bow import BowClassifier
+from paraconsist.models.causal_engine import has_dynamic_rope
 from paraconsist.models.classifier import Classifier, HeadClassifier, longest_input, window_of
 from paraconsist.models.generation import CausalWriter, Seq2SeqWriter
 from paraconsist.models.pretrained import (
@@ -153,7 +154,8 @@ def prompted(
     `max_length` is the longest prompt with answer in tokens, by default and at most the model's window; `identity` is
     what the predictions file records of the model.
     """
-    window = checked_max_length("load_model", max_length, window_of(language.module))
+    limit = None if has_dynamic_rope(language.module.config) else window_of(language.module)
+    window = checked_max_length("load_model", max_length, limit)
     identity = {"model": type(language.module).__name__, **(identity or {}), "kind": language.kind}
     if "weights_hash" in identity:  # a folder's
         used = ["*.jinja", "additional_chat_templates/*.jinja"] if settings.chat else []

@@ -80,6 +80,7 @@ class PromptedModel:
         self.settings = settings
         self.window = window
         self.label_names = settings.prompt.template.label_names
+        self._files = identity
         longest = "unlimited" if window is None else str(window)
         self.identity: Mapping[str, str] = {**identity, **settings.identity, "max_length": longest}
 
@@ -93,6 +94,10 @@ class PromptedModel:
         other = copy.copy(self)
         other.settings = replace(self.settings, seed=seed)
         return other
+
+    def with_settings(self, settings: PromptSettings) -> PromptedModel:
+        """The same weights, asked another way."""
+        return type(self)(self.module, self.tokenizer, settings, window=self.window, identity=self._files)
 
     def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
         """The row's prompt."""

@@ -49,12 +49,21 @@ def run_by_name(
             raise input_error("run", "model", "be a model, not an address", remedy=remedy)
     load_sets, pools, whole = _named_sets(models, sets, ask, options)
     from paraconsist.models.loading import load_model
+    from paraconsist.models.prompted import PromptedModel
+
+    opened: dict[str, PromptedModel] = {}  # weights of language models are loaded once for all tasks
 
     def load(name: str, group: Sequence[BucketSet]) -> Classifier:
         def settings() -> PromptSettings:
             return replace(settings_for([whole[one.name] for one in group], ask, pools), seed=options.seed)
 
-        loaded = load_model(name, task=group[0].task, ask=settings, device=options.device, **vars(loading))
+        loaded: Classifier
+        if name in opened:
+            loaded = opened[name].with_settings(settings())
+        else:
+            loaded = load_model(name, task=group[0].task, ask=settings, device=options.device, **vars(loading))
+        if isinstance(loaded, PromptedModel):
+            opened[name] = loaded
         ask.check_used(loaded)
         _check_partial(loaded, sets.input_columns)
         return loaded
