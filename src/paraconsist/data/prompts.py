@@ -13,7 +13,7 @@ import random
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -105,7 +105,7 @@ class Prompt:
                 must = f"be labelled {' or '.join(self.template.labels)}"
                 raise input_error(f"template {self.template.name}", "examples", must, got=example.label)
 
-    @property
+    @cached_property
     def prefix(self) -> str:
         """What stands before every row's question: instruction and solved examples, each with its separator."""
         template = self.template

@@ -82,10 +82,10 @@ class Pack:
         seen = np.zeros((n, n_prefix + n), dtype=bool)
         seen[:, :n_prefix] = True
         tree = seen[:, n_prefix:]
-        for place, parent in enumerate(self.parents.tolist()):
-            if parent >= 0:
-                tree[place] = tree[parent]
-            tree[place, place] = True
+        np.fill_diagonal(tree, True)
+        by_depth = np.argsort(self.depths, kind="stable")
+        for places in np.split(by_depth, np.flatnonzero(np.diff(self.depths[by_depth])) + 1)[1:]:
+            tree[places] |= tree[self.parents[places]]
         if window is not None:
             keys = np.concatenate([np.arange(n_prefix), n_prefix + self.depths])
             seen &= (n_prefix + self.depths)[:, None] - keys[None, :] < window
@@ -105,12 +105,12 @@ def plan_packs(
     order = sorted(range(len(texts)), key=lambda i: (texts[i], i))
     if not order:
         return []
-    common = _n_common(texts[order[0]], texts[order[-1]])
+    common = n_common(texts[order[0]], texts[order[-1]])
     packs: list[list[int]] = []
     size, before = 0.0, ""
     for i in order:
         rest = max(1, len(texts[i]) - common)
-        new = n_tokens[i] * (1 - min(1.0, (_n_common(before, texts[i]) - common) / rest)) if before else n_tokens[i]
+        new = n_tokens[i] * (1 - min(1.0, (n_common(before, texts[i]) - common) / rest)) if before else n_tokens[i]
         if not packs or size + new > max_tokens or len(packs[-1]) >= max_rows:
             packs.append([])
             size, new = 0.0, n_tokens[i]
@@ -120,7 +120,7 @@ def plan_packs(
     return sorted(packs, key=lambda pack: (-max(n_tokens[i] for i in pack), pack[0]))
 
 
-def _n_common(first: str, second: str) -> int:
+def n_common(first: str, second: str) -> int:
     """Characters that two texts begin with alike, by bisection: 50 times as quick as ``os.path.commonprefix``."""
     low, high = 0, min(len(first), len(second))
     while low < high:
@@ -133,13 +133,16 @@ def _n_common(first: str, second: str) -> int:
 
 
 class FrozenLayer(CacheLayerMixin):  # type: ignore[misc]
-    """One layer of a prefix: new keys are set behind it for one forward pass, and none are kept."""
+    """One layer of a prefix: new keys are set behind it for one forward pass, and none are kept.
+
+    `room` are tensors that begin with the keys and the values: for one row the new ones are written there, uncopied.
+    """
 
     is_sliding = False
 
-    def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
+    def __init__(self, keys: torch.Tensor, values: torch.Tensor, room: Sequence[torch.Tensor] = ()) -> None:
         super().__init__()
-        self.keys, self.values = keys, values
+        self.keys, self.values, self._room = keys, values, room
         self.dtype, self.device = keys.dtype, keys.device
         self.is_initialized = True
 
@@ -149,7 +152,11 @@ class FrozenLayer(CacheLayerMixin):  # type: ignore[misc]
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        n_rows = key_states.shape[0]
+        n_rows, n, width = key_states.shape[0], self.keys.shape[-2], key_states.shape[-2]
+        if n_rows == 1 and self._room and n + width <= self._room[0].shape[-2]:
+            for room, states in zip(self._room, (key_states, value_states), strict=True):
+                room[:, :, n : n + width] = states
+            return self._room[0][:, :, : n + width], self._room[1][:, :, : n + width]
         keys = torch.cat([self.keys.expand(n_rows, -1, -1, -1), key_states], dim=-2)
         return keys, torch.cat([self.values.expand(n_rows, -1, -1, -1), value_states], dim=-2)
 
@@ -168,15 +175,25 @@ class Prefix:
 
     def __init__(self, layers: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
         self.layers = layers
+        self._room: list[list[torch.Tensor]] = []
 
     @property
     def n_bytes(self) -> int:
         """Memory that keys and values take."""
         return sum(t.element_size() * t.nelement() for layer in self.layers for t in layer)
 
-    def first(self, n: int) -> Cache:
-        """A cache that stands for the first `n` tokens; it shares memory with the prefix and never changes it."""
-        return Cache(layers=[FrozenLayer(keys[:, :, :n], values[:, :, :n]) for keys, values in self.layers])
+    def first(self, n: int, n_more: int = 0) -> Cache:
+        """A cache that stands for the first `n` tokens; it shares memory with the prefix and never changes it.
+
+        There is room for `n_more` tokens behind the whole prefix, which is made once and used by each forward pass.
+        """
+        if n < self.layers[0][0].shape[-2] or not n_more:
+            return Cache(layers=[FrozenLayer(keys[:, :, :n], values[:, :, :n]) for keys, values in self.layers])
+        if not self._room or self._room[0][0].shape[-2] < n + n_more:
+            more = 2 * n_more  # so that the next packs, which are about as large, fit
+            self._room = [[torch.nn.functional.pad(states, (0, 0, 0, more)) for states in layer] for layer in self.layers]
+            self.layers = [(keys[:, :, :n], values[:, :, :n]) for keys, values in self._room]
+        return Cache(layers=[FrozenLayer(*layer, room) for layer, room in zip(self.layers, self._room, strict=True)])
 
 
 def compute_prefix(module: Any, tokens: Sequence[int]) -> Prefix:
@@ -320,7 +337,7 @@ class CausalEngine:
         arrays = (places, which, pack.tokens[None], n_prefix + pack.depths[None], pack.read_tokens, pack.read_labels)
         read, term_of, ids, positions, tokens, labels = (torch.from_numpy(a).to(self.module.device) for a in arrays)
         inputs = {"input_ids": ids, "position_ids": positions, "attention_mask": mask, "use_cache": True}
-        logits = self._logits(read, **inputs, past_key_values=self._cache(n_prefix))[0]
+        logits = self._logits(read, **inputs, past_key_values=self._cache(n_prefix, len(pack.tokens)))[0]
         return _totals(_terms(logits, term_of, tokens), labels, rows)
 
     def _expanded(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
@@ -376,8 +393,8 @@ class CausalEngine:
         mask = torch.zeros(hidden.shape, dtype=self.module.dtype, device=hidden.device)
         return mask.masked_fill_(hidden, torch.finfo(mask.dtype).min)[None, None]
 
-    def _cache(self, n_prefix: int) -> Any:
-        return self.prefix.first(n_prefix) if self.prefix is not None and n_prefix else None
+    def _cache(self, n_prefix: int, n_more: int = 0) -> Any:
+        return self.prefix.first(n_prefix, n_more) if self.prefix is not None and n_prefix else None
 
 
 def _ropes(config: Any) -> dict[str, Mapping[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
@@ -16,7 +17,7 @@ from paraconsist.data.prompts import Prompt, WrittenAnswer, parse_answer
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import InputError, first_line, input_error
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
-from paraconsist.models.causal_engine import CausalEngine, PromptTokens, plan_packs
+from paraconsist.models.causal_engine import CausalEngine, PromptTokens, n_common, plan_packs
 from paraconsist.models.classifier import Inputs, Prepared, TokenArray, pad_sequences
 from paraconsist.models.endpoint.protocol import without_system
 from paraconsist.models.endpoint.settings import check_asking, draw_identity
@@ -188,6 +189,25 @@ def check_labels(words: Sequence[str], tokens: Sequence[Sequence[int]], unknown:
 
 _CHUNK = 256
 _N_BOUNDARIES = 8
+_SHORT = 200  # characters that prompts have in common, below which they are tokenised whole
+_WITHOUT_SPECIAL: Any = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
+#: Steps of tokenizers that cut a text into words from left to right: a word does not hang on what is before it.
+_LEFT_TO_RIGHT = frozenset(
+    ("ByteLevel", "Split", "Digits", "Punctuation", "Whitespace", "WhitespaceSplit", "BertPreTokenizer", "Sequence")
+)
+
+
+def _takes_words(tokenizer: Any) -> bool:
+    """Whether a tokenizer cuts a text into words, none of which hangs on those before it, and merges within them."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None or type(backend.model).__name__ not in ("BPE", "WordPiece", "WordLevel"):
+        return False
+    normal = backend.normalizer is None or type(backend.normalizer).__name__ in ("NFC", "NFD", "NFKC", "NFKD")
+    if not normal or backend.pre_tokenizer is None:
+        return False
+    first = json.loads(backend.pre_tokenizer.__getstate__())
+    steps = [first, *first.get("pretokenizers", ())]
+    return all(step["type"] in _LEFT_TO_RIGHT and "(?<" not in str(step.get("pattern")) for step in steps)
 
 
 class CausalScorer(PromptedModel):
@@ -204,6 +224,7 @@ class CausalScorer(PromptedModel):
         super().__init__(*arguments, **options)
         self.engine = CausalEngine(self.module, share=self.settings.share)
         self._opening = [] if self.settings.chat else opening_tokens(self.tokenizer)
+        self._beginning = ("", np.array(self._opening, dtype=np.int64))  # of the prompts: tokenised once
         self._labels: tuple[TokenArray, ...] | None = None
 
     def prepare(self, inputs: Inputs) -> list[Prepared]:
@@ -212,6 +233,8 @@ class CausalScorer(PromptedModel):
         Label words that cannot be told apart are an `InputError`.
         """
         texts = [choices[0].text for choices in inputs]
+        if not all(text.startswith(self._beginning[0] or texts[0]) for text in texts):
+            self._beginning = self._cut(texts)
         prepared: list[Prepared] = []
         for start in range(0, len(texts), _CHUNK):
             chunk = texts[start : start + _CHUNK]
@@ -230,8 +253,32 @@ class CausalScorer(PromptedModel):
         return prepared
 
     def _tokens(self, texts: Sequence[str]) -> list[TokenArray]:
-        encoded = self.tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False)
-        return [np.array([*self._opening, *ids], dtype=np.int64) for ids in encoded["input_ids"]]
+        text, tokens = self._beginning
+        if not all(one.startswith(text) for one in texts):
+            text, tokens = "", tokens[: len(self._opening)]
+        encoded = self.tokenizer([one[len(text) :] for one in texts], **_WITHOUT_SPECIAL)["input_ids"]
+        return [np.concatenate([tokens, np.array(ids, dtype=np.int64)]) for ids in encoded]
+
+    def _cut(self, texts: Sequence[str]) -> tuple[str, TokenArray]:
+        """The longest beginning of all texts behind which the rest has the tokens that it has in the whole, and its own.
+
+        It ends between two words of a tokenizer that takes words from left to right and merges within them; that this
+        gives the whole's tokens is looked up on some texts. There is none where a tokenizer may merge over any place.
+        """
+        opening = np.array(self._opening, dtype=np.int64)
+        common = texts[0][: n_common(min(texts), max(texts))]
+        if len(common) < _SHORT or not _takes_words(self.tokenizer):
+            return "", opening
+        some = [texts[0], texts[len(texts) // 2], texts[-1]]
+        expected = self.tokenizer(some, **_WITHOUT_SPECIAL)["input_ids"]
+        encoding = self.tokenizer.backend_tokenizer.encode(common, add_special_tokens=False)
+        for n in range(len(encoding.ids) - _N_BOUNDARIES, max(0, len(encoding.ids) - 4 * _N_BOUNDARIES), -1):
+            end = encoding.offsets[n - 1][1]
+            if encoding.word_ids[n] != encoding.word_ids[n - 1]:
+                rests = self.tokenizer([text[end:] for text in some], **_WITHOUT_SPECIAL)["input_ids"]
+                if all([*encoding.ids[:n], *rest] == ids for rest, ids in zip(rests, expected, strict=True)):
+                    return common[:end], np.concatenate([opening, np.array(encoding.ids[:n], dtype=np.int64)])
+        return "", opening
 
     def _label_tokens(self, texts: Sequence[str], prompts: list[TokenArray]) -> list[tuple[TokenArray, ...]]:
         """Label words in tokens, for each prompt.
