@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from helpers.language_models import byte_tokenizer, tiny_language_model
+from helpers.language_models import SENTENCES, byte_tokenizer, tiny_language_model
 from helpers.models import WORDS
-from tokenizers import normalizers
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import LlamaForCausalLM
 
 from paraconsist.data.prompts import TEMPLATES, Example, Prompt
@@ -160,6 +160,100 @@ def test_a_pack_computes_what_is_common_once():
     assert np.flatnonzero(near[5]).tolist() == [5, 6]
     reads = list(zip(pack.read_labels.tolist(), pack.read_places.tolist(), pack.read_tokens.tolist(), strict=True))
     assert reads == [(0, 2, 7), (1, 2, 8), (1, 3, 9), (2, 5, 7), (3, 5, 8), (3, 6, 9), (4, 2, 7), (5, 2, 8), (5, 3, 9)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_who_sees_whom_in_a_tree_is_what_its_branches_say(seed):
+    rng = random.Random(seed)
+    prompts = [[rng.randint(0, 2) for _ in range(rng.randint(1, 9))] for _ in range(12)]
+    pack = Pack.of(prompts, [([5, 6], [7])] * 12)
+    for place, line in enumerate(pack.visible(0)):
+        branch = [place]
+        while pack.parents[branch[-1]] >= 0:
+            branch.append(int(pack.parents[branch[-1]]))
+        assert np.flatnonzero(line).tolist() == sorted(branch)
+
+
+def test_a_prefix_is_copied_in_no_layer(monkeypatch):
+    from paraconsist.models.causal_engine import FrozenLayer
+
+    model, rows = scorer("llama", byte_tokenizer(), make_prompt()), ragged_rows()
+    expected = scores(model, rows)
+    update, keys = FrozenLayer.update, []
+    monkeypatch.setattr(FrozenLayer, "update", lambda *a, **k: keys.append(update(*a, **k)) or keys[-1])
+    assert torch.equal(scores(model, rows), expected)
+    held = {tensor.data_ptr() for layer in model.engine.prefix.layers for tensor in layer}
+    assert {tensor.data_ptr() for pair in keys for tensor in pair} == held
+
+
+def merging_over_words():
+    """Return a tokenizer without words: its merges go over spaces and line ends."""
+    tokenizer = byte_tokenizer()
+    plain = Tokenizer(models.BPE())
+    alphabet = sorted({char for text in SENTENCES for char in text} | set("\n"))
+    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
+    plain.train_from_iterator([*SENTENCES, "Answer: W\n\nPremise: the dog"] * 3, trainer)
+    tokenizer._tokenizer = plain
+    return tokenizer
+
+
+def metaspaces():
+    """Return a tokenizer that sets a mark before the text: what follows a cut begins otherwise than in the whole."""
+    tokenizer = byte_tokenizer()
+    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    return tokenizer
+
+
+def looking_back():
+    """Return a tokenizer whose words hang on what is before them."""
+    tokenizer = byte_tokenizer()
+    behind = pre_tokenizers.Split(Regex(r"(?<=:) \w+|\w+|\s|[^\w\s]+"), "isolated")
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence([behind, byte_level])
+    return tokenizer
+
+
+def by_digits():
+    """Return a tokenizer with words of two steps, and a space before the first."""
+    tokenizer = byte_tokenizer()
+    steps = [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=True)]
+    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps)
+    return tokenizer
+
+
+@pytest.mark.parametrize(
+    ("make", "once"),
+    [
+        (byte_tokenizer, True),
+        (by_digits, True),
+        (merging_over_words, False),
+        (metaspaces, False),
+        (looking_back, False),
+    ],
+)
+def test_the_beginning_of_prompts_is_tokenised_once_and_as_in_the_whole(make, once, monkeypatch):
+    tokenizer, rng = make(), random.Random(3)
+    model = scorer("llama", tokenizer, make_prompt(6), module=tiny_language_model("llama", byte_tokenizer()))
+    rows = [{c: sentence(rng) + rng.choice(["", " 12", "\n", "  ", "'s"]) for c in TASK.columns} for _ in range(60)]
+    for row in rows:
+        row["premise"] = rng.choice(["", " ", "\n", "s", "7"]) + row["premise"]  # what meets the common beginning
+    inputs = [model.encode(TASK, row) for row in rows]
+    whole = tokenizer([choices[0].text for choices in inputs], add_special_tokens=False)["input_ids"]
+    read = []
+    call = type(tokenizer).__call__
+    monkeypatch.setattr(
+        type(tokenizer), "__call__", lambda self, texts, **k: read.extend(texts) or call(self, texts, **k)
+    )
+    for batch in (inputs, inputs[7:9], inputs[3:4]):
+        prepared = model.prepare(batch)
+        first = inputs.index(batch[0])
+        for row, ids in zip(prepared, whole[first:], strict=False):
+            tokens = [*model.engine.prefix_tokens[: row.n_shared], *row.sequences[0].tolist()]
+            end = len(tokens) if make is merging_over_words else None  # the answer merges with the prompt's last words
+            assert tokens == [*model._opening, *ids][:end]
+    n_common = len(model.settings.prompt.prefix)
+    n_long = sum(len(text) > n_common for text in read)
+    assert (n_long <= 3) if once else (n_long >= len(rows))
 
 
 def test_packs_hold_prompts_that_begin_alike_and_each_once():

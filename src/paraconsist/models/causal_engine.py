@@ -190,8 +190,8 @@ class Prefix:
         if n < self.layers[0][0].shape[-2] or not n_more:
             return Cache(layers=[FrozenLayer(keys[:, :, :n], values[:, :, :n]) for keys, values in self.layers])
         if not self._room or self._room[0][0].shape[-2] < n + n_more:
-            more = 2 * n_more  # so that the next packs, which are about as large, fit
-            self._room = [[torch.nn.functional.pad(states, (0, 0, 0, more)) for states in layer] for layer in self.layers]
+            more = (0, 0, 0, 2 * n_more)  # so that the next packs, which are about as large, fit
+            self._room = [[torch.nn.functional.pad(states, more) for states in layer] for layer in self.layers]
             self.layers = [(keys[:, :, :n], values[:, :, :n]) for keys, values in self._room]
         return Cache(layers=[FrozenLayer(*layer, room) for layer, room in zip(self.layers, self._room, strict=True)])
 

@@ -260,10 +260,10 @@ class CausalScorer(PromptedModel):
         return [np.concatenate([tokens, np.array(ids, dtype=np.int64)]) for ids in encoded]
 
     def _cut(self, texts: Sequence[str]) -> tuple[str, TokenArray]:
-        """The longest beginning of all texts behind which the rest has the tokens that it has in the whole, and its own.
+        """The beginning of all texts, with its tokens, behind which the rest has the tokens that it has in the whole.
 
-        It ends between two words of a tokenizer that takes words from left to right and merges within them; that this
-        gives the whole's tokens is looked up on some texts. There is none where a tokenizer may merge over any place.
+        It ends between two words of a tokenizer that takes words from left to right and merges within them; that the
+        tokens are the whole's is looked up on some texts. It is empty where a tokenizer may merge over any place.
         """
         opening = np.array(self._opening, dtype=np.int64)
         common = texts[0][: n_common(min(texts), max(texts))]
