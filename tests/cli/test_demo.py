@@ -97,3 +97,17 @@ def test_a_trial_says_so_in_its_signature_and_files(demo, tmp_path, command, lim
     assert result["limit"] == limit
     assert result["options"]["n_resamples"] == 10_000
     assert f"-limit{limit}|" in out.replace("\n", "")
+
+
+@pytest.mark.parametrize(("limit", "n_test"), [("37", 160), ("*_test=48", 48)])
+def test_a_trial_has_an_accuracy_on_the_full_test_set_or_none(demo, tmp_path, command, limit, n_test):
+    words = ["run", "--model", str(demo[0] / "model"), "--dataset", "sample:defeasible_nli", "--device", "cpu"]
+    words += ["--limit", limit, "--with-test", "--n-resamples", "20", "--output", str(tmp_path / "run")]
+    code, out, err = command(*words)
+    assert code == 0, err
+    test = read_predictions(tmp_path / "run" / "predictions" / "sample-defeasible_nli_test.parquet")
+    assert len(test.table) == n_test
+    results = json.loads((tmp_path / "run" / "results.json").read_text())["sample:defeasible_nli"]
+    measure = results["measures"]["paraphrastic_consistency"]
+    assert ("test_accuracy" in measure) is ("full test set" in out) is (n_test == 160)
+    assert ("accuracy" in out.partition("sample:defeasible_nli_test")[2].partition("48 rows")[0]) is (n_test == 48)

@@ -107,20 +107,23 @@ def _named_sets(
 
     def load_sets() -> Mapping[str, Sequence[BucketSet]]:
         assigned = assign_models(models, expand_specs(sets.dataset))
+        limits = {spec: parse_limits(sets.limit, spec) for answered in assigned.values() for spec in answered}
         if sets.with_test:  # by the same model as the set: the corrected values put the two together
             assigned = {name: with_test_sets(answered) for name, answered in assigned.items()}
+        by_pattern = [limit for limit in sets.limit or () if "=" in limit]  # what cuts a full test set, too
+        limits = {s: limits.get(s, parse_limits(by_pattern, s)) for answered in assigned.values() for s in answered}
         pools[:] = load_pools(ask.prompts)
-        loaded = {name: [_load(name, spec, sets) for spec in answered] for name, answered in assigned.items()}
+        loaded = {name: [_load(name, s, limits[s], sets) for s in answered] for name, answered in assigned.items()}
         whole.update({one.name: one for group in loaded.values() for one in group})
         return loaded if part is None else {name: [part.take(one) for one in group] for name, group in loaded.items()}
 
     return load_sets, pools, whole
 
 
-def _load(model: str, spec: str, sets: SetOptions) -> BucketSet:
+def _load(model: str, spec: str, limit: int | None, sets: SetOptions) -> BucketSet:
     named = sets.stratum or ()
     rows = load_bucket_set(spec, task=sets.task, data_dir=sets.data_dir, split=sets.split, stratum=named)
-    return shown_to(model, rows.limited(parse_limits(sets.limit, spec)), sets.input_columns)
+    return shown_to(model, rows.limited(limit), sets.input_columns)
 
 
 def _settings(

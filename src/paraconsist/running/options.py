@@ -47,7 +47,10 @@ class SetOptions:
         "others stay out of both.",
     )
     limit: list[str] | None = option(
-        None, "For a trial: whole buckets up to N rows of every set, or PATTERN=N for some sets.", **_FIRST
+        None,
+        "For a trial: whole buckets up to N rows of every set, or PATTERN=N for some sets. Only a "
+        "pattern cuts a full test set.",
+        **_FIRST,
     )
     data_dir: str | None = option(None, "Folder with the upstream files, used instead of the network.")
     part: str | None = option(

@@ -44,7 +44,7 @@ def plain_accuracies(opened: Opened) -> dict[str, dict[str, Any]]:
     ``split`` (None where the run did not say it), ``corrects`` (the set whose result has this accuracy as its own, None
     where there is none).
     """
-    corrected = {test_set_of(name): name for name in opened.sets}
+    corrected = {test_set_of(name): name for name, source in opened.sets.items() if source.test is not None}
     accuracies = {}
     for name, source in opened.plain.items():
         rows = read_rows(source.predictions, source.columns, need_buckets=False)

@@ -109,6 +109,9 @@ def open_source(
     if test is None:
         return opened
     (beside,) = _read(test, replace(options, bucket="", original=None, stratum=None), function).values()
+    if limit := beside.metadata.get("limit"):
+        must = "be predictions on the full test set"
+        raise input_error(function, "test_predictions", must, got=f"those on its first {limit} rows")
     return replace(opened, sets={name: replace(source, test=beside) for name, source in opened.sets.items()})
 
 
@@ -174,7 +177,7 @@ def _of_run(path: Path, files: Sequence[Path], options: SourceOptions) -> Opened
         stem = "" if source.path is None else source.path.stem
         sets[name] = replace(
             source,
-            test=None if beside is None else beside.predictions,
+            test=None if beside is None or beside.predictions.metadata.get("limit") else beside.predictions,
             noise=_existing(folder.noise_file(stem)),
             texts=_existing(folder.texts_file(stem)),
         )

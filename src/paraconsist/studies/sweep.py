@@ -300,7 +300,8 @@ def run_and_score(model: Path, folder: Path, options: StudyOptions) -> dict[str,
     from paraconsist.scoring.sources import open_source
 
     specs = with_test_sets(options.sets) if options.with_test else options.sets
-    sets = [load_bucket_set(spec, data_dir=options.data_dir).limited(options.limit) for spec in specs]
+    limits = dict.fromkeys(options.sets, options.limit)  # full test sets stay full
+    sets = [load_bucket_set(spec, data_dir=options.data_dir).limited(limits.get(spec)) for spec in specs]
     report = run(
         lambda name, group: load_model(name, task=group[0].task),
         lambda: {str(model): [shown_to(str(model), bucket_set, None) for bucket_set in sets]},
