@@ -6,11 +6,15 @@ import errno
 import fcntl
 import json
 import os
+import random
 import threading
 
+import pyarrow as pa
 import pytest
 
+from paraconsist.data.failures import Failed
 from paraconsist.data.prompts import WrittenAnswer
+from paraconsist.data.results import Results
 from paraconsist.data.store import ShardWriter, Store, store_key
 from paraconsist.errors import InputError
 
@@ -173,3 +177,26 @@ def test_another_identity_never_meets_old_predictions(store, tmp_path, changed):
 def test_the_folder_says_whose_it_is(store):
     assert json.loads((store.folder / "identity.json").read_text()) == IDENTITY
     assert store.folder.name == store_key(IDENTITY)
+
+
+def test_results_are_those_of_the_lines_one_by_one(store, monkeypatch):
+    """Against a dict, over blocks: probabilities, written answers, failures that were asked again, unusual ids."""
+    monkeypatch.setattr("paraconsist.data.results._BLOCK", 4)
+    rng, expected = random.Random(0), {'é"': [0.5, 0.5], "first": WrittenAnswer(None, "?")}
+    for i in range(23):
+        kinds = [rng.random(), 1e-17 * i], WrittenAnswer(i % 2, f"text\n{i}"), Failed("too long", "r"), [float(i)]
+        expected[f"id{rng.randrange(10**i + 1)}"] = rng.choice(kinds)
+    expected["again"], expected["kept"] = [0.25, 0.75], [0.5, 0.5]
+    with store.writer(0) as shard:
+        shard.append(
+            ["again", "kept", "again"], [Failed("not finite", "r"), [0.5, 0.5], Failed("no answer", "r")], [0, 7, 0]
+        )
+        shard.append([*expected], expected.values())
+    found = store.finished()
+    assert dict(found) == expected
+    assert len(found) == len(expected)
+    assert [found.at(place) for place in found.places([*expected])] == [*expected.values()]
+    assert found.places(pa.chunked_array([["id", "kept"], ["again", ""]])).tolist().count(-1) == 2
+    assert found.n_cut.sum() == 7
+    assert dict(Results.of(expected)) == expected
+    assert "id" not in found

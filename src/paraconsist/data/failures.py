@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from paraconsist.errors import InputError
+
+if TYPE_CHECKING:
+    from paraconsist.data.results import Places, Results
 
 #: What a run does with an input that fails: goes on without its answer, or ends.
 ON_ERROR = ("unparsed", "stop")
@@ -48,32 +55,38 @@ class Failures:
         return Failed(kind, str(problem))
 
 
-def to_ask(ids: Iterable[str], finished: Mapping[str, Any], *, retry_failed: bool = False) -> list[str]:
+def to_ask(ids: Sequence[str], finished: Results, *, retry_failed: bool = False) -> list[str]:
     """Return which inputs have no result yet; one that failed has, unless it is to be asked again or none has another.
 
-    `finished` is from the store: input id -> its result.
+    `finished` is from the store.
     """
-    retry_failed = retry_failed or all_failed(finished)
-    return [i for i in ids if i not in finished or (retry_failed and isinstance(finished[i], Failed))]
+    return list(compress(ids, are_open(finished.places(ids), finished, retry_failed=retry_failed)))
 
 
-def all_failed(finished: Mapping[str, Any]) -> bool:
+def are_open(places: Places, finished: Results, *, retry_failed: bool = False) -> NDArray[np.bool_]:
+    """Return `to_ask` of inputs by their places in `finished` (-1: without a result), shape (n,)."""
+    absent: NDArray[np.bool_] = places < 0
+    if (retry_failed or all_failed(finished)) and len(finished):
+        absent |= finished.where(Failed)[places]
+    return absent
+
+
+def all_failed(finished: Results) -> bool:
     """Whether no result of a store is an answer."""
-    return all(isinstance(result, Failed) for result in finished.values())
+    return bool(finished.where(Failed).all())
 
 
-def count_inputs(ids: Iterable[str], finished: Mapping[str, Any], n_cut: Mapping[str, int]) -> dict[str, Any]:
-    """Return what became of a set's inputs, for ``run.json`` and the metadata of its predictions.
-
-    `n_cut` are the tokens that each input lost which the model did not read whole.
-    """
-    distinct = list(dict.fromkeys(ids))
-    failed = {i: finished[i].kind for i in distinct if isinstance(finished[i], Failed)}
-    cut = [n_cut[i] for i in distinct if i in n_cut]
+def count_inputs(ids: Any, finished: Results) -> dict[str, Any]:
+    """Return what became of the inputs of a column of ids, for ``run.json`` and the metadata of its predictions."""
+    places = finished.places(ids)
+    distinct = np.unique(places)
+    n_cut = finished.n_cut[distinct]
+    rows = np.flatnonzero(finished.where(Failed)[places])
+    failed = {str(ids[row]): str(finished.at(places[row])[0]) for row in rows.tolist()}
     return {
         "n_inputs": len(distinct),
-        "n_cut": len(cut),
-        "most_tokens_cut": max(cut, default=0),
+        "n_cut": int((n_cut > 0).sum()),
+        "most_tokens_cut": int(n_cut.max(initial=0)),
         "n_failed": len(failed),
         "failed": dict(Counter(failed.values()).most_common()),
         "first_failed": list(failed)[:_MOST_NAMED],

@@ -19,12 +19,14 @@ import os
 import re
 import threading
 import zlib
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from paraconsist.data.failures import Failed
 from paraconsist.data.prompts import WrittenAnswer
+from paraconsist.data.results import Collected, Result, Results
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import MISSING, make_folder, sync_one, write_json, writing
 
@@ -35,14 +37,16 @@ except ImportError:  # Windows has no such locks: two runs into one folder go un
 else:
     _LOCKS = True
 
-#: Probabilities over the model's labels, an answer that the model wrote, or why there is none.
-Result = list[float] | WrittenAnswer | Failed
-
 #: Where a store keeps an endpoint's answers.
 JOURNAL = "answers.jsonl"
 #: The keys of a shard's records.
 SHARD_COLUMNS = ("input_id", "probabilities", *WrittenAnswer._fields, *Failed._fields, "n_cut")
 _SEAL = re.compile(rb', "crc32": "([0-9a-f]{8})"\}$')
+#: What nearly all lines are: an id, probabilities, a checksum.
+_NUMBERS = re.compile(r"\[([-+.e0-9]+(?:, [-+.e0-9]+)*)\]")
+_PLAIN = re.compile(
+    rb'(\{"input_id": "([^"\\]+)", "probabilities": %b), "crc32": "([0-9a-f]{8})"\}' % _NUMBERS.pattern.encode()
+)
 _SYNC_SECONDS = 1.0
 _ENCODER = json.JSONEncoder(ensure_ascii=False)  # `json.dumps` would make one for each line
 
@@ -63,7 +67,6 @@ class Store:
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         self.folder = folder / store_key(identity)
         self._identity = dict(identity)
-        self.n_cut: dict[str, int] = {}  # input -> tokens that it lost to the model's window; filled by `finished`
 
     def create(self) -> None:
         """Make the folder, with a file that says what its name stands for."""
@@ -72,17 +75,34 @@ class Store:
         if not file.exists():
             write_json(file, dict(sorted(self._identity.items())))
 
-    def finished(self) -> dict[str, Result]:
+    def finished(self) -> Results:
         """Read every shard: input id -> probabilities over the model's labels, what it wrote, or why there is neither.
 
         A last line without its newline is a write that a kill cut short: it is passed over here, and cut off when the
         shard is next opened for writing. InputError if a whole line is damaged, or two shards hold different values for
         one input.
         """
-        results: dict[str, Result] = {}
-        for shard in sorted(self.folder.glob("rank-*.jsonl")):
-            _read_shard(shard, results, self.n_cut)
-        return results
+        results, ends = Collected(), []
+        shards = sorted(self.folder.glob("rank-*.jsonl"))
+        for shard in shards:
+            with shard.open("rb") as lines:
+                for number, line in enumerate(lines, start=1):
+                    if not line.endswith(b"\n"):
+                        break
+                    try:
+                        _read_line(line[:-1], results)
+                    except (ValueError, KeyError):
+                        remedy = "Delete that line (its input is computed again) or start a new run folder."
+                        raise _damaged(shard, f"is damaged at line {number}", remedy) from None
+            ends.append(len(results))
+
+        def second(input_id: str, number: int) -> InputError:
+            place = bisect_right(ends, number)
+            what = f"holds a second, different value for input {input_id} at line "
+            what += str(number - (ends[place - 1] if place else 0) + 1)
+            return _damaged(shards[place], what, "Two runs may have written into one folder; start a new run folder.")
+
+        return results.results(second)
 
     def writer(self, rank: int) -> ShardWriter:
         """Open this process's shard for appending."""
@@ -112,9 +132,13 @@ class ShardWriter:
         """Write a batch, in one call to the operating system, before returning; `n_cut` are tokens that inputs lost."""
         batch = []
         for input_id, one, n in zip(input_ids, results, n_cut or [0] * len(input_ids), strict=True):
-            result = one._asdict() if isinstance(one, WrittenAnswer | Failed) else {"probabilities": list(one)}
-            batch.append({"input_id": input_id, **result, **({"n_cut": n} if n else {})})
-        self._write(b"".join(map(sealed, batch)))
+            numbers = "" if n or not isinstance(one, list) else str(one)
+            if _NUMBERS.fullmatch(numbers) and input_id.isalnum() and input_id.isascii():  # the same line, quickly
+                batch.append(_sealed(f'{{"input_id": "{input_id}", "probabilities": {numbers}'.encode()))
+            else:
+                result = one._asdict() if isinstance(one, WrittenAnswer | Failed) else {"probabilities": list(one)}
+                batch.append(sealed({"input_id": input_id, **result, **({"n_cut": n} if n else {})}))
+        self._write(b"".join(batch))
 
     def _write(self, data: bytes) -> None:
         """Append whole lines or none of them: behind a half one every later line would be lost."""
@@ -176,8 +200,12 @@ def sealed(record: Mapping[str, Any]) -> bytes:
     >>> sealed({"input_id": "a"})
     b'{"input_id": "a", "crc32": "a9f6bcfc"}\\n'
     """
-    line = _ENCODER.encode(record).encode("utf-8", "surrogatepass")
-    return line[:-1] + b', "crc32": "%08x"}\n' % zlib.crc32(line)
+    return _sealed(_ENCODER.encode(record).encode("utf-8", "surrogatepass")[:-1])
+
+
+def _sealed(line: bytes) -> bytes:
+    """Return a line that lacks its last brace with its checksum."""
+    return line + b', "crc32": "%08x"}\n' % zlib.crc32(b"}", zlib.crc32(line))
 
 
 def opened(line: bytes, columns: Collection[str]) -> dict[str, Any]:
@@ -196,29 +224,21 @@ def opened(line: bytes, columns: Collection[str]) -> dict[str, Any]:
     return record
 
 
-def _read_shard(shard: Path, results: dict[str, Result], n_cut: dict[str, int]) -> None:
-    data = shard.read_bytes()
-    for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), start=1):
-        try:
-            record = opened(line, SHARD_COLUMNS)
-            input_id = record["input_id"]
-            result: Result
-            if "kind" in record:
-                result = Failed(record["kind"], record["reason"])
-            elif "raw_output" in record:
-                result = WrittenAnswer(record["label"], record["raw_output"])
-            else:
-                result = record["probabilities"]
-            if "n_cut" in record:
-                n_cut[input_id] = record["n_cut"]
-        except (ValueError, KeyError):
-            remedy = "Delete that line (its input is computed again) or start a new run folder."
-            raise _damaged(shard, f"is damaged at line {number}", remedy) from None
-        if isinstance(results.get(input_id), Failed):  # it was asked again
-            results[input_id] = result if not isinstance(result, Failed) else results[input_id]
-        elif results.setdefault(input_id, result) != result and not isinstance(result, Failed):
-            remedy = "Two runs may have written into one folder; start a new run folder."
-            raise _damaged(shard, f"holds a second, different value for input {input_id} at line {number}", remedy)
+def _read_line(line: bytes, results: Collected) -> None:
+    """Add what a line holds; ValueError or KeyError where it is damaged."""
+    plain = _PLAIN.fullmatch(line)
+    if plain is not None and zlib.crc32(b"}", zlib.crc32(plain[1])) == int(plain[4], 16):
+        results.add(plain[2], [float(number) for number in plain[3].split(b", ")])
+        return
+    record = opened(line, SHARD_COLUMNS)
+    result: Result
+    if "kind" in record:
+        result = Failed(record["kind"], record["reason"])
+    elif "raw_output" in record:
+        result = WrittenAnswer(record["label"], record["raw_output"])
+    else:
+        result = record["probabilities"]
+    results.add(record["input_id"].encode(), result, record.get("n_cut", 0))
 
 
 def _damaged(shard: Path, what: str, remedy: str) -> InputError:

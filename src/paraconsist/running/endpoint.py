@@ -119,7 +119,7 @@ def _pass(
     with store.writer(0) as shard, Journal(store.folder) as journal:
         finished = store.finished()
         again = options.retry_failed or options.on_error == "stop"
-        pending = {input_id: questions[input_id] for input_id in to_ask(questions, finished, retry_failed=again)}
+        pending = {i: questions[i] for i in to_ask(list(questions), finished, retry_failed=again)}
         failures = Failures(options.on_error, any_answered=not all_failed(finished))
         with ProgressBar(len(pending), group[0].task.name, visible=True) as bar:
 

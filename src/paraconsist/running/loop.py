@@ -19,7 +19,8 @@ from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import NOT_FINITE, TOO_LONG, Failures, all_failed, to_ask
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.store import Result, ShardWriter, Store
+from paraconsist.data.results import Result
+from paraconsist.data.store import ShardWriter, Store
 from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import InputError
 from paraconsist.models.batching import BatchPolicy, Shape, check_device, deal, padding_share, plan_batches
@@ -100,7 +101,7 @@ def compute(
     accelerator.wait_for_everyone()
     finished = store.finished()
     accelerator.wait_for_everyone()  # nobody writes before everybody has read
-    pending = to_ask(inputs, finished, retry_failed=retry_failed or on_error == "stop")
+    pending = to_ask(list(inputs), finished, retry_failed=retry_failed or on_error == "stop")
     failures = Failures(on_error, any_answered=not all_failed(finished))
     n_ranks = accelerator.num_processes
     share = range(accelerator.process_index, len(pending), n_ranks)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import Failed
+from paraconsist.data.inputs import DistinctInputs
 from paraconsist.data.predictions import KEY_COLUMNS, UNANSWERED
 from paraconsist.data.prompts import WrittenAnswer
+from paraconsist.data.results import Result, Results
 from paraconsist.data.run_folder import content_identity
-from paraconsist.data.store import Result
+from paraconsist.data.tables import joined
 from paraconsist.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from paraconsist.models.labels import LabelMap
 
 
+_BLOCK = 1 << 16  # rows that are put together at a time
 _PACKAGES = ("paraconsist", "torch", "transformers", "accelerate", "datasets", "numpy")
 
 
@@ -40,31 +45,45 @@ def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], lab
     where some answer has none, as written ones), `raw_output` (null for the others) and, where inputs failed,
     `unanswered` (of which kind).
     """
-    table = bucket_set.table
-    ids = table["input_id"].to_pylist()
-    distinct = {input_id: i for i, input_id in enumerate(dict.fromkeys(ids))}
-    missing = [input_id for input_id in distinct if input_id not in finished]
-    if missing:
-        what = f"{len(missing)} of {len(distinct)} inputs of {bucket_set.name} were not computed"
+    table, results = bucket_set.table, Results.of(finished)
+    places = results.places(table["input_id"])
+    if (places < 0).any():
+        ids = table["input_id"].unique()
+        missing = ids.filter(pa.array(results.places(ids) < 0))
+        what = f"{len(missing)} of {len(ids)} inputs of {bucket_set.name} were not computed"
         remedy = "Run the same command again to go on."
         raise InputError(f"{what} (the first is {missing[0]}).", function="run", remedy=remedy)
-    results = [finished[input_id] for input_id in distinct]
-    n_labels = len(label_map.model_labels)
-    by_input = np.array([_as_probabilities(r, n_labels) for r in results], dtype=np.float64)
-    predictions, probabilities = label_map.apply(by_input.reshape(len(results), n_labels))
-    outputs = [result.raw_output if isinstance(result, WrittenAnswer) else None for result in results]
-    unread = np.array([getattr(result, "label", 0) is None or isinstance(result, Failed) for result in results])
-    rows = np.array([distinct[input_id] for input_id in ids], dtype=np.int64)
-    columns: dict[str, Any] = {c: table[c] for c in (*KEY_COLUMNS, *bucket_set.strata)}
-    predictions = np.where(unread, -1, predictions)[rows].astype(np.int64)
-    columns["prediction"] = pa.array(predictions, mask=predictions < 0)
-    failed = [result.kind if isinstance(result, Failed) else None for result in results]
-    if not any(isinstance(result, WrittenAnswer) for result in results):
-        values = [None if failed[row] else probabilities[row] for row in rows]
-        columns["probabilities"] = pa.array(values, pa.list_(pa.float64()))
-    columns["raw_output"] = pa.array([outputs[row] for row in rows], pa.string())
-    if any(failed):
-        columns[UNANSWERED] = pa.array([failed[row] for row in rows], pa.string())
+    kinds = {type(results.at(place)) for place in np.intersect1d(places, list(results.others))}
+    table = table.select([*KEY_COLUMNS, *bucket_set.strata])
+    starts = range(0, len(table), _BLOCK) or [0]
+    return joined(
+        _predicted(table.slice(start, _BLOCK), places[start : start + _BLOCK], results, kinds, label_map)
+        for start in starts
+    )
+
+
+def _predicted(
+    table: pa.Table, places: NDArray[np.int64], results: Results, kinds: set[type], label_map: LabelMap
+) -> pa.Table:
+    """The rows of a block, whose results are at `places`, with what `predictions_table` adds to them."""
+    n, n_labels = len(places), len(label_map.model_labels)
+    others = {row: results.others[place] for row, place in enumerate(places.tolist()) if place in results.others}
+    by_row = results.probabilities[places] if results.probabilities.size else np.empty((n, n_labels))
+    for row, result in others.items():
+        by_row[row] = _as_probabilities(result, n_labels)
+    predictions, probabilities = label_map.apply(by_row)
+    failed = {row: result.kind for row, result in others.items() if isinstance(result, Failed)}
+    outputs = {row: result.raw_output for row, result in others.items() if isinstance(result, WrittenAnswer)}
+    predictions[[row for row, result in others.items() if getattr(result, "label", None) is None]] = -1
+    columns = {name: table[name] for name in table.column_names}
+    columns["prediction"] = pa.array(predictions, pa.int64(), mask=predictions < 0)
+    if WrittenAnswer not in kinds:
+        ends = pa.array(np.arange(n + 1) * probabilities.shape[1], pa.int32())
+        mask = pa.array([row in failed for row in range(n)]) if failed else None
+        columns["probabilities"] = pa.ListArray.from_arrays(ends, pa.array(probabilities.ravel()), mask=mask)
+    columns["raw_output"] = pa.array([outputs.get(row) for row in range(n)], pa.string())
+    if Failed in kinds:
+        columns[UNANSWERED] = pa.array([failed.get(row) for row in range(n)], pa.string())
     return pa.table(columns)
 
 
@@ -80,19 +99,16 @@ def texts_table(bucket_set: BucketSet) -> pa.Table:
 
     The run folder keeps it beside the predictions, which hold no texts, so that a report can show them.
     """
-    table = bucket_set.table.select(["input_id", *bucket_set.task.columns])
-    first = {input_id: row for row, input_id in reversed(list(enumerate(table["input_id"].to_pylist())))}
-    return table.take(pa.array(sorted(first.values()), pa.int64()))
+    none = bucket_set.table.select(["input_id", *bucket_set.task.columns]).slice(0, 0)
+    return joined(chain([none], DistinctInputs([bucket_set]).in_order()))
 
 
 def distinct_rows(sets: Sequence[BucketSet]) -> Iterator[tuple[str, Task, dict[str, str]]]:
     """Yield every distinct input of the sets, in order of first appearance: its id, task, and the task's columns."""
-    seen: set[str] = set()
-    for bucket_set in sets:
-        for row in texts_table(bucket_set).to_pylist():
-            if (input_id := row.pop("input_id")) not in seen:
-                seen.add(input_id)
-                yield input_id, bucket_set.task, row
+    inputs = DistinctInputs(sets)
+    for table in inputs.in_order():
+        for row in table.to_pylist():
+            yield row.pop("input_id"), inputs.task, row
 
 
 def run_metadata(

@@ -18,7 +18,7 @@ from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
     from paraconsist.data.bucket_sets import BucketSet
-    from paraconsist.data.store import Result
+    from paraconsist.data.results import Result
     from paraconsist.models.classifier import Classifier
 
 
@@ -84,7 +84,7 @@ class Predictor:
         inputs = BucketSet("variants", self.task, self.task.label_names, table, "")
         compute(self.model, [inputs], store, self._accelerator, self._policy)
         finished = store.finished()
-        counts = count_inputs(rows, finished, store.n_cut)
+        counts = count_inputs(list(rows), finished)
         for note in input_notes({"inputs": counts, "model": self.model.identity}):
             warnings.warn(f"{note}.", UserWarning, stacklevel=3)
         self._known.update({name: result for name in rows if isinstance(result := finished[name], list)})

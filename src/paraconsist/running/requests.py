@@ -270,7 +270,7 @@ def _read_pass(
     counts, n_computed = dict.fromkeys(("n_requests", "n_bounded", "n_unread"), 0), 0
     one.store.create()
     with one.store.writer(0) as shard, Journal(one.store.folder) as journal:
-        before = one.store.finished()
+        before = dict(one.store.finished())
         finished = {input_id for input_id, result in before.items() if not isinstance(result, Failed)}
         for file, row, line in _answer_lines(answers):
             input_id, key = _asked(file, row, line, keys)

@@ -167,7 +167,7 @@ def write_sets(
     for s in sets:
         path = files[s.name] = folder.predictions_file(s.file_name)
         table = predictions_table(s, finished, label_maps[s.name])
-        counts = count_inputs(table["input_id"].to_pylist(), finished, store.n_cut)
+        counts = count_inputs(table["input_id"], finished)
         more = {**metadata, "inputs": counts, "seed": options.seed, "measures": list(s.measures)}
         written = run_metadata(s, identity, label_maps[s.name], **more)
         folder.write(path, table, written)
