@@ -44,6 +44,7 @@ _ALLOWED = (
     "real data not found",
     "/proc",
     "looks like a launcher",
+    "ray is not installed",
     os.environ.get("ALLOWED_SKIPS"),
 )
 ALLOWED_SKIPS = re.compile("|".join(filter(None, _ALLOWED)))
