@@ -4,11 +4,13 @@ Both get the same prompts of real rows, the same label words, the same module in
 parameters with random weights: speed does not depend on what it learnt) and the same threads. Timed is, for the
 harness, `HFLM.loglikelihood` on ready prompts, with the quickest of the batch sizes given; for paraconsist the whole
 loop: putting prompts together, finding identical ones, tokenising, the shared prefix and its check, batches, writing
-the store. The harness gets a subset of the rows, for at 36 shots it needs seconds for each; paraconsist is timed on the
-whole set (or `--set-rows` of it) and on that subset. Choices and probabilities are compared on the subset.
+the store. The harness gets a subset of the rows, for at 36 shots it needs seconds for each, and `--peer-seconds` at
+most; paraconsist is timed on the whole set (or `--set-rows` of it) and on that subset. Choices and probabilities are
+compared on what the harness answered. `--model` takes a folder, or `smollm2` (see tests/helpers/smollm2.py).
 
     pip install lm-eval
     python benchmarks/prompt_speed.py --data-dir DATA --shots 36 --rows 48
+    python benchmarks/prompt_speed.py --data-dir DATA --model smollm2 --set-rows 500 --rows 500 --peer-seconds 300
     python benchmarks/prompt_speed.py --data-dir DATA --shots 0 --rows 2000
     python benchmarks/prompt_speed.py --data-dir DATA --shots 36 --memory
 """
@@ -16,6 +18,7 @@ whole set (or `--set-rows` of it) and on that subset. Choices and probabilities 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import resource
 import subprocess
@@ -30,7 +33,14 @@ import numpy as np
 import pyarrow as pa
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    DynamicCache,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+)
 
 from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
 from paraconsist.data.store import Store
@@ -40,6 +50,9 @@ from paraconsist.models.prompted import CausalScorer, PromptSettings
 from paraconsist.running.loop import compute, start_accelerator
 from paraconsist.running.options import PromptOptions
 from paraconsist.running.prompting import load_pools, make_prompt
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from helpers.smollm2 import save_smollm2
 
 WAYS = ("packed", "a cache for each row", "whole prompts")
 _N_ROWS_MEMORY = 16
@@ -82,7 +95,9 @@ def clocks() -> np.ndarray[Any, Any]:
     return np.array([time.perf_counter(), time.process_time()])
 
 
-def peer_run(module: Any, tokenizer: Any, prompts: list[str], answers: tuple[str, ...], batch: int) -> Any:
+def peer_run(
+    module: Any, tokenizer: Any, prompts: list[str], answers: tuple[str, ...], batch: int, seconds: float = math.inf
+) -> Any:
     import logging
 
     logging.disable(logging.WARNING)
@@ -90,22 +105,42 @@ def peer_run(module: Any, tokenizer: Any, prompts: list[str], answers: tuple[str
     from lm_eval.models.huggingface import HFLM
 
     peer = HFLM(pretrained=module, tokenizer=tokenizer, batch_size=batch, device=str(module.device))
-    requests = [
-        Instance(request_type="loglikelihood", doc={}, arguments=(prompt, answer), idx=i)
-        for prompt in prompts
-        for i, answer in enumerate(answers)
-    ]
+    size = len(prompts) if seconds == math.inf else batch
+    values: list[float] = []
     started = clocks()
-    with torch.inference_mode():
-        found = peer.loglikelihood(requests, disable_tqdm=True)
-    taken = clocks() - started
-    return taken, torch.tensor([value for value, _ in found]).view(len(prompts), len(answers))
+    for start in range(0, len(prompts), size):
+        requests = [
+            Instance(request_type="loglikelihood", doc={}, arguments=(prompt, answer), idx=i)
+            for prompt in prompts[start : start + size]
+            for i, answer in enumerate(answers)
+        ]
+        with torch.inference_mode():
+            values += [value for value, _ in peer.loglikelihood(requests, disable_tqdm=True)]
+        if (clocks() - started)[0] > seconds:
+            break
+    return clocks() - started, torch.tensor(values).view(-1, len(answers))
+
+
+def say_preparing(module: Any, tokenizer: Any, settings: PromptSettings, rows: BucketSet) -> None:
+    """Print what it takes to put a prompt together and tokenise it, by processor time."""
+    scorer = CausalScorer(module, tokenizer, settings, window=None, identity={})
+    started = clocks()
+    inputs = [scorer.encode(rows.task, row) for row in rows.table.to_pylist()]
+    scorer.prepare(inputs)
+    ours, some = clocks() - started, [choices[0].text for choices in inputs[:50]]
+    started = clocks()
+    tokenizer(some)
+    whole = clocks() - started
+    print(
+        f"  preparing a prompt: {1e3 * ours[1] / len(inputs):.2f} ms of processor time, over {len(inputs):,}; only "
+        f"tokenising it whole: {1e3 * whole[1] / len(some):.2f} ms"
+    )
 
 
 def our_run(
     module: Any, tokenizer: Any, settings: PromptSettings, rows: BucketSet, scratch: Path, batch_tokens: int | None
 ) -> Any:
-    scorer = CausalScorer(module, tokenizer, settings, window=4096, identity={})
+    scorer = CausalScorer(module, tokenizer, settings, window=None, identity={})
     accelerator = start_accelerator(device="cpu" if module.device.type == "cpu" else None)
     store = Store(Path(tempfile.mkdtemp(dir=scratch)), {})
     started = clocks()
@@ -115,7 +150,8 @@ def our_run(
 
 
 def compare(options: argparse.Namespace, rows: BucketSet, settings: PromptSettings, tokenizer: Any) -> None:
-    module = make_model().to(options.device)
+    module = AutoModelForCausalLM.from_pretrained(options.model) if options.model else make_model()
+    module = module.eval().to(options.device)
     n_parameters = sum(p.numel() for p in module.parameters())
     distinct = first_distinct(rows, options.rows)
     prompts = [settings.prompt.text(rows.task, row) for row in distinct.table.to_pylist()]
@@ -126,7 +162,8 @@ def compare(options: argparse.Namespace, rows: BucketSet, settings: PromptSettin
         f"{max(lengths):,} tokens; {n_parameters / 1e6:.0f}M parameters, {module.dtype}, {module.device}, "
         f"{torch.get_num_threads()} threads"
     )
-    peer_run(module, tokenizer, prompts[:1], answers, 1)
+    say_preparing(module, tokenizer, settings, distinct)
+    peer_run(module, tokenizer, [prompts[0][-200:]], answers, 1)
     best = options.batch[0]
     if len(options.batch) > 1:
         n = min(len(prompts), max(options.batch))
@@ -136,21 +173,22 @@ def compare(options: argparse.Namespace, rows: BucketSet, settings: PromptSettin
         ours_subset: list[Any] = []
         peer: list[Any] = []
         for _ in range(options.rounds):
-            taken, theirs = peer_run(module, tokenizer, prompts, answers, best)
-            peer.append(len(prompts) / taken)
-            taken, n, _, _ = our_run(module, tokenizer, settings, rows, Path(scratch), options.batch_tokens)
+            taken, theirs = peer_run(module, tokenizer, prompts, answers, best, options.peer_seconds)
+            peer.append(len(theirs) / taken)
+            taken, n, found, scorer = our_run(module, tokenizer, settings, rows, Path(scratch), options.batch_tokens)
             ours.append(n / taken)
-            taken, _, found, scorer = our_run(
-                module, tokenizer, settings, distinct, Path(scratch), options.batch_tokens
-            )
+            if n > len(prompts):  # else those rows are the whole set
+                taken, _, found, scorer = our_run(
+                    module, tokenizer, settings, distinct, Path(scratch), options.batch_tokens
+                )
             ours_subset.append(len(prompts) / taken)
-    probable = torch.tensor([found[i] for i in distinct.table["input_id"].to_pylist()])
+    probable = torch.tensor([found[i] for i in distinct.table["input_id"].to_pylist()[: len(theirs)]])
     expected = theirs.double().softmax(-1)
     same = int((probable.argmax(-1) == expected.argmax(-1)).sum())
     says = {
-        f"lm-eval, {len(prompts):,} rows, batches of {best}": peer,
+        f"lm-eval, {len(theirs):,} rows, batches of {best}": peer,
         f"paraconsist, the whole set ({n:,} distinct)": ours,
-        "paraconsist, those rows": ours_subset,
+        f"paraconsist, {len(prompts):,} rows": ours_subset,
     }
     median = {name: np.median(rates, axis=0) for name, rates in says.items()}
     for name, rates in says.items():
@@ -158,12 +196,12 @@ def compare(options: argparse.Namespace, rows: BucketSet, settings: PromptSettin
         wall, processor = median[name]
         print(f"  {name:44} {wall:8.2f} rows/s (rounds: {shown}), {processor:8.2f} rows per second of processor time")
     theirs_rate, whole, same_rows = median.values()
-    for name, rate in (("the whole set", whole), ("the same rows alone", same_rows)):
+    for name, rate in (("the whole set", whole), (f"{len(prompts):,} rows", same_rows)):
         wall, processor = rate / theirs_rate
         print(f"  times lm-eval's throughput, {name}: {wall:.1f} by the wall clock, {processor:.1f} by processor time")
     counts = [int((expected.argmax(-1) == label).sum()) for label in range(len(answers))]
     print(
-        f"  same choices: {same} of {len(prompts)} (lm-eval's choices: {counts}); largest difference of "
+        f"  same choices: {same} of {len(theirs)} (lm-eval's choices: {counts}); largest difference of "
         f"probabilities {float((probable - expected).abs().max()):.1e}"
     )
     print(
@@ -231,6 +269,8 @@ def main() -> None:
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--batch-tokens", type=int)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--model", help="a folder, or smollm2; by default one of random weights")
+    parser.add_argument("--peer-seconds", type=float, default=math.inf)
     parser.add_argument("--memory", nargs="?", const="all", choices=["all", *WAYS])
     options = parser.parse_args()
     rows = load_bucket_set(options.dataset, data_dir=options.data_dir).limited(options.set_rows)
@@ -240,7 +280,12 @@ def main() -> None:
     pools = load_pools(given)
     prompt = make_prompt(given, pools, rows.task, rows.label_names, set(rows.table["input_id"].to_pylist()))
     settings = PromptSettings(prompt)
-    tokenizer = make_tokenizer([settings.prompt.text(rows.task, row) for row in rows.table.to_pylist()[:500]])
+    if options.model == "smollm2":
+        options.model = save_smollm2(Path(tempfile.gettempdir()) / "smollm2")
+    if options.model:
+        tokenizer = AutoTokenizer.from_pretrained(options.model)
+    else:
+        tokenizer = make_tokenizer([settings.prompt.text(rows.task, row) for row in rows.table.to_pylist()[:500]])
     if options.memory == "all":
         print(f"peak for a batch of {_N_ROWS_MEMORY} rows, {options.shots} shots, each in a process of its own:")
         for way in WAYS:
