@@ -40,7 +40,6 @@ def parsed(name: str, content: bytes) -> Any:
     """Return what a file says, without what no two runs share; an error where it is not whole."""
     import numpy as np
     import pyarrow.parquet as pq
-    from safetensors.numpy import load
 
     kind = Path(name).suffix
     if kind == ".json":
@@ -53,6 +52,8 @@ def parsed(name: str, content: bytes) -> Any:
         with np.load(io.BytesIO(content)) as held:
             return {key: held[key].tolist() for key in held.files}
     if kind == ".safetensors":
+        from safetensors.numpy import load
+
         return {key: array.tolist() for key, array in load(content).items()}
     if kind == ".arrow":
         import pyarrow as pa
