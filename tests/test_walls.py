@@ -50,6 +50,7 @@ LIGHT = {
     "paraconsist.files": PLATFORM | NUMBERS,
     "paraconsist.registry": PLATFORM,
     "paraconsist.data.tasks": PLATFORM | NUMBERS,
+    "paraconsist.data.options": PLATFORM | NUMBERS,
     "paraconsist.data.logs.reading": PLATFORM - {"pyarrow"},
     "paraconsist.models": PLATFORM - {"pyarrow"},
     "paraconsist.models.labels": PLATFORM,

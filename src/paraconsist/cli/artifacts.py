@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paraconsist.cli.options import AsJson, Output, option, print_json, write_results
+from paraconsist.cli.options import AsJson, Output, print_json, write_results
+from paraconsist.data.options import option
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.scoring.options import IntervalOptions, SourceOptions

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from paraconsist.cli.ends import say
-from paraconsist.cli.options import AsJson, Output, option, print_json, write_results
+from paraconsist.cli.options import AsJson, Output, print_json, write_results
+from paraconsist.data.options import option
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paraconsist.cli.ends import say
-from paraconsist.cli.options import echo, option
+from paraconsist.cli.options import echo
+from paraconsist.data.options import option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import endpoint_fields, endpoint_settings, option
+from paraconsist.cli.options import endpoint_fields, endpoint_settings
 from paraconsist.cli.run import say_usage
+from paraconsist.data.options import option
 from paraconsist.errors import renamed
 from paraconsist.models.endpoint.settings import EndpointSettings
 

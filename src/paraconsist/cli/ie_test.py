@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import Fields, option, print_json, quiet_libraries, read_values
+from paraconsist.cli.options import Fields, print_json, quiet_libraries, read_values
+from paraconsist.data.options import option
 from paraconsist.errors import input_error
 from paraconsist.studies.ie.options import DecisionOptions, ExperimentOptions, parse_rhos
 

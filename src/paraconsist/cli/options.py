@@ -18,25 +18,21 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import typer
 
 from paraconsist.cli.ends import state
+from paraconsist.data.options import DATA_DIR, DEVICE, LABEL_MAP, TASK, option
 from paraconsist.errors import input_error, visible
 from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, full precision, and nothing else.")]
 Output = Annotated[Path | None, typer.Option(help="Also write the results to this JSON file.")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda or mps; by default the best there is.")]
-LabelMap = Annotated[list[str] | None, typer.Option(help="MODEL_LABEL=TASK_LABEL, repeated; may be many-to-one.")]
-
-
-def option(default: Any, help: str, **more: Any) -> Any:
-    """Return the field of an option, in a group or as a parameter's default; `more` is what `_declared` reads."""
-    return field(default=default, metadata={"help": help, **more})
+Device = Annotated[str | None, typer.Option(help=DEVICE)]
+LabelMap = Annotated[list[str] | None, typer.Option(help=LABEL_MAP)]
 
 
 @dataclass(frozen=True)
 class RowOptions:
     """Where labelled rows come from, as in `paraconsist.transforms.labelled_sets.load_labelled`."""
 
-    task: str | None = option(None, "Task of the rows, where their columns do not say.")
+    task: str | None = option(None, TASK)
     columns: Sequence[str] = option((), "TASK_COLUMN=FILE_COLUMN, where the names differ; repeat for several.")
     label_names: str | None = option(None, "Names of numbered labels in order, such as entailment,not_entailment.")
     split: str = option("test", "Split of a builder's, folder's or Hub set.")
@@ -104,12 +100,12 @@ class StudyChoices:
     seeds: str = option(
         "0", "Seeds, with commas: each is a training, and draws its share of the rows where one is drawn."
     )
-    task: str | None = option(None, "Task of the rows, where their columns do not say.")
+    task: str | None = option(None, TASK)
     preset: str | None = option(None, "Named settings of training; see `paraconsist list`.")
     set: list[str] | None = option(None, "OPTION=VALUE: an option of `train`, for all trainings; repeat.")
     limit: int | None = option(None, "For a trial: at most this many training rows, and rows of each set.", min=1)
-    device: str | None = option(None, "cpu, cuda or mps; by default the best there is.")
-    data_dir: str | None = option(None, "Folder with the upstream files, used instead of the network.")
+    device: str | None = option(None, DEVICE)
+    data_dir: str | None = option(None, DATA_DIR)
     n_resamples: int = option(1000, "Bootstrap replicates of each run.", min=1)
 
     def settings(self, command: str, **training: Any) -> dict[str, Any]:

@@ -18,16 +18,8 @@ from paraconsist.cli.generation import (
     say_generator,
     say_refined,
 )
-from paraconsist.cli.options import (
-    Fields,
-    LabelMap,
-    RowOptions,
-    echo,
-    option,
-    print_json,
-    quiet_libraries,
-    read_label_map,
-)
+from paraconsist.cli.options import Fields, LabelMap, RowOptions, echo, print_json, quiet_libraries, read_label_map
+from paraconsist.data.options import option
 from paraconsist.errors import input_error
 from paraconsist.transforms.paraphrase.generators import GeneratorSettings
 

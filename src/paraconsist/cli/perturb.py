@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paraconsist.cli.ends import say, say_status
-from paraconsist.cli.options import Fields, RowOptions, echo, option
+from paraconsist.cli.options import Fields, RowOptions, echo
+from paraconsist.data.options import option
 from paraconsist.errors import input_error, renamed
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paraconsist.cli.options import AsJson, option, print_json
+from paraconsist.cli.options import AsJson, print_json
+from paraconsist.data.options import option
 from paraconsist.errors import check_choice, input_error, renamed
 from paraconsist.reporting.formatting import count, decimal
 from paraconsist.scoring.options import SourceOptions

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paraconsist.cli.options import echo, option, quiet_libraries, read_pairs
+from paraconsist.cli.options import echo, quiet_libraries, read_pairs
+from paraconsist.data.options import option
 from paraconsist.errors import check_choice, input_error
 
 if TYPE_CHECKING:

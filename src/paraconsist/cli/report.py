@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import echo, option
+from paraconsist.cli.options import echo
+from paraconsist.data.options import option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
 

@@ -18,11 +18,11 @@ from paraconsist.cli.options import (
     echo,
     endpoint_fields,
     endpoint_settings,
-    option,
     quiet_libraries,
     read_label_map,
     typed,
 )
+from paraconsist.data.options import option
 from paraconsist.errors import input_error
 from paraconsist.models.endpoint.settings import read_request_fields
 from paraconsist.running.options import AskOptions, LoadOptions, PromptOptions, RunOptions, SetOptions

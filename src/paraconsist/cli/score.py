@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import AsJson, Output, option, print_json, typed, write_results
+from paraconsist.cli.options import AsJson, Output, print_json, typed, write_results
+from paraconsist.data.options import option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paraconsist.cli.ends import say, say_status
-from paraconsist.cli.options import Device, Fields, echo, option, quiet_libraries, read_names
+from paraconsist.cli.options import Device, Fields, echo, quiet_libraries, read_names
+from paraconsist.data.options import TASK, option
 from paraconsist.errors import check_choice, input_error
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def select(
     confidence_model: str | None = option(
         None, "Draw items over the deciles of this model's confidence in the gold label."
     ),
-    task: str | None = option(None, "Task of the rows, where their columns do not say."),
+    task: str | None = option(None, TASK),
     label_column: str = option("label", "Column of labels, by name or number."),
     label_names: str | None = option(None, "Labels in order, with commas."),
     drop_unlabelled: bool = option(False, "Leave out rows without a gold label."),

@@ -22,11 +22,11 @@ from paraconsist.cli.options import (
     LabelMap,
     RowOptions,
     echo,
-    option,
     print_json,
     quiet_libraries,
     read_label_map,
 )
+from paraconsist.data.options import LABEL_RULE, option
 from paraconsist.errors import renamed
 from paraconsist.transforms.paraphrase.generators import GeneratorSettings
 
@@ -55,9 +55,7 @@ def sensitivity(
     limit: int | None = option(None, "Draw this many of the right originals.", min=1),
     rows: int | None = option(None, "Draw this many rows before the model answers them.", min=1),
     label_map: LabelMap = None,
-    label_rule: str = option(
-        "argmax", "Where labels map many to one: argmax (the most probable label) or sum (their probabilities)."
-    ),
+    label_rule: str = option("argmax", LABEL_RULE),
     endpoint: Annotated[dict[str, Any], GENERATOR_ENDPOINT],
     embedding_model: str | None = option(
         None, "Encoder for embedding distances; by default the model's own, where it has one."

@@ -13,7 +13,6 @@ from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import (
     StudyChoices,
     echo,
-    option,
     quiet_libraries,
     read_names,
     read_numbers,
@@ -21,6 +20,7 @@ from paraconsist.cli.options import (
     read_value,
     read_values,
 )
+from paraconsist.data.options import option
 
 #: With fewer, the least p that Kendall's tau can have, 2/n!, is above .05.
 _FEWEST_FOR_P = 5

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import Fields, echo, option, quiet_libraries, read_numbers
+from paraconsist.cli.options import Fields, echo, quiet_libraries, read_numbers
+from paraconsist.data.options import option
 from paraconsist.models.training.options import PRESETS, TrainingOptions, options_from_preset
 
 #: What only presets and the options of `sweep` change.

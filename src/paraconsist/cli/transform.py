@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import echo, option, print_json, read_names, read_values
+from paraconsist.cli.options import echo, print_json, read_names, read_values
+from paraconsist.data.options import option
 from paraconsist.errors import input_error
 
 

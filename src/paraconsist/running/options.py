@@ -4,8 +4,6 @@ The command line makes its options from these fields and their help (`paraconsis
 imported here.
 """
 
-# ruff: noqa: RUF009 (`option` makes a field)
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -14,15 +12,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from paraconsist.data.failures import ON_ERROR
+from paraconsist.data.options import DATA_DIR, DEVICE, LABEL_RULE, option
 from paraconsist.errors import check_choice, input_error
 
 #: Of options that a newcomer needs: they stand first in the help, not under their group's heading.
 _FIRST = {"rich_help_panel": "Options"}
-
-
-def option(default: Any, help: str, **more: Any) -> Any:
-    """A field: its default, what it means, and what the command line needs to know of it."""
-    return field(default=default, metadata={"help": help, **more})
 
 
 @dataclass(frozen=True)
@@ -52,7 +46,7 @@ class SetOptions:
         "pattern cuts a full test set.",
         **_FIRST,
     )
-    data_dir: str | None = option(None, "Folder with the upstream files, used instead of the network.")
+    data_dir: str | None = option(None, DATA_DIR)
     part: str | None = option(
         None,
         "I/N: only part I of N of the inputs, in a folder of its own, for arrays of jobs; `merge` joins the parts.",
@@ -85,7 +79,7 @@ class PromptOptions:
     examples: Sequence[str] = option((), "Set or file to draw them from; repeat to draw evenly from several.")
     split: str = option("train", "Split of the sets that examples are drawn from, where they have it.")
     seed: int = option(0, "Random seed of the draw of examples.", min=0)
-    data_dir: str | None = option(None, "Folder with the upstream files, used instead of the network.")
+    data_dir: str | None = option(None, DATA_DIR)
 
     def __post_init__(self) -> None:
         if self.examples and not self.shots:
@@ -139,10 +133,8 @@ class RunOptions:
     label_map: Mapping[str, str] | None = option(
         None, "MODEL_LABEL=TASK_LABEL, repeated; may be many-to-one. By default labels are matched by name."
     )
-    label_rule: str = option(
-        "argmax", "Where labels map many to one: 'argmax' (the most probable label) or 'sum' (their probabilities)."
-    )
-    device: str | None = option(None, "cpu, cuda or mps; by default the best there is.", **_FIRST)
+    label_rule: str = option("argmax", LABEL_RULE)
+    device: str | None = option(None, DEVICE, **_FIRST)
     batch_tokens: int | None = option(None, "Computed tokens a batch, padding included.", min=1)
     seed: int = option(0, "Random seed of drawn answers, and of which rows are asked again.", min=0)
     deterministic: bool = option(

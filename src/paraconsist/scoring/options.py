@@ -7,9 +7,11 @@ imported here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from paraconsist.data.options import option
 
 if TYPE_CHECKING:
     from paraconsist.data.logs.format import LogQuery
@@ -21,71 +23,42 @@ class SourceOptions:
     """What the columns of predictions are called, and how logs of other tools are read."""
 
     panel: ClassVar[str] = "Columns and logs"
-    bucket: str = field(
-        default="bucket_id",
-        metadata={
-            "help": (
-                "Column of the bucket ids. This and the columns below may also be a path (doc.question_id), a pattern "
-                r"(doc.id ~ '^(\d+)-'), a comparison (doc.kind == 'original') or a template ({doc.set}-{doc.number})."
-            )
-        },
+    bucket: str = option(
+        "bucket_id",
+        "Column of the bucket ids. This and the columns below may also be a path (doc.question_id), a pattern "
+        r"(doc.id ~ '^(\d+)-'), a comparison (doc.kind == 'original') or a template ({doc.set}-{doc.number}).",
     )
-    prediction: str = field(
-        default="prediction",
-        metadata={"help": "Column of the predictions; in logs, in place of the tool's own answer and verdict."},
+    prediction: str = option(
+        "prediction", "Column of the predictions; in logs, in place of the tool's own answer and verdict."
     )
-    label: str = field(default="label", metadata={"help": "Column of the gold labels."})
-    role: str = field(default="role", metadata={"help": "Column that says 'original' or 'paraphrase'."})
-    original: str | None = field(
-        default=None, metadata={"help": "True/false column or comparison that marks originals, in place of `role`."}
+    label: str = option("label", "Column of the gold labels.")
+    role: str = option("role", "Column that says 'original' or 'paraphrase'.")
+    original: str | None = option(None, "True/false column or comparison that marks originals, in place of `role`.")
+    original_prediction: str | None = option(
+        None, "For files with a pair in each row: column of the originals' predictions."
     )
-    original_prediction: str | None = field(
-        default=None, metadata={"help": "For files with a pair in each row: column of the originals' predictions."}
+    label_names: str | None = option(
+        None, "Names of the labels 0,1,... where gold is given by name and predictions by number."
     )
-    label_names: str | None = field(
-        default=None,
-        metadata={"help": "Names of the labels 0,1,... where gold is given by name and predictions by number."},
+    group: str = option(
+        "group_id", "Column of groups that intervals resample whole, such as a shared context; by default buckets."
     )
-    group: str = field(
-        default="group_id",
-        metadata={
-            "help": "Column of groups that intervals resample whole, such as a shared context; by default buckets."
-        },
+    groups_from: Path | None = option(
+        None, "A table with the columns of `bucket` and `group`, where the predictions have no groups."
     )
-    groups_from: Path | None = field(
-        default=None,
-        metadata={"help": "A table with the columns of `bucket` and `group`, where the predictions have no groups."},
+    example: str = option("example_id", "Column that tells the rows of a bucket apart; need not be there.")
+    trial: str | None = option(
+        None,
+        "For tables in which an `example` stands several times: column that says which answer it is. The first is "
+        "scored, all give the noise floor.",
     )
-    example: str = field(
-        default="example_id", metadata={"help": "Column that tells the rows of a bucket apart; need not be there."}
-    )
-    trial: str | None = field(
-        default=None,
-        metadata={
-            "help": "For tables in which an `example` stands several times: column that says which answer it is. The "
-            "first is scored, all give the noise floor."
-        },
-    )
-    confidence: str | None = field(default=None, metadata={"help": "Column of the probability of the gold label."})
-    probabilities: str = field(
-        default="probabilities", metadata={"help": "Column of lists of probabilities, or one column a label: P0,P1,..."}
-    )
-    stratum: list[str] | None = field(
-        default=None, metadata={"help": "Column to break results down by; repeat for several."}
-    )
-    metric: str | None = field(
-        default=None, metadata={"help": "For logs: the metric (lm-eval) or scorer (inspect) that says what is right."}
-    )
-    filter: str | None = field(
-        default=None, metadata={"option": "--filter", "help": "For lm-eval logs with several: which filter's answers."}
-    )
-    epoch: int | None = field(
-        default=None, metadata={"help": "For inspect logs with several epochs: only this one.", "min": 1}
-    )
-
-    encoding: str | None = field(
-        default=None, metadata={"help": "Of CSV and JSON Lines that are not UTF-8, such as latin-1 or cp1252."}
-    )
+    confidence: str | None = option(None, "Column of the probability of the gold label.")
+    probabilities: str = option("probabilities", "Column of lists of probabilities, or one column a label: P0,P1,...")
+    stratum: list[str] | None = option(None, "Column to break results down by; repeat for several.")
+    metric: str | None = option(None, "For logs: the metric (lm-eval) or scorer (inspect) that says what is right.")
+    filter: str | None = option(None, "For lm-eval logs with several: which filter's answers.", option="--filter")
+    epoch: int | None = option(None, "For inspect logs with several epochs: only this one.", min=1)
+    encoding: str | None = option(None, "Of CSV and JSON Lines that are not UTF-8, such as latin-1 or cp1252.")
 
     @property
     def columns(self) -> ColumnNames:
@@ -118,15 +91,12 @@ class IntervalOptions:
     """How intervals are made."""
 
     panel: ClassVar[str] = "Intervals"
-    confidence_level: float = field(
-        default=0.95, metadata={"help": "Confidence level of the intervals.", "min": 0, "max": 1}
+    confidence_level: float = option(0.95, "Confidence level of the intervals.", min=0, max=1)
+    interval_method: str = option(
+        "auto", "How intervals are made: auto (closed forms that hold), bootstrap or closed_form."
     )
-    interval_method: str = field(
-        default="auto",
-        metadata={"help": "How intervals are made: auto (closed forms that hold), bootstrap or closed_form."},
-    )
-    n_resamples: int = field(default=10000, metadata={"help": "Bootstrap replicates, where one is used.", "min": 1})
-    seed: int = field(default=0, metadata={"help": "Random seed of the bootstrap.", "min": 0})
+    n_resamples: int = option(10000, "Bootstrap replicates, where one is used.", min=1)
+    seed: int = option(0, "Random seed of the bootstrap.", min=0)
 
     @property
     def intervals(self) -> dict[str, Any]:
@@ -139,13 +109,10 @@ class IntervalOptions:
 class MeasureOptions:
     """Which measures, and what becomes of answers that could not be read."""
 
-    measure: list[str] | None = field(
-        default=None,
-        metadata={"help": "Measure to compute; repeat for several. By default those that fit the rows' roles."},
+    measure: list[str] | None = option(
+        None, "Measure to compute; repeat for several. By default those that fit the rows' roles."
     )
-    unparsed: str = field(
-        default="wrong", metadata={"help": "What unparsed answers count as: wrong, own_class or drop_bucket."}
-    )
+    unparsed: str = option("wrong", "What unparsed answers count as: wrong, own_class or drop_bucket.")
 
 
 def listed(values: str | Sequence[str] | None) -> list[str] | None:

@@ -10,6 +10,7 @@ from dataclasses import MISSING, dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from paraconsist.data.options import option
 from paraconsist.data.prompts import Prompt, PromptTemplate
 from paraconsist.errors import check_choice, check_whole, input_error
 
@@ -25,10 +26,6 @@ _SECRET_VALUE = re.compile(r"\s*(Bearer\s|sk-|hf_|ghp_|eyJ)")
 _OURS = ("model", "prompt", "messages", "logprobs", "top_logprobs", "echo", "stream", "n")
 
 
-def _option(default: Any, help: str, **more: Any) -> Any:
-    return field(default=default, metadata={"help": help, **more})
-
-
 @dataclass(frozen=True)
 class EndpointSettings:
     """Where the endpoint is and how it is treated; nothing here decides a prediction but `api` and `request_fields`.
@@ -36,22 +33,22 @@ class EndpointSettings:
     What a field means stands with it, and in its ``metadata["help"]``. One address may be a text by itself.
     """
 
-    urls: Sequence[str] = _option(
+    urls: Sequence[str] = option(
         MISSING,
         "Address of an OpenAI-compatible API, as http://localhost:8000/v1; the model is named as it is there. "
         "Repeated, for several servers of one model: each request goes to the one with the fewest.",
         option="--endpoint",
     )
-    api: str = _option("completions", "completions (a text to go on with) or chat.")
-    concurrency: int = _option(16, "How many requests may be under way at a time.", min=1)
-    timeout: float = _option(120.0, "Seconds that a request may take.")
-    tries: int = _option(
+    api: str = option("completions", "completions (a text to go on with) or chat.")
+    concurrency: int = option(16, "How many requests may be under way at a time.", min=1)
+    timeout: float = option(120.0, "Seconds that a request may take.")
+    tries: int = option(
         8,
         "How often a request is sent before the run gives up; refusals because of the rate limit do not count.",
         min=1,
     )
-    patience: float = _option(600.0, "Seconds of nothing but rate-limit refusals before the run gives up.")
-    key_variable: str | None = _option(
+    patience: float = option(600.0, "Seconds of nothing but rate-limit refusals before the run gives up.")
+    key_variable: str | None = option(
         None,
         "Environment variable with the key; OPENAI_API_KEY for api.openai.com, no key for others.",
         option="--api-key-variable",
@@ -63,8 +60,8 @@ class EndpointSettings:
             "option": "--request-field",
         },
     )
-    price_input: float | None = _option(None, "Price of a million tokens read.")
-    price_output: float | None = _option(None, "Price of a million tokens written.")
+    price_input: float | None = option(None, "Price of a million tokens read.")
+    price_output: float | None = option(None, "Price of a million tokens written.")
 
     def __post_init__(self) -> None:
         urls = [self.urls] if isinstance(self.urls, str) else self.urls

@@ -1,7 +1,5 @@
 """What a training needs to know, settings by name, and its folder's record (standard library only)."""
 
-# ruff: noqa: RUF009 (`_option` makes a field)
-
 from __future__ import annotations
 
 import json
@@ -9,12 +7,13 @@ import platform
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from paraconsist.data.options import DATA_DIR, DEVICE, option
 from paraconsist.errors import InputError, check_choice, check_whole, input_error
 from paraconsist.files import LOCK, digest, locked, read_record, replacing, write_json, writing
 
@@ -24,11 +23,6 @@ WORD_MODELS = ("glove_bow", "bilstm")
 _NOT_PART_OF_THE_RESULT = frozenset({"output", "resume", "device", "progress", "data_dir", "preset"})
 
 
-def _option(default: Any, help: str, **limits: Any) -> Any:
-    """A field: its default, what it means, and what it may be (`at_least` so large, or one of `choices`)."""
-    return field(default=default, metadata={"help": help, **limits})
-
-
 @dataclass(frozen=True)
 class TrainingOptions:
     """How to train a classifier; `PRESETS` are named settings.
@@ -36,113 +30,111 @@ class TrainingOptions:
     What a field means stands with it, and in its ``metadata["help"]``.
     """
 
-    model: str = _option(
+    model: str = option(
         MISSING, "bow, glove_bow, bilstm, a Hub id, or a folder: an encoder, or a classifier to go on with."
     )
-    output: Path = _option(
+    output: Path = option(
         MISSING, "Folder to write: new or empty, or one that holds this same training, with `resume`."
     )
-    train_file: Path | None = _option(None, "Training rows: CSV, TSV, JSON Lines or Parquet.")
-    dataset: str | None = _option(None, "Training rows from a builder, such as sample:defeasible_nli_train.")
-    eval_file: Path | None = _option(
+    train_file: Path | None = option(None, "Training rows: CSV, TSV, JSON Lines or Parquet.")
+    dataset: str | None = option(None, "Training rows from a builder, such as sample:defeasible_nli_train.")
+    eval_file: Path | None = option(
         None, "Rows for the accuracy after each epoch, never trained on; by default the validation split of `dataset`."
     )
-    eval_dataset: str | None = _option(None, "The same, from a builder.")
-    task: str | None = _option(None, "Task of the rows; by default what the data set declares or the columns fit.")
-    text_column: str | None = _option(
+    eval_dataset: str | None = option(None, "The same, from a builder.")
+    task: str | None = option(None, "Task of the rows; by default what the data set declares or the columns fit.")
+    text_column: str | None = option(
         None, "Column with ready-made text; by default the task's columns, then sentence1 and sentence2."
     )
-    text_pair_column: str | None = _option(None, "Column with the second text.")
-    label_column: str = _option("label", "Column of labels, by name or number.")
-    label_names: tuple[str, ...] | None = _option(
+    text_pair_column: str | None = option(None, "Column with the second text.")
+    label_column: str = option("label", "Column of labels, by name or number.")
+    label_names: tuple[str, ...] | None = option(
         None, "Labels in order, in place of the task's own (two-way entailment: entailment, not_entailment)."
     )
-    input_columns: tuple[str, ...] | None = _option(
+    input_columns: tuple[str, ...] | None = option(
         None, "The task's columns that the model is shown, in place of all: a partial-input model."
     )
-    drop_unlabelled: bool = _option(
+    drop_unlabelled: bool = option(
         False, "Leave out rows without a gold label (empty, '-', -1), saying how many; else they are an error."
     )
-    limit: int | None = _option(None, "Train on a random sample of this many rows.", at_least=1)
-    limit_seed: int = _option(0, "Random seed of the rows that `limit` and `share` draw; `seed` does not change them.")
-    share: float = _option(
+    limit: int | None = option(None, "Train on a random sample of this many rows.", at_least=1)
+    limit_seed: int = option(0, "Random seed of the rows that `limit` and `share` draw; `seed` does not change them.")
+    share: float = option(
         1.0,
         "Train on this share of the rows (0.05), drawn by group, of the sample where `limit` is given too. A smaller "
         "share of one seed is part of a larger one.",
     )
-    group_columns: tuple[str, ...] | None = _option(
+    group_columns: tuple[str, ...] | None = option(
         None, "Columns whose rows stay together in `share`; by default the task's context, else each row stands alone."
     )
-    head: str = _option(
+    head: str = option(
         "auto",
         "auto (multiple choice where the task can be put so and its columns are there), classification or "
         "multiple_choice.",
         choices=("auto", "classification", "multiple_choice"),
     )
-    batch_size: int = _option(
+    batch_size: int = option(
         32, "Rows in a step, times `gradient_accumulation`; processes and devices share them.", at_least=1
     )
-    learning_rate: float = _option(5e-5, "Highest learning rate of AdamW.")
-    epochs: float = _option(3.0, "Passes over the rows.")
-    weight_decay: float = _option(0.0, "Weight decay of AdamW.")
-    warmup: float = _option(0.0, "Share of steps in which the rate rises.")
-    scheduler: str = _option("linear", "How the rate falls, as transformers calls it.")
-    gradient_accumulation: int = _option(1, "Batches added up to one step.", at_least=1)
-    max_grad_norm: float = _option(1.0, "Longer gradients are cut to this length.")
-    max_length: int | None = _option(
+    learning_rate: float = option(5e-5, "Highest learning rate of AdamW.")
+    epochs: float = option(3.0, "Passes over the rows.")
+    weight_decay: float = option(0.0, "Weight decay of AdamW.")
+    warmup: float = option(0.0, "Share of steps in which the rate rises.")
+    scheduler: str = option("linear", "How the rate falls, as transformers calls it.")
+    gradient_accumulation: int = option(1, "Batches added up to one step.", at_least=1)
+    max_grad_norm: float = option(1.0, "Longer gradients are cut to this length.")
+    max_length: int | None = option(
         None, "Cut inputs at this many tokens; by default at what the model allows. Not for bow, glove_bow and bilstm."
     )
-    group_by_length: bool = _option(False, "Batches of similar length: less padding, slightly other batches.")
-    best_model: bool = _option(False, "Keep the epoch that is best on the evaluation rows, in place of the last.")
-    best_by: str = _option(
+    group_by_length: bool = option(False, "Batches of similar length: less padding, slightly other batches.")
+    best_model: bool = option(False, "Keep the epoch that is best on the evaluation rows, in place of the last.")
+    best_by: str = option(
         "accuracy",
         "What makes an epoch the best: accuracy or loss; the first of equal epochs is kept.",
         choices=("accuracy", "loss"),
     )
-    patience: int | None = _option(
+    patience: int | None = option(
         None, "Early stopping: end after this many epochs without a better one. Sets `best_model`.", at_least=1
     )
-    bf16: bool = _option(False, "bfloat16 mixed precision.")
-    n_buckets: int = _option(2**18, "Size of bow's table of features.", at_least=1)
-    embedding_dim: int = _option(8, "Length of vectors that start random.", at_least=1)
-    max_ngram: int = _option(4, "Longest n-gram of bow, in words.", at_least=1)
-    vectors: Path | None = _option(
+    bf16: bool = option(False, "bfloat16 mixed precision.")
+    n_buckets: int = option(2**18, "Size of bow's table of features.", at_least=1)
+    embedding_dim: int = option(8, "Length of vectors that start random.", at_least=1)
+    max_ngram: int = option(4, "Longest n-gram of bow, in words.", at_least=1)
+    vectors: Path | None = option(
         None, "Word vectors (GloVe text format) for glove_bow and bilstm to start from; random ones otherwise."
     )
-    extra_words: int = _option(
+    extra_words: int = option(
         0, "Also take this many words of that file that the training rows do not have, the first ones.", at_least=0
     )
-    freeze_vectors: bool = _option(False, "Leave the word vectors as they are.")
-    min_count: int = _option(
+    freeze_vectors: bool = option(False, "Leave the word vectors as they are.")
+    min_count: int = option(
         2, "Rarer words of the training rows become the unknown word, unless the file has a vector.", at_least=1
     )
-    lstm_size: int = _option(64, "Units of bilstm in each direction.", at_least=1)
-    lstm_layers: int = _option(2, "Layers of bilstm.", at_least=1)
-    pooling: str = _option(
+    lstm_size: int = option(64, "Units of bilstm in each direction.", at_least=1)
+    lstm_layers: int = option(2, "Layers of bilstm.", at_least=1)
+    pooling: str = option(
         "max", "How bilstm's states become one vector: max, mean or last.", choices=("max", "mean", "last")
     )
-    mlp_size: int = _option(128, "Units of the fully connected layers of glove_bow and bilstm.", at_least=1)
-    mlp_layers: int = _option(3, "How many fully connected layers, the last one included.", at_least=1)
-    dropout: float = _option(0.2, "Dropout of glove_bow and bilstm.")
-    save_steps: int | None = _option(
-        None, "Checkpoint after this many steps, in place of after each epoch.", at_least=1
-    )
-    seed: int = _option(0, "Random seed of initial weights, order of rows and dropout.", at_least=0)
-    resume: bool = _option(False, "Go on with an interrupted training; a finished one is left as it is.")
-    device: str | None = _option(None, "cpu, cuda or mps; by default the best there is.")
-    progress: bool = _option(True, "Show a progress bar.")
-    data_dir: str | None = _option(None, "Folder with the upstream files, used instead of the network.")
-    revision: str | None = _option(None, "Revision of a Hub model.")
-    trust_remote_code: bool = _option(False, "Run code that comes with a Hub model.")
-    preset: str | None = _option(None, "Named settings; options given win.")
+    mlp_size: int = option(128, "Units of the fully connected layers of glove_bow and bilstm.", at_least=1)
+    mlp_layers: int = option(3, "How many fully connected layers, the last one included.", at_least=1)
+    dropout: float = option(0.2, "Dropout of glove_bow and bilstm.")
+    save_steps: int | None = option(None, "Checkpoint after this many steps, in place of after each epoch.", at_least=1)
+    seed: int = option(0, "Random seed of initial weights, order of rows and dropout.", at_least=0)
+    resume: bool = option(False, "Go on with an interrupted training; a finished one is left as it is.")
+    device: str | None = option(None, DEVICE)
+    progress: bool = option(True, "Show a progress bar.")
+    data_dir: str | None = option(None, DATA_DIR)
+    revision: str | None = option(None, "Revision of a Hub model.")
+    trust_remote_code: bool = option(False, "Run code that comes with a Hub model.")
+    preset: str | None = option(None, "Named settings; options given win.")
 
     def __post_init__(self) -> None:
-        for option in fields(self):
-            value, limits = getattr(self, option.name), option.metadata
+        for one in fields(self):
+            value, limits = getattr(self, one.name), one.metadata
             if "at_least" in limits and value is not None:
-                check_whole("train", option.name, value, at_least=limits["at_least"], at_most=2**32 - 1)
+                check_whole("train", one.name, value, at_least=limits["at_least"], at_most=2**32 - 1)
             if "choices" in limits:
-                check_choice("train", option.name, value, limits["choices"])
+                check_choice("train", one.name, value, limits["choices"])
         if self.patience is not None:
             object.__setattr__(self, "best_model", True)
         for name in ("learning_rate", "epochs", "max_grad_norm"):
@@ -177,7 +169,7 @@ class TrainingOptions:
     def differences(self, other: Mapping[str, Any]) -> list[str]:
         """Names of the options that differ from `other` (a `to_dict`) and would change the trained model."""
         mine = self.to_dict()
-        defaults = {option.name: None if option.default is MISSING else option.default for option in fields(self)}
+        defaults = {one.name: None if one.default is MISSING else one.default for one in fields(self)}
         counted = [name for name in defaults if name not in _NOT_PART_OF_THE_RESULT]
         return [name for name in counted if mine[name] != other.get(name, defaults[name])]
 

@@ -1,7 +1,5 @@
 """What an IE experiment needs to know, and how it is decided, as frozen records, checked (standard library only)."""
 
-# ruff: noqa: RUF009 (`option` makes a field)
-
 from __future__ import annotations
 
 import math
@@ -10,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from paraconsist.data.options import DEVICE, TASK, option
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
-from paraconsist.running.options import option
 
 #: How errors name the command.
 FUNCTION = "ie-test"
@@ -45,7 +43,7 @@ class ExperimentOptions:
     train: Path | None = option(None, "Training rows in place of a split: CSV, TSV, JSON Lines or Parquet.")
     validation: Path | None = option(None, "Validation rows; else a share of the training rows.")
     test: Path | None = option(None, "Test rows.")
-    task: str | None = option(None, "Task of the rows, where their columns do not say.")
+    task: str | None = option(None, TASK)
     text_columns: tuple[str, ...] | None = option(
         None, "One or two columns of text, with a comma, in place of the task's own."
     )
@@ -74,7 +72,7 @@ class ExperimentOptions:
     seed: int = option(0, "Random seed of splits, samples, searches, trainings and resampling.", min=0)
     jobs: int = option(1, "Trainings at a time; the results do not depend on it.")
     threads: int = option(1, "Threads of each training.")
-    device: str | None = option(None, "cpu, cuda or mps; by default the best there is.")
+    device: str | None = option(None, DEVICE)
     overwrite: bool = option(False, "Delete another experiment in the folder.")
 
     def __post_init__(self) -> None:

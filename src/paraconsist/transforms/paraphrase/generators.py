@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from paraconsist.data.options import option
 from paraconsist.errors import check_choice, check_whole, input_error, renamed
 from paraconsist.transforms.sheets import read_sheet
 
@@ -25,11 +26,6 @@ if TYPE_CHECKING:
     from paraconsist.models.pretrained import LanguageModel
 
 
-def _option(default: Any, help: str, **more: Any) -> Any:
-    """A field: its default, what it means, and what the command line needs to know of it."""
-    return field(default=default, metadata={"help": help, **more})
-
-
 @dataclass(frozen=True)
 class GeneratorSettings:
     """How candidates are generated, and which are kept.
@@ -37,20 +33,20 @@ class GeneratorSettings:
     What a field means stands with it, and in its ``metadata["help"]``.
     """
 
-    prompt: str = _option("{sentence}", "What the generator reads, with {sentence}, and {examples} before it.")
-    n: int = _option(10, "Candidates for each original in each try.", option=("--candidates", "-n"))
-    keep: int = _option(10, "Paraphrases wanted for each original, k: the first that pass.")
-    tries: int = _option(1, "How often to ask again for originals with fewer than k.")
-    max_new_tokens: int = _option(40, "Longest candidate.")
-    num_beams: int = _option(1, "Plain beam search with so many beams.", option="--beams")
+    prompt: str = option("{sentence}", "What the generator reads, with {sentence}, and {examples} before it.")
+    n: int = option(10, "Candidates for each original in each try.", option=("--candidates", "-n"))
+    keep: int = option(10, "Paraphrases wanted for each original, k: the first that pass.")
+    tries: int = option(1, "How often to ask again for originals with fewer than k.")
+    max_new_tokens: int = option(40, "Longest candidate.")
+    num_beams: int = option(1, "Plain beam search with so many beams.", option="--beams")
     #: With a number: that many groups of beams as candidates, each one beam, where a token costs this much for every
     #: earlier group that chose it at the same place (Vijayakumar et al. 2018).
-    diversity: float | None = _option(None, "Diverse beam search: penalty for tokens of other groups.")
-    temperature: float | None = _option(1.0, "Temperature of sampling (and of the scores, with `diversity`).")
-    top_k: int | None = _option(None, "Sample among so many tokens.")
-    top_p: float | None = _option(None, "Sample among so much probability.")
-    most_jaccard: float | None = _option(None, "Drop candidates that share this much or more words.")
-    mutual_entailment: bool = _option(
+    diversity: float | None = option(None, "Diverse beam search: penalty for tokens of other groups.")
+    temperature: float | None = option(1.0, "Temperature of sampling (and of the scores, with `diversity`).")
+    top_k: int | None = option(None, "Sample among so many tokens.")
+    top_p: float | None = option(None, "Sample among so much probability.")
+    most_jaccard: float | None = option(None, "Drop candidates that share this much or more words.")
+    mutual_entailment: bool = option(
         False,
         "Keep candidates that entail the original and follow from it, under an NLI model; the preset says.",
         option="--entailment/--no-entailment",
