@@ -32,27 +32,12 @@ class MultipleTest:
 def correct_p_values(
     p_values: npt.ArrayLike, *, alpha: float = 0.05, correction: Correction = "bonferroni"
 ) -> MultipleTest:
-    """Decide a family of M tests so that any false rejection has probability at most `alpha`.
+    """Decide a family of M tests, one p a run, so that any false rejection has probability at most `alpha`.
 
-    The paper rejects the family (the model is not invariant) if any of the M p-values is below alpha / M
-    (Bonferroni). Holm's step-down correction takes the same decision for the family and rejects at least
-    the same single runs. The correction runs over exactly the p-values given: give all runs that the
-    decision is about.
+    The paper rejects the family (the model is not invariant) if any of the M p-values is below alpha / M (Bonferroni).
+    Holm's step-down correction takes the same decision for the family and rejects at least the same single runs. The
+    correction runs over exactly the p-values given: give all runs that the decision is about.
 
-    Parameters
-    ----------
-    p_values : array of float, shape (M,)
-        One p a run, each in [0, 1].
-    alpha : float
-        Level of the family, in (0, 1).
-    correction : {"bonferroni", "holm"}
-
-    Returns
-    -------
-    MultipleTest
-
-    Examples
-    --------
     >>> family = correct_p_values([0.01, 0.02, 0.04], correction="holm")
     >>> family.rejected.tolist(), family.reject, family.p_value
     ([True, True, True], True, 0.03)
@@ -93,8 +78,6 @@ def too_few_resamples(n_resamples: int, n_tests: int, alpha: float, *, tails: in
 
     `tails` is 1 for a statistic without a sign (McNemar's).
 
-    Examples
-    --------
     >>> too_few_resamples(1000, 35, 0.05), too_few_resamples(10_000, 35, 0.05)
     (True, False)
     """
@@ -102,25 +85,13 @@ def too_few_resamples(n_resamples: int, n_tests: int, alpha: float, *, tails: in
 
 
 def signal_to_noise(accuracies: npt.ArrayLike) -> float:
-    """Signal-to-noise ratio of the accuracies of several runs (equation 15).
+    """Signal-to-noise ratio of the accuracies of several runs, shape (n_runs,), in any one unit (equation 15).
 
-    How steady the accuracy on the original test set is over trainings: the mean over the population
-    standard deviation, over all runs at all rates of transformed training rows. Leave no run out: the
-    published figures replace 70 of 175 runs of three models by later attempts; with the first attempts
-    their 10.7 to 16.7 become 2.5 to 3.4.
+    How steady the accuracy on the original test set is over trainings: the mean over the population standard deviation,
+    over all runs at all rates of transformed training rows. Leave no run out: the published figures replace 70 of 175
+    runs of three models by later attempts; with the first attempts their 10.7 to 16.7 become 2.5 to 3.4. In [0, inf),
+    higher is steadier; nan where it is undefined: one run, or no variation at all.
 
-    Parameters
-    ----------
-    accuracies : array of float, shape (n_runs,)
-        In any one unit.
-
-    Returns
-    -------
-    float
-        In [0, inf), higher is steadier. nan where it is undefined: one run, or no variation at all.
-
-    Examples
-    --------
     >>> print(f"{signal_to_noise([0.8, 0.9]):.1f}")
     17.0
     """

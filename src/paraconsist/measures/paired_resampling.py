@@ -26,21 +26,10 @@ def resampled_p_value(
 
     .. math:: p = 2 \\min(\\#\\{t^* \\le t\\}, \\#\\{t^* > t\\}) / S
 
-    Ties count in the lower tail (equation 14). As S grows it tends to ``exact_p_value(..., ties="lower")``.
-
-    Parameters
-    ----------
-    n, n10, n01 : int or array of int
-        Items; items right on the original only; items right on the transformed one only.
-    n_resamples : int
-        S, the paper's 1,000. p is a multiple of 2/S and can be 0.
-    rng : numpy.random.Generator or int
-        Or its seed. Used run after run, in the order given.
-
-    Returns
-    -------
-    float or array of float
-        In [0, 1]; 1 where D = 0.
+    Ties count in the lower tail (equation 14). As S grows it tends to ``exact_p_value(..., ties="lower")``. The counts,
+    of one run or several, are items, items right on the original only, and on the transformed one only. `n_resamples`
+    is S, the paper's 1,000: p is a multiple of 2/S and can be 0; 1 where D = 0. `rng`, a Generator or its seed, is used
+    run after run, in the order given.
     """
 
     def two_tails(k_star: IntArray, d_star: IntArray, k: int, d: int) -> float:
@@ -94,25 +83,13 @@ def _resampled(
 def replayed_p_value(
     original_correct: npt.ArrayLike, transformed_correct: npt.ArrayLike, *, seed: int, n_resamples: int = 1000
 ) -> float:
-    """The p that the authors' program gives: their random numbers, their swap of the first n // 2 drawn
-    rows.
+    """The p that the authors' program gives: their random numbers, their swap of the first n // 2 drawn rows.
 
-    For checking published numbers only: the rows' order matters, and where D = 0 (t is 0/0) it gives 0,
-    that is, rejects. A resample with D* = 0 counts in neither tail, because its t is undefined there.
-
-    Parameters
-    ----------
-    original_correct, transformed_correct : array of bool or of 0 and 1, shape (n,)
-        Which items are right before and after the change, in the authors' order.
-    seed : int
-        What the authors' program seeded numpy's `RandomState` with.
-    n_resamples : int
-        1,000 in the published runs. Takes time proportional to ``n * n_resamples``.
-
-    Returns
-    -------
-    float
-        In [0, 1].
+    For checking published numbers only: the rows' order matters, and where D = 0 (t is 0/0) it gives 0, that is,
+    rejects. A resample with D* = 0 counts in neither tail, because its t is undefined there. The arrays, shape (n,),
+    say which items are right before and after the change, in the authors' order; `seed` is what their program seeded
+    numpy's `RandomState` with, `n_resamples` 1,000 in the published runs. Takes time proportional to ``n *
+    n_resamples``.
     """
     k, d, k_star, d_star = _replay("replayed_p_value", original_correct, transformed_correct, seed, n_resamples)
     if d == 0:

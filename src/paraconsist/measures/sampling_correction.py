@@ -134,37 +134,19 @@ def correct_for_sampling(
 ) -> Corrected:
     """Correct the measures for buckets that were drawn evenly over the model's confidence [S24].
 
-    Buckets chosen evenly over deciles of confidence are harder than the test set; weighting each decile by
-    its share of the test set tells what the measures would be there.
+    Buckets chosen evenly over deciles of confidence are harder than the test set; weighting each decile by its share of
+    the test set tells what the measures would be there. Confidences are those in the gold labels: of each bucket's
+    original, shape (n_buckets,), and of the test set, shape (n_test,).
 
-    ``f~ = sum_d w_d mean{f_b : b in decile d}``, with w_d the share of the test set whose confidence in the
-    gold label is in decile d, and a bucket's decile that of its original. Then A~ = theta~, P~_C = (theta^2)~
-    + ((1-theta)^2)~, VAP~ = (theta (1-theta))~, between variance (theta^2)~ - A~^2. PVAP~ = VAP~ / (VAP~ + between
-    variance) is of renormalised values always, since its two parts make up the whole variance only if the weights sum
-    to 1; so is the unbiased P~_C, over buckets of two paraphrases.
+    ``f~ = sum_d w_d mean{f_b : b in decile d}``, with w_d the share of the test set whose confidence in the gold label
+    is in decile d, and a bucket's decile that of its original. Then A~ = theta~, P~_C = (theta^2)~ + ((1-theta)^2)~,
+    VAP~ = (theta (1-theta))~, between variance (theta^2)~ - A~^2. PVAP~ = VAP~ / (VAP~ + between variance) is of
+    renormalised values always, since its two parts make up the whole variance only if the weights sum to 1; so is the
+    unbiased P~_C, over buckets of two paraphrases.
 
-    Parameters
-    ----------
-    counts : BucketCounts
-    original_confidences : array_like, shape (n_buckets,)
-        The model's confidence in the gold label of each bucket's original.
-    test_confidences : array_like, shape (n_test,)
-        Its confidences in the gold labels of the test set.
-    renormalize : bool, default False
-        As published, test mass in deciles without a bucket is lost and every value is too low by that share;
-        True divides by the covered mass.
+    As published, test mass in deciles without a bucket is lost and every value is too low by that share; `renormalize`
+    divides by the covered mass. InputError if a confidence is outside [0, 1], or there is not one per bucket.
 
-    Returns
-    -------
-    Corrected
-
-    Raises
-    ------
-    InputError
-        If a confidence is outside [0, 1], or there is not one per bucket.
-
-    Examples
-    --------
     Two buckets, always right where the model is sure, half right where it is not; 3 test rows in 4 are sure
     ones:
 

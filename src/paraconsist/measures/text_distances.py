@@ -43,19 +43,8 @@ def set_ratio(first: Sequence[str], second: Sequence[str]) -> float:
 
     with :math:`\pi` a one-to-one matching of the shorter list's words into the longer one's and d the insertions and
     deletions between two words over their joint length. Equal to ``Levenshtein.setratio`` in the package of that name.
+    In [0, 1], 1 for the same words in any order, and for two empty lists.
 
-    Parameters
-    ----------
-    first, second : sequence of str
-        Words.
-
-    Returns
-    -------
-    float
-        In [0, 1], 1 for the same words in any order, and for two empty lists.
-
-    Examples
-    --------
     >>> set_ratio(["a", "dog"], ["dog", "a"]), round(set_ratio(["dog"], ["dogs"]), 4)
     (1.0, 0.8571)
     """
@@ -151,31 +140,11 @@ def syntactic_distance(parse: str | Tree, original_parse: str | Tree, *, depth: 
 
     .. math:: TED(T_1, T_2) / (|T_1| + |T_2|)
 
-    Inserting, deleting and renaming a node cost 1 each.
+    Inserting, deleting and renaming a node cost 1 each. Parses are bracketed text, or what `parse_tree` made of it;
+    `depth` levels are compared. In [0, 1), 0 for the same upper structure. Srikanth et al. (2024), section 6, say
+    "normalised" and not by what; with the sum of nodes 1 is never passed. InputError if a parse cannot be read, or
+    `apted` is not installed.
 
-    Parameters
-    ----------
-    parse, original_parse : str or Tree
-        Bracketed text, or what `parse_tree` made of it.
-    depth : int
-        Levels that are compared.
-
-    Returns
-    -------
-    float
-        In [0, 1), 0 for the same upper structure.
-
-    Raises
-    ------
-    InputError
-        If a parse cannot be read, or `apted` is not installed.
-
-    Notes
-    -----
-    Srikanth et al. (2024), section 6, say "normalised" and not by what; with the sum of nodes 1 is never passed.
-
-    Examples
-    --------
     >>> one, other = "(S (NP (DT A) (NN dog)) (VP (VBZ sleeps)))", "(S (NP (NN Rain)) (VP (VBZ falls)))"
     >>> round(syntactic_distance(one, other), 4)
     0.0909
