@@ -220,7 +220,7 @@ def first_token(body: Mapping[str, Any]) -> dict[str, float] | None:
     values: dict[str, float] = {}
     for token, value in pairs:
         if isinstance(token, str) and (number := _number(value)) is not None:
-            values[plain(token)] = max(values.get(plain(token), number), number)
+            values[name] = max(values.get(name := plain(token), number), number)
     return values or None
 
 
