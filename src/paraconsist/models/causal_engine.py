@@ -174,8 +174,8 @@ class Prefix:
     """The cached prefix of one model: `layers` of keys and values, each of shape (1, heads, n, dimension)."""
 
     def __init__(self, layers: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
-        self.layers = layers
-        self._room: list[list[torch.Tensor]] = []
+        self.layers = list(layers)
+        self._room: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     @property
     def n_bytes(self) -> int:
@@ -191,8 +191,11 @@ class Prefix:
             return Cache(layers=[FrozenLayer(keys[:, :, :n], values[:, :, :n]) for keys, values in self.layers])
         if not self._room or self._room[0][0].shape[-2] < n + n_more:
             more = (0, 0, 0, 2 * n_more)  # so that the next packs, which are about as large, fit
-            self._room = [[torch.nn.functional.pad(states, more) for states in layer] for layer in self.layers]
-            self.layers = [(keys[:, :, :n], values[:, :, :n]) for keys, values in self._room]
+            self._room = []
+            for number, layer in enumerate(self.layers):
+                keys, values = (torch.nn.functional.pad(states, more) for states in layer)
+                self._room.append((keys, values))
+                self.layers[number] = (keys[:, :, :n], values[:, :, :n])
         return Cache(layers=[FrozenLayer(*layer, room) for layer, room in zip(self.layers, self._room, strict=True)])
 
 
