@@ -14,6 +14,7 @@ from helpers.models import tiny_encoder
 from paraconsist import files
 from paraconsist.data.prompts import TEMPLATES, Prompt
 from paraconsist.data.tasks import get_task
+from paraconsist.models.encoders import load_encoder
 from paraconsist.models.loading import load_model
 from paraconsist.models.pretrained import weights_hash
 from paraconsist.models.prompted import PromptSettings
@@ -93,6 +94,15 @@ def test_a_file_that_is_not_used_changes_nothing(models, name, file):
         assert opened(models / name).identity == identity
     finally:
         path.unlink() if kept is None else path.write_bytes(kept)
+
+
+def test_vectors_are_kept_for_one_tokenizer(tmp_path):
+    folder = tiny_encoder(tmp_path)
+    before = load_encoder(folder).content_key(["a text"])
+    assert load_encoder(folder).content_key(["a text"]) == before
+    settings = folder / "tokenizer_config.json"
+    settings.write_text(settings.read_text() + "\n")
+    assert load_encoder(folder).content_key(["a text"]) != before
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ WORKER = """
 import os, sys, time
 if sys.argv[1] == "late":
     time.sleep(1.0)
-from paraconsist.running.multiprocess import end_with_launcher
+from paraconsist.running.processes import end_with_launcher
 end_with_launcher(0.05)
 time.sleep(60)
 """

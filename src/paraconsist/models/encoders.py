@@ -123,7 +123,7 @@ def load_encoder(
         Cut inputs at this many tokens.
     """
     from paraconsist.models.loading import load_model
-    from paraconsist.models.pretrained import find_baseline, open_configuration, weights_hash
+    from paraconsist.models.pretrained import find_baseline, folder_identity, open_configuration
 
     check_choice(_FUNCTION, "pooling", pooling, POOLINGS)
     name = str(model)
@@ -141,8 +141,10 @@ def load_encoder(
     else:
         classifier = _load_bare(name, config, max_length, revision)
     folder = Path(name).expanduser()
-    weights = weights_hash(folder) if folder.is_dir() else f"{name}@{getattr(config, '_commit_hash', None)}"
-    return Encoder(classifier, pooling, {"weights": weights, "pooling": pooling, "max_length": max_length})
+    identity: dict[str, Any] = {"weights": f"{name}@{getattr(config, '_commit_hash', None)}"}
+    if folder.is_dir():
+        identity = {**folder_identity(folder)}
+    return Encoder(classifier, pooling, {**identity, "pooling": pooling, "max_length": max_length})
 
 
 def _load_bare(name: str, config: Any, max_length: int | None, revision: str | None) -> Classifier:
