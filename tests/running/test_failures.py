@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import random
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,11 +16,11 @@ from helpers.endpoint import arguments, command, done, predictions
 from helpers.faulty_server import FaultyServer
 from helpers.language_models import save_language_model
 from helpers.models import WORDS, tiny_encoder
-from helpers.processes import launch, write_set
+from helpers.processes import launch, shards, write_set
 
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.failures import NO_ANSWER, REFUSED, Failed, Failures
-from paraconsist.data.store import Store
+from paraconsist.data.store import ShardWriter, Store
 from paraconsist.errors import InputError
 from paraconsist.running.parts import merge_parts
 
@@ -161,6 +164,64 @@ def test_an_answer_stands_before_a_failure_in_whatever_shard(tmp_path):
             with store.writer(rank) as shard:
                 shard.append(["a"], [[Failed(REFUSED, "no."), [0.5, 0.5]][place]])
         assert store.finished() == {"a": [0.5, 0.5]}
+
+
+def test_two_gold_labels_in_a_bucket_are_refused_before_a_model_is_loaded(tmp_path):
+    data = write_rows(tmp_path / "set.jsonl", 8)
+    rows = [json.loads(line) for line in data.read_text().splitlines()]
+    rows[6]["label"] = 0
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, _, said = command(local(data, tmp_path / "run", tmp_path / "no_model"))
+    assert code == 2
+    assert "the same gold label. 1 of 2 in set have two, such as 'b1': weakener and" in said
+    assert not (tmp_path / "run").exists()
+    for row in rows:  # of originals alone nothing is measured
+        row["role"] = "original"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done(local(data, tmp_path / "run", tiny_encoder(tmp_path / "model")))
+
+
+def test_a_full_disk_is_one_sentence_and_the_same_command_goes_on(tmp_path, monkeypatch):
+    data, model = write_rows(tmp_path / "set.jsonl", 40), tiny_encoder(tmp_path / "model")
+    given = local(data, tmp_path / "run", model, batch_tokens=100)
+    write, n = ShardWriter._write, []
+
+    def full(self: ShardWriter, lines: bytes) -> None:
+        n.append(lines)
+        with monkeypatch.context() as patch:
+            if len(n) > 3:
+                patch.setattr(os, "write", _no_space)
+            write(self, lines)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ShardWriter, "_write", full)
+        code, _, said = command(given)
+    assert code == 2
+    assert said.count("error: ") == 1
+    assert said.splitlines()[-1].endswith("What was written is kept; the same command goes on from there.")
+    assert sum(shards(tmp_path / "run").values()) == sum(lines.count(b"\n") for lines in n[:3]) > 0
+    done(given)
+    assert sum(shards(tmp_path / "run").values()) == 40
+
+
+def _no_space(*_: object) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.slow
+def test_nodes_without_a_shared_folder_are_told_so(tmp_path):
+    data, model = write_rows(tmp_path / "set.jsonl", 12), tiny_encoder(tmp_path / "model")
+    for rank in "01":
+        (tmp_path / rank).mkdir()
+    script = tmp_path / "node.py"
+    script.write_text(
+        f"import os\nos.chdir({str(tmp_path)!r} + '/' + os.environ['RANK'])\nfrom paraconsist.cli import main\nmain()\n"
+    )
+    for _ in range(2):
+        ended = launch(local(data, Path("run"), model), processes=2, script=(str(script),), check=False)
+        assert ended.returncode != 0
+        assert ended.stderr.count("Processes on several nodes need one folder that all of them see.") == 1
+        shutil.copytree(tmp_path / "0" / "run", tmp_path / "1" / "run", dirs_exist_ok=True)  # an older run of that node
 
 
 @pytest.mark.slow

@@ -48,6 +48,8 @@ _PLAIN = re.compile(
     rb'(\{"input_id": "([^"\\]+)", "probabilities": %b), "crc32": "([0-9a-f]{8})"\}' % _NUMBERS.pattern.encode()
 )
 _SYNC_SECONDS = 1.0
+#: What to do where processes do not see what another has written.
+SHARED = "Processes on several nodes need one folder that all of them see."
 _ENCODER = json.JSONEncoder(ensure_ascii=False)  # `json.dumps` would make one for each line
 
 
@@ -116,7 +118,7 @@ class ShardWriter:
         self.path = path
         self._unsynced, self._closing = False, threading.Event()
         self._problem: OSError | None = None
-        with writing("run", "output", path.parent):
+        with writing("run", "output", path.parent, remedy="" if path.parent.is_dir() else SHARED):
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
             try:
                 self._lock()

@@ -19,6 +19,7 @@ from paraconsist.data.predictions import KEY_COLUMNS, UNANSWERED
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.results import Result, Results
 from paraconsist.data.run_folder import content_identity
+from paraconsist.data.store import SHARED
 from paraconsist.data.tables import joined
 from paraconsist.errors import InputError
 
@@ -51,7 +52,7 @@ def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], lab
         ids = table["input_id"].unique()
         missing = ids.filter(pa.array(results.places(ids) < 0))
         what = f"{len(missing)} of {len(ids)} inputs of {bucket_set.name} were not computed"
-        remedy = "Run the same command again to go on."
+        remedy = f"Run the same command again to go on. {SHARED}"
         raise InputError(f"{what} (the first is {missing[0]}).", function="run", remedy=remedy)
     kinds = {type(results.at(place)) for place in np.intersect1d(places, list(results.others))}
     table = table.select([*KEY_COLUMNS, *bucket_set.strata])

@@ -10,12 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import all_failed, count_inputs, input_notes
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Store
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import locked
+from paraconsist.measures.catalogue import PARAPHRASTIC, default_measures
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.models.batching import BatchPolicy
 from paraconsist.running.options import RunOptions
 from paraconsist.running.outputs import predictions_table, run_metadata, store_identity, texts_table
@@ -111,6 +116,8 @@ def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> Groups:
     if not names or len(set(names)) < len(names):
         raise input_error("run", "dataset", "name at least one set, each once", got=names)
     _check_columns([s for group in sets.values() for s in group])
+    for bucket_set in (s for group in sets.values() for s in group):
+        _check_gold(bucket_set)
     parts: dict[tuple[str, str], list[BucketSet]] = {}
     for model, group in sets.items():
         for bucket_set in group:
@@ -120,6 +127,22 @@ def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> Groups:
         task if tasks.count(task) == 1 else f"{Path(model).name}:{task}": (model, group)
         for (model, task), group in parts.items()
     }
+
+
+def _check_gold(bucket_set: BucketSet) -> None:
+    """Refuse two gold labels in a bucket whose consistency is measured: scoring would, after all is computed."""
+    table = bucket_set.table.select(["bucket_id", "role", "label"])
+    roles = set(table["role"].unique().to_pylist())
+    if roles == {ORIGINAL} or PARAPHRASTIC.name not in (bucket_set.measures or default_measures(sorted(roles))):
+        return
+    counted = table.filter(pc.is_in(table["role"], pa.array([ORIGINAL, PARAPHRASE])))
+    gold = counted.group_by("bucket_id").aggregate([("label", "min"), ("label", "max")])
+    other = gold.filter(pc.not_equal(gold["label_min"], gold["label_max"])).to_pylist()
+    if other:
+        names, one = dict(enumerate(bucket_set.label_names)), other[0]
+        pair = " and ".join(names.get(one[f"label_{end}"], "none") for end in ("min", "max"))
+        remedy = f"{len(other):,} of {len(gold):,} in {bucket_set.name} have two, such as {one['bucket_id']!r}: {pair}."
+        raise input_error("run", "label", "give every row of a bucket the same gold label", remedy=remedy)
 
 
 def _check_columns(sets: Sequence[BucketSet]) -> None:
