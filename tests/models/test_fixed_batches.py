@@ -16,7 +16,7 @@ from paraconsist.data.predictions import read_predictions
 from paraconsist.data.tasks import ModelInput
 from paraconsist.models.bow import BowClassifier, BowConfig, BowForSequenceClassification
 from paraconsist.models.classifier import HeadClassifier, Prepared
-from paraconsist.models.fixed_batches import FixedBatches, deterministic_kernels, fix_batches
+from paraconsist.models.fixed_batches import FixedBatches, _linear, deterministic_kernels, fix_batches
 
 SIZES = {"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 384}
 KINDS = {
@@ -78,6 +78,18 @@ def test_a_row_has_the_same_bits_in_any_batch_order_and_number_of_threads(kind):
             finally:
                 torch.set_num_threads(before)
     assert not torch.are_deterministic_algorithms_enabled()
+
+
+@pytest.mark.parametrize("n_rows", [2, 4, 8])
+def test_heads_give_a_row_the_same_bits_in_every_place(n_rows):
+    """As one product small ones differ by the place, in so few numbers that the check of a shape may miss it."""
+    torch.manual_seed(0)
+    head = torch.nn.Linear(32, 2)
+    with torch.inference_mode():
+        for shape in ((200, n_rows, 32), (50, n_rows, 5, 32)):
+            for rows in torch.randn(*shape):
+                assert torch.equal(_linear(head, rows.flip(0)).flip(0), _linear(head, rows))
+                torch.testing.assert_close(_linear(head, rows), head(rows))
 
 
 def test_where_places_of_a_batch_differ_rows_are_computed_one_at_a_time():

@@ -4,7 +4,8 @@ Kernels are chosen by the shape of a batch, and each rounds in its own way. So a
 follows from the row alone: its width rounded up, and as many rows as fill a fixed number of tokens (copies stand in for
 those that are not there), by one thread. Kernels treat all places of one shape alike on the processors that were
 tried; whether they do is checked where a shape is first met (the same rows in reverse must give the same bits), and
-where they do not, rows of that shape are computed one at a time.
+where they do not, rows of that shape are computed one at a time. Heads are always computed row by row: they give so few
+numbers that the check might miss that places differ, as they do in a product of 8 by 32 by 2.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,6 +30,7 @@ FixedShape = tuple[int, int, int]
 
 _CPU_TOKENS, _GPU_TOKENS = 512, 4096
 _STEP = 4  # widths are multiples of it
+_WIDE = 32  # outputs a layer has that is no head
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,18 @@ def fix_batches(model: Any, device: str) -> None:
     fixed = FixedBatches(0)
     if isinstance(model, HeadClassifier):
         fixed = FixedBatches(_CPU_TOKENS if device == "cpu" else _GPU_TOKENS, model.max_length)
+    for part in model.module.modules():
+        if isinstance(part, torch.nn.Linear):
+            part.forward = partial(_linear, part)  # type: ignore[method-assign]
     model.fixed = fixed
     model.identity = {**model.identity, "deterministic": f"{fixed.n_tokens} tokens" if fixed.n_tokens else "row by row"}
+
+
+def _linear(part: torch.nn.Linear, values: torch.Tensor) -> torch.Tensor:
+    """Apply a linear layer: at once to whole sequences, row by row to vectors and where few numbers come out."""
+    if values.ndim > 2 and part.out_features >= _WIDE:
+        return torch.nn.functional.linear(values, part.weight, part.bias)
+    return torch.stack([torch.nn.functional.linear(row.clone(), part.weight, part.bias) for row in values.unbind()])
 
 
 @contextmanager
