@@ -131,13 +131,19 @@ def _pairs(measure: str, by_role: Mapping[str, list[Row]], role: str, policy: st
 def _conclusions(by_role: Mapping[str, list[Row]], role: str, parts: Sequence[str]) -> dict[str, float]:
     right = {(row["role"], row["bucket_id"]): _right(row) for part in parts for row in by_role.get(part, ())}
     conditioned = [row for row in by_role[role] if all(right.get((part, row["bucket_id"])) for part in parts)]
-    return {"inconsistency": _mean([row["prediction"] not in _allowed(row) for row in conditioned])}
+    kept = [row["prediction"] in (_allowed(row) if role == "consequent" else [row["label"]]) for row in conditioned]
+    return {"inconsistency": 1 - _mean(kept)}
 
 
 def _allowed(row: Row) -> list[str]:
     """Return the labels that a row's rule allows: those of its column ``allowed_labels``, or its gold label."""
-    cell = row.get("allowed_labels") or [row["label"]]
-    return cell if isinstance(cell, list) else [label.strip() for label in cell.split("|")]
+    cell = row.get("allowed_labels")
+    if cell is None or cell == "":
+        return [row["label"]]
+    labels = cell.split("|") if isinstance(cell, str) else cell if isinstance(cell, list) else [cell]
+    return [
+        str(int(label)) if isinstance(label, float) and label.is_integer() else str(label).strip() for label in labels
+    ]
 
 
 # ----------------------------------------------------------------------------------------------------------- tables
