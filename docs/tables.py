@@ -155,6 +155,24 @@ def paranlu() -> list[Cells]:
     return [[None, None, *cells] for cells in made]
 
 
+@table("smollm2", "README.md")
+def smollm2() -> list[Cells]:
+    """A language model asked with and without examples, by the label words' probabilities, on some buckets of a set."""
+    made: list[Cells] = []
+    for file in sorted(
+        RESULTS.glob("smollm2-*/paranlu-*.parquet"), key=lambda file: (file.name, len(file.parent.name))
+    ):
+        spec = file.stem.replace("-", ":", 1)
+        one, answers = measured(file.parent.name, spec), joined(file.parent.name, spec).table["prediction"].to_numpy()
+        pc_unbiased = f"{_PC}_unbiased"
+        figures = percents([one["original_accuracy"], one["accuracy"], one[pc_unbiased]])
+        figures[-1] += f" {interval(one['confidence_interval'][pc_unbiased])}"
+        made.append(
+            [None, None, str(one["n_buckets"]), *figures, *percents([max(np.bincount(answers)) / len(answers)])]
+        )
+    return made
+
+
 def _unseen_boolq(groups: list[str]) -> list[int]:
     """The rows of BoolQ that examples/unseen_boolq.py keeps for development."""
     from datasets import Dataset
