@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paraconsist.cli.options import AsJson, print_json
+from paraconsist.cli.options import AsJson, print_json, read_numbers
 from paraconsist.data.options import option
-from paraconsist.errors import check_choice, input_error, renamed
+from paraconsist.errors import check_choice, renamed
 from paraconsist.reporting.formatting import count, decimal
 from paraconsist.scoring.options import SourceOptions
 
@@ -56,10 +56,7 @@ def plan(
     from paraconsist.scoring.planning import pilot_of_rows, pilot_of_two, pilot_rows
 
     check_choice("plan", "measure", measure, MEASURES)
-    try:
-        sizes = [int(text) for text in paraphrases.split(",")]
-    except ValueError:
-        raise input_error("plan", "paraphrases", "be whole numbers with commas between", got=paraphrases) from None
+    sizes = read_numbers("plan", "paraphrases", paraphrases)
     target = Target(confidence_level, assurance, power, correlation)
     rows = pilot_rows(pilot, read, set_name)
     single = pilot_of_rows(rows, measure)
