@@ -50,7 +50,7 @@ def test_json_is_printed_and_written_in_one_place(module):
 def test_an_error_names_the_options_of_the_command():
     run, score = (typer.main.get_command(application.app).get_command(None, name) for name in ("run", "score"))
     problem = input_error(
-        "load_model", "key_variable", "be given with `url`, not `path`", remedy="Or give `json` or `tries`."
+        "load_model", "key_variable", "be given with `urls`, not `path`", remedy="Or give `json` or `tries`."
     )
     typed = application._as_typed(problem, "run", run)
     assert (typed.function, typed.parameter) == ("run", "--api-key-variable")
