@@ -137,20 +137,16 @@ def _offer(
 ) -> dict[str, Method]:
     """What each address offers, the same for all of them; those of several that cannot be reached are left out."""
     offers: dict[str, Method] = {}
-    problem: Unreachable | None = None
     for one in settings.each():
         try:
             offers[one.url] = _method(folder, one, key, prompt, options)
-        except Unreachable as why:
-            problem = why
-            if len(settings.urls) > 1:
-                warnings.warn(f"{one.url} cannot be reached and is left out", UserWarning, stacklevel=3)
-    if problem is not None and not offers:
-        raise problem
-    if len(set(offers.values())) > 1:
-        got = "; ".join(
-            f"{url}: {method.describe()}, {method.served or prompt.model}" for url, method in offers.items()
-        )
+        except Unreachable:
+            if not offers and one.url == settings.urls[-1]:
+                raise
+            warnings.warn(f"{one.url} cannot be reached and is left out", UserWarning, stacklevel=3)
+    served = {method.served for method in offers.values()} - {""}
+    if len({replace(method, served="") for method in offers.values()}) > 1 or len(served) > 1:
+        got = "; ".join(f"{url}: {one.describe()}, {one.served or prompt.model}" for url, one in offers.items())
         raise input_error("run", "endpoint", "be servers of one model that offer the same", got=got)
     return offers
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+#: Takes an answer, a JSON object, and returns what is wanted of it; raises `Malformed` where it is not there.
+Read = Callable[[dict[str, Any]], T]
 
 #: Header with which a request says what it is about; servers pass it over, and their logs may show it.
 INPUT_HEADER = "X-Paraconsist-Input"
@@ -59,7 +61,7 @@ class _Again(Exception):
 class _Server:
     """One of the servers that requests are shared out over."""
 
-    settings: EndpointSettings  # with its address alone
+    url: str
     proxy: str | None
     n_under_way: int = 0
     failures: int = 0  # in a row, counted where there are other servers
@@ -78,7 +80,7 @@ class EndpointClient:
         self.retries: Counter[str] = Counter()  # why requests were sent again: a status, timeout, connection, malformed
         self._key = key
         self._rng = random.Random(seed)
-        self._servers = [_Server(one, _proxy(one)) for one in settings.each()]
+        self._servers = [_Server(one.url, _proxy(one)) for one in settings.each()]
         self._last_answer = 0.0
         self.stopped: asyncio.Event  # once set, nothing is sent any more; what is under way may still be answered
         self._slots: asyncio.Semaphore
@@ -104,7 +106,7 @@ class EndpointClient:
         self,
         path: str,
         body: Mapping[str, Any],
-        read: Callable[[dict[str, Any]], T],
+        read: Read[T],
         *,
         about: str,
         tag: str | None = None,
@@ -116,8 +118,7 @@ class EndpointClient:
         Parameters
         ----------
         read : callable
-            Takes the answer, a JSON object, and returns what is wanted of it; raises `Malformed` where it is not
-            there, which counts as no answer.
+            See `Read`; an answer that is `Malformed` counts as none.
         about : str
             What messages call the request: ``"input 0f3a..."``; `tag` is sent as a header.
         tries, connects : int, optional
@@ -133,7 +134,7 @@ class EndpointClient:
             If the key is refused, the server is no such API, or the last try failed (`GaveUp`).
         """
         tries = self.settings.tries if tries is None else tries
-        headers = {INPUT_HEADER: tag} if tag else {}
+        headers = {"Content-Type": "application/json", **({INPUT_HEADER: tag} if tag else {})}
         failures = refused_for_rate = 0
         # Not tenacity: refusals for the rate are no tries and hold all requests back, a missing connection has a limit
         # of its own, and every wait ends with the run: its callbacks for that are longer than this loop.
@@ -143,7 +144,7 @@ class EndpointClient:
                     server = await self._free_server()
                     server.n_under_way += 1
                     try:
-                        answer = await self._once(server, path, body, read, headers)
+                        answer = await self._once(server, path, json.dumps(body).encode(), read, headers)
                     finally:
                         server.n_under_way -= 1
             except _Again as problem:
@@ -156,7 +157,7 @@ class EndpointClient:
                 are_down = min(one.failures for one in self._servers) >= tries
                 if are_down or failures >= limit:
                     if problem.kind == "unreachable":
-                        raise unreachable(server.settings, str(problem)) from None
+                        raise unreachable(server.url, str(problem)) from None
                     times = "once" if failures == 1 else f"{failures} times"
                     must = f"the endpoint gave no answer to {about}, asked {times}; the last time: {problem}."
                     raise (InputError if are_down else GaveUp)(must, function="run", remedy=KEPT) from None
@@ -176,25 +177,17 @@ class EndpointClient:
         try:
             limit = aiohttp.ClientTimeout(total=seconds)
             server = self._servers[0]
-            async with self._http.get(server.settings.url + path, proxy=server.proxy, timeout=limit) as response:
+            async with self._http.get(server.url + path, proxy=server.proxy, timeout=limit) as response:
                 return json.loads(await response.read()) if response.status == 200 else None
         except Exception:  # whatever it is, the message does without it
             return None
 
-    async def _once(
-        self,
-        server: _Server,
-        path: str,
-        body: Mapping[str, Any],
-        read: Callable[[dict[str, Any]], T],
-        headers: Mapping[str, str],
-    ) -> T:
+    async def _once(self, server: _Server, path: str, data: bytes, read: Read[T], headers: Mapping[str, str]) -> T:
         import aiohttp
 
-        url, sent = server.settings.url + path, {"Content-Type": "application/json", **headers}
-        options: Any = {"headers": sent, "allow_redirects": False, "proxy": server.proxy}
+        options: Any = {"headers": headers, "allow_redirects": False, "proxy": server.proxy}
         try:
-            async with self._http.post(url, data=json.dumps(body).encode(), **options) as response:
+            async with self._http.post(server.url + path, data=data, **options) as response:
                 content = await response.read()
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as problem:
             timed_out = isinstance(problem, asyncio.TimeoutError)
@@ -204,15 +197,9 @@ class EndpointClient:
         except (aiohttp.ClientError, OSError) as problem:
             why = self._hide(str(problem)) or type(problem).__name__
             raise _Again("connection", f"the connection was cut ({why})") from None
-        return self._judge(server.settings, response, content, read)
+        return self._judge(server.url, response, content, read)
 
-    def _judge(
-        self,
-        settings: EndpointSettings,
-        response: aiohttp.ClientResponse,
-        content: bytes,
-        read: Callable[[dict[str, Any]], T],
-    ) -> T:
+    def _judge(self, url: str, response: aiohttp.ClientResponse, content: bytes, read: Read[T]) -> T:
         status, content_type = response.status, response.headers.get("content-type", "")
         html = "html" in content_type.lower() or content[:64].lstrip()[:1] == b"<"
         if 200 <= status < 300:
@@ -220,7 +207,7 @@ class EndpointClient:
                 kind = content_type.partition(";")[0] or "no content type"
                 remedy = f"It answers with a web page ({kind}). The address often ends in /v1."
                 must = "be the address of an OpenAI-compatible API"
-                raise input_error("run", "endpoint", must, got=settings.url, remedy=remedy)
+                raise input_error("run", "endpoint", must, got=url, remedy=remedy)
             try:
                 answer = json.loads(content)
                 if not isinstance(answer, dict):
@@ -233,9 +220,9 @@ class EndpointClient:
                 raise _Again("malformed", f"an answer that cannot be read ({why})") from None
         if 300 <= status < 400:
             remedy = f"It sends elsewhere ({status}); that is not followed: it could take the key along."
-            raise input_error("run", "endpoint", "be the address itself", got=settings.url, remedy=remedy)
+            raise input_error("run", "endpoint", "be the address itself", got=url, remedy=remedy)
         if status in (401, 403):
-            raise key_refused(settings, status, sent=self._key is not None)
+            raise key_refused(url, self.settings.key_variable, status, sent=self._key is not None)
         message = self._hide(message_of(content))
         if status == 429 and b"insufficient_quota" in content:
             raise InputError(f"the endpoint says that the account's quota is used up: {message}", function="run")

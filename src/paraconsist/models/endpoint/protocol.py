@@ -71,21 +71,21 @@ def _message(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def key_refused(settings: EndpointSettings, status: int, *, sent: bool) -> InputError:
+def key_refused(url: str, named: str | None, status: int, *, sent: bool) -> InputError:
     """The error for 401 and 403. What the server said is not shown: it may quote the key."""
-    variable = settings.key_variable or "OPENAI_API_KEY"
+    variable = named or "OPENAI_API_KEY"
     remedy = "It wants a key: put it into an environment variable and name that."
     if sent:
         remedy = f"Look at what the environment variable {variable} holds, and whether the key may use this model."
     must = "name the environment variable of a key that the endpoint takes"
-    return input_error("run", "api_key_variable", must, remedy=f"{settings.url} answered {status}. {remedy}")
+    return input_error("run", "api_key_variable", must, remedy=f"{url} answered {status}. {remedy}")
 
 
-def unreachable(settings: EndpointSettings, why: str) -> Unreachable:
+def unreachable(url: str, why: str) -> Unreachable:
     """The error for a server to which there is no connection."""
     remedy = f"{why.rstrip('.')}. Is the server running, and is this its host and port? {KEPT}"
     must = "be an address that can be reached"
-    return Unreachable(must, function="run", parameter="endpoint", got=settings.url, remedy=remedy)
+    return Unreachable(must, function="run", parameter="endpoint", got=url, remedy=remedy)
 
 
 def refusal(
@@ -220,7 +220,8 @@ def first_token(body: Mapping[str, Any]) -> dict[str, float] | None:
     values: dict[str, float] = {}
     for token, value in pairs:
         if isinstance(token, str) and (number := _number(value)) is not None:
-            values[name] = max(values.get(name := plain(token), number), number)
+            name = plain(token)
+            values[name] = max(values.get(name, number), number)
     return values or None
 
 

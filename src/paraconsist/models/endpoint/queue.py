@@ -307,12 +307,10 @@ def write_texts(
 
                 try:
                     answered = await client.post(settings.path, body, read, about=about, tag=f"{place}:{number}")
-                except Refused as refused:
+                except (Refused, InputError) as problem:
                     client.stopped.set()
-                    raise refusal(settings, refused, model, about) from None
-                except InputError:
-                    client.stopped.set()
-                    raise
+                    own = problem if isinstance(problem, InputError) else refusal(settings, problem, model, about)
+                    raise own from None
                 if journal is not None:
                     journal.add(answered)
                 return str(answered.value)
