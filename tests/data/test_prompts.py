@@ -247,3 +247,10 @@ def test_examples_of_another_task_are_refused(tmp_path):
     options = PromptOptions(shots=1, examples=[str(file)])
     with pytest.raises(InputError, match="`examples` must be of task nli, as the sets are; got 'paraphrase_iden"):
         make_prompt(options, load_pools(options), NLI, NLI.label_names, ())
+
+
+def test_a_template_that_ends_answers_is_another_one_and_the_others_are_what_they_were():
+    template = TEMPLATES["s24-delta"]
+    assert Prompt(template).hash == "6b630570f54cd129"  # as before there was `stop`
+    assert Prompt(replace(template, stop="\n")).hash != Prompt(template).hash
+    assert (template.ended("W\nS"), replace(template, stop="\n").ended("W\nS")) == ("W\nS", "W")

@@ -430,6 +430,27 @@ def test_answers_written_behind_a_shared_prefix_are_those_of_generate(kind):
     assert len({answer.raw_output for answer in written}) > 1
 
 
+@pytest.mark.parametrize("kind", ["llama", "mamba", "t5"])
+@pytest.mark.filterwarnings("ignore:Mamba.* cannot share")
+def test_a_written_answer_ends_where_the_template_says(kind):
+    tokenizer, rows = byte_tokenizer(), ragged_rows()
+    module, prompt, n_steps = tiny_language_model(kind, tokenizer), make_prompt(), []
+    module.get_output_embeddings().register_forward_hook(lambda *_: n_steps.append(1))
+
+    def write(prompt: Prompt) -> tuple[list[str], int]:
+        model = scorer(kind, tokenizer, prompt, module=module, scoring="generate", max_new_tokens=12)
+        prepared = model.prepare([model.encode(TASK, row) for row in rows])
+        model.write(prepared[:1])  # which checks the shared prefix
+        n_steps.clear()
+        return [model.write([row])[0].raw_output for row in prepared], len(n_steps)
+
+    whole, n_whole = write(prompt)
+    stop = next(text[2:4] for text in whole if len(text) > 6)
+    ended, n_ended = write(replace(prompt, template=replace(prompt.template, stop=stop)))
+    assert ended == [text.partition(stop)[0] for text in whole] != whole
+    assert n_ended < n_whole
+
+
 def test_generate_gives_texts_in_order_whatever_their_lengths_and_the_same_for_a_seed():
     tokenizer = byte_tokenizer()
     texts = ["the dog", "she likes the rain every day and", "a"]

@@ -164,7 +164,19 @@ def test_written_answers_are_read_and_what_they_cost_is_told(place, tmp_path):
     assert f"{read:,} tokens read, 162 written, cost {cost['cost']:,.4f}" in out
     said = json.loads((tmp_path / "run.json").read_text())
     assert said["endpoint"]["defeasible_nli"]["cost"] == cost["cost"]
-    assert said["models"]["defeasible_nli"]["endpoint"] == server.url
+    assert said["endpoint"]["defeasible_nli"]["last"]["urls"] == [server.url]
+
+
+def test_written_answers_end_where_the_template_says(place, tmp_path):
+    template = tmp_path / "stop.yaml"
+    template.write_text(
+        'question: "{premise} {hypothesis} {update}"\nlabels: {weakener: W, strengthener: S}\nstop: "\\n"\n'
+    )
+    with FaultyServer(write=lambda text, body: "S\nW") as server:
+        options = {"scoring": "generate", "template": template}
+        done(arguments(server.url, place / "set.jsonl", tmp_path / "run", **options))
+        assert all(r.body["stop"] == ["\n"] for r in server.received if r.tag != "probe")
+    assert {row["raw_output"] for row in predictions(tmp_path / "run").table.to_pylist()} == {"S"}
 
 
 # a real server

@@ -48,6 +48,7 @@ class PromptTemplate:
     separator: str = "\n\n"  # Between the instruction, the examples and the question
     answer_prefix: str = " "  # Between the question and a label word; chats do without it
     source: str = ""  # Where the template is from, for people
+    stop: str = ""  # The text at which a written answer ends, such as a newline; empty where the model ends it
 
     def __post_init__(self) -> None:
         task = get_task(self.task)
@@ -83,6 +84,10 @@ class PromptTemplate:
     def answers(self) -> tuple[str, ...]:
         """What follows the question, for each label: `answer_prefix` and the label word."""
         return tuple(self.answer_prefix + word for word in self.words)
+
+    def ended(self, text: str) -> str:
+        """A written answer up to `stop`."""
+        return text.partition(self.stop)[0] if self.stop else text
 
     def ask(self, values: Mapping[str, str]) -> str:
         """The question for one row. A column without text leaves no double space behind."""
@@ -130,7 +135,8 @@ class Prompt:
     def hash(self) -> str:
         """16 hex digits that change with anything a model is shown: patterns, label words, examples, their order."""
         template = {f.name: getattr(self.template, f.name) for f in fields(PromptTemplate)}
-        parts = {key: value for key, value in template.items() if key not in ("name", "source")}
+        unseen = ("name", "source") if self.template.stop else ("name", "source", "stop")
+        parts = {key: value for key, value in template.items() if key not in unseen}
         parts["labels"] = list(self.template.labels.items())
         parts["examples"] = [[sorted(e.values.items()), e.label] for e in self.examples]
         canonical = json.dumps(parts, sort_keys=True, ensure_ascii=False)

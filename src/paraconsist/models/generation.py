@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -153,11 +153,15 @@ class CausalWriter(CausalScorer):
             self._checked = True
         draws = Draws.of(self.settings, whole)
         if self._prefix is not None and n_shared and not stretched:
-            return decode(self.module, self._prefix, n_shared, rests, draws=draws, **options)[0]
+            return decode(self.module, self._prefix, n_shared, rests, draws=draws, ended=self._ended, **options)[0]
         ids = torch.tensor(whole, device=self.module.device)
         pad = self._stop[0] if self._stop else 0
         out = _write(self, draws, input_ids=ids, attention_mask=torch.ones_like(ids), pad_token_id=pad)
         return [_until(ids.tolist(), self._stop) for ids in out[:, len(whole[0]) :]]
+
+    def _ended(self, ids: Sequence[int]) -> bool:
+        stop = self.settings.prompt.template.stop
+        return bool(stop) and stop in self.tokenizer.decode(ids, skip_special_tokens=True)
 
     def _check_sharing(self, n_shared: int, rest: Sequence[int]) -> None:
         """Keep the prefix only if the model, behind it, says what it says of the whole prompt."""
@@ -181,6 +185,8 @@ class CausalWriter(CausalScorer):
 def _write(model: CausalScorer | Seq2SeqModel, draws: Draws | None, **inputs: Any) -> Any:
     """Let transformers write, by draws or with the most probable tokens."""
     options: dict[str, Any] = {"max_new_tokens": model.settings.max_new_tokens, "do_sample": False, "num_beams": 1}
+    if stop := model.settings.prompt.template.stop:
+        options |= {"stop_strings": [stop], "tokenizer": model.tokenizer}
     return model.module.generate(**inputs, **options, logits_processor=draws and LogitsProcessorList([draws]))
 
 
@@ -260,12 +266,14 @@ def decode(
     max_new_tokens: int,
     stop: Collection[int],
     draws: Draws | None = None,
+    ended: Callable[[Sequence[int]], bool] = lambda ids: False,
 ) -> tuple[list[list[int]], torch.Tensor]:
     """Continue rows of one length, none of them padded, with the most probable token each time, or a drawn one.
 
     `prefix` is what the first `n_prefix` tokens of every prompt left (None where they stand in `rows`), and `rows` are
-    the tokens behind it, at least one a row; tokens of `stop` end an answer and are left out. Returns the answers and,
-    for checks, the logits of the first new token, float32, shape (n, vocabulary).
+    the tokens behind it, at least one a row; tokens of `stop` end an answer and are left out, and an answer of which
+    `ended` says so is whole. Returns the answers and, for checks, the logits of the first new token, float32, shape
+    (n, vocabulary).
     """
     layers = [] if prefix is None else [_GrowingLayer(k[:, :, :n_prefix], v[:, :, :n_prefix]) for k, v in prefix.layers]
     cache = Cache(layers=layers) if layers else None
@@ -288,6 +296,7 @@ def decode(
             going[row] = going[row] and token not in stop
             if going[row]:
                 answers[row].append(token)
+                going[row] = not ended(answers[row])
         if not any(going):
             break
         ids = chosen[:, None]

@@ -151,7 +151,8 @@ class PromptedModel:
     def read(self, text: str) -> WrittenAnswer:
         """What it wrote, and the label read from it."""
         template = self.settings.prompt.template
-        return WrittenAnswer(parse_answer(text, template.words, template.label_names), str(text))
+        text = template.ended(str(text))
+        return WrittenAnswer(parse_answer(text, template.words, template.label_names), text)
 
     def normalised(self, totals: torch.Tensor, batch: Sequence[Prepared]) -> torch.Tensor:
         """Divide summed log-probabilities, shape (n, n_labels), as the settings say."""

@@ -255,7 +255,8 @@ def part_request(
         return request_body(settings, prompt, method.wishes, question, **fields)
 
     if part == TEXT:
-        return body(max_tokens=prompt.max_tokens), text_of
+        stop = prompt.template.stop
+        return {**({"stop": [stop]} if stop else {}), **body(max_tokens=prompt.max_tokens)}, text_of
     if part == FIRST:
         return body(max_tokens=1, top=method.top), lambda read: _read_first(read, words, settings.api == "chat")
     answer = words[int(part.removeprefix("label-"))]
@@ -297,7 +298,7 @@ def result_of(
     """
     words = prompt.answers(api)
     if method.scoring == "generate":
-        text = str(answered[TEXT])
+        text = prompt.template.ended(str(answered[TEXT]))
         return WrittenAnswer(parse_answer(text, prompt.template.words, prompt.template.label_names), text)
     scores: list[LabelScore | None] = [None] * len(words)
     first = answered.get(FIRST)
