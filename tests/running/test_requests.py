@@ -179,3 +179,17 @@ def test_a_file_has_no_more_bytes_than_an_interface_takes(data, tmp_path, monkey
     assert len(sizes) > 4
     assert max(sizes) <= 4000
     assert len({request["custom_id"] for request in _requests(tmp_path)}) == len(_requests(tmp_path))
+
+
+def test_a_template_that_changed_meanwhile_is_said(data, tmp_path):
+    template = tmp_path / "own.yaml"
+    text = 'question: "{premise} {hypothesis} {update}"\nlabels: {weakener: "e", strengthener: "s"}\n'
+    template.write_text(text)
+    done(_export(data, tmp_path / "batch", "--template", template))
+    with FaultyServer(echo=False) as server:
+        lines = _answered(server, _requests(tmp_path / "batch"))
+    template.write_text(text.replace("{premise} ", "{premise}. "))
+    code, _, said = command(_import(tmp_path / "batch", _write(tmp_path / "a.jsonl", lines)))
+    assert code == 2
+    assert "prompt_hash: " in said
+    assert said.count("\n") == 1

@@ -133,9 +133,9 @@ def export_requests(
     asking = {**ask, "prompts": {**prompts, "data_dir": sets.data_dir}}
     fields = {**endpoint, "request_fields": read_request_fields(endpoint.get("request_fields"))}
     named = {"models": model, "sets": vars(sets), "ask": asking, "running": options, "endpoint": fields}
-    exported = export_named(named, top=top_logprobs, per_file=per_file)
-    say_status(f"{exported.n_requests:,} requests in {len(exported.files):,} files:")
-    echo(*map(str, exported.files))
+    files = export_named(named, top=top_logprobs, per_file=per_file)
+    say_status(f"{sum(files.values()):,} requests in {len(files):,} files:")
+    echo(*map(str, files))
 
 
 def import_answers(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -43,8 +43,9 @@ from paraconsist.running.run import group_sets
 
 #: What a batch file may hold: requests, and bytes.
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
-#: The file beside the requests that says what they are.
-RECORD = "export.json"
+#: Where in a run folder the requests are, and the file beside them that says what they are.
+FOLDER, RECORD = "requests", "export.json"
+_FORMAT = "paraconsist-requests-1"
 
 
 @dataclass(frozen=True)
@@ -71,19 +72,6 @@ class Pass:
         return wanted_parts(self.method, len(self.prompt.label_names), {})[0]
 
 
-@dataclass(frozen=True)
-class Exported:
-    """The files that were written, and how many requests stand in them."""
-
-    files: Sequence[Path]
-    n_requests: int
-
-
-def requests_folder(output: Path) -> Path:
-    """Where in a run folder the requests are."""
-    return output / "requests"
-
-
 def export_requests(
     load_sets: LoadSets,
     ask: Ask,
@@ -93,35 +81,37 @@ def export_requests(
     top: int = 20,
     per_file: int = MOST_REQUESTS,
     record: Mapping[str, Any],
-) -> Exported:
+) -> dict[Path, int]:
     """Write the requests of a run over an endpoint that its folder holds no answer to, as batch files.
 
     Labels are taken from the `top` most probable first tokens, or from written answers. A file has at most `per_file`
     requests of one model, and 200 MB. `record` is kept beside them, with the stores that the answers belong to; the
-    folder of the requests is replaced whole. The other parameters are those of `run_endpoint`.
+    folder of the requests is replaced whole. The other parameters are those of `run_endpoint`. Returns the files, each
+    with its number of requests.
     """
     check_whole("export_requests", "per_file", per_file)
     check_whole("export_requests", "top_logprobs", top)
     folder = RunFolder(options.output)
-    label = Method("label", top=top)
-
-    def method(prompt: EndpointPrompt) -> Method:
-        return Method("generate") if prompt.scoring == "generate" else label
-
     with locked(folder.path, "export_requests", "output"):
-        passes = _open(folder, load_sets, ask, settings, options, method)
-        with staged(requests_folder(folder.path)) as new:
+        passes = _open(folder, load_sets, ask, settings, options, top)
+        with staged(folder.path / FOLDER) as new:
             files: dict[str, int] = {}
             for name in dict.fromkeys(one.name for one in passes):
                 lines = chain.from_iterable(_lines(one, settings, options) for one in passes if one.name == name)
                 files |= _write(new, name, lines, per_file)
-            about = {"format": "paraconsist-requests-1", "files": files, "passes": {p.key: p.name for p in passes}}
+            about = {"format": _FORMAT, "files": files, "passes": {p.key: p.name for p in passes}, "top": top}
             write_json(new / RECORD, {**about, **record})
-    return Exported([requests_folder(folder.path) / name for name in files], sum(files.values()))
+    return {folder.path / FOLDER / name: n for name, n in files.items()}
 
 
 def import_answers(
-    load_sets: LoadSets, ask: Ask, settings: EndpointSettings, options: RunOptions, *, answers: Sequence[Path]
+    load_sets: LoadSets,
+    ask: Ask,
+    settings: EndpointSettings,
+    options: RunOptions,
+    *,
+    top: int = 20,
+    answers: Sequence[Path],
 ) -> EndpointReport:
     """Read answers to the requests of `export_requests` into the run folder, and finish the run if all are there.
 
@@ -139,12 +129,8 @@ def import_answers(
     left: list[str] = []
     failed: dict[str, str] = {}
     n_inputs = 0
-
-    def method(prompt: EndpointPrompt) -> Method:
-        return Method.from_dict(json.loads(method_file(folder, settings, prompt).read_text(encoding="utf-8")))
-
     with locked(folder.path, "import_answers", "output"):
-        passes = _open(folder, load_sets, ask, settings, replace(options, overwrite=False), method)
+        passes = _open(folder, load_sets, ask, settings, replace(options, overwrite=False), top)
         keys = {one.key for one in passes}
         for one in passes:
             ids = one.ids()
@@ -168,7 +154,7 @@ _NOW = ("output", "overwrite", "retry_failed")
 _NOWHERE = "http://batch.invalid/v1"
 
 
-def export_named(named: Mapping[str, Any], *, top: int, per_file: int) -> Exported:
+def export_named(named: Mapping[str, Any], *, top: int, per_file: int) -> dict[Path, int]:
     """Export the requests of a run whose `models` and `sets` are named, as `run_by_name` takes them.
 
     `named` has beside them the fields of the other options (``ask`` with ``prompts``, ``running``, ``endpoint``); it is
@@ -181,11 +167,12 @@ def export_named(named: Mapping[str, Any], *, top: int, per_file: int) -> Export
 
 def import_named(output: Path, answers: Sequence[Path]) -> tuple[EndpointReport, str | None]:
     """Import answers into the folder of an export; return the run's report, and the `scoring` that was given."""
-    file, remedy = requests_folder(output) / RECORD, "Give the `output` of `export-requests`."
-    if not file.is_file():
+    file, remedy = output / FOLDER / RECORD, "Give the `output` of `export-requests`."
+    record = read_record("import_answers", "output", file, remedy=remedy) if file.is_file() else {}
+    if record.get("format") != _FORMAT:
         raise input_error("import_answers", "output", "be the folder of an export", got=str(output), remedy=remedy)
-    load_sets, ask, settings, options, scoring = _options(read_record("import_answers", "output", file), output)
-    return import_answers(load_sets, ask, settings, options, answers=answers), scoring
+    load_sets, ask, settings, options, scoring = _options(record, output)
+    return import_answers(load_sets, ask, settings, options, top=record["top"], answers=answers), scoring
 
 
 def _options(named: Mapping[str, Any], output: Path) -> tuple[LoadSets, Ask, EndpointSettings, RunOptions, str | None]:
@@ -202,14 +189,17 @@ def _open(
     ask: Ask,
     settings: EndpointSettings,
     options: RunOptions,
-    method: Callable[[EndpointPrompt], Method],
+    top: int,
 ) -> list[Pass]:
     """Open the run folder, and return all passes of the run, repeats too."""
     groups = group_sets(load_sets())
     prompts = {name: ask(model, sets) for name, (model, sets) in groups.items()}
     for prompt in prompts.values():
         check_repeats(options, drawn=prompt.temperature > 0, fields=settings.request_fields)
-    methods = {name: method(prompt) for name, prompt in prompts.items()}
+    methods = {
+        name: Method("generate") if prompt.scoring == "generate" else Method("label", top=top)
+        for name, prompt in prompts.items()
+    }
     identities = {name: identity_of(settings, prompts[name], methods[name]) for name in groups}
     if not options.overwrite:
         identities = go_on(folder, identities)
@@ -294,10 +284,10 @@ def _read_pass(
             if earlier is None:
                 journal.add(answered)
                 counts["n_requests"] += 1
-            elif earlier.value != answered.value:
+            elif earlier.value != answered.value and input_id in finished:
                 raise _wrong(file, row, "is another one than an earlier answer to the same request", line["custom_id"])
             if input_id not in finished:
-                parts = {one.part: answered.value}
+                parts = {one.part: (earlier or answered).value}
                 result = result_of(one.method, one.prompt, api, parts)
                 shard.append([input_id], [result])
                 finished.add(input_id)
