@@ -88,11 +88,14 @@ def test_parts_are_disjoint_and_together_all(place):
 
 def test_parts_over_an_endpoint(place, tmp_path):
     options = {"concurrency": 4, "shots": 2, "examples": place / "set.jsonl", "limit": 40}
-    with FaultyServer() as server:
+    with FaultyServer(
+        script=lambda _, tag: "400" if tag.split(":")[0][-1:] in "012345" and tag != "probe" else None
+    ) as server:
         for output, more in (("whole", {}), *((f"part{i}", {"part": f"{i}/2"}) for i in (1, 2))):
             done(endpoint_arguments(server.url, place / "set.jsonl", tmp_path / output, **options, **more))
     folder = merge_parts([tmp_path / "part1", tmp_path / "part2"], tmp_path / "merged")
     _same(folder.path, tmp_path / "whole", ("set",))
+    assert read_predictions(folder.path / "predictions" / "set.parquet").metadata["inputs"]["n_failed"] > 3
     used = [
         json.loads((tmp_path / name / "run.json").read_text())["endpoint"]["defeasible_nli"]
         for name in ("merged", "whole")

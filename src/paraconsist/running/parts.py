@@ -185,7 +185,10 @@ def _metadata(several: Sequence[Predictions], table: pa.Table) -> dict[str, Any]
     kept = {key: first[key] for key in (*_SAME, "model") if key in first}
     rest = _together([{k: v for k, v in one.metadata.items() if k not in (*kept, "part", "inputs")} for one in several])
     if all("inputs" in one.metadata for one in several):
-        rest["inputs"] = add_counts([one.metadata["inputs"] for one in several])
+        counts = rest["inputs"] = add_counts([one.metadata["inputs"] for one in several])
+        if UNANSWERED in table.column_names:  # in the order of the rows
+            failed = table.filter(pc.is_valid(table[UNANSWERED]))["input_id"].unique().to_pylist()
+            counts["first_failed"] = failed[: len(counts["first_failed"])]
     return {**rest, **kept, "n_rows": len(table), "strata": [name for name in first["strata"] if name != PLACE]}
 
 
