@@ -131,7 +131,15 @@ def test_parts_that_do_not_fit_together(place, tmp_path):
     file.write_bytes(file.read_bytes().replace(b"e10", b"e01", 1))
     set_of_two = tmp_path / "one_set"
     done([*_run(place), "--output", str(set_of_two), "--part", "3/3"])
+    rows = [json.loads(line) for line in (place / "set.jsonl").read_text().splitlines()]
+    rows[5]["update"] = "another day"
+    (tmp_path / "set.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    changed = tmp_path / "changed"
+    sets = ["--dataset", str(tmp_path / "set.jsonl"), "--dataset", str(place / "few.jsonl")]
+    line = ["run", "--model", str(place / "model"), *sets, "--device", "cpu", "--output", str(changed), "--part", "3/3"]
+    done(line)
     for given, message in (
+        ([*parts[:2], str(changed)], "must be of one run: set_fingerprint of set is '"),
         (parts[:2], "must be all 3. Absent: 3/3."),
         ([*parts, parts[0]], "part 1/3 is there twice"),
         ([*parts[:2], str(other)], "must be of one run: models of part 3/3 are not those of part 1/3"),
@@ -145,6 +153,7 @@ def test_parts_that_do_not_fit_together(place, tmp_path):
         assert code == 2, given
         assert message in said, said
         assert said.count("\n") == 1
+    assert not (tmp_path / "merged").exists()
 
 
 def test_a_part_is_not_scored_as_a_run_and_has_no_noise(place):

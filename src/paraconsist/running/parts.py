@@ -81,12 +81,13 @@ def merge_parts(parts: Sequence[str | Path], output: str | Path, *, overwrite: b
     if target.path.resolve() in {folder.path.resolve() for folder in folders}:
         raise input_error("merge", "output", "be none of the parts", got=str(output))
     folders, runs = _in_order(folders)
+    for name, file in runs[0]["sets"].items():
+        _check_same(name, folders, [_metadata_of(pq.read_schema(folder.path / file)) for folder in folders])
     with locked(target.path, "merge", "output"):
         target.open(runs[0]["models"], overwrite=overwrite)
         _merge_stores(folders, target)
         for name, file in runs[0]["sets"].items():
             several = [_read(folder.path / file) for folder in folders]
-            _check_same(name, folders, [one.metadata for one in several])
             table = _rows_in_order(name, several)
             metadata = _metadata(several, table)
             target.write(target.path / file, table, metadata)
