@@ -51,13 +51,13 @@ def split(dataset: str, folder: Path, rows_per_block: int) -> list[str]:
 class Worker:
     """One process with one model; `__call__` computes the blocks that are named, each in a run folder of its own."""
 
-    def __init__(self, model: str, output: Path, device: str | None) -> None:
+    def __init__(self, model: str, output: Path, dtype: str, device: str | None) -> None:
         about = json.loads((output / "blocks" / "set.json").read_text())
         self.of, self.task = about.pop("of"), get_task(about.pop("task"))
         self.about = {name: tuple(value) if isinstance(value, list) else value for name, value in about.items()}
         self.about["named"] = (*self.about["named"], PLACE)
         self.model, self.output, self.device = model, output, device
-        self.loaded = load_model(model, task=self.task)
+        self.loaded = load_model(model, task=self.task, dtype=dtype, device=device)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         for name in batch["block"]:
@@ -72,7 +72,9 @@ def is_finished(part: Path) -> bool:
     return "ended" in RunFolder(part).read()
 
 
-def main(model: str, dataset: str, output: Path, rows_per_block: int, workers: int, gpus: float) -> None:
+def main(
+    model: str, dataset: str, output: Path, rows_per_block: int, workers: int, gpus: float, dtype: str = "auto"
+) -> None:
     with locked(output, "encode", "output"):
         blocks = split(dataset, output / "blocks", rows_per_block)
         left = [name for name in blocks if not is_finished(output / "parts" / name)]
@@ -80,7 +82,7 @@ def main(model: str, dataset: str, output: Path, rows_per_block: int, workers: i
         if left:
             done = ray.data.from_items([{"block": name} for name in left], override_num_blocks=len(left)).map_batches(
                 Worker,
-                fn_constructor_args=(model, output.resolve(), None if gpus else "cpu"),
+                fn_constructor_args=(model, output.resolve(), dtype, None if gpus else "cpu"),
                 batch_size=1,
                 compute=ray.data.ActorPoolStrategy(size=workers),
                 num_cpus=1,
@@ -99,6 +101,7 @@ if __name__ == "__main__":
     parser.add_argument("--output", required=True, type=Path)
     parser.add_argument("--rows-per-block", type=int, default=50_000)
     parser.add_argument("--workers", type=int, default=1, help="processes, over all nodes")
+    parser.add_argument("--dtype", default="auto", help="as in `paraconsist run`")
     parser.add_argument("--gpus", type=float, default=0, help="of a worker; .5 for two workers a GPU")
     given = parser.parse_args()
     ray.init(include_dashboard=False, log_to_driver=False)
