@@ -137,10 +137,15 @@ def test_a_full_disk_is_one_sentence_and_leaves_whole_lines(store, monkeypatch):
 
 
 def test_without_locks_of_the_file_system_a_shard_opens(store, monkeypatch):
+    reason = OSError(errno.EIO, "Input/output error")
+
     def flock(descriptor: int, operation: int) -> None:
-        raise OSError(errno.ENOSYS, "Function not implemented")
+        raise reason
 
     monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(InputError, match=r"can be written; .*The system says: Input/output error"):
+        store.writer(0)
+    reason = OSError(errno.ENOSYS, "Function not implemented")
     with store.writer(0) as shard:
         shard.append(["a"], [[1.0]])
     assert store.finished() == {"a": [1.0]}

@@ -1,7 +1,7 @@
 """Run `paraconsist` and fail at a chosen moment: ``python faulty_run.py POINT N RANK run ...``.
 
 POINT is where in the N-th write of the process with that rank it dies by SIGKILL: ``before`` it, ``mid_line``, or
-``after`` it; or ``refuse``: the process meets numbers that are not finite there.
+``after`` it; or ``refuse``: the process meets numbers that are not finite there. ``look``: it reads no store at all.
 """
 
 from __future__ import annotations
@@ -35,5 +35,11 @@ def faulty_write(self: store.ShardWriter, data: bytes) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def unreadable(self: store.Store) -> None:
+    raise AssertionError("looks for itself into a store that others may change")
+
+
 store.ShardWriter._write = faulty_write
+if point == "look" and os.environ.get("RANK", "0") == rank:
+    store.ShardWriter._write, store.Store.finished = write, unreadable
 main()

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paraconsist.models.batching import BatchPolicy, Shape, deal, padding_share, plan_batches
+from paraconsist.models.batching import BatchPolicy, Shape, deal, plan_batches
 
 SHAPES = st.lists(
     st.tuples(st.integers(1, 200), st.sampled_from([1, 2])).map(
@@ -29,12 +29,21 @@ def test_each_input_is_in_one_batch_and_budgets_hold(shapes, max_tokens, max_row
     assert widths == sorted(widths, reverse=True)
 
 
-@given(st.integers(0, 40), st.integers(1, 9))
-def test_dealing_gives_every_batch_to_exactly_one_process(n_batches, n_ranks):
-    batches = [[i] for i in range(n_batches)]
-    hands = [deal(batches, rank, n_ranks) for rank in range(n_ranks)]
-    assert sorted(batch[0] for hand in hands for batch in hand) == list(range(n_batches))
-    assert max(map(len, hands)) - min(map(len, hands)) <= 1
+@given(st.lists(st.integers(1, 500), max_size=200), st.integers(1, 3000), st.integers(1, 9))
+def test_dealing_gives_every_input_to_exactly_one_process(sizes, max_tokens, n_ranks):
+    hands = [deal(np.array(sizes, int), max_tokens, rank, n_ranks) for rank in range(n_ranks)]
+    assert sorted(i for hand in hands for part in hand for i in range(*part)) == list(range(len(sizes)))
+    assert sum(map(bool, hands)) == min(len(sizes), n_ranks) or len(sizes) > n_ranks
+
+
+def test_parts_are_the_same_for_one_to_three_processes_which_end_together():
+    sizes = np.sort(np.random.default_rng(0).poisson(30, size=9000))[::-1]
+    whole = deal(sizes, 4096, 0, 1)
+    for n_ranks in (2, 3):
+        hands = [deal(sizes, 4096, rank, n_ranks) for rank in range(n_ranks)]
+        assert sorted(part for hand in hands for part in hand) == whole
+        loads = [sum(sizes[start:end].sum() for start, end in hand) for hand in hands]
+        assert max(loads) < 1.02 * sizes.sum() / n_ranks
 
 
 def test_sentences_of_ordinary_lengths_leave_little_padding():
@@ -56,5 +65,6 @@ def test_a_cpu_pads_next_to_nothing_and_an_accelerator_a_little():
     assert BatchPolicy.for_device("cuda", 99).max_tokens == 99
 
 
-def test_padding_share_of_nothing_is_zero():
-    assert padding_share([], []) == 0.0
+def padding_share(shapes, batches):
+    computed = sum(max(shapes[i].width for i in batch) * sum(shapes[i].n_sequences for i in batch) for batch in batches)
+    return 1 - sum(shape.n_tokens for shape in shapes) / computed

@@ -227,6 +227,14 @@ def test_a_problem_of_one_process_is_said_once(place, tmp_path):
     assert shards(tmp_path)["rank-00000.jsonl"] > shards(tmp_path)["rank-00001.jsonl"] > 0
 
 
+def test_one_process_alone_looks_into_the_store(place, undisturbed, tmp_path):
+    """What each looked up for itself differed where the store changed meanwhile."""
+    launch(arguments(place, tmp_path, limit=40))
+    looking = ["look", "1", "1", *arguments(place, tmp_path)]
+    launch(looking, script=(str(HERE / "faulty_run.py"),), processes=2)
+    assert_same_rows(predictions(tmp_path).table, undisturbed.table)
+
+
 def test_a_device_that_is_none(monkeypatch):
     import torch
 

@@ -177,6 +177,8 @@ class ShardWriter:
         except OSError as problem:
             if problem.errno in MISSING:  # the folder's lock, of the main process, stands for it
                 return
+            if not isinstance(problem, BlockingIOError):
+                raise
             remedy = "Wait for that run to end, or choose another folder."
             folder = str(self.path.parent)
             raise input_error("run", "output", "not be in use by another run", got=folder, remedy=remedy) from None

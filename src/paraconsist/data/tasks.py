@@ -103,6 +103,8 @@ def _parse(pattern: str) -> tuple[tuple[str, str | None], ...]:
 
 def _render(pattern: str, values: Mapping[str, str]) -> str:
     """Fill `pattern`; where a column's text is empty, the space that would join it is left out as well."""
+    if all(values.values()):
+        return pattern.format_map(values)
     rendered = ""
     drop_space = False  # an empty text opened the result: the space after it joins nothing
     for literal, column in _parse(pattern):

@@ -10,8 +10,14 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
+
+_PART = 16  # batches that a part is of at most
 
 
 def check_device(function: str, device: str | None) -> None:
@@ -99,17 +105,23 @@ def plan_batches(shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]
     return batches
 
 
-def deal(batches: Sequence[list[int]], rank: int, n_ranks: int) -> list[list[int]]:
-    """Return the batches of one process: they go round like cards, back and forth, so that none gets all long ones."""
-    mine = (rank, 2 * n_ranks - 1 - rank)
-    return [batch for number, batch in enumerate(batches) if number % (2 * n_ranks) in mine]
+def deal(sizes: NDArray[np.integer[Any]], max_tokens: int, rank: int, n_ranks: int) -> list[tuple[int, int]]:
+    """Cut inputs, in the order in which they stand, into parts; return start and end of those of one process.
 
-
-def padding_share(shapes: Sequence[Shape], batches: Sequence[Sequence[int]]) -> float:
-    """Share of computed tokens that are padding, in [0, 1]; 0 is best."""
-    computed = real = 0
-    for batch in batches:
-        width = max(shapes[i].width for i in batch)
-        computed += width * sum(shapes[i].n_sequences for i in batch)
-        real += sum(shapes[i].n_tokens for i in batch)
-    return 1 - real / computed if computed else 0.0
+    `sizes` are the inputs' tokens, estimated. A part is of sixteen full batches at most, smaller towards the end; it
+    goes to the process that has least, so that all end together. Where no part is a whole share, the cuts, and
+    with them the batches, are the same for one process as for two and three.
+    """
+    ends = np.cumsum(sizes)
+    most, share = -(-len(sizes) // n_ranks), max(4, 4 * n_ranks // 3)
+    loads, mine, start = [0] * n_ranks, [], 0
+    while start < len(sizes):
+        done = int(ends[start - 1]) if start else 0
+        goal = min(_PART * max_tokens, max((int(ends[-1]) - done) // share, max_tokens // 4))
+        end = int(np.clip(np.searchsorted(ends, done + goal, "right"), start + 1, start + most))
+        least = loads.index(min(loads))
+        loads[least] += int(ends[end - 1]) - done
+        if least == rank:
+            mine.append((start, end))
+        start = end
+    return mine

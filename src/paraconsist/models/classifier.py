@@ -82,6 +82,8 @@ class Classifier(Protocol):
 class PlansBatches(Protocol):
     """A classifier that says itself which rows are computed together; `plan_batches` does it for the others."""
 
+    by_text: bool  # whether inputs that begin alike are to be near one another; else those of one length
+
     def plan(self, inputs: Inputs, shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]]:
         """Positions in `inputs`, each exactly once; the same on every process."""
 

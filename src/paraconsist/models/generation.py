@@ -110,6 +110,7 @@ class CausalWriter(CausalScorer):
     """
 
     pads = True
+    by_text = False
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

@@ -220,6 +220,7 @@ class CausalScorer(PromptedModel):
     """
 
     pads = False
+    by_text = True
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

@@ -2,42 +2,46 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import torch
 from accelerate import Accelerator, InitProcessGroupKwargs
 from accelerate.utils import broadcast_object_list, gather_object
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
+from numpy.typing import NDArray
 
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.failures import NOT_FINITE, TOO_LONG, Failures, all_failed, to_ask
+from paraconsist.data.failures import NOT_FINITE, TOO_LONG, Failures, all_failed, are_open
+from paraconsist.data.inputs import PER_TOKEN, DistinctInputs, Places
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.results import Result
 from paraconsist.data.store import ShardWriter, Store
-from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import InputError
-from paraconsist.models.batching import BatchPolicy, Shape, check_device, deal, padding_share, plan_batches
+from paraconsist.models.batching import BatchPolicy, Shape, check_device, deal, plan_batches
 from paraconsist.models.progress import ProgressBar
-from paraconsist.running.outputs import distinct_rows
 
 if TYPE_CHECKING:
     from paraconsist.models.classifier import Classifier, Prepared
 
 
+S = TypeVar("S")
 T = TypeVar("T")
-Choices = tuple[ModelInput, ...]
-Plan = list[list[int]]
-#: Input ids, how they were prepared, and their probabilities, shape (n, n_labels), or what the model wrote for each.
+#: Input ids, and how they were prepared.
+Batch = tuple[Sequence[str], Sequence["Prepared"]]
+#: With it their probabilities, shape (n, n_labels), or what the model wrote for each.
 Finished = tuple[Sequence[str], Sequence["Prepared"], torch.Tensor | list[WrittenAnswer]]
 
 _MOST_WORKERS = 4
+_N_FIRST = 64
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class LoopStatistics:
     n_computed: int  # computed now; the rest was found in the store
     n_tokens: int  # real tokens computed, over all processes
     padding: float  # share of computed tokens that were padding, in [0, 1]
-    seconds: float  # from the plan to the last batch, on the slowest process
+    seconds: float  # from the plan to the last batch, tokenising included, on the slowest process
     n_ranks: int  # processes
 
 
@@ -77,6 +81,22 @@ def main_first(accelerator: Accelerator, action: Callable[[], T]) -> T:
     return results[0] if results else action()
 
 
+def from_main(accelerator: Accelerator, action: Callable[[], T]) -> T:
+    """Do `action` on the main process and return its result on all; an `InputError` of it is raised by all."""
+    box: list[Any] = [None, None]
+    if accelerator.is_main_process:
+        try:
+            box[0] = action()
+        except InputError as problem:
+            box[1] = problem
+    if accelerator.num_processes > 1:
+        broadcast_object_list(box)
+    if box[1] is not None:
+        raise box[1]
+    result: T = box[0]
+    return result
+
+
 def compute(
     model: Classifier,
     sets: Sequence[BucketSet],
@@ -88,72 +108,118 @@ def compute(
 ) -> LoopStatistics:
     """Compute every distinct input of `sets` (all of one task) that `store` does not hold yet.
 
-    Identical inputs are computed once. Inputs are sorted by length over the whole set and cut into batches
-    under a budget of tokens; the batches are dealt to the processes. A process alone on a CPU computes several
-    batches at a time, in threads. Each process writes what it has to its own shard after every batch. Nothing
+    Inputs flow: sorted by length over the whole set they are cut into parts, which are dealt to the processes; a part
+    is tokenised, cut into batches under a budget of tokens, computed, and written to the process's own shard. One
+    thread tokenises the next part and another writes while batches are computed, on a CPU that one process has for
+    itself several at a time. Only a part's texts and tokens are in memory. Identical inputs are computed once. Nothing
     is ever matched by position: results carry their `input_id`. Numbers that are not finite and prompts that are too
     long are failures, kept as `on_error` says (see `Failures`); where they end the pass, as one input alone that does
     not fit in memory does, InputError is raised on every process, after the others have kept their share.
     """
-    inputs: dict[str, Choices] = {i: model.encode(task, row) for i, task, row in distinct_rows(sets)}
-    if accelerator.is_main_process:
+    inputs = DistinctInputs(sets)
+
+    def look() -> tuple[int, NDArray[np.uint8], bool]:
         store.create()
-    accelerator.wait_for_everyone()
-    finished = store.finished()
-    accelerator.wait_for_everyone()  # nobody writes before everybody has read
-    pending = to_ask(list(inputs), finished, retry_failed=retry_failed or on_error == "stop")
-    failures = Failures(on_error, any_answered=not all_failed(finished))
-    n_ranks = accelerator.num_processes
-    share = range(accelerator.process_index, len(pending), n_ranks)
-    with _together(accelerator):  # each process tokenises its share, to learn how long the inputs are
-        local = dict(zip(share, model.prepare([inputs[pending[i]] for i in share]), strict=True))
-        if on_error == "stop" and (long := [row for row in local.values() if row.n_over]):
-            raise _window_error(model, long)
-    shapes = _all_shapes(local, len(pending), accelerator)
-    policy = replace(policy, max_rows=max(1, min(policy.max_rows, math.ceil(len(pending) / n_ranks))))
-    if not model.pads:
-        policy = replace(policy, max_padding=1.0)
-    batches = _plan(model, [inputs[i] for i in pending], shapes, policy)
-    mine = deal(batches, accelerator.process_index, n_ranks)
+        finished = store.finished()
+        places = np.concatenate([finished.places(table["input_id"]) for table in inputs.in_order()])
+        is_open = are_open(places, finished, retry_failed=retry_failed or on_error == "stop")
+        return len(is_open), np.packbits(is_open), not all_failed(finished)
+
+    n_inputs, bits, any_answered = from_main(accelerator, look)  # the store may change under whoever looks later
+    pending = np.flatnonzero(np.unpackbits(bits, count=n_inputs))
+    failures, n_ranks = Failures(on_error, any_answered=any_answered), accelerator.num_processes
     if not getattr(model.module, "hf_device_map", None):  # else the weights are spread over the devices already
         model.module.to(accelerator.device)
     model.module.eval()
-    started = time.perf_counter()
-    over: dict[str, Prepared] = {}
+    started, over = time.perf_counter(), dict[str, "Prepared"]()
+    n_tokens = n_padded = 0
+
+    def prepare(part: Places) -> list[Batch]:
+        nonlocal n_tokens, n_padded
+        batches = _batches(model, inputs, part, policy)
+        n_tokens += sum(row.n_tokens for _, rows in batches for row in rows)
+        n_padded += sum(max(row.width for row in rows) * sum(r.n_sequences for r in rows) for _, rows in batches)
+        return batches
+
+    def finish(batch: Batch) -> list[Finished]:
+        if long := {i: row for i, row in zip(*batch, strict=True) if row.n_over}:
+            if on_error == "stop":
+                raise _window_error(model, [*long.values()])
+            over.update(long)
+        fits = [(i, row) for i, row in zip(*batch, strict=True) if not row.n_over]
+        return list(_results(model, [i for i, _ in fits], [row for _, row in fits]))
+
+    def keep(parts: list[Finished]) -> int:
+        for ids, rows, results in parts:
+            _keep(ids, rows, results, shard, failures)
+        return sum(len(ids) for ids, _, _ in parts)
+
     with (
         _together(accelerator),
         ProgressBar(len(pending), sets[0].task.name, visible=accelerator.is_main_process) as bar,
         store.writer(accelerator.process_index) as shard,
+        ThreadPoolExecutor(1, "paraconsist-write") as writing,
+        _threads(int(model.reentrant)) as tokenising,
+        _threads(_n_workers(model, accelerator)) as computing,
     ):
-
-        def finish(batch: list[int]) -> list[Finished]:
-            absent = [i for i in batch if i not in local]
-            local.update(zip(absent, model.prepare([inputs[pending[i]] for i in absent]), strict=True))
-            rows = {i: local.pop(i) for i in batch}
-            over.update((pending[i], row) for i, row in rows.items() if row.n_over)
-            fits = [i for i in batch if not rows[i].n_over]
-            return list(_results(model, [pending[i] for i in fits], [rows[i] for i in fits]))
-
-        for parts in _in_turn(finish, mine, _n_workers(model, accelerator)):
-            for ids, rows, results in parts:
-                _keep(ids, rows, results, shard, failures)
-                bar.advance(len(ids) * n_ranks)
+        if len(inputs) != n_inputs:
+            raise InputError("the sets changed while the processes read them.", function="run")
+        mine = _share(model, inputs, pending, policy, accelerator)
+        batches = chain.from_iterable(_in_turn(tokenising, prepare, mine))
+        for n_kept in _in_turn(writing, keep, _in_turn(computing, finish, batches)):
+            bar.advance(n_kept * n_ranks)
         for input_id, row in over.items():  # after the answers, which say that it is no matter of all inputs
             shard.append([input_id], [failures.failed(TOO_LONG, _window_error(model, [row]))])
+    if n_ranks > 1:
+        n_tokens, n_padded = np.sum(gather_object([(n_tokens, n_padded)]), axis=0).tolist()
     return LoopStatistics(
-        n_inputs=len(inputs),
+        n_inputs=n_inputs,
         n_computed=len(pending),
-        n_tokens=sum(shape.n_tokens for shape in shapes),
-        padding=padding_share(shapes, batches) if model.pads else 0.0,
+        n_tokens=n_tokens,
+        padding=1 - n_tokens / n_padded if model.pads and n_padded else 0.0,
         seconds=time.perf_counter() - started,
         n_ranks=n_ranks,
     )
 
 
-def _plan(model: Classifier, inputs: Sequence[Choices], shapes: Sequence[Shape], policy: BatchPolicy) -> Plan:
+def _share(
+    model: Classifier, inputs: DistinctInputs, pending: Places, policy: BatchPolicy, accelerator: Accelerator
+) -> list[Places]:
+    """Return the parts of the pending inputs that this process computes, the longest inputs first.
+
+    Inputs of a model for which those that begin alike belong together are in the order of their texts. A policy that
+    shuffles has an order of its own. The order is the same on every process.
+    """
     from paraconsist.models.classifier import PlansBatches
 
-    return model.plan(inputs, shapes, policy) if isinstance(model, PlansBatches) else plan_batches(shapes, policy)
+    lengths = inputs.lengths()
+    if policy.order_seed is not None:
+        order = np.random.default_rng(policy.order_seed).permutation(pending)
+    elif isinstance(model, PlansBatches) and model.by_text:
+        by_text = inputs.by_text()
+        order = by_text[np.isin(by_text, pending)]
+    else:
+        order = pending[np.argsort(-lengths[pending], kind="stable")]
+    if isinstance(model, PlansBatches) and len(order):  # what prompts have in common is found in the first it prepares
+        some = np.linspace(0, len(order) - 1, _N_FIRST).astype(int)
+        model.prepare([model.encode(inputs.task, row) for row in inputs.rows(order[np.unique(some)])])
+    n_ranks, rank = accelerator.num_processes, accelerator.process_index
+    return [order[start:end] for start, end in deal(lengths[order] // PER_TOKEN + 1, policy.max_tokens, rank, n_ranks)]
+
+
+def _batches(model: Classifier, inputs: DistinctInputs, part: Places, policy: BatchPolicy) -> list[Batch]:
+    """Tokenise a part and cut it into batches."""
+    from paraconsist.models.classifier import PlansBatches
+
+    rows = inputs.rows(part)
+    ids = [row.pop("input_id") for row in rows]
+    texts = [model.encode(inputs.task, row) for row in rows]
+    prepared = model.prepare(texts)
+    shapes = [Shape(row.n_tokens, row.width, row.n_sequences) for row in prepared]
+    if not model.pads:
+        policy = replace(policy, max_padding=1.0)
+    plan = model.plan(texts, shapes, policy) if isinstance(model, PlansBatches) else plan_batches(shapes, policy)
+    return [([ids[i] for i in batch], [prepared[i] for i in batch]) for batch in plan]
 
 
 @contextmanager
@@ -172,34 +238,44 @@ def _together(accelerator: Accelerator) -> Iterator[None]:
             raise first
 
 
-def _all_shapes(local: dict[int, Prepared], n_inputs: int, accelerator: Accelerator) -> list[Shape]:
-    """Exchange the lengths, and nothing else, between the processes."""
-    measured = [(i, Shape(p.n_tokens, p.width, p.n_sequences)) for i, p in local.items()]
-    if accelerator.num_processes > 1:
-        measured = gather_object(measured)
-    shapes = dict(measured)
-    return [shapes[i] for i in range(n_inputs)]
-
-
 def _n_workers(model: Classifier, accelerator: Accelerator) -> int:
-    """How many batches a process computes at a time: several small ones use a CPU's cores better than one."""
-    alone_on_cpu = accelerator.device.type == "cpu" and accelerator.num_processes == 1
-    return min(_MOST_WORKERS, torch.get_num_threads()) if alone_on_cpu and model.reentrant else 1
+    """How many threads compute a batch each, 0 for none beside this one.
+
+    Several small batches use a CPU's cores better than one; an accelerator is given the next while it computes.
+    """
+    if not model.reentrant:
+        return 0
+    if accelerator.device.type != "cpu":
+        return 2
+    n_threads = min(_MOST_WORKERS, torch.get_num_threads())
+    return n_threads if accelerator.num_processes == 1 and n_threads > 1 else 0
 
 
-def _in_turn(
-    finish: Callable[[list[int]], list[Finished]], batches: Sequence[list[int]], n_workers: int
-) -> Iterator[list[Finished]]:
-    """Yield what `finish` returns for each batch, in order, computed by several threads where that helps."""
-    if n_workers == 1:
-        yield from map(finish, batches)
+@contextmanager
+def _threads(n: int) -> Iterator[ThreadPoolExecutor | None]:
+    """Give a pool of `n` threads that share this one's cores, None for 0; at the end what is not begun is dropped."""
+    if n == 0:
+        yield None
         return
-    threads = torch.get_num_threads()
-    pool = ThreadPoolExecutor(n_workers, "paraconsist-cpu", torch.set_num_threads, (max(1, threads // n_workers),))
+    pool = ThreadPoolExecutor(n, "paraconsist", torch.set_num_threads, (max(1, torch.get_num_threads() // n),))
     try:
-        yield from pool.map(finish, batches)
+        yield pool
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _in_turn(pool: ThreadPoolExecutor | None, function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
+    """Yield what `function` returns for each item, in order, computed by the pool's threads a little ahead."""
+    if pool is None:
+        yield from map(function, items)
+        return
+    waiting: deque[Future[T]] = deque()
+    for item in items:
+        waiting.append(pool.submit(function, item))
+        if len(waiting) > _MOST_WORKERS:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
 
 
 def _keep(
