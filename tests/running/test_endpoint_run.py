@@ -257,7 +257,8 @@ def test_another_address_goes_on(place, tmp_path):
 def test_several_addresses_of_one_model_answer_one_run(place, tmp_path):
     with FaultyServer() as gone:
         url = gone.url
-    with FaultyServer() as one, FaultyServer(script=at_random(3, 0.4)) as two, FaultyServer(most_top=5) as other:
+    with FaultyServer() as one, FaultyServer(most_top=5) as other, FaultyServer(script=at_random(3, 0.4)) as two:
+        two.facts = {"root": "toy-1b"}  # the first says nothing of the model
         done(arguments(one.url, place / "set.jsonl", tmp_path / "whole"))
         n_sent, given = len(one.sent()), arguments(one.url, place / "set.jsonl", tmp_path / "run")
         done([*given, "--endpoint", two.url, "--endpoint", url])
