@@ -106,6 +106,19 @@ def test_an_endpoint_refuses_one_fails_at_one_and_finds_one_too_long(tmp_path):
     assert_answered_but(output, 400, {"too long": 1})
 
 
+def test_a_server_that_is_gone_is_no_failure_of_its_inputs(tmp_path):
+    data, output = write_rows(tmp_path / "set.jsonl", 60), tmp_path / "run"
+    with FaultyServer() as server:
+        server.script = lambda _, tag: "500" if len(server.answered()) >= 9 and tag != "probe" else None
+        given = arguments(server.url, data, output, tries=1, concurrency=4)
+        code, _, said = command(given)
+        assert code == 2
+        assert "20 inputs one after another failed like this one" in said
+        server.script = None
+        done(given)
+    assert counts_of(output)["n_failed"] == 0
+
+
 def test_a_language_model_meets_one_not_finite_and_one_too_long(tmp_path):
     data, model = write_rows(tmp_path / "set.jsonl", 60), save_language_model(tmp_path / "model")
     spoil(model, "AutoModelForCausalLM", "@")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from paraconsist.data.failures import NO_ANSWER, Failures
+from paraconsist.data.failures import NO_ANSWER, Failed, Failures
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.store import JOURNAL, ShardWriter, opened, sealed
 from paraconsist.errors import InputError, input_error
@@ -145,6 +145,7 @@ class RequestQueue:
         failures: Failures,
     ) -> None:
         self._failures = failures
+        self._unanswered: dict[str, Failed] = {}
         self._client, self._prompt, self._method = client, prompt, method
         self._journal, self._shard, self._advance = journal, shard, advance
         self._problem: InputError | None = None
@@ -180,6 +181,8 @@ class RequestQueue:
             await asyncio.gather(stopped, *work, return_exceptions=True)
         if self._problem is not None:
             raise self._problem
+        if self._unanswered:  # at the end of the pass only: where the server goes away no input has failed
+            self._shard.append(list(self._unanswered), self._unanswered.values())
         retries, seconds = dict(+self._client.retries), time.perf_counter() - started
         counts = {"n_requests": self._n_requests, "n_bounded": self._n_bounded, "n_unread": self._n_unread}
         return QueueStatistics(n_inputs, len(pending), retries=retries, seconds=seconds, **counts)
@@ -207,7 +210,7 @@ class RequestQueue:
         try:
             if kind is None:
                 raise problem
-            self._shard.append([input_id], [self._failures.failed(kind, problem)])
+            self._unanswered[input_id] = self._failures.failed(kind, problem)
             self._advance(1)
         except InputError as last:
             self._end(last)
