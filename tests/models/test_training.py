@@ -300,7 +300,7 @@ def test_output_folders_are_not_overwritten(files, tmp_path):
 
 def test_inputs_that_are_cut_are_said_and_warned_of(files, tmp_path):
     encoder = _bert(tmp_path / "encoder")
-    with pytest.warns(UserWarning, match=r"200 of 200 inputs are longer than 8 tokens"):
+    with pytest.warns(UserWarning, match=r"200 of 200 inputs are longer than the model's window of 8 tokens"):
         train(replace(_head(files, tmp_path / "a", encoder, epochs=1.0, max_length=8), eval_file=None))
 
 

@@ -152,11 +152,11 @@ def by_row(
     ]
 
 
-def warn_of_cut(prepared: Sequence[Prepared]) -> None:
-    """Warn of rows that were cut to the model's window."""
+def warn_of_cut(prepared: Sequence[Prepared], max_length: int | None = None) -> None:
+    """Warn of rows that were cut to the model's window, or to `max_length`."""
     cut = [row.n_cut for row in prepared if row.n_cut]
     counts = {"n_inputs": len(prepared), "n_cut": len(cut), "most_tokens_cut": max(cut, default=0)}
-    for note in input_notes({"inputs": counts}):
+    for note in input_notes({"inputs": counts, "model": {"max_length": max_length}}):
         warnings.warn(f"{note}.", UserWarning, stacklevel=2)
 
 

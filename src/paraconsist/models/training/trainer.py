@@ -222,7 +222,7 @@ def _prepared(classifier: Classifier, examples: Examples, order: Sequence[int], 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         prepared = classifier.prepare(examples.inputs)
-        warn_of_cut(prepared)
+        warn_of_cut(prepared, getattr(classifier, "max_length", None))
     for warning in caught:
         say(f"warning: {warning.message}")
     return TrainingRows(prepared, [order[label] for label in examples.labels])
