@@ -159,7 +159,7 @@ def _run_table(case: Case) -> Fault | None:
     columns = dict(case["columns"])
     try:
         source = _stored(case)
-    except (ValueError, OverflowError, UnicodeError):
+    except (ValueError, OverflowError, UnicodeError, csv.Error):
         return None  # not to be stored so
     try:
         with warnings.catch_warnings():

@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,9 @@ def test_one_command_at_a_time_writes_into_a_folder(tmp_path, monkeypatch, soft)
             pass
         assert (problem.value.function, problem.value.parameter) == ("run", "output")
         running.kill()
+    if soft and tuple(map(int, version("filelock").split(".")[:2])) < (4, 2):
+        assert "remove .paraconsist.lock.soft there" in str(problem.value)
+        return  # nobody looks whether the process that holds it is there
     with locked(folder, "run", "output"), locked(folder, "score", "output"):  # its own command may take it again
         assert names(folder)
     assert names(folder) == []

@@ -125,6 +125,8 @@ def locked(folder: str | Path, function: str, parameter: str) -> Iterator[None]:
                 stack.enter_context(_lock(Path(name) / LOCK))
             except TimeoutError:
                 remedy = "Wait for that one to end, or choose another folder."
+                if (soft := Path(name) / f"{LOCK}.soft").exists():  # filelock before 4.2 does not look at its process
+                    remedy += f" If its process is gone, remove {soft.name} there."
                 must = "not be in use by another command"
                 raise input_error(function, parameter, must, got=str(folder), remedy=remedy) from None
             _remove(leftovers(name, all_hosts=True))

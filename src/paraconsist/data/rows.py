@@ -218,7 +218,7 @@ def _label_probabilities(
         answered = table[UNANSWERED].is_null().to_numpy()
         if not answered.any():
             return None
-    given = _probability_matrix(table.filter(pa.array(answered)), columns)
+    given = _probability_matrix(table if answered.all() else table.filter(pa.array(answered)), columns)
     if "(none)" not in predictions.metadata.get("label_map", ""):  # a partial map leaves probability out
         _check_probabilities(given, columns[0])
     matrix = np.full((len(table), given.shape[1]), np.nan)

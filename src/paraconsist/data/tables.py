@@ -168,7 +168,7 @@ def _read_parquet(file: Path) -> pa.Table:
                 kinds = [c.type.value_type if pa.types.is_dictionary(c.type) else c.type for c in batch.columns]
                 fields = zip(batch.schema.names, kinds, strict=True)
                 yield (part := pa.Table.from_batches([batch]).cast(pa.schema(fields)))
-                size += part.nbytes
+                size += part.get_total_buffer_size()
                 if size > most:
                     raise ValueError(f"unpacked it is more than {_MOST_UNPACKED} times its size")
 
@@ -184,7 +184,7 @@ def joined(parts: Iterable[pa.Table]) -> pa.Table:
     parts, kept, size = iter(parts), [], 0
     for part in parts:
         kept.append(part)
-        size += part.nbytes
+        size += part.get_total_buffer_size()
         if size > _IN_MEMORY and os.name != "nt":
             break
     else:

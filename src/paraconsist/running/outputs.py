@@ -79,9 +79,10 @@ def _predicted(
     columns = {name: table[name] for name in table.column_names}
     columns["prediction"] = pa.array(predictions, pa.int64(), mask=predictions < 0)
     if WrittenAnswer not in kinds:
-        ends = pa.array(np.arange(n + 1) * probabilities.shape[1], pa.int32())
-        mask = pa.array([row in failed for row in range(n)]) if failed else None
-        columns["probabilities"] = pa.ListArray.from_arrays(ends, pa.array(probabilities.ravel()), mask=mask)
+        answered = np.array([row not in failed for row in range(n)], dtype=np.bool_)
+        ends = pa.array(np.cumsum([0, *answered]) * probabilities.shape[1], pa.int32())
+        values, mask = pa.array(probabilities[answered].ravel()), pa.array(~answered) if failed else None
+        columns["probabilities"] = pa.ListArray.from_arrays(ends, values, mask=mask)
     columns["raw_output"] = pa.array([outputs.get(row) for row in range(n)], pa.string())
     if Failed in kinds:
         columns[UNANSWERED] = pa.array([failed.get(row) for row in range(n)], pa.string())
