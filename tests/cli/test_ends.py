@@ -60,15 +60,16 @@ def test_what_comes_of_foreign_files_and_of_the_machine_is_bad_input(command, mo
     assert type(problem).__name__ in err
 
 
-def deaf_to(name: str) -> None:
-    signal.signal(getattr(signal, name), signal.SIG_DFL)  # a shell's background jobs are deaf to Ctrl-C, and pass it on
+def hear() -> None:
+    for name in SIGNALS:  # a shell's background jobs are deaf to Ctrl-C, those of nohup to SIGHUP, and pass it on
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
 def start(arguments: list[str], *, script: tuple[str, ...] = ("-m", "paraconsist"), **more) -> subprocess.Popen:
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
     line = [sys.executable, *script, *arguments]
-    return subprocess.Popen(line, **{**streams, **more}, preexec_fn=lambda: deaf_to("SIGINT"))
+    return subprocess.Popen(line, **{**streams, **more}, preexec_fn=hear)
 
 
 @pytest.mark.slow

@@ -98,7 +98,7 @@ def test_an_endpoint_refuses_one_fails_at_one_and_finds_one_too_long(tmp_path):
         assert not server.sent(n)
         code, _, said = command([*given, "--on-error", "stop"])
         assert code == 2
-        assert said.count("\n") == 1
+        assert len(said.strip("\n").split("\n")) == 1
         del faults[ids[5]], faults[ids[ODD]]
         n = len(server.received)
         done([*given, "--retry-failed"])
