@@ -134,7 +134,7 @@ def export_requests(
     fields = {**endpoint, "request_fields": read_request_fields(endpoint.get("request_fields"))}
     named = {"models": model, "sets": vars(sets), "ask": asking, "running": options, "endpoint": fields}
     files = export_named(named, top=top_logprobs, per_file=per_file)
-    say_status(f"{sum(files.values()):,} requests in {len(files):,} files:")
+    say_status(f"{sum(files.values()):,} requests in {len(files):,} file{'s' * (len(files) != 1)}:")
     echo(*map(str, files))
 
 
