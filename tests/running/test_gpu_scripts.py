@@ -12,7 +12,6 @@ from helpers.scripts import ROOT, load_script
         ("memory", "all 20 answered; largest change"),
         pytest.param("answers", "--deterministic float32   same bits in other batches: True", marks=pytest.mark.slow),
         pytest.param("speed", "1.5b    bfloat16, 4 shots:", marks=pytest.mark.slow),
-        pytest.param("processes", "--deterministic largest change 0.0e+00, 0 answers", marks=pytest.mark.slow),
     ],
 )
 def test_a_script_for_gpus_starts(name, line, monkeypatch, capsys):
