@@ -154,11 +154,17 @@ def write_inputs(place: Place) -> None:
         ):
             if place.run(line, watched=False):
                 raise SystemExit(f"the inputs could not be made: {place.last_words()}")
+    for part in (1, 2):
+        line = f"run --model model --dataset toy.csv --part {part}/2 --output part-{part} --device cpu"
+        if place.run(line, watched=False):
+            raise SystemExit(f"the inputs could not be made: {place.last_words()}")
 
 
 #: Every command that writes, at its smallest, run in a folder beside `inputs`.
 COMMANDS = {
     "run": "run --model {model} --dataset {toy} --batch-tokens 60 --output out --device cpu {few}",
+    "merge": "merge {part_1} {part_2} --output out {few}",
+    "export-requests": "export-requests --model toy --dataset {toy} --api chat --scoring generate --output out",
     "score --output": "score {run}/predictions/toy.parquet --output results.json {few}",
     "score --export": "score {run} --export lm-eval --output-dir exported {few}",
     "train": "train --model bow --train-file {rows} --eval-file {train} --epochs 2 --best-model "
@@ -189,6 +195,8 @@ _PLACES |= {
     "words": "words.csv",
     "judge": "nli",
     "judged": "judged.csv",
+    "part_1": "part-1",
+    "part_2": "part-2",
 }
 
 
