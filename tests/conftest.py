@@ -45,6 +45,7 @@ _ALLOWED = (
     "/proc",
     "looks like a launcher",
     "ray is not installed",
+    "SmolLM2 is not installed",
     os.environ.get("ALLOWED_SKIPS"),
 )
 ALLOWED_SKIPS = re.compile("|".join(filter(None, _ALLOWED)))

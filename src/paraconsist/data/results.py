@@ -49,8 +49,8 @@ class Results(Mapping[str, Result]):
 
     def places(self, ids: Any) -> Places:
         """Return the places of ids (texts, in a sequence or an Arrow column), -1 for those without a result."""
-        found = [self._places(ids[start : start + _BLOCK]) for start in range(0, len(ids), _BLOCK)]
-        return np.concatenate([np.empty(0, np.int64), *found])
+        places = [self._places(ids[start : start + _BLOCK]) for start in range(0, len(ids), _BLOCK)]
+        return np.concatenate([np.empty(0, np.int64), *places])
 
     def _places(self, ids: Any) -> Places:
         wanted = np.array([one.encode() for one in (ids if isinstance(ids, Sequence) else ids.to_pylist())], "S")

@@ -68,16 +68,7 @@ def start_accelerator(*, device: str | None = None) -> Accelerator:
 def main_first(accelerator: Accelerator, action: Callable[[], T]) -> T:
     """Do `action` on the main process, then on the others; an `InputError` of the main one is raised by all."""
     results: list[T] = []
-    problems: list[InputError | None] = [None]
-    if accelerator.is_main_process:
-        try:
-            results.append(action())
-        except InputError as problem:
-            problems[0] = problem
-    if accelerator.num_processes > 1:
-        broadcast_object_list(problems)
-    if problems[0] is not None:
-        raise problems[0]
+    from_main(accelerator, lambda: results.append(action()))
     return results[0] if results else action()
 
 
