@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from paraconsist.errors import InputError
 
 if TYPE_CHECKING:
-    from paraconsist.data.results import Places, Results
+    from paraconsist.data.inputs import Places
+    from paraconsist.data.results import Results
 
 #: What a run does with an input that fails: goes on without its answer, or ends.
 ON_ERROR = ("unparsed", "stop")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.failures import Failed
+from paraconsist.data.inputs import Places
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import InputError
 
@@ -18,7 +19,6 @@ from paraconsist.errors import InputError
 Result = list[float] | WrittenAnswer | Failed
 
 _BLOCK = 1 << 14
-Places = NDArray[np.int64]
 
 
 class Results(Mapping[str, Result]):

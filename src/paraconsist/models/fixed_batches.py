@@ -11,6 +11,7 @@ numbers that the check might miss that places differ, as they do in a product of
 from __future__ import annotations
 
 import os
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -124,10 +125,14 @@ def deterministic_kernels() -> Iterator[None]:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Compute by the calling thread alone: sums that several threads share are cut where their number says."""
+    """Compute by the calling thread alone: sums that several threads share are cut where their number says.
+
+    The loop's threads stay at one: a number that one of them put back would hold for a library that another is in.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        if threading.current_thread() is threading.main_thread():
+            torch.set_num_threads(before)
