@@ -21,6 +21,7 @@ from paraconsist.reporting.page.figures import Placed, report_plots
 from paraconsist.reporting.plots import inline_svg, write_plot
 from paraconsist.scoring.score import ScoreOptions
 
+_STYLES = ("style.css",)
 _SCRIPTS = ("theme.js", "words.js", "buckets.js", "browser.js")
 
 
@@ -116,7 +117,7 @@ def _render(
         lstrip_blocks=True,
     )
     environment.filters["signs"] = _signs
-    style, script = _source(environment, "style.css"), "\n".join(_source(environment, name) for name in _SCRIPTS)
+    style, script = ("\n".join(_source(environment, name) for name in names) for names in (_STYLES, _SCRIPTS))
     compared = tables.compare_entries(entries, options.score, options.margin)
     alarms = [*headlines.alarms(entries), *((f"{one.set}, compared", one.warnings) for one in compared if one.warnings)]
     by_section: dict[str, list[dict[str, Any]]] = {}
