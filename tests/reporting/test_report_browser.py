@@ -190,6 +190,27 @@ def test_the_theme_follows_the_system_and_the_button(chromium, address):
     assert seen["light"][1] != seen["dark"][1]
 
 
+def test_print_is_light_and_open_and_has_the_ten_worst_buckets(chromium, address):
+    """FAULTS P8: from a dark system axis labels were white on white; flip browser and closed details were missing."""
+    context = chromium.new_context(color_scheme="dark")
+    page = visit(context, address)
+    page.click("#theme")
+    page.click("#theme")  # dark by choice too
+    page.emulate_media(media="print", color_scheme="dark")
+    fills = page.evaluate("[...document.querySelectorAll('svg.plot .fill-ink')].map((e) => getComputedStyle(e).fill)")
+    assert set(fills) == {"rgb(31, 36, 48)"}
+    assert contrast(page, "caption") >= 4.5
+    closed = page.locator("details:not([open]):not(#keys)")
+    heights = closed.evaluate_all("(all) => all.map((e) => e.offsetHeight - e.firstElementChild.offsetHeight)")
+    assert len(heights) >= 3
+    assert min(heights) > 20
+    assert [article.is_visible() for article in page.locator("#list .bucket").all()] == [True] * 10 + [False] * 10
+    assert ids(page)[0] == "half"
+    assert page.locator("#filters").is_hidden()
+    assert context.problems == []
+    context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_needs_no_scrolling_sideways_and_text_has_contrast(chromium, address, scheme):
     context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
