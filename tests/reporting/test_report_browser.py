@@ -9,6 +9,7 @@ import pytest
 from helpers.report import ANSWERS, HOSTILE, write_run
 
 from paraconsist.reporting.page import ReportOptions, load_entries, write_report
+from paraconsist.reporting.page.browser import link
 from paraconsist.scoring.options import SourceOptions
 from paraconsist.scoring.score import ScoreOptions
 
@@ -84,13 +85,66 @@ def test_worst_first_then_sorted_and_filtered(opened):
     choose(opened, "sort by", "accuracy")
     assert ids(opened)[0] == "wrong"
     choose(opened, "show", "lost")
-    choose(opened, "by", "0")
+    choose(opened, "by", "first")
     assert sorted(ids(opened)) == ["half", "lost"]
     choose(opened, "kind", "even")
     assert ids(opened) == ["lost"]
     choose(opened, "show", "gained")
     assert ids(opened) == []
     assert "No bucket fits" in opened.locator("#found").text_content()
+
+
+_ADD_LINKS = """([plain, drawn]) => {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.innerHTML = "<a id='drawn'><rect width='20' height='20'/></a>";
+  svg.firstChild.setAttribute("href", drawn);
+  document.getElementById("summary").append(buckets.element("a", { id: "plain", href: plain, text: "lost" }), svg);
+}"""
+FOCUS = "document.activeElement.querySelector('h3')?.textContent ?? document.activeElement.id"
+
+
+def hash_of(page) -> str:
+    return page.evaluate("location.hash")
+
+
+def test_the_address_holds_the_state_and_links_from_anywhere_lead_to_it(opened):
+    second_and_not_first = link(flips="second", holds="first", stratum={"kind": "odd"}, sort="id")
+    opened.evaluate(_ADD_LINKS, [link(show="lost", model="first"), second_and_not_first])
+    assert hash_of(opened) == ""
+    choose(opened, "sort by", "id")
+    assert hash_of(opened) == "#?sort=id"
+    opened.locator("#plain").click()  # what a link does not name is the default again
+    assert hash_of(opened) == "#?show=lost&model=first" or hash_of(opened) == "#?model=first&show=lost"
+    assert sorted(ids(opened)) == ["half", "lost"]
+    assert "of 2, 6 answers to rewordings, out of 35" in opened.locator("#found").text_content()
+    assert opened.get_by_label("by", exact=True).input_value() == "first"
+    assert opened.evaluate(FOCUS) == "found"
+    assert opened.evaluate("document.getElementById('found').getBoundingClientRect().top < innerHeight")
+    opened.locator("#drawn").click()
+    assert ids(opened) == ["gained"]
+    opened.go_back()
+    assert sorted(ids(opened)) == ["half", "lost"]
+    assert opened.evaluate(FOCUS) == "drawn"
+    opened.go_back()
+    assert ids(opened)[0] == "calm"
+    opened.go_back()
+    assert (hash_of(opened), ids(opened)[0]) == ("", "half")
+    opened.goto(opened.url.partition("#")[0] + link(bucket="more25", sort="id"))
+    assert "Buckets 21 to 35 of 35" in opened.locator("#found").text_content()
+    assert opened.evaluate(FOCUS) == "more25"
+    opened.goto(opened.url.partition("#")[0] + link(ids=["calm", "no, such"], bucket="no such"))
+    assert ids(opened) == ["calm"]
+    assert "Bucket no such is not on this page." in opened.locator("#found").text_content()
+    assert opened.locator("#active button").all_text_contents() == ["2 buckets ✕", "Clear all filters"]
+    opened.get_by_text("Clear all filters").click()
+    assert len(ids(opened)) == 20
+    assert hash_of(opened) == "#?"
+    lost = {"original": (0.5, 0.65), "paraphrase": (0.34, 0.36)}
+    opened.goto(opened.url.partition("#")[0] + link(**lost, model="first", before="strengthener", after="weakener"))
+    assert ids(opened) == ["lost"]
+    for ends, expected in {(0, 0): "wrong", (0.4, 0.6): "half", (0.2, 0.4): None}.items():
+        opened.goto(opened.url.partition("#")[0] + link(accuracy=ends, model="first", kind=""))
+        assert expected in ids(opened) if expected else not ids(opened)
 
 
 def test_search_finds_texts_and_ids(opened):

@@ -45,6 +45,7 @@ class AlignedSet:
     models: tuple[str, ...]
     measure: str  # what makes a bucket inconsistent
     predictions: dict[str, Predictions]
+    policies: dict[str, str]  # what becomes of unparsed answers
     rows: dict[str, Rows]  # what the measures read of the predictions
     positions: dict[str, Positions]  # shape (n,): where the file of the model has the row; -1 where it has not
     base: tuple[Positions, Positions]  # shapes (n,): of each row, a model that has it (number), its place there
@@ -99,7 +100,9 @@ def align(name: str, scored: Mapping[str, ScoredSet]) -> AlignedSet:
     policies = {model: str(scored[model].results.get("unparsed_policy", POLICIES[0])) for model in models}
     values = {model: _bucket_values(rows[model], spec, policies[model], numbers) for model in models}
     by_model = ({model: values[model][i] for model in models} for i in range(3))
-    return AlignedSet(name, models, spec.name, predictions, rows, positions, base, bucket, list(numbers), *by_model)
+    return AlignedSet(
+        name, models, spec.name, predictions, policies, rows, positions, base, bucket, list(numbers), *by_model
+    )
 
 
 def _keys(predictions: Mapping[str, Predictions], rows: Mapping[str, Rows]) -> dict[str, list[Any]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +17,58 @@ from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.measures.rules import unchanged
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
 from paraconsist.scoring.roles import MAX_STRATUM_VALUES
+from paraconsist.scoring.unparsed import POLICIES
 
 #: Bounds that keep the page small, whatever the files: rows of a bucket, letters of a text, labels with all
 #: probabilities.
 _MOST_ROWS, _MOST_LETTERS, _MOST_PROBABILITIES = 100, 4000, 5
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _Item = TypeVar("_Item")
+
+
+def link(
+    *,
+    stratum: Mapping[str, str] | None = None,
+    ids: Sequence[str] = (),
+    original: tuple[float, float] | None = None,
+    paraphrase: tuple[float, float] | None = None,
+    accuracy: tuple[float, float] | None = None,
+    **filters: str,
+) -> str:
+    """Return the `href` of a link that shows in the flip browser what fits all filters.
+
+    Parameters
+    ----------
+    stratum : mapping of str to str
+        Column -> its value.
+    ids : sequence of str
+        Buckets, by their ids.
+    original, paraphrase : (low, high), optional
+        Probability of the gold label, both ends included and in [0, 1]: of originals, and of an answer to one of their
+        rewordings.
+    accuracy : (low, high), optional
+        Share of the rewordings that are answered right, as a column of the histogram of bucket accuracy: 0 and 1 are
+        columns of their own, and an edge counts to the side nearer the middle.
+    **filters : str
+        `set`, `model`, `label` (gold), `kind` (of edit), `text` (words, in any order), `bucket` (an id: the focus goes
+        there), all by the names that the page shows; `flips` and `holds`: models of which the first is inconsistent
+        there and the second is not; `before` and `after`: answers to the original and to a rewording; `show`: one of
+        broken, changed, lost, gained, wrong, right, same; `sort`: sure, flips, accuracy, swing, size or id; `size`,
+        `page`.
+
+    Examples
+    --------
+    >>> link(set="snli", show="lost", stratum={"source": "news & web"})
+    '#?set=snli&show=lost&stratum.source=news+%26+web'
+    >>> link(original=(0.5, 0.75), ids=["a,b", "c"])
+    '#?original=0.5%2C0.75&ids=a%252Cb%2Cc'
+    """
+    ranges = {"original": original, "paraphrase": paraphrase, "accuracy": accuracy}
+    pairs = filters | {f"stratum.{name}": value for name, value in (stratum or {}).items()}
+    pairs |= {name: f"{ends[0]:g},{ends[1]:g}" for name, ends in ranges.items() if ends is not None}
+    if ids:
+        pairs["ids"] = ",".join(one.replace("%", "%25").replace(",", "%2C") for one in ids)
+    return f"#?{urlencode(pairs)}"
 
 
 @dataclass(frozen=True)
@@ -103,6 +150,7 @@ class _SetMaker:
             "name": self.aligned.name,
             "mustDiffer": spec.breaks is unchanged,
             "conditional": spec.is_conditional,
+            "neverAgree": [self.aligned.policies[model] == POLICIES[0] for model in self.aligned.models],
             "models": self.models,
             "labels": self.labels,
             "fields": [] if self.texts is None else list(self.texts.columns),

@@ -1,33 +1,45 @@
-// Filters, sorting, pages and keys of the flip browser.
-(() => {
-  const { head, buckets: all } = JSON.parse(document.getElementById("data").textContent);
-  const { element } = buckets;
-  const [form, found, list, pages, keys] = ["filters", "found", "list", "pages", "keys"].map((id) => document.getElementById(id));
-  const state = { set: "", label: "", model: "", show: "", sort: "flips", text: "", page: 0, size: 20, strata: {} };
-  let chosen = [];
+// Filters, sorting, pages and keys of the flip browser. Its state stands in the page's address, as `browser.link` of
+// browser.py writes it: #?set=…&model=…&show=…&stratum.NAME=…, without what is the default.
+const browser = (() => {
+  const { element, head, all } = buckets;
+  const [form, found, active, list, pages, keys] = ["filters", "found", "active", "list", "pages", "keys"].map((id) => document.getElementById(id));
+  const distinct = (values) => [...new Set(values)];
+  const strata = distinct(head.sets.flatMap((set) => set.strata.map(([name]) => name)));
 
-  // What filters and sorting ask of a bucket, once.
+  // What filters and sorting ask of a bucket, once; lists are of the models of its set.
   for (const [order, bucket] of all.entries()) {
     const set = head.sets[bucket.s];
     bucket.order = order;
     bucket.label = buckets.labelName(set, bucket.r[0][2]);
-    bucket.kinds = set.models.map((_, place) => kind(bucket, place));
+    bucket.original = bucket.r.find((row) => row[0] === "original");
+    bucket.rewordings = bucket.r.filter((row) => row !== bucket.original);
+    bucket.sure = set.models.map((_, place) => surest(bucket, set, place));
     bucket.swing = set.models.map((_, place) => swing(bucket, place));
   }
+  const hasSureness = all.some((bucket) => bucket.sure.some((value) => value > 0));
+  const defaults = {
+    set: "", label: "", model: "", show: "", kind: "", flips: "", holds: "", before: "", after: "", original: "", paraphrase: "",
+    accuracy: "", ids: "", text: "", sort: hasSureness ? "sure" : "flips", size: "20", page: "1", bucket: "",
+    ...Object.fromEntries(strata.map((name) => [`stratum.${name}`, ""])),
+  };
+  let state = { ...defaults };
+  let chosen = [];
+  let opener = null;  // the link that was followed: coming back finds the focus there again
+  const controls = {};
 
-  function kind(bucket, place) {
-    const known = bucket.r.filter((row) => row[4][place] !== null);
-    const rest = known.filter((row) => row[0] !== "original");
-    const right = rest.filter((row) => row[4][place][0] === row[2]).length;
-    const original = known.find((row) => row[0] === "original");
-    const isRight = original && original[4][place][0] === original[2];
-    return {
-      broken: bucket.v[place] > 0,
-      lost: Boolean(original) && isRight && right < rest.length,
-      gained: Boolean(original) && !isRight && right > 0,
-      wrong: rest.length > 0 && right === 0,
-      right: rest.length > 0 && right === rest.length,
-    };
+  // How sure the model was of the surest two answers that break the set's rule together: of the less sure of the two.
+  function surest(bucket, set, place) {
+    const sure = (row) => (row[4][place] === null || row[4][place][0] < 0 ? null : buckets.sureness(row[4][place], row[2]));
+    const first = bucket.original ? sure(bucket.original) : null;
+    const most = new Map();  // answer -> the surest of its rows
+    for (const row of bucket.original ? bucket.rewordings : bucket.r) {
+      const value = sure(row);
+      if (value !== null) most.set(row[4][place][0], Math.max(value, most.get(row[4][place][0]) || 0));
+    }
+    if (!bucket.original) return [...most.values()].sort((a, b) => b - a)[1] || 0;
+    if (first === null) return 0;
+    const breaking = [...most].filter(([answer]) => (answer !== bucket.original[4][place][0]) !== set.mustDiffer);
+    return Math.max(0, ...breaking.map(([, value]) => Math.min(first, value)));
   }
   function swing(bucket, place) {
     const values = bucket.r.filter((row) => row[4][place] !== null)
@@ -41,66 +53,231 @@
     }
     return bucket.hay;
   }
+
+  // The state as filters ask it; null is no filter.
+  function asked() {
+    const range = (text) => { const ends = text.split(",").map(Number); return text !== "" && ends.length === 2 && ends.every((end) => !Number.isNaN(end)) ? ends : null; };
+    return {
+      model: state.model === "" ? null : head.models.indexOf(state.model),
+      words: state.text.toLowerCase().split(/\s+/u).filter(Boolean),
+      ids: state.ids === "" ? null : new Set(state.ids.split(",").map(plain)),
+      strata: Object.entries(state).filter(([key, value]) => key.startsWith("stratum.") && value !== "").map(([key, value]) => [key.slice(8), value]),
+      original: range(state.original), paraphrase: range(state.paraphrase), accuracy: range(state.accuracy),
+      ofRows: ["kind", "before", "after", "original", "paraphrase"].some((key) => state[key] !== "") || ["lost", "gained", "changed"].includes(state.show),
+    };
+  }
+  function plain(id) { try { return decodeURIComponent(id); } catch { return id; } }
   // The places, in a bucket's lists, of the model asked for (all of them where none is).
-  function places(bucket) {
-    const numbers = head.sets[bucket.s].models;
-    return numbers.map((_, place) => place).filter((place) => state.model === "" || numbers[place] === Number(state.model));
+  const places = (bucket, model) => [...head.sets[bucket.s].models.keys()].filter((place) => model === null || head.sets[bucket.s].models[place] === model);
+
+  // The answers to rewordings that fit the filters of rows, as [row, place].
+  function answers(bucket, query) {
+    const set = head.sets[bucket.s];
+    const inside = (range, answer, gold) => {
+      const p = answer === null ? null : buckets.goldProbability(answer, gold);
+      return range === null || (p !== null && p >= range[0] && p <= range[1]);
+    };
+    const fitting = [];
+    for (const place of places(bucket, query.model)) {
+      const first = bucket.original ? bucket.original[4][place] : null;
+      if (!inside(query.original, first, bucket.original && bucket.original[2])) continue;
+      for (const row of bucket.rewordings) {
+        const answer = row[4][place];
+        if (answer === null || !inside(query.paraphrase, answer, row[2])) continue;
+        if (state.kind !== "" && !(row[5] || []).some((kind) => head.kinds[kind] === state.kind)) continue;
+        if (state.after !== "" && buckets.labelName(set, answer[0]) !== state.after) continue;
+        if (state.before !== "" && (first === null || buckets.labelName(set, first[0]) !== state.before)) continue;
+        if (["lost", "gained", "changed"].includes(state.show)) {
+          if (first === null) continue;
+          const [was, is] = [first[0] === bucket.original[2], answer[0] === row[2]];
+          if (state.show === "changed" ? first[0] === answer[0] && (first[0] >= 0 || !set.neverAgree[place]) : was === is || was !== (state.show === "lost")) continue;
+        }
+        fitting.push([row, place]);
+      }
+    }
+    return fitting;
+  }
+  // As the histogram's columns: an edge counts to the side that is nearer the middle, 0 and 1 to themselves alone.
+  function isAbout(share, [low, high]) {
+    if (low === high) return share === low;
+    return (share > low || (share === low && low > 0 && low <= 0.5)) && (share < high || (share === high && high < 1 && high >= 0.5));
+  }
+  function fits(bucket, query) {
+    const set = head.sets[bucket.s];
+    if (state.set !== "" && set.name !== state.set) return false;
+    if (state.label !== "" && bucket.label !== state.label) return false;
+    if (query.ids !== null && !query.ids.has(bucket.id)) return false;
+    for (const [name, value] of query.strata) {
+      const column = set.strata.findIndex(([stratum]) => stratum === name);
+      if (column < 0 || !bucket.st[column].some((i) => set.strata[column][1][i] === value)) return false;
+    }
+    const mine = places(bucket, query.model);
+    if (query.model !== null && mine.length === 0) return false;
+    if (state.show === "same" && mine.some((place) => bucket.v[place] > 0)) return false;
+    if (state.show === "broken" && !mine.some((place) => bucket.v[place] > 0)) return false;
+    if (state.show === "wrong" && !mine.some((place) => bucket.a[place] === 0)) return false;
+    if (state.show === "right" && !mine.some((place) => bucket.a[place] === 1)) return false;
+    if (query.accuracy !== null && !mine.some((place) => bucket.a[place] !== null && isAbout(bucket.a[place], query.accuracy))) return false;
+    for (const [key, flips] of [["flips", true], ["holds", false]]) {
+      if (state[key] === "") continue;
+      const value = bucket.v[set.models.indexOf(head.models.indexOf(state[key]))];
+      if (value === undefined || value === null || value > 0 !== flips) return false;
+    }
+    return query.words.every((word) => haystack(bucket).includes(word));
   }
   const mean = (values) => {
     const known = values.filter((value) => value !== null);
     return known.length ? known.reduce((a, b) => a + b, 0) / known.length : -1;
   };
-  const measure = (bucket, name) => mean(places(bucket).map((place) => bucket[name][place]));
-
-  function fits(bucket, wanted) {
-    const set = head.sets[bucket.s];
-    if (state.set !== "" && bucket.s !== Number(state.set)) return false;
-    if (state.label !== "" && bucket.label !== state.label) return false;
-    for (const [name, value] of Object.entries(state.strata)) {
-      if (value === "") continue;
-      const column = set.strata.findIndex(([stratum]) => stratum === name);
-      if (column < 0 || !bucket.st[column].some((i) => set.strata[column][1][i] === value)) return false;
-    }
-    if (state.show === "same" ? places(bucket).some((p) => bucket.kinds[p].broken) : state.show !== "" && !places(bucket).some((p) => bucket.kinds[p][state.show])) return false;
-    if (state.model !== "" && places(bucket).length === 0) return false;
-    return wanted.every((word) => haystack(bucket).includes(word));
-  }
+  // Sort keys, the largest first; what ties is in the page's own order, the most inconsistent first.
   const orders = {
-    flips: (a, b) => measure(b, "w") - measure(a, "w") || measure(b, "v") - measure(a, "v") || a.order - b.order,
-    accuracy: (a, b) => measure(a, "a") - measure(b, "a") || a.order - b.order,
-    swing: (a, b) => measure(b, "swing") - measure(a, "swing") || a.order - b.order,
-    size: (a, b) => b.r.length - a.r.length || a.order - b.order,
-    id: (a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : a.order - b.order),
+    sure: (measure) => [Math.max(...measure("sure")), mean(measure("w"))],
+    flips: (measure) => [mean(measure("w")), mean(measure("v"))],
+    accuracy: (measure) => [-mean(measure("a"))],
+    swing: (measure) => [mean(measure("swing"))],
+    size: (_, bucket) => [bucket.r.length],
   };
-
-  function update({ keepPage = false } = {}) {
-    const wanted = state.text.toLowerCase().split(/\s+/u).filter(Boolean);
-    chosen = all.filter((bucket) => fits(bucket, wanted)).sort(orders[state.sort]);
-    if (!keepPage) state.page = 0;
-    draw();
+  function sorted(fitting, query) {
+    if (state.sort === "id") return fitting.sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : a.order - b.order));
+    const key = orders[state.sort] || orders[defaults.sort];
+    const keyed = fitting.map((bucket) => {
+      const mine = places(bucket, query.model);
+      return [...key((name) => mine.map((place) => bucket[name][place]), bucket), bucket];
+    });
+    const last = keyed.length ? keyed[0].length - 1 : 0;
+    const compare = (a, b) => { for (let i = 0; i < last; i += 1) if (a[i] !== b[i]) return b[i] - a[i]; return a[last].order - b[last].order; };
+    return keyed.sort(compare).map((one) => one[last]);
   }
-  function draw() {
-    const last = Math.max(0, Math.ceil(chosen.length / state.size) - 1);
-    state.page = Math.min(Math.max(0, state.page), last);
-    const start = state.page * state.size;
-    const shown = chosen.slice(start, start + state.size);
+
+  function update() {
+    const query = asked();
+    chosen = all.filter((bucket) => fits(bucket, query));
+    let nAnswers = 0;
+    if (query.ofRows) {
+      const fitting = new Map(chosen.map((bucket) => [bucket, answers(bucket, query).length]));
+      chosen = chosen.filter((bucket) => fitting.get(bucket) > 0);
+      nAnswers = chosen.reduce((sum, bucket) => sum + fitting.get(bucket), 0);
+    }
+    chosen = sorted(chosen, query);
+    const place = state.bucket === "" ? -1 : chosen.findIndex((bucket) => bucket.id === state.bucket);
+    if (place >= 0) state.page = String(1 + Math.floor(place / Number(state.size)));
+    draw(query.ofRows ? `, ${n(nAnswers, "answer")} to rewordings` : "");
+  }
+  const n = (value, noun) => `${value.toLocaleString("en")}${noun ? ` ${noun}${value === 1 ? "" : "s"}` : ""}`;
+  let lastPage = 0;
+  let counted = "";
+  function draw(ofRows = counted) {
+    counted = ofRows;
+    const size = Number(state.size);
+    lastPage = Math.max(0, Math.ceil(chosen.length / size) - 1);
+    const page = Math.min(Math.max(0, Number(state.page) - 1 || 0), lastPage);
+    state.page = String(page + 1);
+    const shown = chosen.slice(page * size, (page + 1) * size);
     list.replaceChildren(...shown.map(buckets.render));
     if (list.firstChild) list.firstChild.tabIndex = 0;
-    const n = (value) => value.toLocaleString("en");
     found.textContent = chosen.length
-      ? `Buckets ${n(start + 1)} to ${n(start + shown.length)} of ${n(chosen.length)}${chosen.length < all.length ? `, out of ${n(all.length)} on this page` : ""}`
+      ? `Buckets ${n(page * size + 1)} to ${n(page * size + shown.length)} of ${n(chosen.length)}${ofRows}${chosen.length < all.length ? `, out of ${n(all.length)} on this page` : ""}`
       : "No bucket fits these filters.";
-    pages.hidden = last === 0;
-    pages.querySelector("[data-go=first]").disabled = pages.querySelector("[data-go=previous]").disabled = state.page === 0;
-    pages.querySelector("[data-go=next]").disabled = pages.querySelector("[data-go=last]").disabled = state.page === last;
-    pages.querySelector("output").textContent = `page ${n(state.page + 1)} of ${n(last + 1)}`;
+    if (state.bucket !== "" && !chosen.some((bucket) => bucket.id === state.bucket)) {
+      const elsewhere = all.some((bucket) => bucket.id === state.bucket);
+      found.textContent += ` Bucket ${state.bucket} is ${elsewhere ? "not among them." : "not on this page."}`;
+    }
+    pages.hidden = lastPage === 0;
+    const [back, on] = [["first", "previous"], ["next", "last"]].map((ways) => ways.map((way) => pages.querySelector(`[data-go=${way}]`)));
+    const ends = [...(page === 0 ? back : []), ...(page === lastPage ? on : [])];
+    const others = [...back, ...on].filter((button) => !ends.includes(button));
+    for (const button of others) button.disabled = false;
+    // focus is never lost with a button that has had its day
+    if (ends.includes(document.activeElement) && others.length) others[page === 0 ? 0 : others.length - 1].focus({ preventScroll: true });
+    for (const button of ends) button.disabled = true;
+    pages.querySelector("output").textContent = `page ${n(page + 1)} of ${n(lastPage + 1)}`;
+    showActive();
   }
+  // Filters that came by a link and have no control of their own: a button each, to drop them.
+  function showActive() {
+    const percent = (text) => text.split(",").map((end) => (100 * Number(end)).toFixed(0)).join(" to ");
+    const texts = {
+      ids: () => n(state.ids.split(",").length, "bucket"), before: () => `original answered ${state.before}`, after: () => `rewording answered ${state.after}`,
+      original: () => `gold label on the original ${percent(state.original)} %`, paraphrase: () => `gold label on a rewording ${percent(state.paraphrase)} %`,
+      accuracy: () => `rewordings right ${percent(state.accuracy)} %`,
+    };
+    const drop = Object.keys(texts).filter((key) => state[key] !== "").map((key) => {
+      const button = element("button", { type: "button", text: `${texts[key]()} ✕`, "aria-label": `drop the filter: ${texts[key]()}` });
+      button.addEventListener("click", () => { change({ [key]: "" }); found.focus({ preventScroll: true }); });
+      return button;
+    });
+    if (Object.keys(state).some((key) => !["sort", "size", "page", "bucket"].includes(key) && state[key] !== (defaults[key] ?? ""))) {
+      const button = element("button", { type: "button", text: "Clear all filters" });
+      button.addEventListener("click", () => { change({ ...defaults, sort: state.sort, size: state.size }); found.focus({ preventScroll: true }); });
+      drop.push(button);
+    }
+    active.replaceChildren(...drop);
+    active.hidden = drop.length === 0;
+  }
+
+  // The address: what is not the default, in the order of `defaults`.
+  function link(filters) {
+    const pairs = Object.entries(filters).filter(([key, value]) => value !== (defaults[key] ?? ""));
+    return `#?${new URLSearchParams(pairs)}`;
+  }
+  function read(hash) {
+    const pairs = [...new URLSearchParams(hash.slice(2))];
+    return { ...defaults, ...Object.fromEntries(pairs.filter(([key]) => Object.hasOwn(defaults, key) || key.startsWith("stratum."))) };
+  }
+  function remember(how) {
+    try { history[how]({ browser: true }, "", link(state)); } catch { /* a frame without an address of its own */ }
+  }
+  function show(wanted) {
+    state = wanted;
+    for (const [key, control] of Object.entries(controls)) {
+      const value = state[key] ?? "";
+      if (control.tagName === "SELECT" && ![...control.options].some((option) => option.value === value)) control.append(element("option", { value, text: value }));
+      if (control.value !== value) control.value = value;
+    }
+    update();
+  }
+  // What a control or another part of the page changes of the state; the list begins anew.
+  function change(filters, { how = "pushState", keepPage = false } = {}) {
+    show({ ...state, bucket: "", ...(keepPage ? {} : { page: "1" }), ...filters });
+    remember(how);
+  }
+  function arrive() {
+    const wanted = chosen.find((bucket) => bucket.id === state.bucket);
+    const article = wanted && [...list.children].find((one) => one.bucket === wanted);
+    if (article) { go(article); return; }
+    found.focus({ preventScroll: true });
+    form.scrollIntoView({ block: "start" });
+  }
+  function follow(hash, from) {
+    opener = from;
+    show(read(hash));
+    remember(location.hash === hash ? "replaceState" : "pushState");
+    arrive();
+  }
+  document.addEventListener("click", (event) => {
+    if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    const anchor = event.target.closest && event.target.closest("a");
+    const target = anchor && (anchor.getAttribute("href") || anchor.getAttributeNS("http://www.w3.org/1999/xlink", "href"));
+    if (!target || !target.startsWith("#?")) return;
+    event.preventDefault();
+    follow(target, anchor);
+  });
+  window.addEventListener("popstate", (event) => {
+    const { hash } = location;
+    if (hash !== "" && !hash.startsWith("#?")) return;  // another part of the page
+    if (!event.state && hash !== "") { show(read(hash)); remember("replaceState"); arrive(); return; }  // typed, or set by a script
+    show(read(hash));
+    if (opener && opener.isConnected) opener.focus({ preventScroll: true });
+    opener = null;
+  });
+
   function turn(where, { focus } = {}) {
-    const last = Math.max(0, Math.ceil(chosen.length / state.size) - 1);
-    const before = state.page;
-    state.page = { first: 0, previous: before - 1, next: before + 1, last }[where];
-    if (state.page < 0 || state.page > last) { state.page = before; return; }
+    const before = Number(state.page);
+    const next = { first: 1, previous: before - 1, next: before + 1, last: lastPage + 1 }[where];
+    if (next < 1 || next > lastPage + 1) return;
+    state = { ...state, bucket: "", page: String(next) };
     draw();
+    remember("pushState");
     if (focus) go(focus === "first" ? list.firstChild : list.lastChild);
     else found.scrollIntoView({ block: "start" });
   }
@@ -120,40 +297,47 @@
     else turn("previous", { focus: "last" });
   }
 
-  function select(label, options, change, value = "") {
+  function select(label, key, options) {
     const box = element("select", { "aria-label": label });
-    for (const [key, text] of options) box.append(element("option", { value: key, text }));
-    box.value = value;
-    box.addEventListener("change", () => { change(box.value); update(); });
-    return element("label", {}, label, box);
+    for (const [value, text] of options) box.append(element("option", { value, text }));
+    controls[key] = box;
+    box.addEventListener("change", () => change({ [key]: box.value }));
+    form.append(element("label", {}, label, box));
   }
-  const distinct = (values) => [...new Set(values)];
+  const named = (names) => names.map((name) => [name, name]);
 
   function build() {
     const search = element("input", { type: "search", autocomplete: "off", spellcheck: "false" });
+    controls.text = search;
     let timer = 0;
-    search.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => { state.text = search.value; update(); }, 120); });
+    search.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => change({ text: search.value }, { how: state.text === "" ? "pushState" : "replaceState" }), 120);
+    });
+    const empty = () => { clearTimeout(timer); search.value = ""; if (state.text !== "") change({ text: "" }); };
     form.append(element("label", { class: "search" }, "text ( / )", search));
-    if (head.sets.length > 1) {
-      form.append(select("set", [["", "all sets"], ...head.sets.map((set, i) => [String(i), set.name])], (v) => { state.set = v; }));
-    }
+    if (head.sets.length > 1) select("set", "set", [["", "all sets"], ...named(head.sets.map((set) => set.name))]);
     const labels = distinct(all.map((bucket) => bucket.label));
-    if (labels.length > 1) form.append(select("gold label", [["", "all labels"], ...labels.map((l) => [l, l])], (v) => { state.label = v; }));
-    for (const name of distinct(head.sets.flatMap((set) => set.strata.map(([stratum]) => stratum)))) {
-      const values = distinct(head.sets.flatMap((set) => set.strata.filter(([stratum]) => stratum === name).flatMap(([, found]) => found)));
-      form.append(select(name, [["", "all"], ...values.map((v) => [v, v])], (v) => { state.strata[name] = v; }));
+    if (labels.length > 1) select("gold label", "label", [["", "all labels"], ...named(labels)]);
+    for (const name of strata) {
+      const values = distinct(head.sets.flatMap((set) => set.strata.filter(([stratum]) => stratum === name).flatMap(([, known]) => known)));
+      select(name, `stratum.${name}`, [["", "all"], ...named(values)]);
     }
     if (head.models.length > 1) {
-      form.append(select("by", [["", "all models"], ...head.models.map((model, i) => [String(i), model])], (v) => { state.model = v; }));
+      select("by", "model", [["", "all models"], ...named(head.models)]);
+      select("flips", "flips", [["", "any model"], ...named(head.models)]);
+      select("does not flip", "holds", [["", "any model"], ...named(head.models)]);
     }
-    form.append(select("show", [
-      ["", "all buckets"], ["broken", "inconsistent"], ["lost", "original right, a rewording wrong"],
+    if (head.kinds && head.kinds.length) select("edit", "kind", [["", "all edits"], ...named(head.kinds)]);
+    select("show", "show", [
+      ["", "all buckets"], ["broken", "inconsistent"], ["changed", "another answer than the original"], ["lost", "original right, a rewording wrong"],
       ["gained", "original wrong, a rewording right"], ["wrong", "all rewordings wrong"], ["right", "all rewordings right"], ["same", "consistent"],
-    ], (v) => { state.show = v; }));
-    form.append(select("sort by", [
-      ["flips", "most inconsistent"], ["accuracy", "least accurate"], ["swing", "largest swing in probability"], ["size", "most rows"], ["id", "id"],
-    ], (v) => { state.sort = v; }, "flips"));
-    form.append(select("per page", [["10", "10"], ["20", "20"], ["50", "50"]], (v) => { state.size = Number(v); }, "20"));
+    ]);
+    select("sort by", "sort", [
+      ...(hasSureness ? [["sure", "surest flip"]] : []), ["flips", "most inconsistent"], ["accuracy", "least accurate"],
+      ...(hasSureness ? [["swing", "largest swing in probability"]] : []), ["size", "most rows"], ["id", "id"],
+    ]);
+    select("per page", "size", named(["10", "20", "50"]));
     const removed = element("input", { type: "checkbox", id: "removed" });
     removed.addEventListener("change", () => list.classList.toggle("with-removed", removed.checked));
     form.append(element("label", { class: "check" }, removed, "words left out"));
@@ -163,11 +347,11 @@
     pages.append(element("output"));
     for (const [where, text] of [["next", "Next"], ["last", "Last"]]) pages.append(element("button", { type: "button", "data-go": where, text }));
     pages.addEventListener("click", (event) => { const where = event.target.dataset && event.target.dataset.go; if (where) turn(where); });
-    document.addEventListener("keydown", (event) => press(event, search, removed));
+    document.addEventListener("keydown", (event) => press(event, search, removed, empty));
   }
-  function press(event, search, removed) {
+  function press(event, search, removed, empty) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "Escape" && event.target === search) { go(list.firstChild); return; }
+    if (event.key === "Escape" && event.target === search) { event.preventDefault(); empty(); go(list.firstChild); return; }
     if (event.target.closest && event.target.closest("input, select, textarea")) return;
     const inside = event.target.closest && event.target.closest("#list");
     const act = {
@@ -179,5 +363,8 @@
   }
   document.getElementById("needs-script").remove();
   build();
-  update();
+  const begin = location.hash.startsWith("#?");
+  show(read(begin ? location.hash : "#?"));
+  if (begin) { remember("replaceState"); arrive(); }
+  return { change, link };
 })();

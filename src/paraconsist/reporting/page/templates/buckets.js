@@ -1,6 +1,6 @@
 // One bucket as an article. Every text goes in through textContent.
 const buckets = (() => {
-  const { head } = JSON.parse(document.getElementById("data").textContent);
+  const { head, buckets: all } = JSON.parse(document.getElementById("data").textContent);
 
   function element(name, attributes, ...children) {
     const made = document.createElement(name);
@@ -21,6 +21,12 @@ const buckets = (() => {
   }
   const goldProbability = (answer, gold) =>
     answer.length === 3 && answer[1] === -1 ? answer[2] / 1000 : probability(answer, gold);
+  // How sure of its answer the model was, in [0, 1]; of a wrong answer at most what the gold label leaves.
+  function sureness(answer, gold) {
+    const own = probability(answer, answer[0]);
+    const ofGold = goldProbability(answer, gold);
+    return own !== null || ofGold === null ? own : answer[0] === gold ? ofGold : 1 - ofGold;
+  }
 
   function marks(bucket, place) {
     const strip = element("span", { class: "marks", "aria-hidden": "true" });
@@ -95,6 +101,7 @@ const buckets = (() => {
     const golds = [...new Set(bucket.r.map((row) => row[2]))];
     const first = set.conditional ? null : bucket.r.find((row) => row[0] === "original") || bucket.r[0];
     const article = element("article", { class: "bucket", tabindex: "-1", "aria-label": `bucket ${bucket.id}` });
+    article.bucket = bucket;
     const facts = element("span", { class: "facts" });
     const fact = (name, value) => facts.append(facts.childNodes.length ? " · " : "", `${name} `, element("b", { text: value }));
     if (head.sets.length > 1) fact("set", set.name);
@@ -133,5 +140,5 @@ const buckets = (() => {
     if (bucket.more) article.append(element("p", { class: "note", text: `and ${bucket.more.toLocaleString("en")} rows more` }));
     return article;
   }
-  return { element, render, labelName, goldProbability };
+  return { head, all, element, render, labelName, goldProbability, sureness };
 })();
