@@ -338,8 +338,8 @@ const browser = (() => {
       ...(hasSureness ? [["swing", "largest swing in probability"]] : []), ["size", "most rows"], ["id", "id"],
     ]);
     select("per page", "size", named(["10", "20", "50"]));
-    const removed = element("input", { type: "checkbox", id: "removed" });
-    removed.addEventListener("change", () => list.classList.toggle("with-removed", removed.checked));
+    const removed = element("input", { type: "checkbox", id: "removed", checked: "" });
+    removed.addEventListener("change", () => list.classList.toggle("without-removed", !removed.checked));
     form.append(element("label", { class: "check" }, removed, "words left out"));
     form.addEventListener("submit", (event) => event.preventDefault());
     form.hidden = false;

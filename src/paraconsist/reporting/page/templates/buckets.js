@@ -84,12 +84,8 @@ const buckets = (() => {
     }
     bucket.f.forEach((field, i) => {
       const line = element("p");
-      if (bucket.f.length > 1) line.append(element("span", { class: "field", text: set.fields[field] }));
-      const base = first && first[3] && first !== row ? first[3][i] : null;
-      const parts = base === null ? [["same", texts[i]]] : words.difference(base, texts[i]);
-      for (const [kind, part] of parts) {
-        line.append(kind === "same" ? document.createTextNode(part) : element(kind === "added" ? "ins" : "del", { text: part }));
-      }
+      if (bucket.f.length > 1) line.append(element("bdi", { class: "field", text: set.fields[field] }));
+      words.show(line, first && first[3] && first !== row ? first[3][i] : null, texts[i]);
       if (texts[i] === "") line.append(element("span", { class: "field", text: "(empty)" }));
       cell.append(line);
     });
@@ -117,7 +113,7 @@ const buckets = (() => {
     if (Object.keys(bucket.x).length) {
       const shared = element("dl", { class: "shared" });
       for (const [field, text] of Object.entries(bucket.x)) {
-        shared.append(element("dt", { text: set.fields[field] }), element("dd", { text }));
+        shared.append(element("dt", { text: set.fields[field] }), element("dd", { dir: "auto", text }));
       }
       article.append(shared);
     }
