@@ -30,7 +30,7 @@ from paraconsist.reporting.plots.canvas import GOOD
 from paraconsist.reporting.space import reader
 from paraconsist.reporting.space import upload as reading
 from paraconsist.reporting.space.catalogue import module
-from paraconsist.reporting.space.page import preview, results_page
+from paraconsist.reporting.space.page import header, preview, results_page
 from paraconsist.reporting.space.upload import read_text, read_upload
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -308,6 +308,28 @@ def test_the_headline_is_exact_and_readable():
     assert f"95&thinsp;% interval {low * 100:.1f} to {high * 100:.1f}&thinsp;%" in page
     assert result.keys["signature"] in page
     assert "paraconsist score FILE --measure paraphrastic_consistency" in page
+
+
+@pytest.mark.parametrize(("method", "how"), [("exact", "is exact"), ("paper", "is from 10,000 resamples")])
+def test_the_ie_test_is_two_sided_and_says_where_its_p_comes_from(method, how):
+    """S2: an exact p was "drawn from 40,000 resamples", a small one meant a loss, and points were per cent."""
+    result = measured("ie_test", options={"method": method})
+    assert result.caption.endswith(f"the p-value {how}.")
+    page = results_page(module("ie_test"), result, 0.95)
+    low, high = result.keys["confidence_interval"]["accuracy_difference"]
+    shown = f"{100 * result.keys['accuracy_difference']:+.1f} points</span>"
+    assert shown.replace("-", "−") in page
+    assert f"95&thinsp;% interval {100 * low:+.1f} to {100 * high:+.1f} points".replace("-", "−") in page
+    assert "down or up (the test is two-sided)" in header(module("ie_test"))
+
+
+def test_differences_are_points_and_a_jaccard_similarity_runs_the_other_way():
+    page = results_page(module("consistency_difference"), measured("consistency_difference"), 0.95)
+    assert re.search(r"[+−]\d+\.\d points</span>", page)
+    same = measured("paraphrase_diversity", to_csv({"original": ["A dog."] * 9, "paraphrase": ["A dog."] * 9}))
+    assert (same.keys["lexical_distance"], same.keys["jaccard"]) == (0.0, 1.0)
+    assert "A distance of 0 is a copy, and so is a similarity of 1." in same.caption
+    assert "a Jaccard similarity of 1 has the same words" in header(module("paraphrase_diversity"))
 
 
 # ---------------------------------------------------------------------------- the command

@@ -341,8 +341,8 @@ _SPECS = (
     MeasureSpec(
         ie_test,
         title="IE test",
-        question="Does a change that keeps the meaning cost accuracy?",
-        direction="A small p says that it does: the model is not invariant under the change.",
+        question="Does a change that keeps the meaning change the accuracy?",
+        direction="A small p says that it does, down or up (the test is two-sided): the model is not invariant.",
         headline="p_value",
         symbol="p",
         quantities=(Quantity("p_value", "p-value", "p", "of no difference in accuracy", False),),
@@ -363,7 +363,8 @@ _SPECS = (
         paraphrase_diversity,
         title="Paraphrase diversity",
         question="How far are paraphrases from their originals in words, structure and meaning?",
-        direction="Neither end is good: 0 is a copy, 1 shares nothing with its original.",
+        direction="Neither end is good. A distance of 0 is a copy, and 1 shares nothing with its original; a similarity runs "
+        "the other way, so a Jaccard similarity of 1 has the same words.",
         headline="lexical_distance",
         symbol="distance",
         quantities=(

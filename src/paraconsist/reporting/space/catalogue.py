@@ -188,7 +188,7 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
         ],
         "headlines": [
             Headline("p-value", ("p_value",), "p"),
-            Headline("accuracy lost by the change", ("accuracy_difference",)),
+            Headline("accuracy lost by the change (below 0: gained)", ("accuracy_difference",), "points"),
         ],
         "measure": measure_ie_test,
         "example": examples.changed_pairs_example,
@@ -199,7 +199,10 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
     },
     consistency_difference: {
         "layouts": [_texts(*_MODELS, _LABEL, replace(_PAIR_ROLES, required=False))],
-        "headlines": ["difference", Headline("p-value", ("p_value",), "p")],
+        "headlines": [
+            Headline("P_C of the first model less that of the second", ("difference",), "points"),
+            Headline("p-value", ("p_value",), "p"),
+        ],
         "measure": measure_difference,
         "example": examples.two_models_example,
         "options": [Option("estimator", "P_C", [("unbiased", "unbiased"), ("as published", "plugin")])],

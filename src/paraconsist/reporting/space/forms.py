@@ -51,7 +51,7 @@ class Headline:
 
     label: str
     path: tuple[str, ...]  # among the keys; its interval stands at the same path under ``confidence_interval``
-    style: str = "percent"  # percent, number or p
+    style: str = "percent"  # percent, points (of a difference), number or p
 
 
 @dataclass(frozen=True)

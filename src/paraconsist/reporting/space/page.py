@@ -64,7 +64,7 @@ def results_page(module: Module, result: PageResult, confidence_level: float) ->
 
 def _headline(headline: Headline, keys: Mapping[str, Any], level: float) -> str:
     value, interval = _at(keys, headline.path), _at(keys.get("confidence_interval", {}), headline.path)
-    unit = "&thinsp;%" if headline.style == "percent" else ""
+    unit = {"percent": "&thinsp;%", "points": " points"}.get(headline.style, "")
     ends = ""
     if both := bounds(interval):
         low, high = (_styled(end, headline.style) for end in both)
@@ -78,8 +78,8 @@ def _headline(headline: Headline, keys: Mapping[str, Any], level: float) -> str:
 
 
 def _styled(value: Any, style: str) -> str:
-    if style == "percent":
-        return percent(value, undefined="undefined").replace("-", "−")
+    if style in ("percent", "points"):
+        return percent(value, signed=style == "points", undefined="undefined").replace("-", "−")
     if style == "p":
         return _text(p_value(value, undefined="undefined"))
     return decimal(value, digits=3, undefined="undefined")
