@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,23 @@ def test_a_list_is_a_line_for_each_and_all_of_one_by_its_name(command, monkeypat
     assert {"--dataset", "rows", "task"} <= json.loads(out)["Bucket sets"][0].keys()
     assert len(command("list", "--long")[1].splitlines()) > 2 * len(lines)
     assert command("list", "no such thing")[0] == 2
+
+
+@pytest.mark.parametrize("width", [80, 60, 40, None])
+def test_a_list_breaks_no_word_and_is_plain_in_a_pipe(command, monkeypatch, width):
+    """S4: at 80 columns words were broken letter by letter."""
+    if width is None:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    else:
+        monkeypatch.setenv("COLUMNS", str(width))
+    short, long = command("list")[1], command("list", "--long")[1]
+    assert not re.search("[^\x00-\x7f]", short + long)  # no lines of boxes, nothing cut
+    for spec in list_measures():
+        words = [rf"(?m)^  {spec.name}", *re.split(r"\W+", spec.question.rstrip("?"))]
+        assert re.search(r"\W+".join(words), short), spec.name
+        assert width is not None or f"{spec.question}\n" in short
+    if width is not None:
+        assert max(map(len, short.splitlines())) <= width
 
 
 def test_a_shell_completes_commands_and_their_options(command, monkeypatch, capsys):

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import io
 import math
+import re
 
 import pytest
 from rich.console import Console
 
-from paraconsist.reporting.formatting import as_markdown, count, decimal, interval, number, p_value, percent, quantity
+from paraconsist.reporting.formatting import (
+    as_markdown,
+    count,
+    decimal,
+    interval,
+    number,
+    p_value,
+    percent,
+    plural,
+    quantity,
+)
 from paraconsist.reporting.tables import table
 
 
@@ -33,6 +44,24 @@ def test_numbers_read_as_they_are_meant():
         "[0.0, 100.0]",
         "",
     ]
+
+
+@pytest.mark.parametrize("width", [100, 80, 60, 40, 20])
+def test_numbers_stay_whole_beside_long_words(width):
+    """S4: "1,500" was "1,5…" beside a long stratum, and the stratum's name was gone."""
+    names = ["a stratum with a name that goes on and on", "donaudampfschifffahrtsgesellschaftskapitaen"]
+    rows = [["kind"], *([f"  {name}", "1,500", "100.0", "100.0", "98.8", "[92.1, 95.5]"] for name in names)]
+    console = Console(width=width, file=io.StringIO())
+    console.print(table("By stratum", ["stratum", "buckets", "A", "P_C", "PVAP", "P_C interval"], rows))
+    out = console.file.getvalue()
+    cells = out.split()
+    assert "…" not in out
+    assert [cells.count(number) for number in ("1,500", "100.0", "98.8", "[92.1,", "95.5]")] == [2, 4, 2, 2, 2]
+    assert all(name in "".join(re.findall(r"[a-z]+", out)) for name in ("donau", "stratum", "kind"))
+
+
+def test_one_is_no_plural():
+    assert [plural(n, "bucket") for n in (0, 1, 2, 1500)] == ["0 buckets", "1 bucket", "2 buckets", "1,500 buckets"]
 
 
 @pytest.mark.parametrize("text", ["own:b: smile :smile:", "[red]set[/red]", "[/]", "a\\[b]", "*x*|y"])

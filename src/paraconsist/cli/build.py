@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -87,25 +91,33 @@ def list_(
     if as_json:
         print_json(wanted)
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    full = long or name is not None
+    is_shown = sys.stdout.isatty() or "COLUMNS" in os.environ  # a file or a pipe gets a line each
+    width = shutil.get_terminal_size().columns if is_shown else sys.maxsize
     for title, rows in wanted.items():
-        table = Table(title=title, title_justify="left")
-        for i, column in enumerate(rows[0] if rows else ()):
-            if full or i < 2:  # the first is what one types elsewhere
-                width = max(len(row[column]) for row in rows) if i == 0 else None
-                table.add_column(
-                    column, overflow="fold" if full else "ellipsis", no_wrap=i == 0 or not full, min_width=width
-                )
-        for row in rows:
-            table.add_row(*list(row.values())[: len(table.columns)])
         if rows:
-            Console().print(table)
+            echo(*_lines(title, rows, width, full=long or name is not None), "")
 
 
 _Rows = list[dict[str, str]]
+
+
+def _lines(title: str, rows: _Rows, width: int, *, full: bool) -> Iterator[str]:
+    """Yield each row's first cell, which is what one types, and the second beside or all others below it."""
+    what, other, *_ = rows[0]
+    yield f"{title} ({what})" if full else f"{title} ({what}: {other})"
+    longest = 4 + max(len(row[what]) for row in rows)
+    is_beside = not full and longest <= width // 2
+    for row in rows:
+        name = f"  {row[what]}"
+        if not is_beside:
+            yield name
+        cells = [f"{column}: {line}" for column in list(row)[1:] for line in row[column].split("\n")]
+        indent = " " * (longest if is_beside else 6)
+        for text in cells if full else [row[other]]:
+            start = name.ljust(longest) if is_beside else indent
+            yield from textwrap.wrap(
+                text, width, initial_indent=start, subsequent_indent=indent, break_long_words=False
+            )
 
 
 def _measures() -> _Rows:

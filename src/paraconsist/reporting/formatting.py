@@ -47,6 +47,15 @@ def number(value: Any) -> str:
     return count(value) if value is None or isinstance(value, (int, float)) else str(value)
 
 
+def plural(n: int, what: str) -> str:
+    """Return a number with what it counts.
+
+    >>> plural(1, "bucket"), plural(2230, "row")
+    ('1 bucket', '2,230 rows')
+    """
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
 def count(value: Any) -> str:
     """Return a whole number with commas at thousands."""
     return f"{value:,}" if known(value) else "–"

@@ -7,6 +7,8 @@ as a page.
 from __future__ import annotations
 
 import io
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -308,6 +310,9 @@ def score_tables(results: Mapping[str, Any], *, figures: bool = False) -> Iterat
         yield from tables.figure_tables(name, result)
 
 
+_IN_A_FILE = 200  # letters of a line where no terminal says how wide it is
+
+
 def show(parts: Iterator[RenderableType], *, markdown: bool = False) -> None:
     """Print tables and lines to the terminal, or as Markdown."""
     from rich.console import Console
@@ -317,7 +322,8 @@ def show(parts: Iterator[RenderableType], *, markdown: bool = False) -> None:
     if markdown:
         print(as_markdown(parts))
     else:
-        _print(Console(), parts)
+        is_shown = sys.stdout.isatty() or "COLUMNS" in os.environ
+        _print(Console(width=None if is_shown else _IN_A_FILE), parts)
 
 
 def _print(console: Console, parts: Iterator[RenderableType]) -> None:

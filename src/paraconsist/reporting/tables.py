@@ -21,7 +21,7 @@ from paraconsist.measures.catalogue import (
     Quantity,
     scored_measures,
 )
-from paraconsist.reporting.formatting import count, decimal, interval, p_value, percent, quantity
+from paraconsist.reporting.formatting import count, decimal, interval, p_value, percent, plural, quantity
 
 #: What a breakdown by stratum shows of paraphrastic consistency.
 STRATUM_QUANTITIES = [q for q in PARAPHRASTIC.quantities if q.symbol in ("A", "P_C", "P_C publ.", "PVAP")]
@@ -77,7 +77,10 @@ def table(
 
 
 class _Fitting(Table):
-    """A table whose numbers and names stay whole where the terminal is narrow: cells then take several lines."""
+    """A table whose numbers and names stay whole where the terminal is narrow.
+
+    Cells then take several lines; where that is not enough each row is a paragraph.
+    """
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         needed = len(self.columns) * (1 + self.padding[1] + self.padding[3]) + 1
@@ -93,7 +96,20 @@ class _Fitting(Table):
             for column in self.columns:
                 words = [word for cell in (column.header, *column.cells) for word in str(cell).split()]
                 column.no_wrap, column.width = False, None if column.min_width else max(map(len, words), default=0)
+            least = sum(1 + (column.min_width or column.width or 0) for column in self.columns)
+            if least > options.max_width:
+                yield from self._paragraphs()
+                return
         yield from super().__rich_console__(console, options)
+
+    def _paragraphs(self) -> Iterator[RenderableType]:
+        heads = [" ".join(str(column.header).split()) for column in self.columns[1:]]
+        yield Text(str(self.title), style="bold")
+        for name, *cells in zip(*(column.cells for column in self.columns), strict=True):
+            yield Text(str(name), style="" if any(map(str, cells)) else "bold")
+            yield from (Text(f"    {head}: {cell}") for head, cell in zip(heads, cells, strict=True) if str(cell))
+        if self.caption is not None:
+            yield self.caption
 
 
 def remarks(warnings: Iterable[Any], signatures: Iterable[Any]) -> Iterator[Text]:
@@ -146,7 +162,8 @@ def _headline(name: str, result: Mapping[str, Any], measure: Mapping[str, Any]) 
     majority = quantity(result["majority_rate"], True)
     if (of_test := result.get("test_majority_rate")) is not None:
         majority += f" ({quantity(of_test, True)} on the full test set)"
-    title = f"{name}: {model}{measure['n_buckets']:,} buckets, {measure['n_examples']:,} paraphrases"
+    size = f"{plural(measure['n_buckets'], 'bucket')}, {plural(measure['n_examples'], 'paraphrase')}"
+    title = f"{name}: {model}{size}"
     caption = f"A constant answer would get accuracy {majority} and P_C 100.0 %."
     return table(title, ["measure", "value", "interval"], rows, caption=caption, padding=_WIDE)
 
@@ -381,10 +398,10 @@ def _row(label: str, share: bool, values: Sequence[Any], difference: Any, ends: 
 
 def _consistency(one: Mapping[str, Any], pair: Mapping[str, Any]) -> Table:
     result = pair["result"]
-    what = f"{result['n_buckets']:,} buckets, {result['n_examples']:,} paraphrases"
+    what = f"{plural(result['n_buckets'], 'bucket')}, {plural(result['n_examples'], 'paraphrase')}"
     n_clusters = result["n_clusters"]["difference"]
     if n_clusters < result["n_buckets"]:
-        what += f" in {n_clusters:,} groups"
+        what += f" in {plural(n_clusters, 'group')}"
     differences, ends, p_values = (result[key] for key in ("differences", "confidence_interval", "p_values"))
     lines = []
     for q in compared(result):

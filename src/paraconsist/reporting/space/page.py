@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from paraconsist.data.predictions import Predictions
-from paraconsist.reporting.formatting import bounds, decimal, known, number, p_value, percent
+from paraconsist.reporting.formatting import bounds, decimal, known, number, p_value, percent, plural
 from paraconsist.reporting.space.forms import Flips, Headline, Module, PageResult
 
 _MOST_LETTERS = 220
@@ -39,7 +39,7 @@ def preview(predictions: Predictions, name: str) -> str:
     names = table.column_names[:_PREVIEW_COLUMNS]
     rows = table.slice(0, _PREVIEW_ROWS).to_pylist()
     cells = [[row[column] for column in names] for row in rows]
-    note = f"{_text(name)}: {_count(table.num_rows, 'row')}, {_count(table.num_columns, 'column')}"
+    note = f"{_text(name)}: {plural(table.num_rows, 'row')}, {plural(table.num_columns, 'column')}"
     note += f" (the first {len(names)} shown)" if table.num_columns > len(names) else ""
     return f'<div class="pc-preview"><p class="pc-muted">{note}</p>{_table(names, cells, letters=60)}</div>'
 
@@ -123,7 +123,7 @@ def _flips(flips: Flips) -> str:
     if not flips.n:
         return f'<section class="pc-flips"><h2>{_text(flips.title)}</h2><p class="pc-muted">None.</p></section>'
     most = len(flips.rows)
-    note = f"{_count(flips.n, 'line')}, worst first" + (f"; the first {most} are shown" if most < flips.n else "")
+    note = f"{plural(flips.n, 'line')}, worst first" + (f"; the first {most} are shown" if most < flips.n else "")
     head = f'<h2>{_text(flips.title)}</h2><p class="pc-muted">{note}</p>'
     return f'<section class="pc-flips">{head}{_table(flips.header, flips.rows)}</section>'
 
@@ -162,10 +162,6 @@ def _at(keys: Any, path: Sequence[str]) -> Any:
 def _cut(value: Any, letters: int) -> str:
     text = "" if value is None else str(value)
     return text if len(text) <= letters else text[: letters - 1] + "…"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _text(value: Any) -> str:

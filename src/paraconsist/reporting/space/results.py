@@ -253,7 +253,9 @@ def measure_ie_test(query: Query) -> PageResult:
         figure = figures.null_distribution(lost, keys["statistic"], keys["p_value"])
         drawn = re.search(r"resamples:(\d+)", keys["signature"])
         how = f"is from {int(drawn[1]):,} resamples" if drawn else "is exact"
-        caption = "What t would be if the change cost nothing, and where it is. The bars are sketched from 40,000 draws; "
+        caption = (
+            "What t would be if the change cost nothing, and where it is. The bars are sketched from 40,000 draws; "
+        )
         caption += f"the p-value {how}."
     flips = pair_flips(long, rows, others[ORIGINAL], targets, before != after, _TWO_ANSWERS)
     return PageResult(keys, figure, caption, flips, _unparsed(rows))
@@ -309,7 +311,11 @@ def measure_diversity(query: Query) -> PageResult:
     names["mutual_entailment"] = "mutual entailment"
     ends = keys["confidence_interval"]
     dots = [(name, [("mean", keys[k], ends[k], GOOD)]) for k, name in names.items() if keys[k] == keys[k]]
-    return PageResult(keys, figures.rates(dots) if dots else "", "Means over pairs, with intervals. A distance of 0 is a copy, and so is a similarity of 1.")
+    return PageResult(
+        keys,
+        figures.rates(dots) if dots else "",
+        "Means over pairs, with intervals. A distance of 0 is a copy, and so is a similarity of 1.",
+    )
 
 
 def _beside(query: Query, long: Long, key: str) -> NDArray[Any]:
