@@ -363,8 +363,8 @@ _SPECS = (
         paraphrase_diversity,
         title="Paraphrase diversity",
         question="How far are paraphrases from their originals in words, structure and meaning?",
-        direction="Neither end is good. A distance of 0 is a copy, and 1 shares nothing with its original; a similarity "
-        "runs the other way, so a Jaccard similarity of 1 has the same words.",
+        direction="Neither end is good. A distance of 0 is a copy, and 1 shares nothing with its original; a "
+        "similarity runs the other way, so a Jaccard similarity of 1 has the same words.",
         headline="lexical_distance",
         symbol="distance",
         quantities=(
