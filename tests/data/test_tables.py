@@ -81,7 +81,7 @@ def test_json_lines_are_what_each_line_says(tmp_path):
         ("nulls.json", "[null]", "row 1 is no JSON object but null"),
         ("wide.jsonl", '{"a": 9223372036854775808}', "too large to be told apart"),
         ("between.jsonl", '{"a": 9007199254740993}\n{"a": 0.5}', "outside of the range exactly representable"),
-        ("latin.csv", b"id\n\xe9\n", "it is not utf-8; `encoding` says what it is"),
+        ("greek.csv", "id\nαθηνα\n".encode("cp1253"), "it is not utf-8, nor like Windows-1252"),
         ("half.csv", "a,b\n1,2\n3", "if it was cut short"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import html
 import inspect
 import json
 import re
@@ -114,9 +115,28 @@ def test_an_upload_is_read_and_deleted(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "cp1252", "utf-16"])
+@pytest.mark.parametrize("sign", [";", "\t", "|", ","])
+def test_what_excel_writes_is_read(tmp_path, encoding, sign):
+    """S3: it was called "cut short"."""
+    file = tmp_path / "mine.csv"
+    file.write_bytes(f"bucket{sign}label{sign}prediction\r\nGröße{sign}1{sign}1\r\n".encode(encoding))
+    predictions = read_upload(file)
+    assert predictions.table.to_pylist() == [{"bucket": "Größe", "label": 1, "prediction": 1}]
+    shown = preview(predictions, "mine.csv")
+    assert ("is read as Windows-1252" in shown) == (encoding == "cp1252")
+    assert (f"is read with {html.escape(repr(sign))} between" in shown) == (sign != ",")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
+        (
+            "a.csv",
+            "a,b\n1,Москва\n".encode("cp1251"),
+            "read: `file` must be a readable, whole file; got 'a.csv'. It could"
+            " not be read: it is not utf-8, nor like Windows-1252. Save it as UTF-8",
+        ),
         ("a.parquet", b"PAR1 nothing", "read: `file` must be a readable, whole file; got 'a.parquet'"),
         ("a.csv", b"a,b\n1\n1,2,3\n", "read: `file` must be a readable, whole file; got 'a.csv'"),
         ("a.jsonl", b'{"a": 1\n', "read: `file` must be a readable, whole file; got 'a.jsonl'"),

@@ -45,6 +45,8 @@ _MARKS = {  # the longer first
     codecs.BOM_UTF16_BE: "utf-16",
     codecs.BOM_UTF8: "utf-8-sig",
 }
+_MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")  # of UTF-8
+_UNLIKELY = re.compile("\0|[\xc0-\xff]{4}")  # in Windows-1252: other alphabets' letters lie where its accents do
 _STARTS = {
     b"PAR1": "Parquet",
     b"ARROW1": "an Arrow file",
@@ -69,7 +71,8 @@ def read_table(
 ) -> pa.Table:
     """Read a table of rows from Parquet, JSON Lines, CSV or TSV, by the file's ending.
 
-    Text is UTF-8, or what a byte order mark says, else in `encoding`. Cells of CSV and TSV stay the text that they are,
+    Text is UTF-8, or what a byte order mark says, else in `encoding`; CSV and TSV that are none of these and read like
+    text of western Europe are Windows-1252, as Excel writes them. The delimiter is what the first lines have. Cells of CSV and TSV stay the text that they are,
     but for columns of whole numbers, each in its one way of writing (``007`` and ``1e1`` are text), all with ``.0`` as
     pandas writes those with gaps, or of true and false; decimals become numbers where they are used (`numeric`). What a
     reader must know of how it was read stands in the metadata, as a list of sentences under `NOTES`.
@@ -88,20 +91,22 @@ def read_table(
     try:
         with file.open("rb") as stream:
             head = stream.read(_HEAD)
-        encoding = next((name for mark, name in _MARKS.items() if head.startswith(mark)), encoding or "utf-8")
+        encoding = next((name for mark, name in _MARKS.items() if head.startswith(mark)), encoding)
         _check_looks(head, ending, encoding)
         if ending == ".parquet":
             table = _read_parquet(file)
         elif ending in (".csv", ".tsv"):
             table = unquoted_columns(_read_delimited(file, "," if ending == ".csv" else "\t", encoding, notes))
         else:
-            table = read_json_lines(file, encoding)
+            table = read_json_lines(file, encoding or "utf-8")
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, RecursionError, MemoryError, csv.Error) as problem:
-        reason = first_line(problem)
+        remedy = f"It could not be read: {first_line(problem)}. Mend it, or copy it again if it was cut short."
         if isinstance(problem, UnicodeDecodeError):
-            reason = f"it is not {problem.encoding}; `encoding` says what it is, such as latin-1"
-        remedy = f"It could not be read: {reason}. Mend it, or copy it again if it was cut short."
+            what = "it is not utf-8, nor like Windows-1252" if encoding is None else f"it is not {problem.encoding}"
+            remedy = (
+                f"It could not be read: {what}. Save it as UTF-8, or say with `encoding` what it is, such as cp1251."
+            )
         raise input_error(function, parameter, "be a readable, whole file", got=str(file), remedy=remedy) from None
     except LookupError:
         must = "name an encoding, such as utf-8, utf-16, latin-1 or cp1252"
@@ -146,14 +151,14 @@ def column_of(table: pa.Table, name: str, *, parameter: str, function: str = "sc
     return table[name]
 
 
-def _check_looks(head: bytes, ending: str, encoding: str) -> None:
+def _check_looks(head: bytes, ending: str, encoding: str | None) -> None:
     """Refuse a file that begins like one of another format than its ending says."""
     looks = next((what for start, what in _STARTS.items() if head.startswith(start)), None)
     if ending in (".csv", ".tsv") and head.removeprefix(codecs.BOM_UTF8).startswith((b'{"', b'[{"')):
         looks = "JSON"
     if looks is not None and (looks, ending) != ("Parquet", ".parquet"):
         raise ValueError(f"it seems to be {looks}, whatever its name says")
-    if ending != ".parquet" and b"\0" in head and encoding == "utf-8":
+    if ending != ".parquet" and b"\0" in head and encoding in (None, "utf-8"):
         raise ValueError("it holds zero bytes: it is no text, or UTF-16 without a mark, which `encoding` says")
 
 
@@ -199,17 +204,41 @@ def joined(parts: Iterable[pa.Table]) -> pa.Table:
         return pa.ipc.open_file(pa.memory_map(file.name)).read_all()
 
 
-def _read_delimited(file: Path, own: str, encoding: str, notes: list[str]) -> pa.Table:
-    text = file.read_bytes().decode(encoding).lstrip("\r\n")
+def _decoded(file: Path, encoding: str | None, notes: list[str]) -> str:
+    """Return a file's text: in `encoding`, else UTF-8, else Windows-1252 where it reads like text of western Europe."""
+    content = file.read_bytes()
+    try:
+        return content.decode(encoding or "utf-8")
+    except UnicodeDecodeError as problem:
+        n_lost = content.decode("utf-8", "replace").count("\ufffd")
+        is_damaged = problem.reason.startswith("unexpected end") or len(_MULTIBYTE.findall(content)) >= n_lost
+        if encoding is not None or is_damaged:
+            raise
+        with suppress(UnicodeDecodeError):
+            if not _UNLIKELY.search(text := content.decode("cp1252")):
+                how = "is not UTF-8 and is read as Windows-1252; `encoding` says what it is if that is wrong"
+                notes.append(f"{file.name} {how}")
+                return text
+        raise
+
+
+def _delimiter(text: str, own: str) -> str:
+    """Return what stands between cells: the format's own sign, else what the first two lines have equally often."""
+    lines = re.sub(r'"[^"]*"', "", text[: 1 << 16]).split("\n", 2)
+    counts = {sign: [line.count(sign) for line in lines[:2]] for sign in (own, ",", ";", "\t", "|")}
+    alike = [sign for sign, n in counts.items() if len(n) == 2 and n[0] == n[1] > 0]
+    return max(alike or [own] * bool(counts[own][0]) or counts, key=lambda sign: counts[sign][0])
+
+
+def _read_delimited(file: Path, own: str, encoding: str | None, notes: list[str]) -> pa.Table:
+    text = _decoded(file, encoding, notes).lstrip("\r\n")
     delimiter = own
     if text[:4].lower() == "sep=" and text[5:6] in ("\r", "\n"):  # Excel's own way to say it
         delimiter, text = text[4], text[5:].lstrip("\r\n")
     else:
-        bare = re.sub(r'"[^"]*"', "", text.partition("\n")[0])
-        if own not in bare:
-            delimiter = max((own, ",", ";", "\t", "|"), key=bare.count)
+        delimiter = _delimiter(text, own)
     if delimiter != own:
-        notes.append(f"{file.name} is read with {delimiter!r} between its cells, as its first line has it")
+        notes.append(f"{file.name} is read with {delimiter!r} between its cells, as its first lines have it")
     names, parts = _cells(text, delimiter)
     cells = [pa.chunked_array([part[place] for part in parts], pa.string()) for place in range(len(names))]
     if '"' in text and text.count("\n") > len(cells[0]) + 1:

@@ -41,7 +41,8 @@ def preview(predictions: Predictions, name: str) -> str:
     cells = [[row[column] for column in names] for row in rows]
     note = f"{_text(name)}: {plural(table.num_rows, 'row')}, {plural(table.num_columns, 'column')}"
     note += f" (the first {len(names)} shown)" if table.num_columns > len(names) else ""
-    return f'<div class="pc-preview"><p class="pc-muted">{note}</p>{_table(names, cells, letters=60)}</div>'
+    remarks = "".join(f'<p class="pc-muted">{_text(one)}</p>' for one in predictions.metadata.get("notes", ()))
+    return f'<div class="pc-preview"><p class="pc-muted">{note}</p>{remarks}{_table(names, cells, letters=60)}</div>'
 
 
 def results_page(module: Module, result: PageResult, confidence_level: float) -> str:
