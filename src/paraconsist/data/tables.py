@@ -72,10 +72,11 @@ def read_table(
     """Read a table of rows from Parquet, JSON Lines, CSV or TSV, by the file's ending.
 
     Text is UTF-8, or what a byte order mark says, else in `encoding`; CSV and TSV that are none of these and read like
-    text of western Europe are Windows-1252, as Excel writes them. The delimiter is what the first lines have. Cells of CSV and TSV stay the text that they are,
-    but for columns of whole numbers, each in its one way of writing (``007`` and ``1e1`` are text), all with ``.0`` as
-    pandas writes those with gaps, or of true and false; decimals become numbers where they are used (`numeric`). What a
-    reader must know of how it was read stands in the metadata, as a list of sentences under `NOTES`.
+    text of western Europe are Windows-1252, as Excel writes them. The delimiter is what the first lines have. Cells of
+    CSV and TSV stay the text that they are, but for columns of whole numbers, each in its one way of writing (``007``
+    and ``1e1`` are text), all with ``.0`` as pandas writes those with gaps, or of true and false; decimals become
+    numbers where they are used (`numeric`). What a reader must know of how it was read stands in the metadata, as a
+    list of sentences under `NOTES`.
 
     InputError if the file is absent, cut short, empty, of an unknown format or of another than its ending says; the
     message names the file.
