@@ -7,6 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 from helpers.browser import in_chromium, visit, write_page
 
+from paraconsist.reporting.page.excerpts import MOST_LETTERS, excerpts
+
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 pytest.importorskip("playwright")
@@ -72,6 +74,12 @@ CUT = """(texts) => {
   });
 }"""
 
+#: Whether a text begins with the letters of another.
+BEGINS = """((text, whole) => {
+  const letters = (text) => Array.from(new Intl.Segmenter("en").segment(text), ({ segment }) => segment);
+  return letters(whole.slice(0, text.length + 99)).slice(0, letters(text).length).join("|") === letters(text).join("|");
+})"""
+
 
 @pytest.fixture(scope="module")
 def page(chromium, tmp_path_factory):
@@ -113,6 +121,11 @@ def test_no_letter_is_cut_wherever_texts_differ(page):
     texts = [text for pair in PAIRS.values() for text in pair[:2]] + [text for pair in UNSEEN for text in pair]
     texts += ["", "e\u0301", " \u0301a", "#\ufe0f\u20e3 1", "\r\n", "a \r\n b", "กำ", "\u0600123", "a\u200d b"]
     assert page.evaluate(CUT, texts) == []
+    letters = ["e\u0301", "👩🏽\u200d🔬", "🇩🇪", "क्षि", "กำ", "图", "\u1112\u1161\u11ab", "1\ufe0f\u20e3"]
+    long = ["".join(letters[i % n] for i in range(3 * MOST_LETTERS)) for n in range(1, len(letters) + 1)]
+    cut = [text.removesuffix("…") for text in (*(excerpts([text])[0] for text in long), *excerpts(long))]
+    whole = "([a, b]) => a.filter((text, i) => !isWhole(text, b[i]))".replace("isWhole", BEGINS)
+    assert page.evaluate(whole, [cut, long * 2]) == []
 
 
 @pytest.mark.parametrize(("pair", "name"), UNSEEN.items())

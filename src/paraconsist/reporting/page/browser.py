@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.measures.rules import unchanged
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
+from paraconsist.reporting.page.excerpts import excerpts
 from paraconsist.scoring.roles import MAX_STRATUM_VALUES
 from paraconsist.scoring.unparsed import POLICIES
 
-#: Bounds that keep the page small, whatever the files: rows of a bucket, letters of a text, labels with all
-#: probabilities.
-_MOST_ROWS, _MOST_LETTERS, _MOST_PROBABILITIES = 100, 4000, 5
+#: Bounds that keep the page small, whatever the files: rows of a bucket, labels with all probabilities.
+_MOST_ROWS, _MOST_PROBABILITIES = 100, 5
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _Item = TypeVar("_Item")
 
@@ -185,7 +185,7 @@ class _SetMaker:
         kept = owned[:_MOST_ROWS]
         texts = [None if self.texts is None else self.texts.rows[row] for row, *_ in owned]
         shared, varying = _split(texts)
-        starts = {field: _start([text[field] for text in texts if text]) for field in varying}
+        cut = [iter(excerpts([text[field] for text in texts[: len(kept)] if text])) for field in varying]
         shares = {"v": aligned.inconsistency, "w": aligned.shrunken, "a": aligned.accuracy}
         bucket: dict[str, Any] = {
             "s": number,
@@ -199,7 +199,7 @@ class _SetMaker:
                     str(rows.roles[at]),
                     self._example(row),
                     self._label(rows.labels.item(at)),
-                    [_cut(text[i], starts[i]) for i in varying] if text else None,
+                    [next(of_field) for of_field in cut] if text else None,
                     [self._answer(model, row) for model in range(len(self.models))],
                 ]
                 for (row, rows, at), text in zip(kept, texts[: len(kept)], strict=True)
@@ -264,22 +264,7 @@ def _split(texts: Sequence[list[str] | None]) -> tuple[dict[str, str], list[int]
     varying = [i for i in fields if any(text[i] != known[0][i] for text in known)]
     if not varying and len(known) == 1:
         varying = list(fields)
-    return {str(i): _cut(known[0][i]) for i in fields if i not in varying and known[0][i]}, varying
-
-
-def _start(texts: Sequence[str]) -> int:
-    """Return where the texts of a bucket are shown from: the first letter, or shortly before they differ."""
-    if max(map(len, texts)) <= _MOST_LETTERS:
-        return 0
-    low, high = min(texts), max(texts)  # what these share all share
-    differ = next((i for i, letters in enumerate(zip(low, high, strict=False)) if len(set(letters)) > 1), len(low))
-    near = max(0, differ - _MOST_LETTERS // 8)
-    return low.find(" ", near, differ) + 1 or near
-
-
-def _cut(text: str, start: int = 0) -> str:
-    end = start + _MOST_LETTERS
-    return f"{'… ' if start else ''}{text[start:end]}{'…' if len(text) > end else ''}"
+    return {str(i): excerpts([known[0][i]])[0] for i in fields if i not in varying and known[0][i]}, varying
 
 
 def _rounded(value: float) -> float | None:
