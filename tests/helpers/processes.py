@@ -5,13 +5,27 @@ from __future__ import annotations
 import json
 import os
 import random
+import runpy
+import socket
 import subprocess
 import sys
+import tempfile
+import time
+from multiprocessing import get_context
+from multiprocessing.connection import wait
 from pathlib import Path
 
 from helpers.models import WORDS
 
 HERE = Path(__file__).parent
+#: What takes long to import. Nothing of it may compute: threads do not survive a fork.
+_PRELOADED = [
+    *(f"paraconsist.{name}" for name in ("cli.app", "cli.run", "models.pretrained", "models.prompted")),
+    *(f"paraconsist.{name}" for name in ("running.run", "running.loop", "running.by_name", "scoring.score")),
+    *("paraconsist.reporting.tables", "pandas", "pyarrow.acero", "pyarrow.pandas_compat", "rich.progress"),
+    *("transformers.models.auto.modeling_auto", "transformers.models.bert.modeling_bert"),
+    *("transformers.convert_slow_tokenizer", "typer._adapters"),
+]
 
 
 N_ROWS = 103
@@ -40,16 +54,69 @@ def write_set(path: Path, n_rows: int = N_ROWS, *, seed: int = 0) -> Path:
 
 
 def launch(
-    args: list[str], *, processes: int = 1, threads=1, script: tuple[str, ...] = ("-m", "paraconsist"), check=True
-):
+    args: list[str],
+    *,
+    processes: int = 1,
+    threads: int = 1,
+    script: tuple[str, ...] = ("-m", "paraconsist"),
+    check: bool = True,
+    fresh: bool = False,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command, under a launcher where it has several processes; `fresh`: by an interpreter that starts anew.
+
+    Else its processes are forked from one that has imported torch and the rest, which takes seconds each time. They
+    share its hash seed, and one that fails ends the others, as torch's launcher does.
+    """
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads), "CUDA_VISIBLE_DEVICES": ""}
-    command = [sys.executable]
-    if processes > 1:
-        command += ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
-    done = subprocess.run([*command, *script, *args], capture_output=True, text=True, timeout=240, env=environment)
+    if not fresh and threads == 1:
+        done = _forked([*script, *args], environment, processes)
+    else:
+        command = [sys.executable]
+        if processes > 1:
+            command += ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
+        done = subprocess.run([*command, *script, *args], capture_output=True, text=True, timeout=240, env=environment)
     if check:
         assert done.returncode == 0, done.stdout + done.stderr
     return done
+
+
+def _forked(line: list[str], environment: dict[str, str], n: int) -> subprocess.CompletedProcess[str]:
+    context = get_context("forkserver")
+    context.set_forkserver_preload(_PRELOADED)
+    with tempfile.TemporaryDirectory() as scratch, socket.create_server(("127.0.0.1", 0)) as free:
+        port, streams = free.getsockname()[1], [Path(scratch) / name for name in ("out", "err")]
+        free.close()
+        started = []
+        for rank in range(n):
+            ranks = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": n, "LOCAL_WORLD_SIZE": n, "MASTER_PORT": port}
+            own = {name: str(value) for name, value in ranks.items()} | {"MASTER_ADDR": "127.0.0.1"}
+            started.append(context.Process(target=_be, args=(line, environment | (own if n > 1 else {}), streams)))
+            started[-1].start()
+        running, until = {process.sentinel: process for process in started}, time.monotonic() + 240
+        while running:
+            ended = [running.pop(sentinel) for sentinel in wait(list(running), timeout=until - time.monotonic())]
+            if not ended or any(process.exitcode for process in ended):
+                for process in running.values():
+                    process.terminate() if ended else process.kill()
+            assert ended, f"{line} did not end in time: {streams[1].read_text()}"
+        codes = [process.exitcode for process in started]
+        return subprocess.CompletedProcess(line, next(filter(None, codes), 0), *(one.read_text() for one in streams))
+
+
+def _be(line: list[str], environment: dict[str, str], streams: list[Path]) -> None:
+    """Be the process of a command line: ``-m module ...`` or ``script ...``."""
+    for number, path in enumerate(streams, start=1):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+    sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", buffering=1, closefd=False)
+    os.environ.clear()
+    os.environ.update(environment)
+    module, script = line[0] == "-m", line[line[0] == "-m"]
+    sys.argv = [script, *line[1 + module :]]
+    if module:
+        runpy.run_module(script, run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, str(Path(script).parent))
+        runpy.run_path(script, run_name="__main__")
 
 
 def shards(output: Path) -> dict[str, int]:
