@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from paraconsist.measures.consistency_difference import consistency_difference
     from paraconsist.measures.distribution_shift import distribution_shift
     from paraconsist.measures.diversity import paraphrase_diversity
+    from paraconsist.measures.edit_effects import edit_effects
+    from paraconsist.measures.edit_kinds import edit_kinds
     from paraconsist.measures.fooling_rate import fooling_rate
     from paraconsist.measures.ie_test import ie_test
     from paraconsist.measures.noise_floor import noise_floor, trial_noise
@@ -57,6 +59,8 @@ _HOMES = {
     **dict.fromkeys(("consistency_at", "fit_bucket_model"), "measures.bucket_model"),
     "consistency_difference": "measures.consistency_difference",
     "distribution_shift": "measures.distribution_shift",
+    "edit_effects": "measures.edit_effects",
+    "edit_kinds": "measures.edit_kinds",
     "fooling_rate": "measures.fooling_rate",
     "ie_test": "measures.ie_test",
     **dict.fromkeys(("noise_floor", "trial_noise"), "measures.noise_floor"),
@@ -78,6 +82,8 @@ __all__ = [
     "consistency_at",
     "consistency_difference",
     "distribution_shift",
+    "edit_effects",
+    "edit_kinds",
     "fit_bucket_model",
     "fooling_rate",
     "ie_test",

@@ -1,0 +1,373 @@
+"""What a rewording did to its original: ten kinds of edit, by rules that anyone can check on the two texts."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from paraconsist.errors import input_error
+from paraconsist.measures._validation import check_length
+
+#: A row's text, or its texts (premise and hypothesis).
+Texts: TypeAlias = "Sequence[str | Sequence[str]]"
+
+EDIT_KINDS = {
+    "negation": "adds or drops a negation",
+    "number": "states another number",
+    "order": "puts words in another order",
+    "length": "is a quarter longer or shorter",
+    "passive": "changes between active and passive",
+    "case": "writes a word with other capitals",
+    "punctuation": "has other punctuation marks",
+    "white space": "has other white space",
+    "rare word": "brings in a rare word",
+    "word in or out": "only puts words in, or only leaves words out",
+}
+"""Kind -> what a rewording of it does."""
+
+ENGLISH_KINDS = ("negation", "passive")
+"""Kinds that go by English words."""
+
+RARE = 0.01
+"""A word is rare that stands in at most this share of the buckets (in its own bucket, where these are few)."""
+
+_LONGER = 1.25
+
+
+def _either(words: str) -> str:
+    return "|".join(words.split())
+
+
+def _numbered(words: str, start: int = 0, *, suffix: str = "", step: int = 1) -> dict[str, int]:
+    return {word + suffix: n * step for n, word in enumerate(words.split(), start)}
+
+
+_ENGLISH = frozenset(["the", "and", "with", "this", "that", "they", "his", "you", "are", "to"])
+_ARTICLES = frozenset(["a", "an", "the"])
+_NOT = r"(?:is|are|was|were|do|does|did|has|have|had|ca|could|wo|would|sha|should|must|need|might|ai) ?n ?'? ?t|n't"
+_NEGATIVE = _either(
+    "not no never none nobody nothing nowhere neither nor cannot without hardly barely scarcely seldom rarely"
+)
+_NEGATION = re.compile(rf"(?<!\S)(?:{_NOT}|{_NEGATIVE})(?!\S)")
+_NO_NEGATION = re.compile(
+    r"\b(?:nothing but|not (?:only|just|merely|least)|no (?:doubt|matter|sooner|wonder|\d+)|or not)\b"
+)
+
+_SMALL = _numbered("zero one two three four five six seven eight nine ten eleven twelve")
+_SMALL |= _numbered("thir four fif six seven eigh nine", 13, suffix="teen")
+_SMALL |= _numbered("twen thir for fif six seven eigh nine", 2, suffix="ty", step=10)
+_ORDINALS = {f"{word}th": n for word, n in _SMALL.items() if n > 3}
+_ORDINALS |= {"third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12, "twice": 2, "thrice": 3}
+_SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
+_NUMBER_WORDS = frozenset([*_SMALL, *_ORDINALS, *_SCALES])
+_DIGIT = re.compile(r"\d")
+_NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
+
+_STATES = _either(
+    """
+    tired excited bored scared worried interested pleased surprised married dressed crowded ashamed supposed advanced
+    located situated related concerned relaxed confused disappointed depressed embarrassed exhausted frightened annoyed
+    satisfied delighted amazed experienced talented skilled retired engaged divorced determined prepared aged naked
+    wicked sacred ragged rugged crooked beloved indeed hundred lost
+    """
+)
+_PARTICIPLE = rf"(?!(?:{_STATES})(?! by)\b)(?:\w\w+ed|" + _either(
+    """
+    beaten bitten blown bought broken brought built burnt cast caught chosen cut dealt done drawn driven drunk
+    dug eaten fed felt fought found forbidden forgiven forgotten frozen given ground grown heard held hidden hit
+    hung hurt kept known laid led left lent lit lost made meant met paid proven put read ridden rung said sawn
+    seen sent set sewn shaken shot shown shut slain sold sought spent spilt split spoken spread stolen struck
+    stuck stung sung sunk swept sworn taken taught thrown told torn understood woken won worn woven written
+    wound
+    """
+)
+_BE = r"(?:is|are|was|were)(?: ?n ?'? ?t)?"
+_HELPERS = frozenset(["is", "are", "was", "were", "am", "be", "been", "being", "get", "gets", "got", "getting"])
+_BETWEEN = rf"(?:(?:\w+ly|{_either('not never being been also just still already often always now then soon even')}) )*"
+_PASSIVE = re.compile(
+    rf"\b(?:{_BE}|am|be|been|being|get|gets|got|getting) {_BETWEEN}(?:{_PARTICIPLE}))\b"
+    rf"|^{_BE} (?:(?!\w+ing )\w+ ){{1,4}}?(?:{_PARTICIPLE}))\b"
+)
+
+_SYMBOLS = frozenset("%&#@*/\\§")
+_APART = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # scripts without blanks
+_HIDDEN = re.compile("[\u200b-\u200d\u2060\ufeff]")
+_BLANKS = re.compile(rf"^\s+|\s+$|\s{{2,}}|[^\S ]|(?<=\S) (?=[,.;:!?)\]])|(?<=[(\[]) |{_HIDDEN.pattern}")
+_PLAIN = re.compile(r"\d+(?:[.,]\d+)+\w*|\w+(?:'\w+)*|[^\w\s]|\n")
+
+
+class _Read(NamedTuple):
+    """What the kinds are told by of one text."""
+
+    text: str
+    words: tuple[str, ...]  # in lower case, in order
+    forms: frozenset[tuple[str, bool]]  # words as written, and whether they open a sentence
+    marks: tuple[str, ...]  # punctuation, sorted
+    blanks: tuple[str, ...]  # all white space but single blanks between words, sorted
+    n_letters: int
+    n_negations: int
+    n_passives: int
+    numbers: frozenset[float]
+
+
+def edit_kinds(
+    originals: Texts, rewordings: Texts, buckets: Sequence[object], *, english: bool | None = None
+) -> dict[str, npt.NDArray[np.bool_]]:
+    """Say which kinds of edit part each rewording from its original.
+
+    A rewording may be of several kinds, or of none. Words are runs of letters and digits (in scripts without blanks
+    every letter is one), compared without capitals. Negation and passive go by English words; the others need no list
+    of words, but that numbers in words are English.
+
+    ``negation``
+        The number of negative words differs (not, n't, no, never, none, nobody, nothing, nowhere, neither ... nor,
+        cannot, without, hardly, barely, scarcely, seldom, rarely), fixed phrases left out ("nothing but", "not only",
+        "no doubt", "whether or not", "No. 5").
+    ``number``
+        One states a number that the other does not, in digits or words, "third" and "twice" among them: "2" is "two", a
+        dozen is 12. One and second are left out, being mostly no numbers.
+    ``order``
+        Words that stand once in both (but for articles) come in another order.
+    ``length``
+        The longer has at least a quarter more letters and digits.
+    ``passive``
+        The number of passives differs: a form of be or get with a participle that is no state ("was tired").
+    ``case``
+        A word of both is written with other capitals, and not because it opens a sentence in one of them.
+    ``punctuation``
+        The marks differ, hyphens among them; an apostrophe inside a word is a part of it.
+    ``white space``
+        Blanks differ in number or kind: two for one, a line break, a no-break or zero-width one, one before a mark.
+    ``rare word``
+        A word of the rewording that is not in the original and stands, in either, in at most 1 % of the buckets (one
+        bucket, where these are fewer than 200).
+    ``word in or out``
+        The words of one are those of the other, in order, with more put in between.
+
+    Parameters
+    ----------
+    originals, rewordings : sequence of str, or of sequences of str, shape (n,)
+        The text of every rewording and that of its original (repeated for each), or several texts of each; the kinds
+        are then those of any of them. Where the same texts only change places there is no kind.
+    buckets : sequence, shape (n,)
+        The bucket of every rewording.
+    english : bool, optional
+        Whether to look for `ENGLISH_KINDS`; by default where a quarter of the originals have a common English word.
+
+    Returns
+    -------
+    dict of str to array of bool, shape (n,)
+        For the kinds of `EDIT_KINDS` that were looked for.
+
+    Raises
+    ------
+    InputError
+        If the columns are not equally long.
+
+    Examples
+    --------
+    >>> pairs = {
+    ...     "negation": ("I know that it works.", "I know that it doesn't work."),
+    ...     "number": ("Two men and 3 boys ran.", "2 men and four boys ran."),
+    ...     "order": ("He ate an apple in the garden.", "In the garden he ate an apple."),
+    ...     "length": ("It was cold.", "It was freezing."),
+    ...     "passive": ("The police were tired.", "The police were called."),
+    ...     "case": ("Today we rest in Paris.", "We rest in paris today."),
+    ...     "punctuation": ("Let's eat, grandma!", "Let's eat grandma!"),
+    ...     "white space": ("Look up, please.", "Look up , please."),
+    ...     "rare word": ("He sleeps.", "He slumbers."),
+    ...     "word in or out": ("The dog barks.", "The old dog barks."),
+    ... }
+    >>> kinds = edit_kinds(*zip(*pairs.values()), buckets=range(10))
+    >>> all(kinds[kind][row] for row, kind in enumerate(pairs))
+    True
+    >>> {row: [kind for kind in kinds if kinds[kind][row]] for row in (4, 7, 9)}
+    {4: ['passive', 'rare word'], 7: ['white space'], 9: ['length', 'rare word', 'word in or out']}
+    """
+    check_length("edit_kinds", "rewordings", rewordings, len(originals), "originals")
+    check_length("edit_kinds", "buckets", buckets, len(originals), "originals")
+    read = cache(_read)
+    before, after = (
+        [tuple(map(read, (row,) if isinstance(row, str) else row)) for row in column]
+        for column in (originals, rewordings)
+    )
+    unequal = next(
+        (row for row, pair in enumerate(zip(before, after, strict=True)) if len(pair[0]) != len(pair[1])), None
+    )
+    if unequal is not None:
+        must = "have as many texts in a row as originals"
+        raise input_error("edit_kinds", "rewordings", must, got=rewordings[unequal], row=unequal)
+    if english is None:
+        known = [not _ENGLISH.isdisjoint(word for text in row for word in text.words) for row in dict.fromkeys(before)]
+        english = sum(known) >= len(known) / 4
+    found = [
+        {kind for pair in zip(*row, strict=True) if pair[0].text != pair[1].text for kind in _kinds(*pair)}
+        if sorted(t.text for t in row[0]) != sorted(t.text for t in row[1])
+        else set()
+        for row in zip(before, after, strict=True)
+    ]
+    for row in _with_rare_words(before, after, buckets):
+        found[row].add("rare word")
+    names = [kind for kind in EDIT_KINDS if english or kind not in ENGLISH_KINDS]
+    return {kind: np.fromiter((kind in one for one in found), np.bool_, len(found)) for kind in names}
+
+
+def _kinds(old: _Read, new: _Read) -> list[str]:
+    """Return the kinds of a pair of two different texts, but for rare words."""
+    kinds = []
+    if old.words != new.words:
+        shorter, longer = sorted((old.n_letters, new.n_letters))
+        facts = {
+            "negation": old.n_negations != new.n_negations,
+            "number": old.numbers != new.numbers,
+            "order": _is_reordered(old.words, new.words),
+            "length": longer >= _LONGER * shorter,
+            "passive": old.n_passives != new.n_passives,
+            "word in or out": _is_within(old.words, new.words) or _is_within(new.words, old.words),
+        }
+        kinds = [kind for kind, holds in facts.items() if holds]
+    if old.forms != new.forms and _is_recased(old, new):
+        kinds.append("case")
+    if old.marks != new.marks:
+        kinds.append("punctuation")
+    if old.blanks != new.blanks or _unspaced(old.text) == _unspaced(new.text):
+        kinds.append("white space")
+    return kinds
+
+
+def _is_reordered(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
+    times, new_times = Counter(old), Counter(new)
+    once = {word for word, n in times.items() if n == 1 and new_times.get(word) == 1} - _ARTICLES
+    return [word for word in old if word in once] != [word for word in new if word in once]
+
+
+def _is_within(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
+    """Return whether all words of one text stand in the other, in order."""
+    rest = iter(whole)
+    return 0 < len(part) < len(whole) and all(word in rest for word in part)
+
+
+def _is_recased(old: _Read, new: _Read) -> bool:
+    apart = {form.lower() for form, _ in old.forms ^ new.forms}
+    for word in apart.intersection(old.words).intersection(new.words):
+        forms = ([one for one in text.forms if one[0].lower() == word] for text in (old, new))
+        if not any(_agree(*one, *other) for one, other in itertools.product(*forms)):
+            return True
+    return False
+
+
+def _agree(form: str, opens: bool, other: str, other_opens: bool) -> bool:
+    """Return whether two forms of a word are one, but for a capital at the start of a sentence."""
+    if opens == other_opens or form[1:] != other[1:]:
+        return form == other
+    return form == other or (form if opens else other)[0].isupper()
+
+
+def _with_rare_words(
+    before: Sequence[tuple[_Read, ...]], after: Sequence[tuple[_Read, ...]], buckets: Sequence[object]
+) -> list[int]:
+    words_of: dict[object, set[str]] = {}
+    for bucket, *row in zip(buckets, before, after, strict=True):
+        words_of.setdefault(bucket, set()).update(*(text.words for texts in row for text in texts))
+    times = Counter(word for words in words_of.values() for word in words)
+    most = max(1, int(RARE * len(words_of)))
+    rare = {word for word, n in times.items() if n <= most and not word[0].isdigit()}
+    return [
+        row
+        for row, (old, new) in enumerate(zip(before, after, strict=True))
+        if not rare.isdisjoint({w for text in new for w in text.words} - {w for text in old for w in text.words})
+    ]
+
+
+def _read(text: str) -> _Read:
+    """Take a text apart, once for all of the kinds."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    forms, marks = [], []
+    opens = True
+    for token in _tokens(text):
+        if token[0].isalnum() or token[0] == "_":
+            forms.append((token, opens))
+            opens = False
+        else:
+            marks.append(token)
+            opens |= token in ".!?:\n"
+    words = tuple([form.lower() for form, _ in forms])
+    joined = " ".join(words)
+    has_passive = not _HELPERS.isdisjoint(words) or "n't" in joined
+    return _Read(
+        text,
+        words,
+        frozenset(forms),
+        tuple(sorted(filter(_is_punctuation, marks))),
+        tuple(sorted(_BLANKS.findall(text))),
+        sum(map(len, words)),
+        _n_negations(joined),
+        sum(1 for _ in _PASSIVE.finditer(joined)) if has_passive else 0,
+        _numbers(words),
+    )
+
+
+@cache
+def _is_punctuation(mark: str) -> bool:
+    return mark not in _SYMBOLS and unicodedata.category(mark[0])[0] == "P"
+
+
+def _tokens(text: str) -> list[str]:
+    """Return words, marks and line breaks in order."""
+    if text.isascii():
+        return _PLAIN.findall(text)
+    return _full().findall(text.replace("’", "'"))
+
+
+@cache
+def _full() -> re.Pattern[str]:
+    """Return the pattern of tokens in all scripts: letters carry their combining marks."""
+    signs = [chr(code) for code in range(0x20000) if unicodedata.category(chr(code))[0] == "M"]
+    letter = f"[\\w{''.join(signs)}]"
+    return re.compile(rf"\d+(?:[.,]\d+)+\w*|[{_APART}][{''.join(signs)}]*|{letter}+(?:'{letter}+)*|[^\w\s]|\n")
+
+
+def _n_negations(joined: str) -> int:
+    if not (negative := _NEGATION.findall(joined)):
+        return 0
+    negative = _NEGATION.findall(_NO_NEGATION.sub("", joined))
+    return len(negative) - (len(negative) > 1) * negative.count("nor")
+
+
+def _numbers(words: Sequence[str]) -> frozenset[float]:
+    """Return the numbers of a text, without 1."""
+    if _NUMBER_WORDS.isdisjoint(words) and not _DIGIT.search("".join(words)):
+        return frozenset()
+    numbers: list[float] = []
+    total, part = 0.0, None  # of the number that is being read: its thousands, and what is below
+    for word in [*words, ""]:
+        small = _SMALL.get(word, _ORDINALS.get(word))
+        scale = _SCALES.get(word)
+        if scale is not None and (part or 1) < scale:
+            part = (part or 1.0) * scale
+            if scale >= 1000:
+                total, part = total + part, 0.0
+        elif small is not None and part is not None and part % (100 if small >= 10 else 10) == 0 and (part or total):
+            part += small
+        elif word != "and" or part is None or not (part >= 100 or total):
+            if part is not None:
+                numbers.append(total + part)
+            total, part = 0.0, None if small is None else float(small)
+            if (digits := _NUMERAL.match(word)) and word not in ("1st", "2nd"):
+                whole = re.sub(r",(?=\d{3}(?!\d))", "", digits[0]).replace(",", ".")
+                part = float(whole) if whole.count(".") < 2 else None
+    return frozenset(numbers) - {1.0}
+
+
+@cache
+def _unspaced(text: str) -> str:
+    return _HIDDEN.sub("", "".join(text.split()))
