@@ -271,6 +271,23 @@ def test_fooling_rates_and_the_ie_test_of_a_run_folder_are_shown(tmp_path):
     assert "plot-ie-1" in section
 
 
+def test_the_folder_of_an_ie_experiment_is_a_report_of_its_own(tmp_path, command):
+    """S5: it was refused, "hold logs" being what it should do."""
+    runs = Path(__file__).parents[1] / "ie_runs" / "snli.csv"
+    assert command("ie-test", "--from", runs, "--rhos=0,1", "--output", tmp_path / "ie", "--no-plots")[0] == 0
+    (family,) = json.loads((tmp_path / "ie" / "results.json").read_text())["families"]
+    code, _, said = command("report", tmp_path / "ie")
+    assert code == 0, said
+    page = (tmp_path / "ie" / "report.html").read_text(encoding="utf-8")
+    section = re.search(r'<section id="ie">.*?</section>', page, re.S)[0]
+    assert all(f'id="plot-ie-0-{name}"' in section for name in ("smallest-p", "accuracy", "difference"))
+    for one in family["by_rho"]:
+        assert f"rejected ({one['n_rejected']} of 5)" in section
+        assert f"{100 * one['accuracy_difference']:.1f}" in section
+    assert family["signature"] in text_of(page)
+    assert data_of(page)["buckets"] == []
+
+
 def test_pair_measures_have_their_tables(tmp_path):
     table = pa.Table.from_pylist(rows({"a": "11", "b": "10", "c": "00"}))
     roles = pa.array(["original" if role == "original" else "negation" for role in table["role"].to_pylist()])

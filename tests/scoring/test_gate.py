@@ -7,10 +7,12 @@ import os
 
 import numpy as np
 import pytest
+from helpers.logs import inspect_log, samples
 
 import paraconsist as pc
 from paraconsist.data.predictions import read_predictions
 from paraconsist.errors import InputError
+from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.scoring.gate import check, parse_conditions
 
 PC = {
@@ -264,3 +266,15 @@ def test_a_model_that_answers_a_lopsided_task_passes(command, tmp_path):
         table_of(lambda b, k: "no" if b % 12 == 0 else "yes", 120, lambda b: "no" if b % 12 == 0 else "yes")
     )
     assert command("gate", "pc >= 0.9", path)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("log", "bucket"), [(inspect_log("yes-no"), "question_id"), (samples("yes_no"), "doc.question_id")], ids=["i", "lm"]
+)
+def test_a_log_that_score_reads(command, log, bucket):
+    """S5."""
+    (result,) = json.loads(command("score", log, "--bucket", bucket, "--json")[1]).values()
+    found = result["measures"][PARAPHRASTIC.name][PARAPHRASTIC.headline]
+    for bound, code in ((found - 0.01, 0), (found + 0.01, 1)):
+        ended, out, _ = command("gate", f"pc >= {bound:.4f}", log, "--bucket", bucket)
+        assert (ended, f"(found {found:.4f}: " in out) == (code, True)

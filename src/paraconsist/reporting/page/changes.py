@@ -9,7 +9,7 @@ from paraconsist.data.rows import Rows
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, FOOLING, IE_TEST, PARAPHRASTIC
-from paraconsist.reporting.formatting import bounds, count, interval, number, percent
+from paraconsist.reporting.formatting import bounds, count, interval, number, p_value, percent
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.entries import Entry
 from paraconsist.reporting.page.tables import (
@@ -154,3 +154,21 @@ def ie_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Mapping[str, Any]
             ]
             rows = [[Cell(label, head=True), Cell(value), Cell(ends)] for label, value, ends in lines if value != "–"]
             yield f"{name}, {entry.name}", values, Table("Invariance under equivalence", columns, rows)
+            if by_rho := values.get("experiment", {}).get("by_rho"):
+                yield f"{name}, {entry.name}, by rho", {}, _by_rho(by_rho)
+
+
+def _by_rho(decisions: Sequence[Mapping[str, Any]]) -> Table:
+    names = ("rho", "runs", "original", "transformed", "lost, points", "smallest p", "corrected p", "invariance")
+    rows = [
+        [
+            Cell(f"{one['rho']:g}", head=True),
+            Cell(count(one["n_runs"])),
+            *(Cell(percent(one[key])) for key in ("accuracy", "transformed_accuracy", "accuracy_difference")),
+            *(Cell(p_value(one[key])) for key in ("smallest_p", "p_value")),
+            Cell(f"rejected ({one['n_rejected']} of {one['n_runs']})" if one["reject"] else "not rejected"),
+        ]
+        for one in decisions
+    ]
+    note = "rho: share of transformed rows in training. Accuracies in per cent are means of runs, and p is corrected."
+    return Table("Decision at each rho", [Column(name) for name in names], rows, note)

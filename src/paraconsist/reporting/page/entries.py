@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames
+from paraconsist.data.run_folder import RunFolder
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.scoring.folders import score_sources
 from paraconsist.scoring.options import SourceOptions
 from paraconsist.scoring.score import ScoreOptions
-from paraconsist.scoring.sources import Opened, model_of, open_source
+from paraconsist.scoring.sources import Opened, model_of, open_source, read_json
 
 if TYPE_CHECKING:
     from paraconsist.reporting.result import Scores
@@ -68,6 +69,9 @@ def load_entries(
     entries: list[Entry] = []
     loose: list[tuple[Path, str, ScoredSet]] = []
     for path in paths:
+        if (experiment := _of_experiment(path)) is not None:
+            entries.append(experiment)
+            continue
         opened = open_source(path, read, function="report")
         if opened.run or opened.saved or any(source.path != path for source in opened.sets.values()):
             entries.append(_of_run(path, opened, options, rescore=rescore))
@@ -129,6 +133,30 @@ def _of_run(path: Path, opened: Opened, options: ScoreOptions, *, rescore: bool)
         more={k: v for k, v in opened.saved.items() if isinstance(v, Mapping) and k not in kept and "signature" in v},
         notes=tuple(notes),
     )
+
+
+def _of_experiment(path: Path) -> Entry | None:
+    """Return an IE experiment's folder as it was decided, without sets; None for anything else."""
+    folder = RunFolder(path)
+    decided = read_json(folder.results_file) if path.is_dir() and not folder.run_file.is_file() else {}
+    families = decided.get("families")
+    if not isinstance(families, list):
+        return None
+    more: dict[str, Mapping[str, Any]] = {}
+    for family in families:
+        runs, overall = family["runs"], family["overall"]
+        more[family["name"]] = {
+            **{key: overall[key] for key in ("reject", "p_value", "accuracy", "transformed_accuracy")},
+            "accuracy_difference": overall["accuracy"] - overall["transformed_accuracy"],
+            **{key: sum(run[key] for run in runs) for key in ("n10", "n01", "n")},
+            "n_runs": family["n_runs"],
+            "runs": [f"rho {run['rho']:g}, run {run['run']}" for run in runs],
+            "p_values": [run["p_value"] for run in runs],
+            "rejected": [run["rejected_overall"] for run in runs],
+            "experiment": family,
+            **{key: family[key] for key in ("signature", "warnings")},
+        }
+    return Entry(path.resolve().name, path, {}, more=more)
 
 
 def _fits(kept: Mapping[str, Any], opened: Opened) -> bool:

@@ -17,7 +17,7 @@ from paraconsist.reporting.page.tables import by_stratum, measures_of, results_o
 from paraconsist.reporting.plots import Plot
 from paraconsist.reporting.plots.answers import Line, forest_plot
 from paraconsist.reporting.plots.consistency import Point, accuracy_consistency_plot, bucket_accuracy_plot
-from paraconsist.reporting.plots.ie import ie_runs_plot
+from paraconsist.reporting.plots.ie import experiment_plots, ie_runs_plot
 from paraconsist.reporting.tables import rates_of
 
 _MOST_MODELS = 8
@@ -145,6 +145,9 @@ def _fooling(entries: Sequence[Entry]) -> Iterator[Placed]:
 
 def _ie(entries: Sequence[Entry]) -> Iterator[Placed]:
     for number, (title, values, _) in enumerate(ie_tables(entries)):
+        if family := values.get("experiment"):
+            yield from (Placed("ie", title, plot) for plot in experiment_plots(f"ie-{number}", family))
+            continue
         p_values = values.get("p_values") or []
         if len(p_values) > 1:
             runs = [str(run) for run in (values.get("runs") or range(1, len(p_values) + 1))]

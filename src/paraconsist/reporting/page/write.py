@@ -13,6 +13,7 @@ from typing import Any
 from paraconsist._version import __version__
 from paraconsist.errors import extras
 from paraconsist.files import make_folder, replacing, writing
+from paraconsist.measures.catalogue import IE_TEST
 from paraconsist.reporting.page import changes, headlines, tables
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts, align, read_texts_files, set_texts
 from paraconsist.reporting.page.browser import BrowserData, browser_data
@@ -161,6 +162,8 @@ def _signs(text: str) -> Any:
 
 
 def _title(entries: Sequence[Entry]) -> str:
+    if not set_names(entries):
+        return IE_TEST.question
     if len(entries) == 1:
         return f"How consistent is {entries[0].name}?"
     if len(entries) <= 3:

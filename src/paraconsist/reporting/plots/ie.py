@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,24 @@ def write_plots(folder: Path, decided: Mapping[str, Any], *, alpha: float) -> li
         return Plot(name, title.format(alpha=alpha), "", title.format(alpha=alpha), draw_titled, 4.2, width)
 
     return [file for name in PLOTS for file in write_plot(plot(name), folder)]
+
+
+def experiment_plots(name: str, family: Mapping[str, Any]) -> Iterator[Plot]:
+    """Return the plots of one family against rho for a page: smallest p, both accuracies, what the change costs."""
+    (alpha,) = map(float, re.findall(r"\|alpha:([\d.]+)", family["signature"]))
+    by_rho = [
+        f"rho {one['rho']:g}: {100 * one['accuracy']:.1f} % before, {100 * one['transformed_accuracy']:.1f} % after"
+        for one in family["by_rho"]
+    ]
+
+    def plot(key: str) -> Plot:
+        title, draw = PLOTS[key]
+        title = title.format(alpha=alpha)
+        described = f"{title}. {'; '.join(by_rho)}."
+        file = f"{name}-{key.replace('_', '-')}"
+        return Plot(file, title, "", described, lambda axes: draw(axes, [family], alpha), 2.8)
+
+    return map(plot, ("smallest_p", "accuracy", "difference"))
 
 
 def _coloured(families: _Families) -> Iterator[tuple[Mapping[str, Any], str]]:
