@@ -68,7 +68,7 @@ def launch(
     share its hash seed, and one that fails ends the others, as torch's launcher does.
     """
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads), "CUDA_VISIBLE_DEVICES": ""}
-    if not fresh and threads == 1:
+    if not fresh:
         done = _forked([*script, *args], environment, processes)
     else:
         command = [sys.executable]
@@ -105,11 +105,14 @@ def _forked(line: list[str], environment: dict[str, str], n: int) -> subprocess.
 
 def _be(line: list[str], environment: dict[str, str], streams: list[Path]) -> None:
     """Be the process of a command line: ``-m module ...`` or ``script ...``."""
+    import torch
+
     for number, path in enumerate(streams, start=1):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
     sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", buffering=1, closefd=False)
     os.environ.clear()
     os.environ.update(environment)
+    torch.set_num_threads(int(environment["OMP_NUM_THREADS"]))  # which is read where torch is imported
     module, script = line[0] == "-m", line[line[0] == "-m"]
     sys.argv = [script, *line[1 + module :]]
     if module:

@@ -110,7 +110,7 @@ def test_more_processes_give_the_same_file(place, undisturbed, tmp_path, process
 
 
 def test_several_threads_give_the_same_file(place, undisturbed, tmp_path):
-    launch(arguments(place, tmp_path), threads=3)
+    launch(arguments(place, tmp_path), threads=3, fresh=True)
     assert_same_rows(predictions(tmp_path).table, undisturbed.table)
     assert sum(shards(tmp_path).values()) == len(set(undisturbed.table["input_id"].to_pylist()))
 
