@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from helpers.browser import QUICK, in_chromium, visit, write_page
 from helpers.report import ANSWERS, HOSTILE, write_run
 
+from paraconsist.data.tables import read_table
 from paraconsist.reporting.page import ReportOptions, load_entries, write_report
-from paraconsist.reporting.page.browser import link
+from paraconsist.reporting.page.aligned import align
+from paraconsist.reporting.page.browser import browser_data, link
 from paraconsist.scoring.options import SourceOptions
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -101,7 +105,8 @@ def test_the_address_holds_the_state_and_links_from_anywhere_lead_to_it(opened):
     opened.goto(opened.url.partition("#")[0] + link(ids=["calm", "no, such"], bucket="no such"))
     assert ids(opened) == ["calm"]
     assert "Bucket no such is not on this page." in opened.locator("#found").text_content()
-    assert opened.locator("#active button").all_text_contents() == ["2 buckets ✕", "Clear all filters"]
+    buttons = ["2 buckets ✕", "Download as CSV", "Clear all filters"]
+    assert opened.locator("#active button").all_text_contents() == buttons
     opened.get_by_text("Clear all filters").click()
     assert len(ids(opened)) == 20
     assert hash_of(opened) == "#?"
@@ -113,6 +118,99 @@ def test_the_address_holds_the_state_and_links_from_anywhere_lead_to_it(opened):
         assert expected in ids(opened) if expected else not ids(opened)
 
 
+def test_what_is_filtered_can_be_taken_along_and_hits_are_marked(opened, tmp_path):
+    opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    half = opened.locator("#list .bucket").first
+    assert half.get_by_text("link", exact=True).get_attribute("href") == link(bucket="half")
+    half.get_by_text("copy as Markdown").click()
+    half.get_by_text("copied").first.wait_for()
+    lines = opened.evaluate("navigator.clipboard.readText()").splitlines()
+    assert lines[0] == "**half** (toy:set)"
+    assert "| paraphrase | A dog naps.  | strengthener | ✗ weakener 0.75 | ✓ strengthener 0.75 |" in lines
+    half.get_by_text("copy as JSON").click()
+    half.get_by_text("copied").nth(1).wait_for()
+    copied = json.loads(opened.evaluate("navigator.clipboard.readText()"))
+    assert (copied["bucket_id"], copied["strata"], len(copied["rows"])) == ("half", {"kind": ["odd"]}, 5)
+    assert copied["rows"][3]["answers"]["first"] == {
+        "answer": "weakener",
+        "right": False,
+        "probability": 0.75,
+        "gold_probability": 0.25,
+    }
+    choose(opened, "show", "lost")
+    choose(opened, "by", "first")
+    with opened.expect_download() as download:
+        opened.get_by_text("Download as CSV").click()
+    download.value.save_as(tmp_path / download.value.suggested_filename)
+    table = read_table(tmp_path / "buckets.csv", function="report", parameter="path").to_pylist()
+    assert len(table) == 10
+    assert table[3]["premise"] == "It is late in house 1. "
+    assert {row["bucket_id"] for row in table} == {"half", "lost"}
+    cells = opened.evaluate("exporting.asCsv(['id', 'n'], [['=1+1', -1], ['a\"b', 0.5]])")
+    assert cells == '\ufeff"id","n"\r\n"\'=1+1","-1"\r\n"\'a""b","0.5"\r\n'
+    opened.get_by_label("text ( / )").fill("dog IS (mat")
+    playwright.expect(opened.locator("#found")).to_have_text("No bucket fits these filters.")
+    opened.get_by_label("text ( / )").fill("doG iS")
+    playwright.expect(opened.locator("#list .bucket")).to_have_count(2)
+    assert {hit.lower() for hit in opened.locator("#list mark").all_text_contents()} == {"dog", "is"}
+    assert opened.locator("#list .text").first.text_content() == "A dog sleeps on the mat. "
+
+
+def test_focus_stays_single_letters_can_be_turned_off_and_marks_differ_without_colour(opened):
+    last = opened.get_by_role("button", name="Next")
+    last.focus()
+    opened.keyboard.press("Enter")
+    assert "page 2 of 2" in opened.locator("#pages").text_content()
+    assert opened.evaluate("document.activeElement.textContent") == "Previous"
+    opened.get_by_text("Keys", exact=True).click()
+    opened.get_by_label("Single letters are keys on this page").uncheck()
+    opened.locator("#found").focus()
+    opened.keyboard.press("p")
+    opened.keyboard.press("/")
+    assert opened.evaluate(FOCUS) == "found"
+    assert "page 2 of 2" in opened.locator("#pages").text_content()
+    opened.reload()
+    opened.keyboard.press("j")
+    assert opened.evaluate(FOCUS) == "found"
+    for selector in ("select", "#filters input", "#pages button:enabled"):
+        assert contrast(opened, selector, "borderTopColor") >= 3, selector
+    legend = opened.locator("#legend").text_content()
+    for words in ("right", "wrong", "the answer that it gave", "the gold label", "another answer than the original's"):
+        assert words in legend
+    opened.emulate_media(forced_colors="active")
+    right, wrong = (f"#legend .mark{end}" for end in ("", ".wrong"))
+    paint = "(selector) => getComputedStyle(document.querySelector(selector)).backgroundColor"
+    assert opened.evaluate(paint, right) != opened.evaluate(paint, wrong)
+
+
+@pytest.mark.parametrize("n_models", [4, 12, 30])
+def test_cards_of_many_models_fit(chromium, tmp_path, n_models):
+    path = write_run(tmp_path / "run", answers={bucket: ANSWERS[bucket] for bucket in ("half", "lost")})
+    entry = load_entries([path], QUICK)[0]
+    names = [f"organisation-{i}/a-rather-long-name-of-a-model-{i}-instruct" for i in range(n_models)]
+    sets = [align(name, dict.fromkeys(names, entry.sets[name])) for name in entry.sets]
+    data = browser_data([(one, None) for one in sets], names, most_buckets=10, most_bytes=10**7)
+    page_file = tmp_path / "page.html"
+    write_report([entry], page_file, ReportOptions(score=QUICK))
+    html = page_file.read_text()
+    start = html.index('id="data">') + len('id="data">')
+    page_file.write_text(html[:start] + data.json + html[html.index("</script>", start) :])
+    context = chromium.new_context(viewport={"width": 390, "height": 844})
+    page = visit(context, page_file.as_uri())
+    assert page.locator("#list .bucket").first.locator(".models tbody tr").count() == n_models
+    assert page.locator("#list .bucket").first.locator(".chip").count() == 5 * n_models
+    chip = page.locator("#list .bucket").first.locator(".chip").nth(3)
+    assert chip.text_content() == "row 4weakener (wrong)0.75⇄ changed"
+    for width in (390, 1024, 1280, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate("[...document.querySelectorAll('.bucket')].every((e) => e.scrollWidth <= e.clientWidth)")
+        cut = "[...document.querySelectorAll('#list .bucket *')].filter((e) => e.getBoundingClientRect().right > "
+        assert page.evaluate(f"{cut} e.closest('.bucket').getBoundingClientRect().right).length") == 0
+    assert context.problems == []
+    context.close()
+
+
 def test_search_finds_texts_and_ids(opened):
     opened.keyboard.press("/")
     opened.keyboard.type("house 1.  HALF")
@@ -121,6 +219,8 @@ def test_search_finds_texts_and_ids(opened):
     assert "Buckets 1 to 1 of 1, out of 35" in opened.locator("#found").text_content()
     opened.keyboard.press("Escape")
     assert opened.evaluate("document.activeElement.className") == "bucket"
+    assert opened.get_by_label("text ( / )").input_value() == ""
+    assert len(ids(opened)) == 20
 
 
 def test_pages_and_keys(opened):
@@ -248,18 +348,18 @@ def test_a_phone_needs_no_scrolling_sideways_and_text_has_contrast(chromium, add
     context.close()
 
 
-_COLOURS = """(selector) => {
+_COLOURS = """([selector, part]) => {
   const element = document.querySelector(selector);
   let under = element;
   while (under && getComputedStyle(under).backgroundColor === "rgba(0, 0, 0, 0)") under = under.parentElement;
   const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
-  return [numbers(getComputedStyle(element).color), numbers(getComputedStyle(under).backgroundColor)];
+  return [numbers(getComputedStyle(element)[part]), numbers(getComputedStyle(under).backgroundColor)];
 }"""
 
 
-def contrast(page, selector: str) -> float:
+def contrast(page, selector: str, part: str = "color") -> float:
     """Return WCAG's contrast ratio of the first element's letters against the nearest painted background."""
-    colours = page.evaluate(_COLOURS, selector)
+    colours = page.evaluate(_COLOURS, [selector, part])
     light, dark = sorted((luminance(colour) for colour in colours), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 

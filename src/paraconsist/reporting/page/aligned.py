@@ -21,10 +21,10 @@ from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import TASKS
 from paraconsist.errors import InputError, input_error
-from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec, scored_measures
+from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, scored_measures
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.reporting.page.entries import ScoredSet
-from paraconsist.scoring.roles import violations
+from paraconsist.scoring.roles import Violations, violations
 from paraconsist.scoring.unparsed import POLICIES, apply_policy
 
 _JOINS = ("example_id", "input_id")
@@ -54,6 +54,13 @@ class AlignedSet:
     inconsistency: dict[str, Floats]  # shape (m,): share of the bucket that breaks the measure's rule
     shrunken: dict[str, Floats]  # shape (m,): the same shrunk towards the others, as buckets are ranked
     accuracy: dict[str, Floats]  # shape (m,): share of right answers (of paraphrases, where there are any)
+    #: Shape (m, 4): answers (to paraphrases, where there are any), right ones; rows of `rule`, those that break it.
+    counts: dict[str, Floats]
+
+    @property
+    def rule(self) -> MeasureSpec:
+        """Whose rule rows break: the measure's; where that is about whole buckets, that the original's answer stays."""
+        return CHANGE if CATALOGUE[self.measure] is PARAPHRASTIC else CATALOGUE[self.measure]
 
     def worst_first(self) -> Positions:
         """Return the buckets, most inconsistent first (mean over models).
@@ -99,7 +106,7 @@ def align(name: str, scored: Mapping[str, ScoredSet]) -> AlignedSet:
     spec = next((CATALOGUE[m] for m in scored[models[0]].results["measures"] if m in scored_measures()), PARAPHRASTIC)
     policies = {model: str(scored[model].results.get("unparsed_policy", POLICIES[0])) for model in models}
     values = {model: _bucket_values(rows[model], spec, policies[model], numbers) for model in models}
-    by_model = ({model: values[model][i] for model in models} for i in range(3))
+    by_model = ({model: values[model][i] for model in models} for i in range(4))
     return AlignedSet(
         name, models, spec.name, predictions, policies, rows, positions, base, bucket, list(numbers), *by_model
     )
@@ -126,8 +133,8 @@ def _ordinal_keys(rows: Rows) -> list[Any]:
 
 def _bucket_values(
     rows: Rows, spec: MeasureSpec, policy: str, numbers: Mapping[Any, int]
-) -> tuple[Floats, Floats, Floats]:
-    """Return how inconsistent each bucket is, itself and shrunken, and how accurate, as the policy has it."""
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return how inconsistent each bucket is, itself and shrunken, how accurate, and counts, as the policy has it."""
     kept, _ = apply_policy(rows, policy)
     assert kept.buckets is not None
     codes = np.array([numbers[value] for value in kept.buckets.tolist()], dtype=np.intp)
@@ -136,12 +143,26 @@ def _bucket_values(
     sizes, n_right = (np.bincount(codes[is_target], of, len(numbers)) for of in (None, right[is_target]))
     with np.errstate(invalid="ignore"):
         accuracy = n_right / sizes
-    try:
-        broken = violations(spec, kept)
-    except InputError:  # a saved measure that is not of these rows: nothing to mark
-        return np.full(len(numbers), np.nan), np.full(len(numbers), np.nan), accuracy
+    broken, unknown = _violations(spec, kept), np.full(len(numbers), np.nan)
+    pairs = _violations(CHANGE, kept) if spec is PARAPHRASTIC else broken
+    counts = np.zeros((len(numbers), 4))
+    counts[:, 0], counts[:, 1] = sizes, n_right
+    if pairs is not None:
+        of_counted = codes[pairs.positions[pairs.counts]]
+        for column, weights in ((2, None), (3, pairs.amount[pairs.counts])):
+            counts[:, column] = np.bincount(of_counted, weights, len(numbers))
+    if broken is None:
+        return unknown, unknown, accuracy, counts
     shrunken = broken.shrunken_by_bucket(codes, len(numbers), right if spec.mean_over == "buckets" else None)
-    return broken.by_bucket(codes, len(numbers)), shrunken, accuracy
+    return broken.by_bucket(codes, len(numbers)), shrunken, accuracy, counts
+
+
+def _violations(spec: MeasureSpec, rows: Rows) -> Violations | None:
+    """Return None where there is nothing to mark: the roles are not the measure's (a saved one, of other rows)."""
+    try:
+        return violations(spec, rows)
+    except InputError:
+        return None
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paraconsist.measures.catalogue import CATALOGUE
+from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC
 from paraconsist.measures.rules import unchanged
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
 from paraconsist.reporting.page.excerpts import excerpts
-from paraconsist.scoring.roles import MAX_STRATUM_VALUES
 from paraconsist.scoring.unparsed import POLICIES
 
-#: Bounds that keep the page small, whatever the files: rows of a bucket, labels with all probabilities.
-_MOST_ROWS, _MOST_PROBABILITIES = 100, 5
+#: Bounds that keep the page small, whatever the files: rows of a bucket, labels with all probabilities, values of a
+#: stratum to choose from.
+_MOST_ROWS, _MOST_PROBABILITIES, _MOST_VALUES = 100, 5, 200
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _Item = TypeVar("_Item")
 
@@ -138,11 +138,14 @@ class _SetMaker:
             used = [part for rows in self.rows for part in (rows.labels, rows.predictions[~rows.unparsed])]
             for value in np.unique(np.concatenate(used)).tolist():
                 self._label(value)
-        self.strata: dict[str, list[str]] = {}  # the columns that buckets can be filtered by, with their values
+        self.strata: dict[str, dict[str, int]] = {}  # columns that buckets can be filtered by: their values, numbered
+        self.too_many: list[list[Any]] = []  # columns with more values than a list of choices can hold, and how many
         for name, column in self.rows[0].strata.items():
             distinct = np.unique(column[self.rows[0].roles != "original"])
-            if 2 <= len(distinct) <= MAX_STRATUM_VALUES:
-                self.strata[name] = [str(value) for value in distinct.tolist()]
+            if len(distinct) > _MOST_VALUES:
+                self.too_many.append([name, len(distinct)])
+            elif len(distinct) > 1:
+                self.strata[name] = {str(value): number for number, value in enumerate(distinct.tolist())}
 
     def describe(self) -> dict[str, Any]:
         spec = CATALOGUE[self.aligned.measure]
@@ -154,8 +157,11 @@ class _SetMaker:
             "models": self.models,
             "labels": self.labels,
             "fields": [] if self.texts is None else list(self.texts.columns),
-            "strata": [[name, values] for name, values in self.strata.items()],
-            "n": len(self.aligned.bucket_ids),
+            "strata": [[name, list(values)] for name, values in self.strata.items()],
+            "tooMany": self.too_many,
+            "paraphrastic": spec is PARAPHRASTIC,
+            "rule": "answers that change" if self.aligned.rule is CHANGE else self.aligned.rule.title.lower(),
+            "sums": [_sums(self.aligned.counts[model]) for model in self.aligned.models],
         }
 
     def _label(self, value: Any) -> int:
@@ -186,11 +192,12 @@ class _SetMaker:
         texts = [None if self.texts is None else self.texts.rows[row] for row, *_ in owned]
         shared, varying = _split(texts)
         cut = [iter(excerpts([text[field] for text in texts[: len(kept)] if text])) for field in varying]
-        shares = {"v": aligned.inconsistency, "w": aligned.shrunken, "a": aligned.accuracy}
+        shares = {"v": aligned.inconsistency, "w": aligned.shrunken}
         bucket: dict[str, Any] = {
             "s": number,
             "id": str(aligned.bucket_ids[place]),
             **{key: [_rounded(values[model][place]) for model in aligned.models] for key, values in shares.items()},
+            "n": [_plain(aligned.counts[model][place]) for model in aligned.models],
             "st": self._bucket_strata([row for row, *_ in kept]),
             "x": shared,
             "f": varying,
@@ -213,7 +220,7 @@ class _SetMaker:
         mine = [places[row] for row in members if owners[row] == 0]
         targets = [i for i in mine if first.roles[i] != "original"] or mine
         return [
-            sorted({values.index(value) for i in targets if (value := str(first.strata[name][i])) in values})
+            sorted({values[value] for i in targets if (value := str(first.strata[name][i])) in values})
             for name, values in self.strata.items()
         ]
 
@@ -265,6 +272,19 @@ def _split(texts: Sequence[list[str] | None]) -> tuple[dict[str, str], list[int]
     if not varying and len(known) == 1:
         varying = list(fields)
     return {str(i): excerpts([known[0][i]])[0] for i in fields if i not in varying and known[0][i]}, varying
+
+
+def _sums(counts: NDArray[np.float64]) -> list[float]:
+    """Return what `marking.js` sums over buckets, over all of them: also those that the page does not hold."""
+    size, right, counted, breaking = counts.T
+    pairs = np.maximum(size * (size - 1), 1)
+    columns = (size, right, size > 1, np.where(size > 1, 2 * right * (size - right) / pairs, 0), counted, breaking)
+    return _plain(np.array([column.sum() for column in columns], dtype=np.float64))
+
+
+def _plain(values: NDArray[np.float64]) -> list[float]:
+    """Return numbers as JSON has them shortest: whole ones without a point."""
+    return [int(value) if value.is_integer() else value for value in values.tolist()]
 
 
 def _rounded(value: float) -> float | None:

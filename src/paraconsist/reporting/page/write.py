@@ -22,8 +22,8 @@ from paraconsist.reporting.page.figures import Placed, report_plots
 from paraconsist.reporting.plots import inline_svg, write_plot
 from paraconsist.scoring.score import ScoreOptions
 
-_STYLES = ("style.css", "words.css")
-_SCRIPTS = ("theme.js", "words.js", "buckets.js", "browser.js")
+_STYLES = ("style.css", "words.css", "browser.css")
+_SCRIPTS = ("theme.js", "words.js", "buckets.js", "export.js", "marking.js", "browser.js")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ const browser = (() => {
   for (const [order, bucket] of all.entries()) {
     const set = head.sets[bucket.s];
     bucket.order = order;
+    bucket.a = bucket.n.map(([answers, right]) => (answers ? right / answers : null));
     bucket.label = buckets.labelName(set, bucket.r[0][2]);
     bucket.original = bucket.r.find((row) => row[0] === "original");
     bucket.rewordings = bucket.r.filter((row) => row !== bucket.original);
@@ -173,7 +174,7 @@ const browser = (() => {
     const page = Math.min(Math.max(0, Number(state.page) - 1 || 0), lastPage);
     state.page = String(page + 1);
     const shown = chosen.slice(page * size, (page + 1) * size);
-    list.replaceChildren(...shown.map(buckets.render));
+    list.replaceChildren(...shown.map(article));
     if (list.firstChild) list.firstChild.tabIndex = 0;
     found.textContent = chosen.length
       ? `Buckets ${n(page * size + 1)} to ${n(page * size + shown.length)} of ${n(chosen.length)}${ofRows}${chosen.length < all.length ? `, out of ${n(all.length)} on this page` : ""}`
@@ -193,6 +194,23 @@ const browser = (() => {
     pages.querySelector("output").textContent = `page ${n(page + 1)} of ${n(lastPage + 1)}`;
     showActive();
   }
+  function article(bucket) {
+    const made = buckets.render(bucket);
+    const set = head.sets.length > 1 ? { set: head.sets[bucket.s].name } : {};
+    const box = element("input", { type: "checkbox", class: "noise" });
+    box.checked = marking.has(bucket);
+    box.addEventListener("change", () => marking.set(bucket, box.checked));
+    const actions = element("span", { class: "actions" }, element("a", { href: link({ ...set, bucket: bucket.id }), text: "link" }));
+    for (const [text, format] of [["copy as Markdown", "asMarkdown"], ["copy as JSON", "asJson"]]) {
+      const button = element("button", { type: "button", text });
+      button.addEventListener("click", () => exporting.copy(exporting[format](bucket), button));
+      actions.append(button);
+    }
+    actions.append(element("label", {}, box, "not a paraphrase"));
+    made.append(actions);
+    buckets.markHits(made, state.text.split(/\s+/u).filter(Boolean));
+    return made;
+  }
   // Filters that came by a link and have no control of their own: a button each, to drop them.
   function showActive() {
     const percent = (text) => text.split(",").map((end) => (100 * Number(end)).toFixed(0)).join(" to ");
@@ -206,6 +224,11 @@ const browser = (() => {
       button.addEventListener("click", () => { change({ [key]: "" }); found.focus({ preventScroll: true }); });
       return button;
     });
+    if (chosen.length) {
+      const button = element("button", { type: "button", text: "Download as CSV" });
+      button.addEventListener("click", () => exporting.save(exporting.csvOf(chosen), "buckets.csv"));
+      drop.push(button);
+    }
     if (Object.keys(state).some((key) => !["sort", "size", "page", "bucket"].includes(key) && state[key] !== (defaults[key] ?? ""))) {
       const button = element("button", { type: "button", text: "Clear all filters" });
       button.addEventListener("click", () => { change({ ...defaults, sort: state.sort, size: state.size }); found.focus({ preventScroll: true }); });
@@ -341,22 +364,31 @@ const browser = (() => {
     const removed = element("input", { type: "checkbox", id: "removed", checked: "" });
     removed.addEventListener("change", () => list.classList.toggle("without-removed", !removed.checked));
     form.append(element("label", { class: "check" }, removed, "words left out"));
+    const letters = document.getElementById("letters");
+    letters.checked = kept() !== "off";
+    letters.addEventListener("change", () => { try { localStorage.setItem(KEYS, letters.checked ? "on" : "off"); } catch { /* this page alone */ } });
+    document.getElementById("legend").append(...buckets.legend());
+    const tooMany = new Map(head.sets.flatMap((set) => set.tooMany));
+    const columns = [...tooMany].map(([name, size]) => `${name} (${n(size)})`).join(", ");
+    if (columns) form.append(element("p", { class: "note", text: `With too many values to choose from: ${columns}. The search does not look there.` }));
     form.addEventListener("submit", (event) => event.preventDefault());
     form.hidden = false;
     for (const [where, text] of [["first", "First"], ["previous", "Previous"]]) pages.append(element("button", { type: "button", "data-go": where, text }));
     pages.append(element("output"));
     for (const [where, text] of [["next", "Next"], ["last", "Last"]]) pages.append(element("button", { type: "button", "data-go": where, text }));
     pages.addEventListener("click", (event) => { const where = event.target.dataset && event.target.dataset.go; if (where) turn(where); });
-    document.addEventListener("keydown", (event) => press(event, search, removed, empty));
+    document.addEventListener("keydown", (event) => press(event, search, removed, empty, letters.checked));
   }
-  function press(event, search, removed, empty) {
+  const KEYS = "paraconsist-letters";
+  const kept = () => { try { return localStorage.getItem(KEYS); } catch { return null; } };
+  function press(event, search, removed, empty, letters) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape" && event.target === search) { event.preventDefault(); empty(); go(list.firstChild); return; }
     if (event.target.closest && event.target.closest("input, select, textarea")) return;
     const inside = event.target.closest && event.target.closest("#list");
     const act = {
-      j: () => move(1), k: () => move(-1), n: () => turn("next", { focus: "first" }), p: () => turn("previous", { focus: "first" }),
-      "/": () => { search.focus(); search.select(); }, d: () => removed.click(), "?": () => { keys.open = !keys.open; keys.scrollIntoView({ block: "nearest" }); },
+      ...(letters ? { j: () => move(1), k: () => move(-1), n: () => turn("next", { focus: "first" }), p: () => turn("previous", { focus: "first" }),
+      "/": () => { search.focus(); search.select(); }, d: () => removed.click(), "?": () => { keys.open = !keys.open; keys.scrollIntoView({ block: "nearest" }); } } : {}),
       ...(inside ? { ArrowDown: () => move(1), ArrowUp: () => move(-1), ArrowRight: () => turn("next", { focus: "first" }), ArrowLeft: () => turn("previous", { focus: "first" }) } : {}),
     }[event.key];
     if (act) { event.preventDefault(); act(); }

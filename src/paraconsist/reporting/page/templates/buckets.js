@@ -38,40 +38,63 @@ const buckets = (() => {
     return strip;
   }
 
-  function tally(bucket, set, place) {
+  function rightOf(bucket, place) {
     const rows = bucket.r.filter(([role, , , , answers]) => role !== "original" && answers[place] !== null);
     const counted = rows.length ? rows : bucket.r.filter((row) => row[4][place] !== null);
-    const right = counted.filter((row) => row[4][place][0] === row[2]).length;
+    return `${counted.filter((row) => row[4][place][0] === row[2]).length} of ${counted.length} right`;
+  }
+  function tally(bucket, set, place) {
     const model = head.models.length > 1 ? `${head.models[set.models[place]]}: ` : "";
-    return element("span", {}, marks(bucket, place), element("span", { text: `${model}${right} of ${counted.length} right` }));
+    return element("span", {}, marks(bucket, place), element("span", { text: `${model}${rightOf(bucket, place)}` }));
   }
 
-  function answerCell(row, first, set, place) {
-    const [role, , gold, , answers] = row;
-    const answer = answers[place];
-    const several = head.models.length > 1;
-    const cell = element("td", {});
-    if (several) cell.setAttribute("data-model", head.models[set.models[place]]);
-    if (answer === null) { cell.className = "answer"; cell.textContent = "–"; return cell; }
-    const right = answer[0] === gold;
+  // What `legend` explains: the mark, the answer, how sure of it the model was, whether it breaks the set's rule.
+  function putAnswer(cell, row, first, set, place) {
+    const answer = row[4][place];
+    if (answer === null) { cell.className = "answer"; cell.append("–"); return null; }
+    const right = answer[0] === row[2];
     cell.className = `answer ${right ? "right" : "wrong"}`;
     cell.append(element("span", { class: `mark${right ? "" : " wrong"}`, "aria-hidden": "true" }));
     cell.append(element("span", { class: "label", text: labelName(set, answer[0]) }));
     cell.append(element("span", { class: "hide", text: right ? " (right)" : " (wrong)" }));
     const sure = probability(answer, answer[0]);
-    const ofGold = goldProbability(answer, gold);
+    const ofGold = goldProbability(answer, row[2]);
     if (sure !== null) cell.append(element("span", { class: "p", text: sure.toFixed(2) }));
     else if (ofGold !== null) cell.append(element("span", { class: "p", text: `gold ${ofGold.toFixed(2)}` }));
     const before = first && first !== row ? first[4][place] : null;
     if (before && !set.conditional && (before[0] !== answer[0]) !== set.mustDiffer) {
-      cell.append(element("span", { class: "flip", text: set.mustDiffer ? "= same" : "⇄ changed" }));
+      cell.append(element("span", { class: "flip", text: set.mustDiffer ? "= same" : first[0] === "original" ? "⇄ changed" : "⇄ not as row 1" }));
     }
+    return ofGold;
+  }
+  function answerCell(row, first, set, place) {
+    const cell = element("td", {});
+    if (head.models.length > 1) cell.setAttribute("data-model", head.models[set.models[place]]);
+    const ofGold = putAnswer(cell, row, first, set, place);
     if (ofGold !== null) {
       const bar = element("span", { class: "bar", title: `probability of the gold label: ${ofGold.toFixed(3)}` }, element("i"));
       bar.firstChild.style.width = `${100 * ofGold}%`;
       cell.append(bar);
     }
     return cell;
+  }
+  // From this many models on they are rows of a table of their own, with the wordings by their numbers.
+  const MANY = 4;
+  function modelTable(bucket, set, first) {
+    const body = element("tbody");
+    set.models.forEach((number, place) => {
+      const chips = element("td", { class: "chips" });
+      bucket.r.forEach((row, i) => {
+        const chip = element("span");
+        putAnswer(chip, row, first, set, place);
+        chip.classList.add("chip");
+        chip.prepend(element("span", { class: "hide", text: "row " }), element("span", { class: "number", text: String(i + 1) }));
+        chips.append(chip, " ");
+      });
+      body.append(element("tr", {}, element("th", { scope: "row", text: head.models[number] }), element("td", { class: "tally", text: rightOf(bucket, place) }), chips));
+    });
+    const top = ["model", "rewordings", "answers to the rows above, by their numbers"].map((text) => element("th", { scope: "col", text }));
+    return element("table", { class: "models" }, element("thead", {}, element("tr", {}, ...top)), body);
   }
 
   function textCell(bucket, set, row, first) {
@@ -107,8 +130,9 @@ const buckets = (() => {
       if (values.length === 1) fact(name, names[values[0]]);
     });
     article.append(element("div", { class: "head" }, element("h3", { text: bucket.id }), facts));
+    const many = set.models.length >= MANY;
     const tallies = element("div", { class: "tallies" });
-    set.models.forEach((_, place) => tallies.append(tally(bucket, set, place)));
+    if (!many) set.models.forEach((_, place) => tallies.append(tally(bucket, set, place)));
     article.append(tallies);
     if (Object.keys(bucket.x).length) {
       const shared = element("dl", { class: "shared" });
@@ -120,21 +144,69 @@ const buckets = (() => {
     const table = element("table", { class: "rows" });
     const top = element("tr", {}, element("th", { scope: "col", text: "row" }), element("th", { scope: "col", text: bucket.f.length === 1 ? set.fields[bucket.f[0]] : "text" }));
     if (golds.length > 1) top.append(element("th", { scope: "col", text: "gold" }));
-    set.models.forEach((number) => top.append(element("th", { scope: "col", text: head.models.length > 1 ? head.models[number] : "answer" })));
+    if (!many) set.models.forEach((number) => top.append(element("th", { scope: "col", text: head.models.length > 1 ? head.models[number] : "answer" })));
     table.append(element("thead", {}, top));
     const body = element("tbody");
-    for (const row of bucket.r) {
+    for (const [i, row] of bucket.r.entries()) {
       const line = element("tr", row[0] === "original" ? { class: "original" } : {});
-      line.append(element("td", { class: "role", text: row[0].replace("_", " "), ...(row[1] ? { title: row[1] } : {}) }));
+      line.append(element("td", { class: "role", text: `${many ? `${i + 1} ` : ""}${row[0].replace("_", " ")}`, ...(row[1] ? { title: row[1] } : {}) }));
       line.append(textCell(bucket, set, row, first));
       if (golds.length > 1) line.append(element("td", { class: "answer", text: labelName(set, row[2]) }));
-      set.models.forEach((_, place) => line.append(answerCell(row, first, set, place)));
+      if (!many) set.models.forEach((_, place) => line.append(answerCell(row, first, set, place)));
       body.append(line);
     }
     table.append(body);
     article.append(table);
+    if (many) article.append(modelTable(bucket, set, first));
     if (bucket.more) article.append(element("p", { class: "note", text: `and ${bucket.more.toLocaleString("en")} rows more` }));
     return article;
   }
-  return { head, all, element, render, labelName, goldProbability, sureness };
+
+  // Mark in an element what a search found, also where a word's letters lie in several parts of a text.
+  function markHits(root, wanted) {
+    if (!wanted.length) return;
+    const pattern = new RegExp(wanted.map((word) => word.replace(/[.*+?^${}()|[\]\\]/gu, "\\$&")).join("|"), "giu");
+    for (const part of root.querySelectorAll(".text p, .shared dd, h3")) {
+      const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT, (node) => (node.parentElement.closest(".field, del") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT));
+      const nodes = [];
+      while (walker.nextNode()) nodes.push(walker.currentNode);
+      const starts = [];
+      let length = 0;
+      for (const node of nodes) { starts.push(length); length += node.length; }
+      for (const hit of [...nodes.map((node) => node.data).join("").matchAll(pattern)].reverse()) {
+        const end = hit.index + hit[0].length;
+        for (let i = nodes.length - 1; i >= 0; i -= 1) {
+          const from = Math.max(hit.index, starts[i]) - starts[i];
+          const to = Math.min(end, starts[i] + nodes[i].length) - starts[i];
+          if (from >= to) continue;
+          const range = document.createRange();
+          range.setStart(nodes[i], from);
+          range.setEnd(nodes[i], to);
+          range.surroundContents(element("mark"));
+        }
+      }
+    }
+  }
+
+  // What the signs of the buckets mean, of those that this page has.
+  function legend() {
+    const sign = (mark, text) => element("span", {}, element("span", { class: `mark${mark}`, "aria-hidden": "true" }), ` ${text}`);
+    const some = (test) => all.some((bucket) => bucket.r.some((row) => row[4].some(test)));
+    const compares = (bucket) => !head.sets[bucket.s].mustDiffer && !head.sets[bucket.s].conditional;
+    const has = (bucket) => bucket.r[0][0] === "original";
+    const parts = [sign("", "right"), sign(" wrong", "wrong")];
+    if (all.some(has)) parts.push(sign(" first", "the original (round)"));
+    if (some((answer) => answer === null)) parts.push(sign(" none", "not asked"));
+    if (some((answer) => answer !== null && answer[1] >= 0)) parts.push(element("span", { text: "0.93: how probable the model held the answer that it gave" }));
+    if (some((answer) => answer !== null && answer.length > 1) && head.sets.some((set) => set.models.length < MANY)) {
+      const bar = element("span", { class: "bar", "aria-hidden": "true" }, element("i"));
+      bar.firstChild.style.width = "70%";
+      parts.push(element("span", {}, bar, " how probable it held the gold label; the stroke stands at one half"));
+    }
+    if (head.sets.some((set) => set.mustDiffer)) parts.push(element("span", { text: "= same: the original's answer, where it must be another" }));
+    if (all.some((bucket) => compares(bucket) && has(bucket))) parts.push(element("span", { text: "⇄ changed: another answer than the original's" }));
+    if (all.some((bucket) => compares(bucket) && !has(bucket))) parts.push(element("span", { text: "⇄ not as row 1: another answer than that of the bucket's first row" }));
+    return parts;
+  }
+  return { head, all, element, render, legend, markHits, labelName, probability, goldProbability, sureness };
 })();

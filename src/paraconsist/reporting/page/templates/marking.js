@@ -1,0 +1,66 @@
+// Buckets that a reader marks as no paraphrases: the numbers without them, and the list for `score --exclude`.
+const marking = (() => {
+  const { element, head, all } = buckets;
+  const panel = document.getElementById("marked");
+  const place = `paraconsist-marked:${location.pathname}`;
+  const key = (bucket) => JSON.stringify([head.sets[bucket.s].name, bucket.id]);
+  const kept = () => { try { return JSON.parse(sessionStorage.getItem(place)) || []; } catch { return []; } };
+  const marked = new Set(kept());
+
+  function set(bucket, isMarked) {
+    if (isMarked) marked.add(key(bucket)); else marked.delete(key(bucket));
+    changed();
+  }
+  function changed() {
+    try { sessionStorage.setItem(place, JSON.stringify([...marked])); } catch { /* a frame without a store */ }
+    for (const box of document.querySelectorAll("#list input.noise")) box.checked = has(box.closest(".bucket").bucket);
+    show();
+  }
+  const has = (bucket) => marked.has(key(bucket));
+
+  // What buckets add to the sums, as `paraconsist score` sums them: rows, right ones, buckets of two, their chance that two
+  // differ in correctness, rows that the set's rule counts, those that break it.
+  function summed(counts) {
+    const sums = [0, 0, 0, 0, 0, 0];
+    for (const [k, right, counted, broken] of counts) {
+      const two = k > 1;
+      [k, right, two ? 1 : 0, two ? (2 * right * (k - right)) / (k * (k - 1)) : 0, counted, broken].forEach((value, i) => { sums[i] += value; });
+    }
+    return sums;
+  }
+  const percent = (share) => (Number.isFinite(share) ? `${(100 * share).toFixed(1)} %` : "–");
+  function numbers([rows, right, buckets, differ, counted, broken], paraphrastic) {
+    return [...(paraphrastic ? [percent(1 - differ / buckets)] : []), percent(right / rows), ...(counted ? [percent(broken / counted)] : [])];
+  }
+  function show() {
+    panel.hidden = marked.size === 0;
+    if (panel.hidden) return;
+    const body = element("tbody");
+    const mine = all.filter(has);
+    head.sets.forEach((set, s) => {
+      const without = mine.filter((bucket) => bucket.s === s);
+      if (!without.length) return;
+      const names = [...(set.paraphrastic ? ["consistency (P_C)"] : []), "rewordings right", set.rule];
+      set.models.forEach((model, i) => {
+        const gone = summed(without.map((bucket) => bucket.n[i]));
+        const left = set.sums[i].map((sum, j) => sum - gone[j]);
+        const [before, after] = [numbers(set.sums[i], set.paraphrastic), numbers(left, set.paraphrastic)];
+        before.forEach((value, j) => body.append(element("tr", {},
+          element("th", { scope: "row", text: `${head.sets.length > 1 ? `${set.name}, ` : ""}${head.models[model]}` }),
+          element("td", { text: names[j] }), element("td", { class: "number", text: value }), element("td", { class: "number", text: after[j] }))));
+      });
+    });
+    const top = ["model", "", "all buckets", "without the marked"].map((text) => element("th", { scope: "col", text }));
+    panel.querySelector("table").replaceChildren(element("thead", {}, element("tr", {}, ...top)), body);
+    panel.querySelector("output").textContent = `${mine.length.toLocaleString("en")} ${mine.length === 1 ? "bucket is" : "buckets are"} marked as no paraphrases.`;
+  }
+  const list = () => exporting.asCsv(["set", "bucket_id"], all.filter(has).map((bucket) => [head.sets[bucket.s].name, bucket.id]));
+  panel.querySelector("[data-do=save]").addEventListener("click", () => exporting.save(list(), "marked.csv"));
+  panel.querySelector("[data-do=forget]").addEventListener("click", () => {
+    marked.clear();
+    changed();
+    document.getElementById("found").focus();
+  });
+  show();
+  return { has, set, list };
+})();
