@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from paraconsist.measures._paraphrastic_counts import (
 )
 from paraconsist.measures._validation import MOST_DRAWN, Integers
 from paraconsist.measures.buckets import BucketCounts, partition
-from paraconsist.measures.difference_tests import check_margin, margin_test
+from paraconsist.measures.difference_tests import DifferenceTest, check_margin, margin_test
 from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.paired_differences import METHODS, Compared, PairedDifferences, paired_differences
 from paraconsist.measures.resampling import Floats, distinct, mean_of_sums, sums_by_group
@@ -61,6 +61,9 @@ class ConsistencyDifferenceResult(Result):
         Of `difference` and of every entry of `differences`; the independent units are groups, or buckets.
     margin_test : dict, optional
         Of `difference`, with a margin: `paraconsist.measures.difference_tests.margin_test`.
+    test : DifferenceTest, optional
+        What `p_value` and the interval of `difference` come from: it knows p at any difference and the interval at any
+        level. It is not among the plain values of `to_dict`.
     """
 
     difference: float
@@ -73,6 +76,7 @@ class ConsistencyDifferenceResult(Result):
     p_values: dict[str, float]
     p_value_error: dict[str, float]
     margin_test: dict[str, Any] | None = None
+    test: DifferenceTest | None = field(default=None, repr=False, compare=False)
 
 
 def consistency_difference(
@@ -205,6 +209,7 @@ def consistency_difference(
         p_value=tables["p_values"][headline],
         n_buckets=len(checked.counts[0]),
         n_examples=int(checked.counts[0].size.sum()),
+        test=test,
         **tables,
         **fields,
     )

@@ -23,11 +23,11 @@ class Record:
     """Base of frozen dataclasses that are written as mappings."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the values by name, as plain Python; what was not asked for (None) is left out.
+        """Return the values by name, as plain Python; what was not asked for (None) or has no text is left out.
 
         Undefined values stay ``nan``; `to_strict_json` turns them into ``None`` for files.
         """
-        names = sorted((f.name for f in fields(self)), key=_place)  # type: ignore[arg-type]
+        names = sorted((f.name for f in fields(self) if f.repr), key=_place)  # type: ignore[arg-type]
         values = {name: getattr(self, name) for name in names}
         absent = {name for name, value in values.items() if value is None or (name in _LAST and value == {})}
         return {name: _plain(value) for name, value in values.items() if name not in absent}

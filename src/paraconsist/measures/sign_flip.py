@@ -136,30 +136,32 @@ def flip_tests(
             end[1.0 - mean <= _TOLERANCE] = np.nan  # nothing that counts is swapped
             ends.append(end)
             masses.append(mass if exact else mass / (n_draws + 1.0))
-    every, weight = np.concatenate(ends), np.concatenate(masses)
+    every, weight = np.concatenate(ends).T, np.concatenate(masses)
+    if exact:
+        order = np.argsort(every, axis=1, kind="stable")
+        every, weights = np.take_along_axis(every, order, axis=1), weight[order]
+    else:  # all weigh the same
+        every, weights = np.sort(every, axis=1), np.broadcast_to(weight, every.shape)
     always = 0.0 if exact else 1.0 / (n_draws + 1.0)  # the observed assignment
-    return [
-        _flip_test(float(point), every[:, j], weight, always, float(p))
-        for j, (point, p) in enumerate(zip(observed, p_values, strict=True))
-    ]
+    tests = zip(observed.tolist(), every, weights, p_values.tolist(), strict=True)
+    return [_flip_test(point, row, row_weight, always, p) for point, row, row_weight, p in tests]
 
 
 def _flip_test(point: float, ends: Floats, weight: Floats, always: float, p_value: float) -> FlipTest:
-    """Sort the ends of one measure; those that are undefined always count."""
-    nothing = np.isnan(ends)
-    sides = []
-    for side in (-1.0, 1.0):
-        values = np.append(np.where(nothing, side * np.inf, ends), side * np.inf)
-        masses = np.append(weight, always)
-        if side * point < 0.0:  # 0 lies on this side
-            beyond, every = side * values >= 0.0, float(masses.sum())
-            for part, share in ((beyond, p_value), (~beyond, every - p_value)):
-                total = masses[part].sum()
-                if total > 0.0:
-                    masses[part] *= share / total
-        order = np.argsort(values, kind="stable")
-        sides += [values[order], masses[order]]
-    return FlipTest(point, *sides)
+    """Make the test of one measure from its ends, ascending; those that are undefined, the last ones, always count."""
+    n = int(np.count_nonzero(~np.isnan(ends)))
+    never = np.append(weight[n:], always)
+    endless = np.full(len(never), np.inf)
+    values = {-1.0: np.concatenate([-endless, ends[:n]]), 1.0: np.concatenate([ends[:n], endless])}
+    masses = {-1.0: np.concatenate([never, weight[:n]]), 1.0: np.concatenate([weight[:n], never])}
+    side = -np.sign(point)  # where 0 lies
+    if side in masses:
+        beyond, every = side * values[side] >= 0.0, float(masses[side].sum())
+        for part, share in ((beyond, p_value), (~beyond, every - p_value)):
+            total = masses[side][part].sum()
+            if total > 0.0:
+                masses[side][part] *= share / total
+    return FlipTest(point, values[-1.0], masses[-1.0], values[1.0], masses[1.0])
 
 
 def _difference(estimate: Estimate, first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Floats:

@@ -101,21 +101,18 @@ def compare(models: Mapping[str, Mapping[str, Source]], options: CompareOptions)
         raise input_error("compare", "models", "be two at least", got=list(models))
     sets = _common_sets(models)
     parts = [_one_set({m: sets[name] for m, sets in models.items()}, options) for name in sets]
-    flat = [p for part in parts for p in part.pairs]
-    corrected = corrected_p_values([float(result.p_value) for *_, result in flat], options.correction)
-    listed = [
-        ModelPair(*who, measure, result.to_dict(), p) for (who, measure, result), p in zip(flat, corrected, strict=True)
-    ]
     n_families = sum(len(part.specs) for part in parts)
+    by_set = [[pair for spec in part.specs for pair in _pairs(part, spec, n_families, options)] for part in parts]
+    flat = [pair for pairs in by_set for pair in pairs]
+    corrected = corrected_p_values([float(pair.result["p_value"]) for pair in flat], options.correction)
+    listed = [replace(pair, corrected_p_value=p) for pair, p in zip(flat, corrected, strict=True)]
     compared, start = [], 0
     for name, part in zip(sets, parts, strict=True):
-        pairs = listed[start : start + len(part.pairs)]
+        pairs = listed[start : start + len(by_set[len(compared)])]
         start += len(pairs)
         ranked: list[Standing] = []
-        if len(models) > 2:
-            pairs = [pair for spec in part.specs for pair in _together(part, spec, pairs, n_families, options)]
-            if not options.against_first:
-                ranked = [one for spec in part.specs for one in _standings(spec, list(models), pairs, options)]
+        if len(models) > 2 and not options.against_first:
+            ranked = [one for spec in part.specs for one in _standings(spec, list(models), pairs, options)]
         compared.append(
             SetComparison(
                 set=name,
@@ -123,11 +120,11 @@ def compare(models: Mapping[str, Mapping[str, Source]], options: CompareOptions)
                 n_buckets=part.aligned.n_buckets,
                 n_unparsed=part.n_unparsed,
                 pairs=pairs,
-                pareto=[row.to_dict() for row in _pareto(part.pairs, list(models), options)],
+                pareto=[row.to_dict() for row in _pareto(pairs, list(models), options)],
                 standings=[one.to_dict() for one in ranked],
                 correction=options.correction,
                 n_comparisons=len(flat),
-                warnings=part.aligned.notes + list(dict.fromkeys(w for *_, r in part.pairs for w in r.warnings)),
+                warnings=part.aligned.notes + list(dict.fromkeys(w for pair in pairs for w in pair.result["warnings"])),
             )
         )
     return compared
@@ -205,16 +202,16 @@ def _common_sets(models: Mapping[str, Mapping[str, Source]]) -> list[str]:
 
 
 _Difference = ConsistencyDifferenceResult | InconsistencyDifferenceResult
-_Pair = tuple[tuple[str, str], str, ConsistencyDifferenceResult | InconsistencyDifferenceResult]
 
 
 @dataclass(frozen=True)
 class _Part:
-    """One set: its rows, what was measured, and the pairs in the order of the measures."""
+    """One set: its rows, what is measured, the pairs of models, and what their signatures say of the rows."""
 
     aligned: Aligned
     specs: Sequence[MeasureSpec]
-    pairs: list[_Pair]
+    who: list[tuple[str, str]]
+    about: Mapping[str, str]
     n_unparsed: dict[str, int]
 
 
@@ -239,12 +236,35 @@ def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
     origins = [origin_of(source.predictions.metadata) for source in sources.values()]
     dtypes = dict.fromkeys(origin.get("dtype", "float32") for origin in origins)
     about = origins[0] if list(dtypes) == ["float32"] else {**origins[0], "dtype": ", ".join(dtypes)}
-    pairs: list[_Pair] = [
-        (who, spec.name, _signed(_compare(spec, aligned.rows[who[0]], aligned.rows[who[1]], options), options, about))
-        for spec in specs
-        for who in chosen
-    ]
-    return _Part(aligned, specs, pairs, n_unparsed)
+    return _Part(aligned, specs, chosen, about, n_unparsed)
+
+
+def _pairs(part: _Part, spec: MeasureSpec, n_families: int, options: CompareOptions) -> Iterator[ModelPair]:
+    """Yield a measure's pairs; of three models and more with p-values and intervals that hold for all of them together.
+
+    Their corrected p-values are those of all sets and measures, and still to come.
+    """
+    rows = part.aligned.rows
+    level, joint = 1.0, None
+    if len(rows) > 2:
+        differences = _unit_differences(spec, rows, part.who, options)
+        joint = joint_test(differences, n_draws=options.n_permutations, seed=options.seed)
+        level = 1.0 - joint.critical((1.0 - options.confidence_level) / n_families)
+    for one, two in part.who:
+        result = _compare(spec, rows[one], rows[two], options)
+        signature = parse_signature(result.signature).replace(unparsed=options.unparsed, **part.about)
+        pair = ModelPair(one, two, spec.name, replace(result, signature=str(signature)).to_dict(), float("nan"))
+        if joint is not None:
+            ends = [-1.0, 1.0]
+            if level < 1.0 and isinstance(result, ConsistencyDifferenceResult):
+                test_ends = [np.nan, np.nan] if result.test is None else result.test.interval(level)
+                ends = np.clip(test_ends, -1.0, 1.0).tolist()
+            elif level < 1.0:
+                wider = replace(options, confidence_level=level, margin=None)
+                ends = _compare(spec, rows[one], rows[two], wider).confidence_interval["difference"]
+            p = min(1.0, n_families * joint.adjusted(result.p_value))
+            pair = replace(pair, simultaneous_p_value=p, simultaneous_interval=ends)
+        yield pair
 
 
 def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptions) -> _Difference:
@@ -278,36 +298,11 @@ def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptio
     )
 
 
-def _signed(result: _Difference, options: CompareOptions, about: Mapping[str, str]) -> _Difference:
-    """Return the result with the policy for unparsed answers, dtypes and the set in its signature."""
-    return replace(result, signature=str(parse_signature(result.signature).replace(unparsed=options.unparsed, **about)))
-
-
-def _together(
-    part: _Part, spec: MeasureSpec, pairs: Sequence[ModelPair], n_families: int, options: CompareOptions
-) -> Iterator[ModelPair]:
-    """Yield a measure's pairs with the p-values and intervals that hold for all of them together."""
-    mine = [pair for pair in pairs if pair.measure == spec.name]
-    rows = part.aligned.rows
-    joint = joint_test(_unit_differences(spec, rows, mine, options), n_draws=options.n_permutations, seed=options.seed)
-    alpha = 1.0 - options.confidence_level
-    level = 1.0 - joint.critical(alpha / n_families)
-    for pair in mine:
-        p = joint.adjusted(pair.result["p_value"])
-        ends = [-1.0, 1.0]
-        if level < 1.0:
-            wider = replace(options, confidence_level=level, margin=None)
-            result = _compare(spec, rows[pair.first], rows[pair.second], wider)
-            ends = result.confidence_interval["difference"]
-        yield replace(pair, simultaneous_p_value=min(1.0, n_families * p), simultaneous_interval=ends)
-
-
 def _unit_differences(
-    spec: MeasureSpec, rows: Mapping[str, Rows], pairs: Sequence[ModelPair], options: CompareOptions
+    spec: MeasureSpec, rows: Mapping[str, Rows], who: Sequence[tuple[str, str]], options: CompareOptions
 ) -> Floats:
     """Return what each unit adds to each pair's difference, shape (n_units, n_pairs)."""
     first = next(iter(rows.values()))
-    who = [(pair.first, pair.second) for pair in pairs]
     if spec is PARAPHRASTIC:
         return unit_differences(
             {model: one.predictions for model, one in rows.items()},
@@ -345,23 +340,19 @@ def _standings(
     return standings(spec.name, sorted(models, key=lambda model: -wins[model]), better, differ)
 
 
-def _pareto(pairs: Sequence[_Pair], names: Sequence[str], options: CompareOptions) -> list[ParetoRow]:
+def _pareto(pairs: Sequence[ModelPair], names: Sequence[str], options: CompareOptions) -> list[ParetoRow]:
     """Return the models' accuracy against their P_C, over the common buckets, with the tests of their pairs."""
-    results = {
-        who: result
-        for who, measure, result in pairs
-        if measure == PARAPHRASTIC.name and isinstance(result, ConsistencyDifferenceResult)
-    }
+    results = {(pair.first, pair.second): pair.result for pair in pairs if pair.measure == PARAPHRASTIC.name}
     headline = PARAPHRASTIC.headline if options.estimator == "unbiased" else PARAPHRASTIC.published
     values: dict[str, dict[str, float]] = {}
     for (first, second), result in results.items():
-        values |= {first: result.values1, second: result.values2}
+        values |= {first: result["values1"], second: result["values2"]}
     axes = ("accuracy", headline)
-    p_values = [[result.p_values[axis] for axis in axes] for result in results.values()]
+    p_values = [[result["p_values"][axis] for axis in axes] for result in results.values()]
     corrected = iter(corrected_p_values([p for both in p_values for p in both], options.correction))
     tests = {}
     for who, result in results.items():
-        parts = [(result.differences[axis], result.p_values[axis], next(corrected)) for axis in axes]
+        parts = [(result["differences"][axis], result["p_values"][axis], next(corrected)) for axis in axes]
         tests[who] = PairTest(*parts[0], *parts[1])
     accuracy, consistency = ({m: values[m][axis] for m in names if m in values} for axis in axes)
     return pareto_table(accuracy, consistency, tests, alpha=1.0 - options.confidence_level)
