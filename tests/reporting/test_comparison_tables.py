@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import paraconsist as pc
-from paraconsist.reporting.page.tables import comparison_tables
+from paraconsist.reporting.page.comparison import comparison_tables
 from paraconsist.reporting.tables import margin_words
 
 

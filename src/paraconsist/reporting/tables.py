@@ -370,6 +370,12 @@ def _margin_note(pair: Mapping[str, Any]) -> str:
     )
 
 
+def correction_words(one: Mapping[str, Any]) -> str:
+    """Return what the p-values of a comparison are corrected for, and how."""
+    how = _CORRECTIONS.get(one["correction"], one["correction"].capitalize())
+    return f"corrected for {one['n_comparisons']} comparisons ({how})"
+
+
 def _of(one: Mapping[str, Any]) -> str:
     return f"{one['set']}: " if one["set"] else ""
 
@@ -377,15 +383,12 @@ def _of(one: Mapping[str, Any]) -> str:
 def _paired(
     one: Mapping[str, Any], pair: Mapping[str, Any], what: str, rows: Sequence[Sequence[str]], note: str = ""
 ) -> Table:
-    n, correction = one["n_comparisons"], one["correction"]
     note += _margin_note(pair)
     if pair.get("simultaneous_interval"):
         p, ends = p_value(pair["simultaneous_p_value"]), interval(pair["simultaneous_interval"], percent, signed=True)
         note += f"All pairs together (max-T): interval of the first line {ends}, p {p}.\n"
-    if n > 1:
-        how = _CORRECTIONS.get(correction, correction.capitalize())
-        p = p_value(pair["corrected_p_value"], undefined="-")
-        note += f"p of the first line, corrected for {n} comparisons ({how}): {p}"
+    if one["n_comparisons"] > 1:
+        note += f"p of the first line, {correction_words(one)}: {p_value(pair['corrected_p_value'], undefined='-')}"
     title = f"{_of(one)}{pair['first']} (1) and {pair['second']} (2), {what}"
     return table(title, ["measure", "model 1", "model 2", "1 - 2", "interval", "p"], rows, caption=note)
 

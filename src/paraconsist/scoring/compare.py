@@ -106,7 +106,8 @@ def compare(models: Mapping[str, Mapping[str, Source]], options: CompareOptions)
     flat = [pair for pairs in by_set for pair in pairs]
     corrected = corrected_p_values([float(pair.result["p_value"]) for pair in flat], options.correction)
     listed = [replace(pair, corrected_p_value=p) for pair, p in zip(flat, corrected, strict=True)]
-    compared, start = [], 0
+    compared: list[SetComparison] = []
+    start = 0
     for name, part in zip(sets, parts, strict=True):
         pairs = listed[start : start + len(by_set[len(compared)])]
         start += len(pairs)

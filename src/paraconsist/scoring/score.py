@@ -142,7 +142,7 @@ def score_set(
     if PARAPHRASTIC in specs and (note := _single_buckets(kept, predictions.label_names)) is not None:
         warnings.append(note)
     if CHANGE in specs:
-        _name_labels(measures[CHANGE.name], predictions.label_names)
+        name_labels(measures[CHANGE.name], predictions.label_names)
     overlap = None if training is None else training_overlap(predictions, training, role=options.columns.role)
     if overlap is not None and (note := overlap.warning()) is not None:
         warnings.append(note)
@@ -278,7 +278,7 @@ def _single_buckets(rows: Rows, label_names: Sequence[str]) -> str | None:
     return f"buckets with one paraphrase, of which P_C knows nothing and P_C as published is 1: {', '.join(parts)}"
 
 
-def _name_labels(values: dict[str, Any], label_names: Sequence[str]) -> None:
+def name_labels(values: dict[str, Any], label_names: Sequence[str]) -> None:
     """Call the strata of gold labels by the labels' names; the measure itself knows their numbers only."""
     strata = values.get("by_stratum") or {}
     if "label" in strata and label_names:

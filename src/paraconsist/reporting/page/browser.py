@@ -35,7 +35,7 @@ def link(
     accuracy: tuple[float, float] | None = None,
     **filters: str,
 ) -> str:
-    """Return the `href` of a link that shows in the flip browser what fits all filters.
+    """Return the `href` of a link that shows in the flip browser what fits all filters; an empty one is none.
 
     Parameters
     ----------
@@ -64,7 +64,8 @@ def link(
     '#?original=0.5%2C0.75&ids=a%252Cb%2Cc'
     """
     ranges = {"original": original, "paraphrase": paraphrase, "accuracy": accuracy}
-    pairs = filters | {f"stratum.{name}": value for name, value in (stratum or {}).items()}
+    pairs = {name: value for name, value in filters.items() if value}
+    pairs |= {f"stratum.{name}": value for name, value in (stratum or {}).items()}
     pairs |= {name: f"{ends[0]:g},{ends[1]:g}" for name, ends in ranges.items() if ends is not None}
     if ids:
         pairs["ids"] = ",".join(one.replace("%", "%25").replace(",", "%2C") for one in ids)

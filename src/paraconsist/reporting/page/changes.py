@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from paraconsist.data.rows import Rows
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, FOOLING, IE_TEST, PARAPHRASTIC
 from paraconsist.reporting.formatting import bounds, count, interval, number, p_value, percent
 from paraconsist.reporting.page.aligned import AlignedSet
+from paraconsist.reporting.page.browser import link
 from paraconsist.reporting.page.entries import Entry
 from paraconsist.reporting.page.tables import (
     MODEL,
@@ -25,6 +25,7 @@ from paraconsist.reporting.page.tables import (
     table,
 )
 from paraconsist.scoring.roles import measure_rows
+from paraconsist.scoring.score import name_labels
 
 _MOST_LINES = 40
 #: The parts of the pairs that a changed answer is counted in, and how a reader calls them.
@@ -45,20 +46,23 @@ def changes_of(entries: Sequence[Entry], sets: Sequence[AlignedSet], intervals: 
             measures = entry.sets[aligned.name].results["measures"] if aligned.name in entry.sets else {}
             change = measures.get(CHANGE.name)
             if change is None and PARAPHRASTIC.name in measures:
-                change = _change_of(aligned.rows[entry.name], intervals)
+                change = _change_of(aligned, entry.name, intervals)
             if change is not None:
                 changes[aligned.name, entry.name] = change
     return changes
 
 
-def _change_of(rows: Rows, intervals: Mapping[str, Any]) -> dict[str, Any] | None:
+def _change_of(aligned: AlignedSet, model: str, intervals: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return prediction change for rows that were not scored for it; None where buckets lack their original."""
+    rows = aligned.rows[model]
     if not {"original", "paraphrase"} <= set(rows.roles.tolist()):
         return None
     try:
-        return dict(to_strict_json(measure_rows(CHANGE, rows, **intervals)))
+        change = measure_rows(CHANGE, rows, **intervals)
     except InputError:
         return None
+    name_labels(change, aligned.predictions[model].label_names)
+    return dict(to_strict_json(change))
 
 
 def change_tables(changes: Changes, entries: Sequence[Entry]) -> Iterator[tuple[str, Table]]:
@@ -73,24 +77,33 @@ def change_tables(changes: Changes, entries: Sequence[Entry]) -> Iterator[tuple[
         Column("gained", "wrong on the original, right on the paraphrase"),
     ]
     for name in dict.fromkeys(name for name, _ in changes):
-        rows = list(_change_rows({model: values for (one, model), values in changes.items() if one == name}))
+        of_set = {model: values for (one, model), values in changes.items() if one == name}
+        rows = list(_change_rows(of_set, entries, name))
         yield name, table("Answers that change between the original and its paraphrases", columns, rows, entries)
 
 
-def _change_rows(by_model: Mapping[str, Mapping[str, Any]]) -> Iterator[list[Cell]]:
+def _change_rows(
+    by_model: Mapping[str, Mapping[str, Any]], entries: Sequence[Entry], name: str
+) -> Iterator[list[Cell]]:
     nothing = [Cell(""), Cell("")]
     for model, values in by_model.items():
+        of_model = name, model if len(entries) > 1 else ""
         for key, label in PARTS.items():
             whole = key == CHANGE.headline
-            cells = _counts(values) if whole else [*nothing, share(values, key), *nothing]
+            cells = _counts(values, of_model) if whole else [*nothing, share(values, key), *nothing]
             yield [Cell(label, head=True, indent=not whole), Cell(model), *cells]
     strata = {model: values.get("by_stratum") or {} for model, values in by_model.items()}
-    yield from stratified((c, value, model, _counts(part)) for c, value, model, part in by_stratum(strata))
+    yield from stratified(((c, v, model, _counts(part)) for c, v, model, part in by_stratum(strata)), entries, name)
 
 
-def _counts(values: Mapping[str, Any]) -> list[Cell]:
-    keys = ("n_pairs", "n_changed", "correct_to_incorrect", "incorrect_to_correct")
-    n, changed, lost, gained = (Cell(count(values.get(key))) for key in keys)
+def _counts(values: Mapping[str, Any], of_model: tuple[str, str] | None = None) -> list[Cell]:
+    """Return the cells of pairs; with the names of set and model they lead to the buckets."""
+    keys = {"n_pairs": "", "n_changed": "changed", "correct_to_incorrect": "lost", "incorrect_to_correct": "gained"}
+    hrefs = {
+        key: link(set=of_model[0], model=of_model[1], show=show) if of_model and show and values.get(key) else ""
+        for key, show in keys.items()
+    }
+    n, changed, lost, gained = (Cell(count(values.get(key)), href=href) for key, href in hrefs.items())
     return [n, changed, share(values, CHANGE.headline), lost, gained]
 
 
@@ -106,8 +119,11 @@ def transition_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Table]]:
                 n_pairs = sum(line["n_pairs"] for line in lines)
                 rows = []
                 for line in lines[:_MOST_LINES]:
-                    labels = ["unparsed" if line[key] is None else str(line[key]) for key in keys]
-                    rows.append([*map(Cell, (*labels, count(line["n_pairs"]), percent(line["n_pairs"] / n_pairs)))])
+                    gold, *answers = ["unparsed" if line[key] is None else str(line[key]) for key in keys]
+                    model = entry.name if len(entries) > 1 else ""
+                    href = link(set=name, model=model, label=gold, before=answers[0], after=answers[1])
+                    n = Cell(count(line["n_pairs"]), href=href)
+                    rows.append([*map(Cell, (gold, *answers)), n, Cell(percent(line["n_pairs"] / n_pairs))])
                 note = f"The {_MOST_LINES} commonest of {len(lines)}." if len(lines) > _MOST_LINES else ""
                 title = f"{name}, {entry.name}: {CATALOGUE[measure].title.lower()}"
                 yield title, Table("Which answers turn into which", columns, rows, note)

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC
-from paraconsist.reporting.formatting import bounds, count, decimal, interval, known, number, p_value, percent, quantity
-from paraconsist.reporting.page.entries import Entry, ScoredSet, set_names
+from paraconsist.reporting.formatting import bounds, count, decimal, interval, known, number, percent, quantity
+from paraconsist.reporting.page.browser import link
+from paraconsist.reporting.page.entries import Entry, set_names
 from paraconsist.reporting.tables import (
     AGREEMENT,
     STRATUM_QUANTITIES,
-    compared,
     direction,
     has_two_labels,
-    margin_words,
     population,
     rates_of,
 )
-from paraconsist.scoring.compare import CompareOptions, SetComparison, compare
-from paraconsist.scoring.score import ScoreOptions
-from paraconsist.scoring.sources import Source
 
 #: Shares of paraphrastic consistency that the headline table has no column for.
 _LEFT_OUT = ("consistently_right", "consistently_wrong", "corrected_pvap", "covered_mass")
@@ -32,7 +29,8 @@ _NO_SHARE = ("vap", "variance", "statistic", "p_value", "snr", "distance", "dive
 @dataclass(frozen=True)
 class Cell:
     """What stands in a table: a text, a smaller one under it (an interval), whether it heads its line, stands under a
-    heading, or is a name of ours, whose signs are set as in print.
+    heading, or is a name of ours, whose signs are set as in print; where it leads to, and how it is shaded: "better" or
+    "worse" with -1 to -3.
     """
 
     text: str
@@ -40,25 +38,29 @@ class Cell:
     head: bool = False
     indent: bool = False
     ours: bool = False
+    href: str = ""
+    shade: str = ""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column's label, what it means (shown on hovering), and whether it holds numbers."""
+    """A column's label, what it means (shown on hovering), whether it holds numbers, whether the label is turned."""
 
     label: str
     title: str = ""
     numeric: bool = True
+    upright: bool = False
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the page; a row with one cell is a heading over the rows below it."""
+    """A table of the page; a row with one cell is a heading over the rows below it. Its `kind` is for the style."""
 
     caption: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
+    kind: str = ""
 
 
 SET, MODEL = Column("set", numeric=False), Column("model", numeric=False)
@@ -67,12 +69,21 @@ SET, MODEL = Column("set", numeric=False), Column("model", numeric=False)
 def table(
     caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Cell]], entries: Sequence[Entry], note: str = ""
 ) -> Table:
-    """Return a table without its column of models where the page has one model."""
-    if len(entries) > 1:
+    """Return a table without its column of models where the page has one model.
+
+    Where it has several, the models stand first and the sets, if these did, over them.
+    """
+    if len(entries) == 1:
+        place = columns.index(MODEL)
+        kept = [[cell for i, cell in enumerate(row) if i != place] for row in rows]
+        return Table(caption, [column for column in columns if column is not MODEL], kept, note)
+    if columns[0] is not SET:
         return Table(caption, columns, list(rows), note)
-    place = columns.index(MODEL)
-    kept = [[cell for i, cell in enumerate(row) if i != place] for row in rows]
-    return Table(caption, [column for column in columns if column is not MODEL], kept, note)
+    lines: list[Sequence[Cell]] = []
+    for over, same in groupby(rows, key=lambda row: row[0]):
+        lines.append([replace(over, text=f"{over.text}, {over.below}" if over.below else over.text, below="")])
+        lines += [[replace(model, head=True), *cells] for _, model, *cells in same]
+    return Table(caption, columns[1:], lines, note)
 
 
 def share(values: Mapping[str, Any], key: str) -> Cell:
@@ -111,17 +122,18 @@ def headline_table(entries: Sequence[Entry]) -> Table | None:
     left_out = [*_LEFT_OUT, *([AGREEMENT] if all(has_two_labels(values) for *_, values in lines) else [])]
     shares = (q for q in PARAPHRASTIC.quantities if q.is_share and q.key not in left_out)
     used = [q for q in shares if any(known(values.get(q.key)) for *_, values in lines)]
+    used.sort(key=lambda q: q.key != PARAPHRASTIC.headline)
     columns = [
         SET,
         MODEL,
-        Column("buckets", "problems, each with its paraphrases"),
         *(Column(q.symbol, q.meaning) for q in used),
+        Column("buckets", "problems, each with its paraphrases"),
         Column("majority", "accuracy of always giving the paraphrases' commonest label; its P_C would be 100"),
     ]
     rows = []
     for name, model, result, values in lines:
-        first = [Cell(name, head=True), Cell(model), Cell(count(values.get("n_buckets")))]
-        rows.append([*first, *(share(values, q.key) for q in used), Cell(percent(result.get("majority_rate")))])
+        last = [Cell(count(values.get("n_buckets"))), Cell(percent(result.get("majority_rate")))]
+        rows.append([Cell(name, head=True), Cell(model), *(share(values, q.key) for q in used), *last])
     note = "Read P_C beside A: a model that always gives the same answer has P_C 100."
     return table("Paraphrastic consistency, in per cent, with intervals", columns, rows, entries, note)
 
@@ -155,11 +167,12 @@ def breakdowns(entries: Sequence[Entry]) -> Iterator[tuple[str, str, Table]]:
         strata = {e.name: e.sets[name].results.get("strata") or {} for e in entries if name in e.sets}
         parts = (part for by in strata.values() for values in by.values() for part in values.values())
         for measure in dict.fromkeys(measure for part in parts for measure in part):
-            rows = stratified(
+            lines = (
                 (column, value, model, _stratum_cells(measure, part[measure]))
                 for column, value, model, part in by_stratum(strata)
                 if part.get(measure) is not None
             )
+            rows = stratified(lines, entries, name, gold_labels=measure == PARAPHRASTIC.name)
             columns = [Column("stratum", numeric=False), MODEL]
             if measure == PARAPHRASTIC.name:
                 title, caption = name, "Accuracy and consistency by stratum, in per cent"
@@ -182,14 +195,27 @@ def by_stratum(strata: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterato
                     yield column, str(value), model, part
 
 
-def stratified(lines: Iterable[tuple[str, str, str, Sequence[Cell]]]) -> Iterator[list[Cell]]:
-    """Yield the rows of (column, value, model, cells), a heading over each column's."""
+def stratified(
+    lines: Iterable[tuple[str, str, str, Sequence[Cell]]],
+    entries: Sequence[Entry],
+    set_name: str,
+    *,
+    gold_labels: bool = True,
+) -> Iterator[list[Cell]]:
+    """Yield the rows of (column, value, model, cells), a heading over each column's; values lead to their buckets.
+
+    Without `gold_labels` those of the gold label do not: it is not the bucket's, but of some of its rows.
+    """
     heading = None
     for column, value, model, cells in lines:
         if column != heading:
             yield [Cell(column, head=True)]
             heading = column
-        yield [Cell(value, head=True, indent=True), Cell(model), *cells]
+        one_of = model if len(entries) > 1 else ""
+        href = link(set=set_name, model=one_of, stratum={column: value})
+        if column == "label":
+            href = link(set=set_name, model=one_of, label=value) if gold_labels else ""
+        yield [Cell(value, head=True, indent=True, href=href), Cell(model), *cells]
 
 
 def _stratum_cells(measure: str, values: Mapping[str, Any]) -> list[Cell]:
@@ -222,108 +248,3 @@ def _number_rows(values: Mapping[str, Any]) -> Iterator[list[Cell]]:
             text = quantity(value, True, undefined="–") if is_share else number(value)
             below = in_print(interval(ends, percent if is_share else decimal))
             yield [Cell(key.replace("_", " "), head=True), Cell(text), Cell(below)]
-
-
-def compare_entries(
-    entries: Sequence[Entry], options: ScoreOptions, margin: float | None = None
-) -> list[SetComparison]:
-    """Compare the models on every set that all of them have; nothing where they have none in common.
-
-    Models of which no answer could be read in one of the sets are left out.
-    """
-    entries = [entry for entry in entries if not any(map(_nothing_parsed, entry.sets.values()))]
-    common = [name for name in entries[0].sets if all(name in entry.sets for entry in entries)] if entries else []
-    settings = CompareOptions(
-        measures=options.measures,
-        confidence_level=options.confidence_level,
-        n_resamples=options.n_resamples,
-        seed=options.seed,
-        unparsed=options.unparsed,
-        margin=margin,
-    )
-    models = {
-        e.name: {name: Source(name, e.sets[name].predictions, e.sets[name].columns) for name in common} for e in entries
-    }
-    return compare(models, settings) if common and len(entries) > 1 else []
-
-
-def _nothing_parsed(scored: ScoredSet) -> bool:
-    n_unparsed = scored.results.get("n_unparsed")
-    return bool(n_unparsed) and n_unparsed == scored.results.get("n_rows")
-
-
-def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
-    """Yield a table of the differences, and what follows from them for each model."""
-    rows: list[list[Cell]] = []
-    has_more = any(pair.simultaneous_interval for one in comparisons for pair in one.pairs)
-    has_margin = any("margin_test" in pair.result for one in comparisons for pair in one.pairs)
-    for one in comparisons:
-        for pair in one.pairs:
-            for place, (label, value, ends, p) in enumerate(_lines(pair.result, pair.measure)):
-                first = Cell(one.set, below=f"{count(one.n_common_buckets)} common buckets", head=True)
-                models, difference = f"{pair.first} minus {pair.second}", in_print(percent(value, signed=True))
-                row = [first, Cell(models), Cell(label, ours=True), Cell(difference, in_print(interval(ends)))]
-                more = [Cell(p_value(pair.corrected_p_value))]
-                if has_more:
-                    ends_of_all = in_print(interval(pair.simultaneous_interval))
-                    more.append(Cell(p_value(pair.simultaneous_p_value), ends_of_all))
-                if has_margin:
-                    more.append(Cell(margin_words(pair.to_dict())))
-                rows.append([*row, Cell(p_value(p)), *(more if place == 0 else [Cell("")] * len(more))])
-    if not rows:
-        return
-    columns = [
-        *(Column(label, numeric=False) for label in ("set", "models", "measure")),
-        Column("difference", "in points"),
-        Column("p", "sign-flip permutation test, two-sided"),
-        Column("p corrected", f"over {comparisons[0].n_comparisons} comparisons, {comparisons[0].correction}"),
-        *([Column("p, all pairs together", "max-T, with its interval")] if has_more else []),
-        *([Column("margin", numeric=False)] if has_margin else []),
-    ]
-    note = (
-        "Positive: the first model has the higher value. Both models on the same buckets; the interval is of the "
-        "difference, which two overlapping intervals do not say, and holds 0 just where p is above .05 (at 95 %)."
-    )
-    yield Table("Differences between the models, in points", columns, rows, note)
-    yield from _standings(comparisons)
-    beaten = []
-    for one in comparisons:
-        for line in (line for line in one.pareto if line["dominated_by"]):
-            others = ", ".join(map(str, line["dominated_by"]))
-            texts = (str(line["model"]), percent(line["accuracy"]), percent(line["consistency"]), others)
-            beaten.append([Cell(one.set, head=True), *map(Cell, texts)])
-    if beaten:
-        better = Column("better in one, not worse in the other", "beyond chance, corrected", numeric=False)
-        columns = [SET, MODEL, Column("A"), Column("P_C"), better]
-        yield Table("Models that another one beats in accuracy or consistency", columns, beaten)
-
-
-def _standings(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
-    rows = []
-    for one in comparisons:
-        for standing in one.standings:
-            low, high = standing["rank_low"], standing["rank_high"]
-            measure, rank = CATALOGUE[standing["measure"]].title, str(low) if low == high else f"{low} to {high}"
-            cells = map(Cell, (measure, standing["model"], rank, standing["letters"]))
-            rows.append([Cell(one.set, head=True), *cells])
-    if rows:
-        columns = [SET, Column("measure", numeric=False), MODEL, Column("rank"), Column("group")]
-        note = "Models with a letter in common are not shown to differ. Ranks and letters hold for all pairs together."
-        yield Table("Ranks of the models", columns, rows, note)
-
-
-def comparison_signatures(comparisons: Sequence[SetComparison]) -> list[tuple[str, str]]:
-    """Return (set and models, signature line) of every difference."""
-    pairs = ((one.set, pair) for one in comparisons for pair in one.pairs)
-    return [(f"{name}, {p.first} minus {p.second}", str(p.result["signature"])) for name, p in pairs]
-
-
-def _lines(result: dict[str, Any], measure: str) -> Iterator[tuple[str, Any, tuple[float, float] | None, Any]]:
-    """Yield (label, difference, interval, p), the headline first: its p is the one that is corrected."""
-    intervals = result["confidence_interval"]
-    if "differences" not in result:
-        label = CATALOGUE[measure].title.lower()
-        yield label, result["difference"], bounds(intervals, "difference"), result["p_value"]
-        return
-    for q in compared(result)[:3]:
-        yield q.symbol, result["differences"][q.key], bounds(intervals, q.key), result["p_values"].get(q.key)

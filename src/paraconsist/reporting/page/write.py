@@ -14,7 +14,7 @@ from paraconsist._version import __version__
 from paraconsist.errors import extras
 from paraconsist.files import make_folder, replacing, writing
 from paraconsist.measures.catalogue import IE_TEST
-from paraconsist.reporting.page import changes, headlines, tables
+from paraconsist.reporting.page import changes, comparison, headlines, tables
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts, align, read_texts_files, set_texts
 from paraconsist.reporting.page.browser import BrowserData, browser_data
 from paraconsist.reporting.page.entries import Entry, set_names
@@ -22,7 +22,7 @@ from paraconsist.reporting.page.figures import Placed, report_plots
 from paraconsist.reporting.plots import inline_svg, write_plot
 from paraconsist.scoring.score import ScoreOptions
 
-_STYLES = ("style.css", "words.css", "browser.css")
+_STYLES = ("style.css", "words.css", "browser.css", "models.css")
 _SCRIPTS = ("theme.js", "words.js", "buckets.js", "export.js", "marking.js", "browser.js")
 
 
@@ -65,7 +65,7 @@ def write_report(
     plots = report_plots(entries, sets, changed)
     bounds: dict[str, Any] = {"most_buckets": options.most_buckets, "most_bytes": options.most_bytes}
     data = browser_data(list(zip(sets, texts, strict=True)), [entry.name for entry in entries], **bounds)
-    content = _render(entries, options, changed, plots, data).encode("utf-8", "replace")
+    content = _render(entries, sets, options, changed, plots, data).encode("utf-8", "replace")
     with writing("report", "output", output, kind="file"):
         make_folder(output.parent)
         with replacing(output) as partial:
@@ -102,6 +102,7 @@ def _texts(
 
 def _render(
     entries: Sequence[Entry],
+    sets: Sequence[AlignedSet],
     options: ReportOptions,
     changed: changes.Changes,
     plots: Sequence[Placed],
@@ -119,7 +120,7 @@ def _render(
     )
     environment.filters["signs"] = _signs
     style, script = ("\n".join(_source(environment, name) for name in names) for names in (_STYLES, _SCRIPTS))
-    compared = tables.compare_entries(entries, options.score, options.margin)
+    compared = comparison.compare_entries(entries, options.score, options.margin)
     alarms = [*headlines.alarms(entries), *((f"{one.set}, compared", one.warnings) for one in compared if one.warnings)]
     by_section: dict[str, list[dict[str, Any]]] = {}
     for placed in plots:
@@ -135,7 +136,9 @@ def _render(
         headlines=headlines.headlines(entries),
         headline_table=tables.headline_table(entries),
         inconsistency_table=tables.inconsistency_table(entries),
-        comparison=list(tables.comparison_tables(compared)),
+        matrices=list(comparison.matrices(compared)),
+        comparison=list(comparison.comparison_tables(compared)),
+        heat_maps=list(comparison.heat_maps(sets)),
         plots=by_section,
         breakdowns=list(tables.breakdowns(entries)),
         changes=list(changes.change_tables(changed, entries)),
@@ -143,7 +146,7 @@ def _render(
         fooling=list(changes.fooling_tables(entries)),
         ie=list(changes.ie_tables(entries)),
         numbers=tables.every_number(entries),
-        signatures=[*headlines.signatures(entries), *tables.comparison_signatures(compared)],
+        signatures=[*headlines.signatures(entries), *comparison.comparison_signatures(compared)],
         identities=list(headlines.identity_tables(entries)),
         browser=data,
         data=Markup(data.json),

@@ -1,0 +1,193 @@
+"""Several models on one page: the matrix of their differences is `compare`'s, the table of buckets the rows'."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from unittest.mock import patch
+from urllib.parse import parse_qs
+
+import numpy as np
+import pytest
+from helpers.report import rows, write_run
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+from paraconsist.cli.app import main
+from paraconsist.reporting.page import write
+
+FAST = ("--n-resamples", "300")
+
+
+def command(*arguments: str) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    assert end.value.code == 0
+
+
+def answers_of(seed: int, right: float) -> dict[str, str]:
+    """Return answers to twelve buckets, of which all models get the last two right."""
+    rng = np.random.default_rng(seed)
+    answers = (rng.random((12, 4)) < right).astype(int)
+    answers[10:] = 1
+    return {f"b{b:02d}": "".join(map(str, one)) for b, one in enumerate(answers.tolist())}
+
+
+def runs(folder: Path, *shares: float) -> list[str]:
+    return [
+        str(write_run(folder / f"m{i}", answers=answers_of(i, right), model=f"models/m{i}"))
+        for i, right in enumerate(shares)
+    ]
+
+
+def written(folder: Path, paths: list[str], *options: str) -> str:
+    """Write a report by its command and return the page, without its plots, which take longest."""
+    page = folder / "page.html"
+    with patch.object(write, "report_plots", lambda *_: []):
+        command("report", *paths, "--output", str(page), *FAST, *options)
+    return page.read_text(encoding="utf-8")
+
+
+class Tables(HTMLParser):
+    """The tables of a page by their captions: rows of cells, each with its text, classes and link."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tables: dict[str, list[list[dict[str, str]]]] = {}
+        self.rows: list[list[dict[str, str]]] = []
+        self.text, self.place = "", ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        if tag == "table":
+            self.rows = []
+        elif tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append({"text": "", "below": "", "class": values.get("class", ""), "href": ""})
+            self.place = "text"
+        elif tag == "small" and self.place:
+            self.place = "below"
+        elif tag == "a" and self.place:
+            self.rows[-1][-1]["href"] = values["href"]
+        elif tag == "caption":
+            self.text, self.place = "", "caption"
+
+    def handle_data(self, data: str) -> None:
+        if self.place == "caption":
+            self.text += data
+        elif self.place:
+            self.rows[-1][-1][self.place] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "caption":
+            self.tables[" ".join(self.text.split())] = self.rows
+        if tag in ("caption", "td", "th"):
+            self.place = ""
+
+
+def tables(page: str) -> dict[str, list[list[dict[str, str]]]]:
+    return Tables(page).tables
+
+
+def points(value: float) -> str:
+    return f"{100 * value:+.1f}".replace("-", "−")
+
+
+def test_the_matrix_is_what_compare_says(tmp_path, capsys):
+    """Issue 17, item 6: value, interval, shade by corrected p, groups."""
+    paths = runs(tmp_path, 0.98, 0.95, 0.6, 0.55)
+    page = tables(written(tmp_path, paths))
+    capsys.readouterr()
+    command("compare", *paths, "--json", *FAST)
+    one = json.loads(capsys.readouterr().out)[0]
+    matrix = page["Differences in PC, in points, toy:set"]
+    models = [standing["model"] for standing in one["standings"]]
+    assert [cell["text"].strip() for cell in matrix[0]] == ["model", "rank", "group", *models]
+    pairs = {(pair["first"], pair["second"]): pair for pair in one["pairs"]}
+    seen = set()
+    for line, standing in zip(matrix[1:], one["standings"], strict=True):
+        row, rank, letters, *cells = line
+        low, high = standing["rank_low"], standing["rank_high"]
+        first = [row["text"].strip(), rank["text"], letters["text"]]
+        assert first == [standing["model"], f"{low}" if low == high else f"{low} to {high}", standing["letters"]]
+        for column, cell in zip(models, cells, strict=True):
+            who = standing["model"], column
+            if who[0] == who[1]:
+                assert cell["text"] == ""
+                continue
+            sign, pair = (1, pairs[who]) if who in pairs else (-1, pairs[who[::-1]])
+            value, ends = pair["result"]["difference"], pair["result"]["confidence_interval"]["difference"]
+            assert cell["text"] == points(sign * value)
+            shown = [f"{100 * end:.1f}".replace("-0.0", "0.0") for end in sorted(sign * end for end in ends)]
+            assert cell["below"] == f"[{', '.join(shown)}]".replace("-", "−")
+            level = sum(pair["corrected_p_value"] <= limit for limit in (0.05, 0.01, 0.001))
+            better = "better" if sign * value > 0 else "worse"
+            assert cell["class"].split()[1:] == ([f"{better}-{level}"] if level else [])
+            seen.add(level > 0)
+            assert parse_qs(cell["href"][2:]) == {"set": ["toy:set"], "flips": [column], "holds": [who[0]]}
+    assert seen == {True, False}
+
+
+def test_buckets_that_models_disagree_about_stand_first_and_the_others_are_summed_up(tmp_path):
+    paths = runs(tmp_path, 0.98, 0.5, 0.3)
+    heat = tables(written(tmp_path, paths))["Wordings answered right, in per cent, toy:set"]
+    right = np.array(
+        [[[int(a) for a in answer[1:]] for answer in answers_of(i, s).values()] for i, s in enumerate((0.98, 0.5, 0.3))]
+    ).mean(axis=2)
+    spread = right.std(axis=0)
+    shown = [int(line[0]["text"].strip()[1:]) for line in heat[1:-1]]
+    assert sorted(shown) == np.flatnonzero(spread > 1e-9).tolist()
+    assert (np.diff(spread[shown]) < 1e-9).all()
+    for line, bucket in zip(heat[1:-1], shown, strict=True):
+        assert [cell["text"] for cell in line[1:]] == [f"{100 * value:.0f}" for value in right[:, bucket]]
+        wanted = {"set": ["toy:set"], "model": ["m1"], "bucket": [f"b{bucket:02d}"]}
+        assert parse_qs(line[2]["href"][2:]) == wanted
+        assert parse_qs(line[0]["href"][2:]) == {"set": ["toy:set"], "bucket": [f"b{bucket:02d}"]}
+    rest = np.setdiff1d(np.arange(12), shown)
+    assert {10, 11} <= set(rest.tolist())
+    assert heat[-1][0]["text"].strip() == f"mean of the other {len(rest)}"
+    assert [cell["text"] for cell in heat[-1][1:]] == [f"{100 * value:.0f}" for value in right[:, rest].mean(axis=1)]
+
+
+def test_the_table_of_changes_names_labels_and_leads_to_the_rows(tmp_path):
+    """FAULTS P13: it said 0 and 1 where labels have names."""
+    answers = {f"b{b}": "1101" if b % 2 else "0011" for b in range(8)}
+    run = write_run(tmp_path / "run", answers=answers)
+    file = run / "predictions" / "set.parquet"
+    from paraconsist.data.predictions import read_predictions, write_predictions
+
+    predictions = read_predictions(file)
+    labels = [int(b["bucket_id"][1:]) // 4 for b in rows(answers)]
+    table = predictions.table
+    table = table.set_column(table.column_names.index("label"), "label", [labels])
+    write_predictions(file, table, predictions.metadata)
+    page = tables(written(tmp_path, [str(run)], "--rescore"))
+    changes = page["Answers that change between the original and its paraphrases"]
+    heads = {line[0]["text"].strip(): line for line in changes}
+    assert {"weakener", "strengthener"} <= heads.keys()
+    assert not {"0", "1"} & heads.keys()
+    assert parse_qs(heads["weakener"][0]["href"][2:]) == {"set": ["toy:set"], "label": ["weakener"]}
+    assert parse_qs(heads["all"][2]["href"][2:]) == {"set": ["toy:set"], "show": ["changed"]}
+    strata = page["Accuracy and consistency by stratum, in per cent"]
+    links = {line[0]["text"].strip(): parse_qs(line[0]["href"][2:]) for line in strata if line[0]["href"]}
+    assert links["odd"] == {"set": ["toy:set"], "stratum.kind": ["odd"]}
+
+
+def test_of_many_models_only_differences_from_the_best_are_listed(tmp_path):
+    """FAULTS P14: twelve models made 198 lines; signatures of pairs are said once."""
+    paths = runs(tmp_path, *np.linspace(0.4, 0.97, 8))
+    text = written(tmp_path, paths)
+    page = tables(text)
+    assert len(page["Differences from the best model, in points"]) == 1 + 7 * 3
+    assert len(page["Differences in PC, in points, toy:set"]) == 1 + 8
+    assert "Differences between the models, in points" not in page
+    assert len(re.findall(r"<dt>toy:set, 28 pairs</dt>", unescape(text))) == 1
+    headline = page["Paraphrastic consistency, in per cent, with intervals"]
+    assert [cell["text"].strip() for cell in headline[0]][:2] == ["model", "PC"]
+    assert [line[0]["text"].strip() for line in headline[1:]] == ["toy:set", *(f"m{i}" for i in range(8))]
