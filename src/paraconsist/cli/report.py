@@ -24,9 +24,13 @@ def report(
     name: list[str] | None = option(None, "Name of a model on the page, once for each in order."),
     title: str | None = option(None, "Heading of the page."),
     texts: list[str] | None = option(
-        None, "File with texts and a column example_id, or a prepared set (builder:config); repeatable."
+        None,
+        "File with texts and a column example_id, or prepared sets (builder:config, builder:all); repeat for several: "
+        "each gives what it has.",
     ),
-    text_column: list[str] | None = option(None, "Column of texts to show, repeated; by default those of the task."),
+    text_column: list[str] | None = option(
+        None, "Column of texts to show, of logs a field (doc.question), repeated; by default those of the task."
+    ),
     browser_buckets: int = option(5_000, "Most buckets in the flip browser.", min=1),
     margin: float | None = option(
         None, "Margin as a share, 0.02 for two points: say which models are not worse by more."
@@ -70,6 +74,8 @@ def _say(written: Any, plots: Path | None) -> None:
     echo(f"{written.page}: {written.n_bytes / 1e6:.1f} MB, {buckets} buckets in the flip browser.")
     if plots is not None:
         echo(f"{len(written.plots)} files in {plots}.")
+    for name, (n_missing, n_rows) in written.rows_without_texts.items():
+        say_status(f"{n_missing:,} of {n_rows:,} rows of {name} have no text: no file gives one for their ids.")
     if written.sets_without_texts:
         sets = ", ".join(written.sets_without_texts)
         say_status(f"No texts at hand for {sets}: give --texts FILE with a column example_id to see them on the page.")

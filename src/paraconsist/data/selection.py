@@ -10,12 +10,12 @@ from pathlib import Path
 from paraconsist.errors import input_error
 
 
-def expand_specs(specs: Sequence[str]) -> list[str]:
+def expand_specs(specs: Sequence[str], function: str = "run", parameter: str = "dataset") -> list[str]:
     """Write ``becel:all`` and ``becel:snli`` out as the configs they stand for; other names stay.
 
     ``builder:all`` stands for every set with a measure (for BECEL, the paper's 19 test cases), and ``builder:NAME``,
-    where no config has this name, for all of them that begin with it. InputError if a name of a builder's stands for
-    nothing.
+    where no config has this name, for all of them that begin with it. InputError, for the caller's `parameter`, if a
+    name of a builder's stands for nothing.
     """
     from paraconsist.dataset_builders import BUILDERS, builder_class
 
@@ -34,7 +34,7 @@ def expand_specs(specs: Sequence[str]) -> list[str]:
             chosen = [name for name in cases if wanted == "all" or (wanted and name.startswith(f"{wanted}_"))]
         if not chosen:
             must = f"name a config of {source!r} after a colon, the beginning of several, or 'all'"
-            raise input_error("run", "dataset", must, got=spec, remedy=f"The configs are {', '.join(configs)}.")
+            raise input_error(function, parameter, must, got=spec, remedy=f"The configs are {', '.join(configs)}.")
         expanded.update(dict.fromkeys(f"{source}:{name}" for name in chosen))
     return list(expanded)
 

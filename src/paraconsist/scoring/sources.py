@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from paraconsist.data.logs.format import GOLD_CONFIDENCE
-from paraconsist.data.logs.reading import read_logs
+from paraconsist.data.logs.reading import LogTexts, read_logs
 from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.data.reshaping import long_format, named_labels, with_groups
 from paraconsist.data.rows import ColumnNames
@@ -39,7 +39,7 @@ class Source:
     test: Predictions | None = None  # the model's answers on the full test set
     #: The same inputs asked again: a file of the run folder, or further rows of a table.
     noise: Path | Repeats | None = None
-    texts: Path | None = None  # file of the run folder: what the model read
+    texts: Path | LogTexts | None = None  # what the model read: a file of the run folder, or the log itself
     has_name: bool = True  # whether the file says which set it is
 
     @property
@@ -185,11 +185,13 @@ def _of_run(path: Path, files: Sequence[Path], options: SourceOptions) -> Opened
 
 
 def _of_files(paths: Sequence[Path], options: SourceOptions) -> Opened:
-    sets = {}
+    sets, texts = {}, LogTexts(tuple(paths), options.query)
     for name, predictions in read_logs(paths, options.query).items():
         path = next((path for path in paths if len(paths) == 1 or path.stem == name), None)
         source = _as_named(name, path, predictions, options)
-        if path is not None:
+        if source.is_log:
+            source = replace(source, texts=texts)
+        elif path is not None:
             source = replace(source, texts=_existing(path.parent.parent / "texts" / path.name))
         sets[name] = source
     return Opened(sets, {}, paths[0] if len(paths) == 1 else None)

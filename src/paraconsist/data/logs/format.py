@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from paraconsist.data.logs.fields import Fields, value_of
+from paraconsist.data.logs.fields import Fields, as_texts, value_of
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames
 from paraconsist.errors import InputError, input_error
@@ -42,6 +42,7 @@ class LogQuery:
     epoch: int | None = None  # Which of inspect's epochs; by default all
     trial: str | None = None  # For tables: the column that tells several answers to one example apart
     encoding: str | None = None  # For tables of text that is not UTF-8
+    texts: tuple[str, ...] | None = None  # Fields to show; () for what the model read, None for no texts
 
 
 DEFAULT_QUERY = LogQuery()
@@ -111,6 +112,18 @@ def linked_columns(fields: Fields, query: LogQuery, *, roots: Sequence[str]) -> 
     return columns
 
 
+def shown_texts(
+    fields: Fields, query: LogQuery, roots: Sequence[str], by_default: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the texts that the query asks for: the fields that it names and the log has, else those `by_default`."""
+    if not query.texts:
+        return {} if query.texts is None else by_default()
+    paths = {name: (name, *(f"{root}.{name}" for root in roots)) for name in query.texts}
+    columns = {name: [fields.column(path) for path in of_name] for name, of_name in paths.items()}
+    present = {name: [one for one in of_name if one is not None] for name, of_name in columns.items()}
+    return {name: as_texts(of_name[0]) for name, of_name in present.items() if of_name}
+
+
 def log_predictions(
     ids: Sequence[str],
     columns: Mapping[str, Any],
@@ -120,12 +133,13 @@ def log_predictions(
     model: Any,
     source: Mapping[str, Any],
     notes: list[str],
+    texts: Mapping[str, Any],
 ) -> Predictions:
     """Return a log's rows under their ids, with the metadata that `LogFormat.read` promises."""
-    metadata = {"set": name, "model": {"model": model}, "source": dict(source), "notes": notes}
+    metadata = {"set": name, "model": {"model": model}, "source": dict(source), "notes": notes, "texts": list(texts)}
     if label_names is not None:
         metadata["label_names"] = label_names
-    return Predictions(pa.table({"example_id": pa.array(ids), **columns}), metadata)
+    return Predictions(pa.table({"example_id": pa.array(ids), **columns, **texts}), metadata)
 
 
 def bad_log(must: str, got: Any, *, row: int | None = None, remedy: str = "") -> InputError:

@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 
 from paraconsist.data.foreign import archive_entries
 from paraconsist.data.logs.fields import Records, as_texts, walk
-from paraconsist.data.logs.format import Head, LogFormat, LogQuery, bad_log, linked_columns, log_predictions, unique_ids
+from paraconsist.data.logs.format import (
+    Head,
+    LogFormat,
+    LogQuery,
+    bad_log,
+    linked_columns,
+    log_predictions,
+    shown_texts,
+    unique_ids,
+)
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import InputError, input_error
@@ -90,9 +99,30 @@ def read(path: Path, query: LogQuery) -> Predictions:
         "reported": _reported(header, scorer),
     }
     name, model = walk(header, "eval", "task"), walk(header, "eval", "model")
-    return log_predictions(
-        ids, {**linked, **columns}, label_names, name=name or path.stem, model=model, source=source, notes=notes
-    )
+    shown = shown_texts(fields, query, _ROOTS, lambda: _texts(fields.rows))
+    columns = {**linked, **columns}
+    name = name or path.stem
+    return log_predictions(ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=shown)
+
+
+def _texts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what the samples ask, and the choices where there are any."""
+    texts = {"input": [_message_texts(row.get("input")) for row in rows]}
+    if any(isinstance(row.get("choices"), list) for row in rows):
+        texts["choices"] = [" | ".join(map(str, row.get("choices") or [])) for row in rows]
+    return texts
+
+
+def _message_texts(messages: Any) -> str:
+    """Return a text, or messages as text: their roles before them where they are several."""
+    if not isinstance(messages, list):
+        return str(messages or "")
+    contents = [walk(one, "content") for one in messages]
+    parts = [c if isinstance(c, list) else [{"text": c}] for c in contents]
+    texts = ["\n".join(str(walk(part, "text") or "") for part in of_message) for of_message in parts]
+    if len(texts) == 1:
+        return texts[0]
+    return "\n".join(f"{walk(one, 'role')}: {text}" for one, text in zip(messages, texts, strict=True))
 
 
 def _from_zip(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -20,7 +20,16 @@ from numpy.typing import NDArray
 
 from paraconsist.data.json_lines import json_rows, read_json_lines
 from paraconsist.data.logs.fields import Fields, Records, Table, as_texts, walk
-from paraconsist.data.logs.format import Head, LogFormat, LogQuery, bad_log, linked_columns, log_predictions, unique_ids
+from paraconsist.data.logs.format import (
+    Head,
+    LogFormat,
+    LogQuery,
+    bad_log,
+    linked_columns,
+    log_predictions,
+    shown_texts,
+    unique_ids,
+)
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import first_line, input_error
@@ -75,7 +84,29 @@ def read(path: Path, query: LogQuery) -> Predictions:
     }
     model = walk(results, "model_name") or walk(results, "config", "model_args")
     columns = linked_columns(fields, query, roots=_ROOTS) | columns
-    return log_predictions(ids, columns, label_names, name=task, model=model, source=source, notes=notes)
+    shown = shown_texts(fields, query, _ROOTS, lambda: _texts(fields))
+    return log_predictions(ids, columns, label_names, name=task, model=model, source=source, notes=notes, texts=shown)
+
+
+def _texts(fields: Fields) -> dict[str, Any]:
+    """Return what the model read: the prompts and, of several, the choices; without prompts the documents' texts."""
+    prompts = [column.to_pylist() for column in _arguments(fields, 0)]
+    if not prompts or not any(prompts[0]):
+        named = {name: fields.column(name) for name in fields.names() if name.startswith("doc.")}
+        return {n: column for n, column in named.items() if column is not None and pa.types.is_string(column.type)}
+    continuations = [column.to_pylist() for column in _arguments(fields, 1)]
+    texts: dict[str, Any] = {"prompt": prompts[0]}
+    if len(continuations) > 1:
+        rows = zip(zip(*prompts, strict=True), zip(*continuations, strict=True), strict=True)
+        texts["choices"] = [" | ".join(_as_read(*row)) for row in rows]
+    return texts
+
+
+def _as_read(prompts: Sequence[str | None], continuations: Sequence[str | None]) -> list[str]:
+    """Return a row's choices, each with its prompt where they have several."""
+    alike = {prompt for prompt in prompts if prompt} == {prompts[0]}
+    pairs = zip(prompts, continuations, strict=True)
+    return list(dict.fromkeys((text if alike else f"{prompt}{text}").strip() for prompt, text in pairs if text))
 
 
 def _results(path: Path, time: str | None) -> Any:
@@ -286,19 +317,26 @@ def _metrics(fields: Fields) -> list[str]:
 
 def _choices(fields: Fields, scores: Floats) -> Any:
     """Return the texts of the choices: one list where all rows share it, else one for each row."""
-    columns = []
-    for i in range(scores.shape[1]):
-        column = fields.column(f"arguments.gen_args_{i}.arg_1")
-        column = fields.column(f"arguments.{i}.1") if column is None else column
-        if column is None:
-            return [str(number) for number in range(scores.shape[1])]
-        columns.append(as_texts(column))
+    columns = _arguments(fields, 1)[: scores.shape[1]]
+    if len(columns) < scores.shape[1]:
+        return [str(number) for number in range(scores.shape[1])]
     distinct = [column.unique().to_pylist() for column in columns]
     if all(len(texts) == 1 and texts[0] is not None for texts in distinct) and not np.isnan(scores).any():
         return [str(texts[0]).removeprefix(" ") for texts in distinct]
     sizes = (~np.isnan(scores)).sum(axis=1).tolist()
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
     return [[str(text).removeprefix(" ") for text in row[:size]] for row, size in zip(rows, sizes, strict=True)]
+
+
+def _arguments(fields: Fields, part: int) -> list[pa.ChunkedArray]:
+    """Return a part of each request: its prompt (0), or its continuation (1) where it has one."""
+    columns: list[pa.ChunkedArray] = []
+    while True:
+        names = f"arguments.gen_args_{len(columns)}.arg_{part}", f"arguments.{len(columns)}.{part}"
+        column = next((one for one in map(fields.column, names) if one is not None), None)
+        if column is None or pa.types.is_nested(column.type):
+            return columns
+        columns.append(as_texts(column))
 
 
 def _common(choices: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,24 @@ def read_logs(paths: Sequence[Path], query: LogQuery = DEFAULT_QUERY) -> dict[st
             remedy = "They are two runs, or two models' files: give the file that you mean."
             raise bad_log(f"hold one run of {name}", [by_set[name].name, file.name], remedy=remedy)
     return {name: predictions[file] for name, file in by_set.items()}
+
+
+@dataclass(frozen=True)
+class LogTexts:
+    """The texts of logs, read from them when they are to be shown."""
+
+    paths: tuple[Path, ...]
+    query: LogQuery
+    tables: dict[tuple[str, ...], dict[str, pa.Table]] = field(default_factory=dict, compare=False)  # what was read
+
+    def table(self, name: str, columns: Sequence[str] = ()) -> pa.Table:
+        """Return the texts of a set with its `example_id`: these fields of the log, or what the model read."""
+        wanted = tuple(columns)
+        if wanted not in self.tables:
+            read = read_logs(self.paths, replace(self.query, texts=wanted))
+            texts = {name: ("example_id", *one.metadata.get("texts", ())) for name, one in read.items()}
+            self.tables[wanted] = {name: read[name].table.select(of_set) for name, of_set in texts.items()}
+        return self.tables[wanted][name]
 
 
 def _read(file: Path, log_format: LogFormat, query: LogQuery, *, alone: bool) -> Predictions:

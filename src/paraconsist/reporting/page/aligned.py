@@ -6,9 +6,11 @@ Texts come from the run folder, from a file of the user's, or from the predictio
 from __future__ import annotations
 
 import itertools
+import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.logs.reading import LogTexts
 from paraconsist.data.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
+from paraconsist.data.selection import expand_specs
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import TASKS
 from paraconsist.errors import InputError, input_error
@@ -172,35 +176,104 @@ class SetTexts:
     columns: tuple[str, ...]
     rows: list[list[str] | None]
 
+    @property
+    def n_missing(self) -> int:
+        """How many rows have no text."""
+        return sum(row is None for row in self.rows)
 
-def read_texts_files(specs: Sequence[str]) -> list[pa.Table]:
+
+@dataclass(frozen=True)
+class TextsTable:
+    """Texts of the user's: a table with ids, or a prepared set of this name, read when it is needed."""
+
+    name: str | None
+    load: Callable[[], pa.Table]
+
+
+def read_texts_files(specs: Sequence[str]) -> list[TextsTable]:
     """Read what the user gave: files with an `example_id` (or `input_id`) column, or names of prepared sets."""
     tables = []
     for spec in specs:
         if Path(spec).exists() or ":" not in spec:
             table = read_table(spec, function="report", parameter="texts")
+            tables.append(TextsTable(None, partial(_with_ids, table, spec)))
+            tables[-1].load()
         else:
-            from paraconsist.data.bucket_sets import load_bucket_set
-
-            table = load_bucket_set(spec).table
-        if not any(join in table.column_names for join in _JOINS):
-            must = "have a column example_id (or input_id) that says whose texts they are"
-            raise input_error("report", "texts", must, got=table.column_names, remedy=f"Add one to {spec}.")
-        tables.append(table)
+            names = expand_specs([spec], "report", "texts")
+            tables += [TextsTable(name, cache(partial(_prepared, name))) for name in names]
     return tables
 
 
-def set_texts(
-    aligned: AlignedSet, files: Sequence[Path], tables: Sequence[pa.Table], names: ColumnNames, columns: Sequence[str]
-) -> SetTexts | None:
-    """Return the texts of the set's rows, or None where nobody has them.
+def _prepared(spec: str) -> pa.Table:
+    from paraconsist.data.bucket_sets import load_bucket_set
 
-    The user's `tables` come before the `files` that runs kept; the columns of `names` are no texts. By default the
-    `columns` to show are the task's, else those that look like texts.
+    return _with_ids(load_bucket_set(spec).table, spec)
+
+
+def _with_ids(table: pa.Table, spec: str) -> pa.Table:
+    if not any(join in table.column_names for join in _JOINS):
+        must = "have a column example_id (or input_id) that says whose texts they are"
+        raise input_error("report", "texts", must, got=table.column_names, remedy=f"Add one to {spec}.")
+    return table
+
+
+def set_texts(
+    aligned: AlignedSet,
+    kept: Sequence[Path | LogTexts],
+    given: Sequence[TextsTable],
+    names: ColumnNames,
+    columns: Sequence[str],
+) -> SetTexts | None:
+    """Return the texts of the set's rows, or None where nobody has them; every source gives what it has.
+
+    The user's (what is `given`, a prepared set of the same name first) come before those that runs `kept`, and these
+    before the predictions' own. A row's texts are those of the first source that has it, and where `columns` are named
+    also what further sources have of these. The columns of `names` are no texts; by default the task's are shown, else
+    those that look like texts.
     """
-    kept = (read_table(path, function="report", parameter="texts") for path in files)
-    joined = (_joined(aligned, table, names, columns) for table in itertools.chain(tables, kept))
-    return next((texts for texts in joined if texts is not None), None) or _own(aligned, names, columns)
+    own_sets = [one for one in given if one.name == aligned.name]
+    mine = sorted(
+        (one for one in given if not own_sets or one.name in (None, aligned.name)), key=lambda one: one.name is None
+    )
+    loads: list[Callable[[], pa.Table]] = [
+        *(one.load for one in mine),
+        *(partial(_kept_texts, one, aligned.name, columns) for one in kept),
+    ]
+    parts: list[SetTexts] = []
+    for load in loads:
+        if (part := _joined(aligned, load(), names, columns)) is not None:
+            parts.append(part)
+        if _is_whole(parts, columns):
+            break
+    if not _is_whole(parts, columns) and (own := _own(aligned, names, columns)) is not None:
+        parts.append(own)
+    return _merged(parts, all_columns=bool(columns)) if parts else None
+
+
+def _kept_texts(source: Path | LogTexts, name: str, columns: Sequence[str]) -> pa.Table:
+    if isinstance(source, LogTexts):
+        return source.table(name, columns)
+    return read_table(source, function="report", parameter="texts")
+
+
+def _is_whole(parts: Sequence[SetTexts], columns: Sequence[str]) -> bool:
+    """Say whether every row has its texts, in all columns that are wanted."""
+    have = {column for part in parts for column in part.columns}
+    return (
+        bool(parts)
+        and have >= set(columns)
+        and all(any(row) for row in zip(*(part.rows for part in parts), strict=True))
+    )
+
+
+def _merged(parts: Sequence[SetTexts], *, all_columns: bool) -> SetTexts:
+    fields = tuple(dict.fromkeys(field for part in parts for field in part.columns))
+    rows: list[list[str] | None] = []
+    for of_row in zip(*(part.rows for part in parts), strict=True):
+        known = [dict(zip(part.columns, row, strict=True)) for part, row in zip(parts, of_row, strict=True) if row]
+        texts = {key: text for one in reversed(known if all_columns else known[:1]) for key, text in one.items()}
+        rows.append([texts.get(field, "") for field in fields] if texts else None)
+    return SetTexts(fields, rows)
 
 
 def _joined(aligned: AlignedSet, table: pa.Table, names: ColumnNames, columns: Sequence[str]) -> SetTexts | None:
@@ -250,11 +323,15 @@ def _text_columns(
 
 
 def _looks_like_text(column: Any) -> bool:
-    """Say whether most of the first hundred values are text of several words."""
+    """Say whether most of the first hundred values are text of several words, or a longer one without blanks."""
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return False
     values = [value for value in column.slice(0, 100).to_pylist() if value]
-    return bool(values) and sum(" " in value.strip() for value in values) > len(values) / 2
+    return bool(values) and sum(map(_is_sentence, values)) > len(values) / 2
+
+
+def _is_sentence(value: str) -> bool:
+    return " " in value.strip() or (len(value) > 7 and any(unicodedata.category(letter) == "Lo" for letter in value))
 
 
 def _strings(column: Any) -> list[str]:

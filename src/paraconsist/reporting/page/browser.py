@@ -80,6 +80,7 @@ class BrowserData:
     n_shown: int
     n_buckets: int
     n_sets_without_texts: int
+    rows_without_texts: dict[str, tuple[int, int]]  # of sets with texts: rows that lack theirs, of how many
 
 
 def script_json(value: Any) -> str:
@@ -113,6 +114,9 @@ def browser_data(
         n_shown=len(parts),
         n_buckets=sum(len(aligned.bucket_ids) for aligned, _ in sets),
         n_sets_without_texts=sum(texts is None for _, texts in sets),
+        rows_without_texts={
+            aligned.name: (texts.n_missing, len(texts.rows)) for aligned, texts in sets if texts and texts.n_missing
+        },
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paraconsist.data.logs.reading import LogTexts
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames
 from paraconsist.data.run_folder import RunFolder
@@ -29,7 +30,7 @@ class ScoredSet:
     predictions: Predictions
     results: Mapping[str, Any]  # as in ``results.json``
     columns: ColumnNames = field(default_factory=ColumnNames)  # what the rows' columns are called
-    texts: Path | None = None  # the file with the set's texts, where the run kept one
+    texts: Path | LogTexts | None = None  # the file with the set's texts, where the run kept one, or the log itself
 
 
 @dataclass(frozen=True)

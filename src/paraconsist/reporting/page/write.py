@@ -49,6 +49,7 @@ class ReportWritten:
     n_shown: int
     n_buckets: int
     sets_without_texts: tuple[str, ...]
+    rows_without_texts: dict[str, tuple[int, int]]  # of sets with texts: rows that lack theirs, of how many
 
 
 def write_report(
@@ -76,7 +77,8 @@ def write_report(
             make_folder(plots_folder)
             drawn = [file for placed in plots for file in write_plot(placed.plot, plots_folder)]
     without_texts = tuple(aligned.name for aligned, of_set in zip(sets, texts, strict=True) if of_set is None)
-    return ReportWritten(output, len(content), tuple(drawn), data.n_shown, data.n_buckets, without_texts)
+    numbers = data.n_shown, data.n_buckets, without_texts, data.rows_without_texts
+    return ReportWritten(output, len(content), tuple(drawn), *numbers)
 
 
 def plots_of(entries: Sequence[Entry]) -> list[Placed]:
