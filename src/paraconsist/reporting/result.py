@@ -53,7 +53,22 @@ class Scores:
         return pd.DataFrame(lines, columns=["set", "measure", "stratum", "value", "low", "high", "n_clusters"])
 
     def plot(self, name: str | None = None) -> Figure:
-        """Return a plot of the report by its name, such as ``accuracy-consistency``; InputError if there is none."""
+        """Return a plot of the report, which notebooks show; ``.savefig("plot.svg")`` writes it.
+
+        Parameters
+        ----------
+        name : str, optional
+            ``accuracy-consistency`` (P_C against accuracy, with its intervals), ``buckets-0`` (how many buckets have
+            which share of right answers, and what a coin of this accuracy would give), ``sureness-0`` (probability of
+            the gold label on originals against paraphrases), ``strata-0``, ``changes-0`` (answers that change),
+            ``inconsistency``, ``fooling`` or ``ie-0``: what the scores hold. The number is the set's, 0 for the first;
+            a beginning such as ``buckets`` will do. By default the first that there is.
+
+        Raises
+        ------
+        InputError
+            If there is no such plot; the message lists those that there are.
+        """
         from paraconsist.reporting.page.entries import entry_of
         from paraconsist.reporting.page.write import plots_of
         from paraconsist.reporting.plots.canvas import drawn
@@ -131,6 +146,21 @@ class Comparison:
         names = ["set", "measure", "first", "second", "difference", "low", "high", "p_value", "corrected_p_value"]
         names += ["simultaneous_p_value", "simultaneous_low", "simultaneous_high"]
         return pd.DataFrame(lines, columns=names)
+
+    def plot(self, name: str | None = None) -> Figure:
+        """Return the forest of paired differences of a set (by default the first), around a line at 0.
+
+        Up to 15 pairs are all shown; of more those with the best model. InputError if no set has this
+        name.
+        """
+        from paraconsist.reporting.page.figures import difference_plots
+        from paraconsist.reporting.plots.canvas import drawn
+
+        plots = {placed.set: placed.plot for placed in difference_plots(self.sets)}
+        wanted = next(iter(plots), "") if name is None else name
+        if wanted not in plots:
+            raise input_error("plot", "name", f"be one of {', '.join(plots)}", got=name)
+        return drawn(plots[wanted])
 
     def __repr__(self) -> str:
         return _as_text(self._tables())

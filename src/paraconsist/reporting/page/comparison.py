@@ -19,7 +19,7 @@ from paraconsist.scoring.score import ScoreOptions
 from paraconsist.scoring.sources import Source
 
 #: Pairs of models of one set and measure, above which only those with the best model are listed.
-_MOST_PAIRS = 15
+MOST_PAIRS = 15
 #: Buckets of a set, and cells of all sets, in the tables of buckets that the models disagree about.
 _MOST_BUCKETS, _MOST_CELLS = 200, 4000
 #: Corrected p-values at which a difference is shaded, ever darker.
@@ -156,7 +156,7 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
     rows: list[list[Cell]] = []
     has_more = any(pair.simultaneous_interval for one in comparisons for pair in one.pairs)
     has_margin = any("margin_test" in pair.result for one in comparisons for pair in one.pairs)
-    is_long = any(len(one.pairs) > _MOST_PAIRS for one in comparisons)
+    is_long = any(len(one.pairs) > MOST_PAIRS for one in comparisons)
     for one in comparisons:
         best: dict[str, str] = {}
         for standing in one.standings if is_long else ():

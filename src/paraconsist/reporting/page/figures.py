@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, FOOLING, PARAPHRASTIC
 from paraconsist.reporting.formatting import bounds, known
 from paraconsist.reporting.page.aligned import AlignedSet
+from paraconsist.reporting.page.browser import link
 from paraconsist.reporting.page.changes import PARTS, Changes, ie_tables
+from paraconsist.reporting.page.comparison import MOST_PAIRS
 from paraconsist.reporting.page.entries import Entry
 from paraconsist.reporting.page.tables import by_stratum, measures_of, results_of
 from paraconsist.reporting.plots import Plot
 from paraconsist.reporting.plots.answers import Line, forest_plot
-from paraconsist.reporting.plots.consistency import Point, accuracy_consistency_plot, bucket_accuracy_plot
+from paraconsist.reporting.plots.canvas import short
+from paraconsist.reporting.plots.consistency import Buckets, Point, accuracy_consistency_plot, bucket_accuracy_plot
 from paraconsist.reporting.plots.ie import experiment_plots, ie_runs_plot
 from paraconsist.reporting.tables import rates_of
+from paraconsist.scoring.compare import ModelPair, SetComparison
 
-_MOST_MODELS = 8
+#: What a link from each of `PARTS` shows: no filter is of all answers that change where the original is wrong.
+_SHOWN = ("changed", "lost", "")
+_DIFFERENT, _POINTS = 0.05, "difference, points"
 
 
 @dataclass(frozen=True)
@@ -32,9 +37,15 @@ class Placed:
     plot: Plot
 
 
-def report_plots(entries: Sequence[Entry], aligned: Sequence[AlignedSet], changes: Changes) -> list[Placed]:
+def report_plots(
+    entries: Sequence[Entry],
+    aligned: Sequence[AlignedSet],
+    changes: Changes,
+    compared: Sequence[SetComparison] = (),
+) -> list[Placed]:
     """Return the plots in the order of the page."""
     return [
+        *difference_plots(compared),
         *_accuracy(entries),
         *_buckets(aligned),
         *(plot for number, item in enumerate(aligned) for plot in _strata(entries, item.name, number)),
@@ -45,13 +56,53 @@ def report_plots(entries: Sequence[Entry], aligned: Sequence[AlignedSet], change
     ]
 
 
+def difference_plots(compared: Sequence[SetComparison]) -> Iterator[Placed]:
+    """Yield the paired differences of every set around a line at 0: all pairs, or against the best of many."""
+    for number, one in enumerate(compared):
+        lines: list[Line] = []
+        best: dict[str, str] = {}
+        measures = list(dict.fromkeys(pair.measure for pair in one.pairs))
+        for spec in (CATALOGUE[measure] for measure in measures):
+            pairs = [pair for pair in one.pairs if pair.measure == spec.name and known(pair.result["difference"])]
+            if len(pairs) > MOST_PAIRS:
+                best[spec.name] = next(s["model"] for s in one.standings if s["measure"] == spec.name)
+                pairs = [pair for pair in pairs if best[spec.name] in (pair.first, pair.second)]
+            heading = spec.title if len(measures) > 1 else ""
+            turned = best.get(spec.name)
+            lines += [_difference(heading, one.set, pair, is_turned=pair.first == turned) for pair in pairs]
+        if lines:
+            what = "each model less the best of them" if best else "the first model less the second"
+            caption = (
+                f"{' and '.join(CATALOGUE[measure].title for measure in measures)}: {what}, paired over "
+                f"{one.n_common_buckets:,} buckets, with the interval of the difference. Filled: p is at most "
+                f".05 after the correction over all comparisons ({one.correction.replace('_', ' ')})."
+            )
+            plot = forest_plot(f"differences-{number}", f"Differences, {one.set}", caption, _POINTS, lines, zero=True)
+            yield Placed("differences", one.set, plot)
+
+
+def _difference(heading: str, name: str, pair: ModelPair, *, is_turned: bool) -> Line:
+    """Return the line of a pair, with `is_turned` of the second model less the first."""
+    models = (pair.second, pair.first) if is_turned else (pair.first, pair.second)
+    sign = -1 if is_turned else 1
+    value = sign * pair.result["difference"]
+    ends = bounds(pair.result["confidence_interval"], "difference")
+    turned = None if ends is None else tuple(sorted(sign * end for end in ends))
+    first_flips = (value > 0) != CATALOGUE[pair.measure].higher_is_better
+    flips, holds = models if first_flips else models[::-1]
+    differ = pair.corrected_p_value <= _DIFFERENT
+    label = " − ".join(short(model, 20) for model in models)
+    return Line(heading, label, "", value, turned, link(set=name, flips=flips, holds=holds), differ)  # type: ignore[arg-type]
+
+
 def _accuracy(entries: Sequence[Entry]) -> Iterator[Placed]:
     keys = ("bucket_accuracy", PARAPHRASTIC.headline)
     points = []
     for name, model, _, values in results_of(entries, PARAPHRASTIC.name):
         if all(known(values.get(key)) for key in keys):
-            ends = (bounds(values.get("confidence_interval"), key) for key in keys)
-            points.append(Point(model, name, *(values[key] for key in keys), *ends))
+            x, y = (values[key] for key in keys)
+            x_ends, y_ends = (bounds(values.get("confidence_interval"), key) for key in keys)
+            points.append(Point(model, name, x, y, x_ends, y_ends, link(set=name, model=model)))
     if points:
         yield Placed("accuracy", "", accuracy_consistency_plot(points))
 
@@ -59,16 +110,23 @@ def _accuracy(entries: Sequence[Entry]) -> Iterator[Placed]:
 def _buckets(aligned: Sequence[AlignedSet]) -> Iterator[Placed]:
     for number, item in enumerate(aligned):
         if item.measure == PARAPHRASTIC.name:
-            values = {model: item.accuracy[model] for model in item.models[:_MOST_MODELS]}
-            defined = {model: one[~np.isnan(one)] for model, one in values.items()}
-            yield Placed("buckets", item.name, bucket_accuracy_plot(f"buckets-{number}", item.name, defined))
+            models = []
+            for model in item.models:
+                answered = item.counts[model][:, 0] > 0
+                to = partial(_column, item.name, model)
+                models.append(Buckets(model, item.accuracy[model][answered], item.counts[model][:, 0][answered], to))
+            yield Placed("buckets", item.name, bucket_accuracy_plot(f"buckets-{number}", item.name, models))
 
 
-def _line(heading: str, label: object, model: str, values: Mapping[str, Any], key: str) -> list[Line]:
+def _column(name: str, model: str, accuracy: tuple[float, float]) -> str:
+    return link(set=name, model=model, accuracy=accuracy)
+
+
+def _line(heading: str, label: object, model: str, values: Mapping[str, Any], key: str, href: str) -> list[Line]:
     """Return the line of one estimate, none where it is undefined."""
     if not known(values.get(key)):
         return []
-    return [Line(heading, str(label), model, values[key], bounds(values.get("confidence_interval"), key))]
+    return [Line(heading, str(label), model, values[key], bounds(values.get("confidence_interval"), key), href)]
 
 
 def _strata(entries: Sequence[Entry], name: str, number: int) -> Iterator[Placed]:
@@ -82,7 +140,8 @@ def _strata(entries: Sequence[Entry], name: str, number: int) -> Iterator[Placed
         line
         for model, by_column in strata.items()
         for column, value, _, by_measure in by_stratum({model: by_column})
-        for line in _line(column, value, model, by_measure.get(spec.name, {}), spec.headline)
+        for href in [link(set=name, model=model, stratum={column: value})]
+        for line in _line(column, value, model, by_measure.get(spec.name, {}), spec.headline, href)
     ]
     if lines:
         what, axis, better = f"{spec.symbol} of", f"{spec.symbol}, %", "right"
@@ -104,9 +163,11 @@ def _changes(changes: Changes, name: str, number: int) -> Iterator[Placed]:
     lines: list[Line] = []
     for (set_name, model), values in changes.items():
         if set_name == name:
-            lines += [line for key, label in PARTS.items() for line in _line("", label, model, values, key)]
-            parts = by_stratum({model: values.get("by_stratum") or {}})
-            lines += [line for column, v, _, part in parts for line in _line(column, v, model, part, CHANGE.headline)]
+            for (key, label), show in zip(PARTS.items(), _SHOWN, strict=True):
+                lines += _line("", label, model, values, key, link(set=name, model=model, show=show) if show else "")
+            for column, value, _, part in by_stratum({model: values.get("by_stratum") or {}}):
+                href = link(set=name, model=model, show="changed", stratum={column: value})
+                lines += _line(column, value, model, part, CHANGE.headline, href)
     if lines:
         caption = "Share of paraphrases that get another answer than their original; further left is better."
         title, axis = f"Changed answers, {name}", "changed answers, %"
@@ -118,7 +179,8 @@ def _inconsistencies(entries: Sequence[Entry]) -> Iterator[Placed]:
         line
         for spec in rates_of(measures_of(entries))
         for name, model, _, values in results_of(entries, spec.name)
-        for line in _line(spec.short, name.partition(":")[2] or name, model, values, spec.headline)
+        for href in [link(set=name, model=model, show="broken")]
+        for line in _line(spec.short, name.partition(":")[2] or name, model, values, spec.headline, href)
     ]
     if lines:
         caption = "Share of broken rules (tau), with its interval; further left is better."
@@ -132,7 +194,10 @@ def _fooling(entries: Sequence[Entry]) -> Iterator[Placed]:
         for name, model, _, values in results_of(entries, FOOLING.name)
         for label, part in (("all", values), *(values.get("by_label") or {}).items())
         for key in ("relaxed", "strict")
-        for line in _line(f"{name}, {key}", label, model, part, key)
+        for of_label in [dict[str, Any]() if part is values else {"label": str(label)}]
+        for line in _line(
+            f"{name}, {key}", label, model, part, key, link(set=name, model=model, show="lost", **of_label)
+        )
     ]
     if lines:
         caption = (

@@ -20,6 +20,7 @@ from paraconsist.reporting.page.browser import BrowserData, browser_data
 from paraconsist.reporting.page.entries import Entry, set_names
 from paraconsist.reporting.page.figures import Placed, report_plots
 from paraconsist.reporting.plots import inline_svg, write_plot
+from paraconsist.scoring.compare import SetComparison
 from paraconsist.scoring.score import ScoreOptions
 
 _STYLES = ("style.css", "words.css", "browser.css", "models.css")
@@ -63,10 +64,11 @@ def write_report(
     files = read_texts_files(options.texts)
     texts = [_texts(aligned, entries, files, options) for aligned in sets]
     changed = changes.changes_of(entries, sets, options.score.intervals)
-    plots = report_plots(entries, sets, changed)
+    compared = comparison.compare_entries(entries, options.score, options.margin)
+    plots = report_plots(entries, sets, changed, compared)
     bounds: dict[str, Any] = {"most_buckets": options.most_buckets, "most_bytes": options.most_bytes}
     data = browser_data(list(zip(sets, texts, strict=True)), [entry.name for entry in entries], **bounds)
-    content = _render(entries, sets, options, changed, plots, data).encode("utf-8", "replace")
+    content = _render(entries, sets, options, changed, compared, plots, data).encode("utf-8", "replace")
     with writing("report", "output", output, kind="file"):
         make_folder(output.parent)
         with replacing(output) as partial:
@@ -107,6 +109,7 @@ def _render(
     sets: Sequence[AlignedSet],
     options: ReportOptions,
     changed: changes.Changes,
+    compared: Sequence[SetComparison],
     plots: Sequence[Placed],
     data: BrowserData,
 ) -> str:
@@ -122,7 +125,6 @@ def _render(
     )
     environment.filters["signs"] = _signs
     style, script = ("\n".join(_source(environment, name) for name in names) for names in (_STYLES, _SCRIPTS))
-    compared = comparison.compare_entries(entries, options.score, options.margin)
     alarms = [*headlines.alarms(entries), *((f"{one.set}, compared", one.warnings) for one in compared if one.warnings)]
     by_section: dict[str, list[dict[str, Any]]] = {}
     for placed in plots:

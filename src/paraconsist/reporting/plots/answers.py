@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,13 +18,15 @@ from paraconsist.reporting.plots.canvas import (
     GOOD,
     GRID,
     INK,
-    MARKERS,
     MUTED,
     Plot,
     inline_svg,
     legend,
     legend_entry,
+    mark,
+    panels,
     series_colour,
+    series_marker,
     short,
 )
 
@@ -31,8 +34,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_LABELS = 8
-_ROW, _HEADING = 0.2, 0.23
-_MOST_LINES = 90
+_ROW = 0.2
+_MOST_BESIDE = 3
 _SHARES = (np.linspace(0, 1, 6), [f"{share:.0%}" for share in np.linspace(0, 1, 6)])
 #: gradio's colours, and those of a Space's style sheet.
 _VARIABLES = {
@@ -47,72 +50,130 @@ _VARIABLES = {
 
 @dataclass(frozen=True)
 class Line:
-    """One estimate: the heading it stands under, its label, the model, a value in [0, 1], an interval."""
+    """One estimate: the heading it stands under, its label, the model, a value in [-1, 1], an interval, a link."""
 
     heading: str
     label: str
     model: str
     value: float
     interval: tuple[float, float] | None = None
+    href: str = ""
+    is_filled: bool | None = None  # by default where there is an interval
 
 
-def forest_plot(name: str, title: str, caption: str, axis: str, lines: Sequence[Line]) -> Plot:
-    """Return the plot of estimates with their intervals, a line each. At most 90 lines are drawn."""
-    lines = lines[:_MOST_LINES]
-    several = len({line.model for line in lines}) > 1
-    described = "; ".join(
-        f"{short(line.heading + ' ' + line.label)}{', ' + short(line.model) if several else ''}: {_in_words(line)}"
-        for line in lines[:40]
-    )
-    places, ticks, bottom = _places(lines)
+def forest_plot(name: str, title: str, caption: str, axis: str, lines: Sequence[Line], *, zero: bool = False) -> Plot:
+    """Return the plot of estimates with their intervals, with `zero` around a line at 0.
 
-    def draw(axes: Axes) -> None:
-        _draw_lines(axes, lines, places)
-        axes.set_yticks([place for place, _, _ in ticks], [label for _, label, _ in ticks])
-        for tick, (_, _, is_heading) in zip(axes.get_yticklabels(), ticks, strict=True):
-            tick.set_fontweight("bold" if is_heading else "normal")
-        axes.set(ylim=(bottom - 0.4, -0.7), xlabel=axis)
-
-    return Plot(name, title, caption, f"{axis}: {described}.", draw, height=0.55 + _ROW * bottom)
-
-
-def _in_words(line: Line) -> str:
-    ends = "" if line.interval is None else f" ({' to '.join(map(percent, line.interval))})"
-    return f"{percent(line.value)} %{ends}"
+    Up to three models stand beside each other under each label, in colours and markers of their own; from four on each
+    label has a small plot of its own, with a row for each model.
+    """
+    models = list(dict.fromkeys(line.model for line in lines))
+    labels = list(dict.fromkeys((line.heading, line.label) for line in lines))
+    described = "; ".join(_in_words(line, len(models) > 1, signed=zero) for line in lines[:40])
+    rest = f"; and {len(lines) - 40} more" if len(lines) > 40 else ""
+    if len(models) > _MOST_BESIDE:
+        draw: Callable[[Axes], None] = partial(_draw_small, lines=lines, labels=labels, axis=axis, zero=zero)
+        height = 0.5 + (0.45 + _ROW * 0.85 * len(models)) * -(-len(labels) // _columns(len(labels)))
+    else:
+        places, ticks, bottom = _places(lines, max(1.0, 0.62 * len(models)))
+        draw = partial(_draw_beside, lines=lines, places=places, ticks=ticks, bottom=bottom, axis=axis, zero=zero)
+        height = 0.55 + _ROW * (bottom + 1)
+    return Plot(name, title, caption, f"{axis}: {described}{rest}.", draw, height=height)
 
 
-def _places(lines: Sequence[Line]) -> tuple[dict[tuple[str, str], float], list[tuple[float, str, bool]], float]:
-    """Return where each estimate stands, the ticks (place, label, whether a heading), and where the last one ends."""
-    n_models = len({line.model for line in lines})
+def _in_words(line: Line, several: bool, *, signed: bool) -> str:
+    def number(value: float) -> str:
+        return f"{percent(value, signed=signed)}{'' if signed else ' %'}"
+
+    who = short(f"{line.heading} {line.label}") + (f", {short(line.model)}" if several else "")
+    ends = "" if line.interval is None else f" ({' to '.join(map(number, line.interval))})"
+    return f"{who}: {number(line.value)}{ends}"
+
+
+def _places(
+    lines: Sequence[Line], step: float
+) -> tuple[dict[tuple[str, str], float], list[tuple[float, str, bool]], float]:
+    """Return where each label's estimates stand, the ticks (place, label, whether a heading), the last one's place."""
     places: dict[tuple[str, str], float] = {}
     ticks: list[tuple[float, str, bool]] = []
     y = 0.0
     for heading in dict.fromkeys(line.heading for line in lines):
         if heading:
             ticks.append((y, short(heading, 26), True))
-            y += _HEADING / _ROW
+            y += (step + 1.3) / 2
         for label in dict.fromkeys(line.label for line in lines if line.heading == heading):
             places[heading, label] = y
             ticks.append((y, short(label, 26), False))
-            y += max(1.0, 0.62 * n_models)
-    return places, ticks, y
+            y += step
+        y += 0.65 - step / 2 if heading else 0.0
+    return places, ticks, max(places.values()) + step / 2
 
 
-def _draw_lines(axes: Axes, lines: Sequence[Line], places: Mapping[tuple[str, str], float]) -> None:
+def _draw_beside(
+    axes: Axes,
+    lines: Sequence[Line],
+    places: Mapping[tuple[str, str], float],
+    ticks: Sequence[tuple[float, str, bool]],
+    bottom: float,
+    axis: str,
+    zero: bool,
+) -> None:
     models = list(dict.fromkeys(line.model for line in lines))
-    axes.grid(False, axis="y")
     for line in lines:
         number = models.index(line.model)
         at = places[line.heading, line.label] + (number - (len(models) - 1) / 2) * 0.5
-        colour = series_colour(number)
-        if line.interval is not None:
-            axes.plot([100 * end for end in line.interval], [at, at], color=colour, linewidth=1.3)
-        fill = colour if line.interval is not None else COLOURS["paper"]
-        axes.plot([100 * line.value], [at], MARKERS[0], color=colour, markersize=4.5, markerfacecolor=fill)
+        _draw_line(axes, line, at, number, signed=zero, several=len(models) > 1)
+    axes.set_yticks([place for place, _, _ in ticks], [label for _, label, _ in ticks])
+    for tick, (_, _, is_heading) in zip(axes.get_yticklabels(), ticks, strict=True):
+        tick.set_fontweight("bold" if is_heading else "normal")
+    top = min(min(place for place, *_ in ticks), min(places.values()) - 0.31 * len(models)) - 0.4
+    axes.set(ylim=(bottom + 0.2, top), xlabel=axis)
+    _rows(axes, zero)
+    if len(models) > 1:
+        legend(axes, [legend_entry(model, series_colour(i), series_marker(i)) for i, model in enumerate(models)])
+
+
+def _draw_small(axes: Axes, lines: Sequence[Line], labels: Sequence[tuple[str, str]], axis: str, zero: bool) -> None:
+    models = list(dict.fromkeys(line.model for line in lines))
+    n_columns = _columns(len(labels))
+    names = [short(model, 20) for model in models]
+    titles = ["\n".join(short(text, 54 // n_columns) for text in label if text) for label in labels]
+    parts = panels(axes, titles, n_columns, label=axis, left=0.2 + 0.072 * max(map(len, names)))
+    small = dict(zip(labels, parts, strict=True))
+    for line in lines:
+        number = models.index(line.model)
+        _draw_line(small[line.heading, line.label], line, number, number, signed=zero, several=True)
+    limits = [part.get_xlim() for part in parts]
+    for part in parts:
+        part.set_yticks(range(len(models)), names if part.yaxis.get_tick_params()["labelleft"] else [])
+        part.set(ylim=(len(models) - 0.4, -0.6), xlim=(min(low for low, _ in limits), max(high for _, high in limits)))
+        part.locator_params(axis="x", nbins=6 // n_columns + 2)
+        _rows(part, zero)
+
+
+def _columns(n_labels: int) -> int:
+    return min(3, n_labels)
+
+
+def _draw_line(axes: Axes, line: Line, at: float, number: int, *, signed: bool, several: bool) -> None:
+    colour = series_colour(number)
+    if line.interval is not None:
+        axes.plot([100 * end for end in line.interval], [at, at], color=colour, linewidth=1.3)
+    is_filled = line.interval is not None if line.is_filled is None else line.is_filled
+    fill = colour if is_filled else COLOURS["paper"]
+    (point,) = axes.plot(
+        [100 * line.value], [at], series_marker(number), color=colour, markersize=4.5, markerfacecolor=fill
+    )
+    mark(point, _in_words(line, several, signed=signed), line.href)
+
+
+def _rows(axes: Axes, zero: bool) -> None:
+    """Make each estimate a row: no lines between rows, no axis beside them, with `zero` a line at 0."""
+    axes.grid(False, axis="y")
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    if len(models) > 1:
-        legend(axes, [legend_entry(model, series_colour(i), MARKERS[0]) for i, model in enumerate(models)])
+    if zero:
+        axes.axvline(0, color=INK, linewidth=0.9)
 
 
 def _picture(description: str, draw: Callable[[Axes], None], *, height: float = 3.0, grid: str = "") -> str:

@@ -11,7 +11,7 @@ import re
 import threading
 import warnings
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any
 from paraconsist.files import replacing
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-#: The light theme; the page's style sheet has the dark one under the same names. Series: after Okabe and Ito, whose
-#: colours stay apart for colour-blind readers.
+#: The light theme; the page's style sheet has the dark one under the same names. Any two series are at least 14 apart
+#: (CIEDE2000) to a reader with full colour vision and without each of the three cones, and 3:1 from the paper.
 COLOURS = {
     "paper": "#ffffff",
     "ink": "#1f2430",
@@ -36,7 +37,7 @@ COLOURS = {
     "good": "#0d9488",
     "bad": "#d9480f",
 }
-_SERIES = ("#0072b2", "#d55e00", "#009e73", "#b5598c", "#3d9bd1", "#b87f00")
+_SERIES = ("#0072b2", "#d85f00", "#00a866", "#9d5472", "#1b1f8a", "#624500")
 COLOURS |= {f"series-{number}": colour for number, colour in enumerate(_SERIES)}
 INK, MUTED, GRID, GOOD, BAD = (COLOURS[name] for name in ("ink", "muted", "grid", "good", "bad"))
 _NAMES = {value: name for name, value in COLOURS.items()}
@@ -45,11 +46,13 @@ _FONT = re.compile(r"(?:(?P<weight>bold|\d{3}) )?(?P<size>[\d.]+)px")
 #: What matplotlib writes and a page has no use for: its own style, and the paper, which is the page's.
 _LEFT_OUT = tuple(f"{{{_SVG}}}{tag}" for tag in ("metadata", "title", "style"))
 _PAPER = "patch_1"
+_LONG = re.compile(r"-?\d+\.\d{3,}")  # a coordinate with more digits than can be seen
 
 #: Width of every figure in inches; at this width its letters are readable on a phone.
 WIDTH = 5.0
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # as many as have no divisor in common with the colours
 _LEGEND_ROW = 0.19
+_GAP = 0.2  # inches between small axes
 _MOST_LETTERS = 30
 
 #: What matplotlib is told while a figure is made or written; nothing outside of that is changed.
@@ -87,7 +90,52 @@ class Plot:
 
 def series_colour(number: int) -> str:
     """Return the colour of the model with this number; after six they come round again."""
-    return COLOURS[f"series-{number % 6}"]
+    return COLOURS[f"series-{number % len(_SERIES)}"]
+
+
+def series_marker(number: int) -> str:
+    """Return the marker of the model with this number: 42 models have no two alike in both colour and marker."""
+    return MARKERS[number % len(MARKERS)]
+
+
+def mark(artist: Artist, title: str, href: str = "") -> None:
+    """Name a drawn value: on a page its element gets a title, and is a link to `href` where there is one."""
+    figure: Any = artist.figure
+    artist.set_gid(f"mark-{len(figure.marks)}")
+    figure.marks.append((_line(title), href))
+
+
+def panels(
+    axes: Axes,
+    titles: Sequence[str],
+    n_columns: int,
+    *,
+    label: str,
+    left: float,
+    right: float = 0.1,
+    below: float = 0.5,
+) -> list[Axes]:
+    """Put small axes in the place of one, row by row, each with its title; `label` is that of x.
+
+    `left`, `right` and `below` are the room in inches beside and below them: for the labels of y and x, and a legend.
+    """
+    figure: Any = axes.figure
+    axes.remove()
+    figure.set_layout_engine("none")
+    (width, height), n_rows = figure.get_size_inches(), -(-len(titles) // n_columns)
+    top = max(0.17 + 0.15 * title.count("\n") for title in titles) + 0.08
+    across, down = (width - left - right + _GAP) / n_columns, (height - below) / n_rows
+    parts = []
+    for place, title in enumerate(titles):
+        x, y = left + place % n_columns * across, height - (place // n_columns + 1) * down
+        part = figure.add_axes((x / width, y / height, (across - _GAP) / width, (down - top) / height))
+        part.grid(True)
+        part.set_title(title, fontsize=8.5)
+        part.tick_params(labelsize=8.5, labelleft=place % n_columns == 0, labelbottom=place + n_columns >= len(titles))
+        parts.append(part)
+    middle = (left + (width - left - right) / 2) / width
+    figure.text(middle, (below - 0.48) / height, label, ha="center", va="bottom", fontsize=9.5)
+    return parts
 
 
 def short(text: object, most: int = _MOST_LETTERS) -> str:
@@ -105,17 +153,29 @@ def legend_entry(label: str, colour: str, marker: str, **style: Any) -> Line2D:
     """Return a legend's entry of its own, where no single line of the plot has the label."""
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], marker=marker, color=colour, label=short(label, 34), **style)
+    return Line2D([], [], marker=marker, color=colour, label=short(label, 44), **style)
+
+
+def legend_height(labels: Iterable[str]) -> float:
+    """Return the room in inches that a legend takes."""
+    return _LEGEND_ROW * -(-len(list(labels)) // _legend_columns(labels))
+
+
+def _legend_columns(labels: Iterable[str]) -> int:
+    return 1 if max(map(len, labels)) > _MOST_LETTERS - 4 else 2
 
 
 def legend(axes: Axes, entries: Iterable[Any] | None = None, **style: Any) -> None:
-    """Put a legend of two columns below the axes, in room of its own; by default each label on them once."""
+    """Put a legend of one or two columns below the axes, in room of its own; by default each label on them once."""
     labelled = {handle.get_label(): handle for handle in axes.get_legend_handles_labels()[0]}
     handles = list(labelled.values() if entries is None else entries)
     if handles:
         figure: Any = axes.figure
-        figure.set_figheight(figure.get_figheight() + _LEGEND_ROW * -(-len(handles) // 2))
-        figure.legend(handles=handles, loc="outside lower center", ncols=2, **style)
+        is_free = figure.get_layout_engine() is not None  # else room is there already
+        labels = [str(handle.get_label()) for handle in handles]
+        figure.set_figheight(figure.get_figheight() + legend_height(labels) * is_free)
+        place = f"{'outside ' if is_free else ''}lower center"
+        figure.legend(handles=handles, loc=place, ncols=_legend_columns(labels), **style)
 
 
 def logarithmic(axes: Axes) -> None:
@@ -131,7 +191,8 @@ def inline_svg(plot: Plot, variables: Mapping[str, str] | None = None) -> str:
     """
     ET.register_namespace("", _SVG)
     ET.register_namespace("xlink", _XLINK)
-    root = ET.fromstring(_svg(plot, fonttype="none"))
+    content, marks = _svg(plot, fonttype="none")
+    root = ET.fromstring(content)
     for parent in list(root.iter()):
         for child in list(parent):
             of_figure = parent is root or parent.get("id") == "figure_1"
@@ -139,10 +200,13 @@ def inline_svg(plot: Plot, variables: Mapping[str, str] | None = None) -> str:
                 parent.remove(child)
     for element in root.iter():
         _unstyle(element, variables)
+        name_of_mark = element.get("id", "").partition("mark-")[2]
         _rename(element, plot.name)
+        if name_of_mark:
+            _name(element, *marks[int(name_of_mark)])
     for key in ("width", "height", "version"):
         root.attrib.pop(key, None)
-    root.set("role", "img")
+    root.set("role", "group" if any(href for _, href in marks) else "img")
     root.set("aria-label", _line(f"{plot.title}. {plot.description}" if plot.title else plot.description))
     root.set("class", "plot")
     return ET.tostring(root, encoding="unicode")
@@ -173,8 +237,23 @@ def _unstyle(element: ET.Element, variables: Mapping[str, str] | None) -> None:
         element.set("class", " ".join(classes))
 
 
+def _name(element: ET.Element, title: str, href: str) -> None:
+    """Make a drawn value's group say what it is, and lead where it leads."""
+    if href:
+        element.tag = f"{{{_SVG}}}a"
+        element.set("href", href)
+        element.set("aria-label", title)
+    element.set("class", "datum")
+    text = ET.Element(f"{{{_SVG}}}title")
+    text.text = title
+    element.insert(0, text)
+
+
 def _rename(element: ET.Element, name: str) -> None:
-    """Make ids unique on the page."""
+    """Make ids unique on the page, and coordinates short."""
+    for key in ("d", "x", "y", "transform"):
+        if key in element.attrib:
+            element.set(key, _LONG.sub(lambda number: f"{float(number[0]):.2f}", element.attrib[key]))
     if "id" in element.attrib:
         element.set("id", f"{name}-{element.get('id')}")
     for key in (f"{{{_XLINK}}}href", "href"):
@@ -187,13 +266,13 @@ def _rename(element: ET.Element, name: str) -> None:
 def write_plot(plot: Plot, folder: Path) -> list[Path]:
     """Write ``<name>.png`` and ``<name>.svg`` on white paper; return the two paths."""
     png, svg = folder / f"{plot.name}.png", folder / f"{plot.name}.svg"
-    for file, image in ((svg, _svg(plot, fonttype="path")), (png, _drawn(plot, format="png", dpi=200))):
+    for file, image in ((svg, _svg(plot, fonttype="path")[0]), (png, _drawn(plot, format="png", dpi=200)[0])):
         with replacing(file) as partial:
             partial.write_bytes(image)
     return [png, svg]
 
 
-def _svg(plot: Plot, fonttype: str) -> bytes:
+def _svg(plot: Plot, fonttype: str) -> tuple[bytes, list[tuple[str, str]]]:
     about = {"Title": _line(plot.title), "Description": _line(plot.description), "Date": None, "Creator": None}
     return _drawn(plot, {"svg.fonttype": fonttype, "svg.hashsalt": plot.name}, format="svg", metadata=about)
 
@@ -213,20 +292,25 @@ def drawn(plot: Plot) -> Figure:
 
 
 def _draw_on(kind: type[Figure], plot: Plot) -> Figure:
-    figure = kind(figsize=(plot.width, plot.height), layout="constrained")
+    figure: Any = kind(figsize=(plot.width, plot.height), layout="constrained")
+    figure.marks = []  # title and link of each drawn value, in the order of drawing
     axes = figure.add_subplot()
     axes.grid(True)
     plot.draw(axes)
-    return figure
+    return figure  # type: ignore[no-any-return]
 
 
-def _drawn(plot: Plot, style: Mapping[str, Any] = MappingProxyType({}), **saved: Any) -> bytes:
+def _drawn(
+    plot: Plot, style: Mapping[str, Any] = MappingProxyType({}), **saved: Any
+) -> tuple[bytes, list[tuple[str, str]]]:
+    """Return the image, and title and link of each drawn value."""
     from matplotlib.figure import Figure
 
     out = io.BytesIO()
     with _styled(**style):
-        _draw_on(Figure, plot).savefig(out, **saved)
-    return out.getvalue()
+        figure: Any = _draw_on(Figure, plot)
+        figure.savefig(out, **saved)
+    return out.getvalue(), figure.marks
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,20 +11,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.reporting.formatting import percent
-from paraconsist.reporting.plots.canvas import COLOURS, MARKERS, Plot, legend, legend_entry, series_colour, short
+from paraconsist.reporting.plots.canvas import (
+    COLOURS,
+    Plot,
+    legend,
+    legend_entry,
+    legend_height,
+    mark,
+    panels,
+    series_colour,
+    series_marker,
+    short,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHARES = (0.25, 0.5, 0.75)
-_MOST_IN_LEGEND = 14
+_MOST_IN_LEGEND = 6
+_LABEL = 0.165  # inches from one label beside the axes to the next
 _EDGES = (0.2, 0.4, 0.6, 0.8)
 _LABELS = ("all\nwrong", "0–20", "20–40", "40–60", "60–80", "80–100", "all\nright")
+_SHORT_LABELS = ("0", "40–60", "100")  # of the outer and the middle column
+#: Accuracies that each bin begins and ends with.
+_RANGES = ((0.0, 0.0), (0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.0), (1.0, 1.0))
 
 
 @dataclass(frozen=True)
 class Point:
-    """One model on one set: bucket accuracy and P_C in [0, 1], with their intervals where there are any."""
+    """One model on one set: bucket accuracy and P_C in [0, 1], their intervals where there are any, a link."""
 
     model: str
     set: str
@@ -31,6 +47,7 @@ class Point:
     consistency: float
     accuracy_interval: tuple[float, float] | None = None
     consistency_interval: tuple[float, float] | None = None
+    href: str = ""
 
 
 def accuracy_consistency_plot(points: Sequence[Point]) -> Plot:
@@ -39,10 +56,12 @@ def accuracy_consistency_plot(points: Sequence[Point]) -> Plot:
     Below the lowest curve, 1 - 2a(1-a), no model can lie but by chance; on the curve with PVAP p, 1 - 2pa(1-a), a share
     p of the variance of correctness is due to paraphrasing.
     """
-    described = "; ".join(
-        f"{short(p.model)} on {short(p.set)}: accuracy {percent(p.accuracy)} %, consistency {percent(p.consistency)} %"
-        for p in points[:24]
-    )
+    models, sets = (list(dict.fromkeys(names)) for names in zip(*((p.model, p.set) for p in points), strict=True))
+    n_panels = len(sets) if len(models) > 1 else 1
+    is_direct = n_panels == 1 or len(models) > _MOST_IN_LEGEND  # else a short legend below
+    n_columns = 1 if is_direct else min(2, n_panels)
+    each = max(3.0 if n_panels == 1 else 2.1, _LABEL * len(points) / n_panels if is_direct else 0.0)
+    rest = f"; and {len(points) - 24} more" if len(points) > 24 else ""
     return Plot(
         name="accuracy-consistency",
         title="Accuracy against consistency",
@@ -52,47 +71,102 @@ def accuracy_consistency_plot(points: Sequence[Point]) -> Plot:
             "is better. Only chance leads into the shaded region. On a grey curve the given share of the variance of "
             "correctness is due to wording (PVAP); the rest is due to some problems being harder than others."
         ),
-        description=f"Scatter plot. {described}.",
-        draw=lambda axes: _draw_points(axes, points),
-        height=3.7,
+        description=f"Scatter plot. {'; '.join(map(_in_words, points[:24]))}{rest}.",
+        draw=lambda axes: _draw_panels(axes, points, models, sets, n_columns, each, is_direct),
+        height=0.7 + (each + 0.3 * (n_panels > 1)) * -(-n_panels // n_columns),
     )
 
 
-def _draw_points(axes: Axes, points: Sequence[Point]) -> None:
-    models = list(dict.fromkeys(p.model for p in points))
-    sets = list(dict.fromkeys(p.set for p in points))
+def _in_words(p: Point) -> str:
+    who = f"{short(p.model)} on {short(p.set)}"
+    return f"{who}: accuracy {percent(p.accuracy)} %, consistency {percent(p.consistency)} %"
+
+
+def _draw_panels(
+    axes: Axes,
+    points: Sequence[Point],
+    models: Sequence[str],
+    sets: Sequence[str],
+    n_columns: int,
+    height: float,
+    is_direct: bool,
+) -> None:
     lowest = min(min(p.accuracy, *(p.accuracy_interval or (1.0,))) for p in points)
     left = max(0.0, min(40.0, 100 * lowest - 5))
     floor = max(0.0, min(50.0, 100 * min(min(p.consistency, *(p.consistency_interval or (1.0,))) for p in points) - 2))
-    _draw_curves(axes, left, floor)
-    for point in points:
-        colour = series_colour(models.index(point.model) if len(models) > 1 else sets.index(point.set))
-        marker = MARKERS[sets.index(point.set) % len(MARKERS)]
-        x, y = 100 * point.accuracy, 100 * point.consistency
-        if point.accuracy_interval is not None:
-            axes.plot([100 * end for end in point.accuracy_interval], [y, y], color=colour, linewidth=0.9)
-        if point.consistency_interval is not None:
-            axes.plot([x, x], [100 * end for end in point.consistency_interval], color=colour, linewidth=0.9)
-        axes.plot([x], [y], marker, color=colour, markersize=6.5, markeredgecolor=COLOURS["paper"])
-    axes.set(xlim=(left, 100), ylim=(floor, 100.8), xlabel="bucket accuracy, %", ylabel="P_C, %")
-    entries = []
-    if len(models) > 1:
-        entries += [legend_entry(model, series_colour(i), "o", linestyle="") for i, model in enumerate(models)]
-    if len(sets) > 1:
-        colours = [COLOURS["muted"] if len(models) > 1 else series_colour(i) for i in range(len(sets))]
-        marked = zip(sets, colours, (MARKERS[i % len(MARKERS)] for i in range(len(sets))), strict=True)
-        entries += [legend_entry(*one, linestyle="") for one in marked]
-    legend(axes, entries[:_MOST_IN_LEGEND], handletextpad=0.2)
+    by_set = {name: [p for p in points if p.set == name] for name in sets} if len(models) > 1 else {"": list(points)}
+    numbers = {name: number for number, name in enumerate(models if len(models) > 1 else sets)}
+    parts = [axes]
+    if len(by_set) > 1:
+        room = 0.25 + 0.072 * min(22, max(map(len, models))) if is_direct else 0.16
+        below = 0.55 + (0 if is_direct else legend_height(models))
+        titles = [short(name, 30) for name in by_set]
+        parts = panels(axes, titles, n_columns, label="bucket accuracy, %", left=0.6, right=room, below=below)
+    for part, (_, members) in zip(parts, by_set.items(), strict=True):
+        part.set(xlim=(left, 101), ylim=(floor, 101))
+        _draw_curves(part, left, floor, in_words=part is parts[0])
+        named = {p.model if len(models) > 1 else p.set: p for p in members}
+        for label, point in named.items():
+            _draw_point(part, point, numbers[label])
+        if is_direct and len(points) > 1:
+            _label_beside(part, {label: (100 * p.accuracy, 100 * p.consistency) for label, p in named.items()}, height)
+        part.set_ylabel("P_C, %" if part.yaxis.get_tick_params()["labelleft"] else "")
+    if len(by_set) == 1:
+        axes.set_xlabel("bucket accuracy, %")
+    if not is_direct:
+        entries = [
+            legend_entry(label, series_colour(i), series_marker(i), linestyle="") for label, i in numbers.items()
+        ]
+        legend(parts[0], entries, handletextpad=0.2)
 
 
-def _draw_curves(axes: Axes, left: float, floor: float) -> None:
+def _draw_point(axes: Axes, point: Point, number: int) -> None:
+    colour = series_colour(number)
+    x, y = 100 * point.accuracy, 100 * point.consistency
+    if point.accuracy_interval is not None:
+        axes.plot([100 * end for end in point.accuracy_interval], [y, y], color=colour, linewidth=0.9)
+    if point.consistency_interval is not None:
+        axes.plot([x, x], [100 * end for end in point.consistency_interval], color=colour, linewidth=0.9)
+    style: dict[str, Any] = {"color": colour, "markersize": 6.5, "markeredgecolor": COLOURS["paper"]}
+    (drawn,) = axes.plot([x], [y], series_marker(number), **style)
+    mark(drawn, _in_words(point), point.href)
+
+
+def _label_beside(axes: Axes, places: Mapping[str, tuple[float, float]], height: float) -> None:
+    """Write the points' names in a column beside the axes, apart from each other, a thin line to each point."""
+    low, high = axes.get_ylim()
+    order = sorted(places, key=lambda label: -places[label][1])
+    gap = _LABEL / height
+    wanted = [(places[label][1] - low) / (high - low) for label in order]
+    at: list[float] = []
+    for y in wanted:  # from above, each below the one before
+        at.append(min(y, at[-1] - gap if at else 1.0))
+    lift = max(0.0, -at[-1])
+    for i in reversed(range(len(at))):  # from below, where the last ones have left the axes
+        at[i] = max(at[i], (at[i + 1] + gap) if i + 1 < len(at) else at[i] + lift)
+    for label, y in zip(order, at, strict=True):
+        line = {
+            "arrowstyle": "-",
+            "color": COLOURS["muted"],
+            "linewidth": 0.5,
+            "shrinkA": 1,
+            "shrinkB": 4,
+            "relpos": (0, 0.5),
+        }
+        text: dict[str, Any] = {"xycoords": "data", "textcoords": "axes fraction", "arrowprops": line}
+        axes.annotate(short(label, 22), places[label], (1.03, y), va="center", fontsize=8.5, **text)
+
+
+def _draw_curves(axes: Axes, left: float, floor: float, *, in_words: bool) -> None:
     accuracy = np.linspace(0, 1, 201)
     spread = accuracy * (1 - accuracy)
     axes.fill_between(100 * accuracy, floor, 100 * (1 - 2 * spread), color=COLOURS["shade"], linewidth=0)
     axes.plot(100 * accuracy, 100 * (1 - 2 * spread), color=COLOURS["muted"], linewidth=1.1)
     for share in _SHARES:
         axes.plot(100 * accuracy, 100 * (1 - 2 * share * spread), color=COLOURS["muted"], linewidth=0.7, dashes=(4, 3))
-    at = (left + 2) / 100
+    if not in_words:
+        return
+    at = max(0.25, (left + 2) / 100)  # further left the curves run together
     small: dict[str, Any] = {"fontsize": 8.5, "color": COLOURS["muted"]}
     for share in _SHARES:
         height = 100 * (1 - 2 * share * at * (1 - at))
@@ -100,6 +174,16 @@ def _draw_curves(axes: Axes, left: float, floor: float) -> None:
         axes.annotate(text, (100 * at, height), xytext=(0, 3), textcoords="offset points", **small)
     least = (100 + left) / 2 + 0.34 * (100 - left), 0.86 * floor + 14
     axes.annotate("only chance\nleads here", least, ha="center", va="center", **small)
+
+
+def _bins(accuracies: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the bin of each share of right answers: see `bucket_accuracy_shares`."""
+    values = np.round(accuracies, 9)
+    low, high = np.searchsorted(_EDGES, values, side="right"), np.searchsorted(_EDGES, values, side="left")
+    bins = np.where(values <= 0.5, low, high) + 1
+    bins[values <= 0.0] = 0
+    bins[values >= 1.0] = 6
+    return bins
 
 
 def bucket_accuracy_shares(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -110,44 +194,88 @@ def bucket_accuracy_shares(accuracies: NDArray[np.float64]) -> NDArray[np.float6
     >>> bucket_accuracy_shares(np.array([0.0, 0.2, 0.5, 0.8, 1.0])).tolist()
     [0.2, 0.0, 0.2, 0.2, 0.2, 0.0, 0.2]
     """
-    values = np.round(accuracies, 9)
-    low, high = np.searchsorted(_EDGES, values, side="right"), np.searchsorted(_EDGES, values, side="left")
-    bins = np.where(values <= 0.5, low, high) + 1
-    bins[values <= 0.0] = 0
-    bins[values >= 1.0] = 6
-    return np.bincount(bins, minlength=7) / max(len(accuracies), 1)
+    return np.bincount(_bins(accuracies), minlength=7) / max(len(accuracies), 1)
 
 
-def bucket_accuracy_plot(name: str, set_name: str, accuracies: Mapping[str, NDArray[np.float64]]) -> Plot:
-    """Return the histogram of bucket accuracy, shape (n_buckets,), of one set, for each model."""
-    shares = {model: bucket_accuracy_shares(values) for model, values in accuracies.items()}
+def coin_shares(sizes: NDArray[Any], accuracy: float) -> NDArray[np.float64]:
+    """Return the shares that a coin gives which is right with probability `accuracy`, whatever problem and wording.
+
+    `sizes`, shape (n_buckets,), are how many paraphrases each bucket has. Exact: the mixture, over the buckets, of the
+    binomial distributions of how many answers are right, in the bins of `bucket_accuracy_shares`.
+
+    >>> coin_shares(np.array([2, 2, 2]), 0.5).tolist()
+    [0.25, 0.0, 0.0, 0.5, 0.0, 0.0, 0.25]
+    """
+    from scipy.stats import binom
+
+    shares = np.zeros(7)
+    for size, n_buckets in Counter(map(int, sizes[sizes > 0])).items():
+        right = np.arange(size + 1)
+        shares += n_buckets * np.bincount(_bins(right / size), binom.pmf(right, size, accuracy), 7)
+    return shares / max(1, int(np.count_nonzero(sizes)))
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """One model's buckets of a set: share of right answers and number of answers, both of shape (n_buckets,)."""
+
+    model: str
+    accuracies: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+    href: Callable[[tuple[float, float]], str] = lambda _: ""  # the link to the buckets of a bin
+
+
+def bucket_accuracy_plot(name: str, set_name: str, models: Sequence[Buckets]) -> Plot:
+    """Return the histogram of bucket accuracy of one set, a small one for each model, and what a coin would give."""
+    shares = [bucket_accuracy_shares(one.accuracies) for one in models]
     described = "; ".join(
-        f"{short(model)}: {100 * bins[0]:.0f} % of buckets all wrong, {100 * bins[-1]:.0f} % all right, "
+        f"{short(one.model)}: {100 * bins[0]:.0f} % of buckets all wrong, {100 * bins[-1]:.0f} % all right, "
         f"{100 * bins[1:-1].sum():.0f} % in between"
-        for model, bins in shares.items()
+        for one, bins in zip(models, shares, strict=True)
     )
+    means = [float(np.mean(one.accuracies)) if len(one.accuracies) else 0.0 for one in models]
+    coins = [coin_shares(one.sizes, mean) for one, mean in zip(models, means, strict=True)]
+    n_columns = 1 if len(models) == 1 else 2 if len(models) <= 4 else 3
     return Plot(
         name=name,
         title=f"Bucket accuracy, {set_name}",
         caption=(
             "Share of buckets by how many of their paraphrases are answered right. The two outer columns are the "
-            "buckets whose answers do not depend on the wording: all wrong, all right."
+            "buckets whose answers do not depend on the wording: all wrong, all right. Each line across a column is "
+            "what a coin of the same accuracy would give, which is right by chance whatever the problem and the "
+            "wording: the further the outer columns rise above it, the more it is the problem that decides."
         ),
         description=f"Histogram. {described}.",
-        draw=lambda axes: _draw_bins(axes, shares),
-        height=2.6,
+        draw=lambda axes: _draw_bins(axes, models, shares, coins, n_columns),
+        height=2.6 if len(models) == 1 else 0.8 + 1.25 * -(-len(models) // n_columns),
     )
 
 
-def _draw_bins(axes: Axes, shares: Mapping[str, NDArray[np.float64]]) -> None:
-    axes.grid(False, axis="x")
-    places, width = np.arange(7), 0.82 / len(shares)
-    for number, (model, bins) in enumerate(shares.items()):
-        offset = (number - (len(shares) - 1) / 2) * width
-        axes.bar(places + offset, 100 * bins, width=width * 0.94, color=series_colour(number), label=short(model, 34))
-    axes.set_xticks(places, _LABELS)
-    for edge in (0.5, 5.5):
-        axes.axvline(edge, color=COLOURS["grid"], linewidth=0.7)
-    axes.set(xlim=(-0.6, 6.6), xlabel="paraphrases right, %", ylabel="buckets, %")
-    if len(shares) > 1:
-        legend(axes, handlelength=1)
+def _draw_bins(
+    axes: Axes,
+    models: Sequence[Buckets],
+    shares: Sequence[NDArray[np.float64]],
+    coins: Sequence[NDArray[np.float64]],
+    n_columns: int,
+) -> None:
+    places = np.arange(7)
+    label = "paraphrases right, %"
+    titles = [short(one.model, 18 if n_columns == 3 else 28) for one in models]
+    parts = [axes] if len(models) == 1 else panels(axes, titles, n_columns, label=label, left=0.55, below=0.8)
+    highest = max(float(100 * bins.max()) for bins in (*shares, *coins))
+    for number, (part, one, bins, coin) in enumerate(zip(parts, models, shares, coins, strict=True)):
+        part.grid(False, axis="x")
+        bars = part.bar(places, 100 * bins, width=0.78, color=series_colour(number))
+        for bar, bin_label, share, chance, ends in zip(bars, _LABELS, bins, coin, _RANGES, strict=True):
+            what = f"{short(one.model)}, {bin_label.replace(chr(10), ' ')}{' % right' if ends[0] < ends[1] else ''}"
+            title = f"{what}: {percent(share)} % of buckets; a coin: {percent(chance)} %"
+            mark(bar, title, one.href(ends) if share else "")
+        part.hlines(100 * coin, places - 0.46, places + 0.46, color=COLOURS["ink"], linewidth=1.2)
+        for edge in (0.5, 5.5):
+            part.axvline(edge, color=COLOURS["grid"], linewidth=0.7)
+        part.set_xticks(places if len(models) == 1 else (0, 3, 6), _LABELS if len(models) == 1 else _SHORT_LABELS)
+        part.set(xlim=(-0.6, 6.6), ylim=(0, 1.05 * highest))
+        part.set_ylabel("buckets, %" if part.yaxis.get_tick_params()["labelleft"] else "")
+    if len(models) == 1:
+        axes.set_xlabel(label)
+    legend(parts[0], [legend_entry("a coin of this accuracy", COLOURS["ink"], "", linewidth=1.2)])
