@@ -21,16 +21,17 @@ from helpers.report import ANSWERS, HOSTILE, rows, write_file, write_run
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
+import paraconsist as pc
 from paraconsist.cli.app import main
 from paraconsist.data.bucket_sets import bucket_set_from_table
-from paraconsist.data.predictions import read_predictions
+from paraconsist.data.predictions import read_predictions, write_predictions
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.fooling_rate import fooling_rate
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
-from paraconsist.reporting.page import ReportOptions, load_entries, write, write_report
+from paraconsist.reporting.page import ReportOptions, changes, load_entries, write, write_report
 from paraconsist.reporting.page.browser import script_json
 from paraconsist.running.outputs import texts_table
 from paraconsist.scoring.options import SourceOptions
@@ -111,6 +112,27 @@ def test_a_cap_keeps_the_worst_and_says_so(run, tmp_path):
     assert "holds the 2 most inconsistent of 5 buckets" in text_of(page)
     page, written = report(tmp_path, run, most_bytes=1)
     assert written.n_shown == 1
+    page, written = report(tmp_path, run, most_bytes=1, most_buckets=5)  # what is asked for is there
+    assert written.n_shown == 5
+
+
+def test_columns_of_many_values_do_not_vanish_and_labels_are_called_by_name(tmp_path):
+    answers = {f"b{i}": "101" for i in range(250)}
+    table = pa.Table.from_pylist([row | {"label": int(row["bucket_id"][1:]) % 2} for row in rows(answers)])
+    buckets = [int(bucket[1:]) for bucket in table["bucket_id"].to_pylist()]
+    many = {"thirty": [f"v{b % 30}" for b in buckets], "each": [f"v{b}" for b in buckets]}
+    for name, values in many.items():
+        table = table.append_column(name, pa.array(values))
+    write_predictions(tmp_path / "many.parquet", table, {"set": "toy:set", "label_names": ["weakener", "strengthener"]})
+    scores = pc.score(tmp_path / "many.parquet", stratum=["thirty"], n_resamples=200)
+    assert "thirty has 30 values, more than the 20 that results are broken down by" in scores.sets["toy:set"].warnings
+    (entry,) = load_entries([tmp_path / "many.parquet"], QUICK)
+    changed = changes.changes_of([entry], write._aligned([entry]), QUICK.intervals)
+    assert changed["toy:set", entry.name]["by_stratum"]["label"].keys() == {"weakener", "strengthener"}
+    page, _ = report(tmp_path, tmp_path / "many.parquet")
+    described = data_of(page)["head"]["sets"][0]
+    assert {name: len(values) for name, values in described["strata"]} == {"kind": 2, "thirty": 30}
+    assert described["tooMany"] == [["each", 250]]
 
 
 @pytest.mark.parametrize("spaces", [True, False])

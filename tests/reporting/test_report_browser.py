@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from helpers.browser import QUICK, in_chromium, visit, write_page
 from helpers.report import ANSWERS, HOSTILE, write_run
 
+import paraconsist as pc
 from paraconsist.data.tables import read_table
+from paraconsist.reporting.formatting import percent
 from paraconsist.reporting.page import ReportOptions, load_entries, write_report
 from paraconsist.reporting.page.aligned import align
 from paraconsist.reporting.page.browser import browser_data, link
@@ -183,13 +186,50 @@ def test_focus_stays_single_letters_can_be_turned_off_and_marks_differ_without_c
     assert opened.evaluate(paint, right) != opened.evaluate(paint, wrong)
 
 
+NUMBERS = {
+    "paraphrastic_consistency": ["paraphrastic_consistency_unbiased", "accuracy"],
+    "prediction_change": ["change_rate"],
+}
+
+
+def test_marked_buckets_are_left_out_as_score_leaves_them_out(opened, address, tmp_path):
+    for buckets in (["half"], ["half", "gained", "wrong"]):
+        for bucket in ids(opened)[:6]:
+            box = opened.locator("#list .bucket", has=opened.get_by_role("heading", name=bucket)).get_by_role(
+                "checkbox"
+            )
+            box.set_checked(bucket in buckets)
+        with opened.expect_download() as download:
+            opened.get_by_text("Download the list").click()
+        download.value.save_as(tmp_path / "marked.csv")
+        assert sorted((tmp_path / "marked.csv").read_text("utf-8-sig").split()) == sorted(
+            ['"set","bucket_id"', *(f'"toy:set","{bucket}"' for bucket in buckets)]
+        )
+        expected = []
+        for model in ("first", "second"):
+            run = Path(address.removeprefix("file://")).parent / model
+            whole, without = (
+                pc.score(run, measures=list(NUMBERS), exclude=excluded, n_resamples=200).sets["toy:set"].measures
+                for excluded in (None, tmp_path / "marked.csv")
+            )
+            for measure, key in ((name, key) for name, keys in NUMBERS.items() for key in keys):
+                expected.append([f"{percent(one[measure][key])} %" for one in (whole, without)])
+        lines = opened.locator("#marked tbody tr")
+        assert [line.locator(".number").all_text_contents() for line in lines.all()] == expected
+        opened.reload()  # marks stay
+        assert f"{len(buckets)} bucket" in opened.locator("#marked output").text_content()
+    opened.get_by_text("Forget all marks").click()
+    assert opened.locator("#marked").is_hidden()
+    assert opened.locator("#list input:checked").count() == 0
+
+
 @pytest.mark.parametrize("n_models", [4, 12, 30])
 def test_cards_of_many_models_fit(chromium, tmp_path, n_models):
     path = write_run(tmp_path / "run", answers={bucket: ANSWERS[bucket] for bucket in ("half", "lost")})
     entry = load_entries([path], QUICK)[0]
     names = [f"organisation-{i}/a-rather-long-name-of-a-model-{i}-instruct" for i in range(n_models)]
     sets = [align(name, dict.fromkeys(names, entry.sets[name])) for name in entry.sets]
-    data = browser_data([(one, None) for one in sets], names, most_buckets=10, most_bytes=10**7)
+    data = browser_data([(one, None) for one in sets], names, 10, 10**7)
     page_file = tmp_path / "page.html"
     write_report([entry], page_file, ReportOptions(score=QUICK))
     html = page_file.read_text()

@@ -31,7 +31,9 @@ def report(
     text_column: list[str] | None = option(
         None, "Column of texts to show, of logs a field (doc.question), repeated; by default those of the task."
     ),
-    browser_buckets: int = option(5_000, "Most buckets in the flip browser.", min=1),
+    browser_buckets: int | None = option(
+        None, "Buckets in the flip browser; by default the 5,000 most inconsistent, and no more than 3.5 MB.", min=1
+    ),
     margin: float | None = option(
         None, "Margin as a share, 0.02 for two points: say which models are not worse by more."
     ),

@@ -45,9 +45,10 @@ KEYS: Mapping[str, str] = {
     "seed": "of the resampling",
     "dtype": "in which the model was computed, where not in float32",
     "data": "the bucket set and its revision",
+    "excluded": "buckets that a list left out",
     "v": "version of paraconsist",
 }
-_LEADING, _TRAILING = ("est", "avg", "orig"), ("unparsed", "ci", "level", "seed", "dtype", "data", "v")
+_LEADING, _TRAILING = ("est", "avg", "orig"), ("unparsed", "ci", "level", "seed", "dtype", "data", "excluded", "v")
 
 
 @dataclass(frozen=True)

@@ -220,12 +220,13 @@ def score(
         Of the intervals: closed forms that hold (``"auto"``), ``"bootstrap"`` or ``"closed_form"``.
     **columns
         What the columns are called, and how logs are read: ``bucket="question_id"``, ``prediction``, ``label``,
-        ``role``, ``group`` and the other fields of `paraconsist.scoring.options.SourceOptions`.
+        ``role``, ``group`` and the other fields of `paraconsist.scoring.options.SourceOptions`. `exclude`, a table with
+        a column ``bucket_id`` or a sequence of ids, are buckets to leave out.
 
     Raises
     ------
     InputError
-        If a file cannot be read, or lacks a column; the message names what to do.
+        If a file cannot be read, lacks a column or a bucket that is to be left out; the message names what to do.
 
     Examples
     --------

@@ -17,6 +17,7 @@ from paraconsist.data.run_folder import RunFolder
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import PARAPHRASTIC
+from paraconsist.scoring.exclusion import without_buckets
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
 from paraconsist.scoring.score import ScoreOptions, SetScores, majority_rate, score_set
 from paraconsist.scoring.sources import Opened, Source, open_source, test_set_of
@@ -88,5 +89,8 @@ def _score(source: Source, options: ScoreOptions, training: pa.Table | None) -> 
     if isinstance(source.noise, Path) and not same_run(source.predictions, again.predictions):
         of_others = f"{source.noise.name} in {source.noise.parent.name}/ is of other rows: {RUN_AGAIN}"
         return replace(scored, warnings=(*scored.warnings, *notes, of_others))  # a run that went on with more rows
+    if source.excluded:
+        kept = without_buckets(again.predictions, source.columns.bucket, source.excluded)
+        again = replace(again, predictions=kept)
     floor = score_noise(source.predictions, again, source.columns, **options.intervals)
     return replace(scored, warnings=(*scored.warnings, *notes), noise_floor=floor)

@@ -58,6 +58,9 @@ class SourceOptions:
     metric: str | None = option(None, "For logs: the metric (lm-eval) or scorer (inspect) that says what is right.")
     filter: str | None = option(None, "For lm-eval logs with several: which filter's answers.", option="--filter")
     epoch: int | None = option(None, "For inspect logs with several epochs: only this one.", min=1)
+    exclude: Path | None = option(
+        None, "A table with a column bucket_id: buckets to leave out, such as those marked on the report's page."
+    )
     encoding: str | None = option(None, "Of CSV and JSON Lines that are not UTF-8, such as latin-1 or cp1252.")
 
     @property

@@ -83,6 +83,7 @@ class SetScores:
             "task": metadata.get("task"),
             "model": metadata.get("model", {}).get("model"),
             "limit": metadata.get("limit"),
+            **({"excluded": metadata["excluded"]} if "excluded" in metadata else {}),
             "options": asdict(self.options),
             "n_rows": len(self.rows),
             "n_unparsed": int(self.rows.unparsed.sum()),
@@ -139,6 +140,7 @@ def score_set(
         warnings += [f"of the full test set {note}" for note in input_notes(test.metadata)]
     void = degenerate(rows, options.unparsed)
     warnings = list(dict.fromkeys([*warnings, *void]))
+    warnings += _undivided(kept, specs, options.columns.strata or ())
     if PARAPHRASTIC in specs and (note := _single_buckets(kept, predictions.label_names)) is not None:
         warnings.append(note)
     if CHANGE in specs:
@@ -207,9 +209,11 @@ def _score(
 
 
 def origin_of(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return what of a file stands in signatures: its set with revision and limit, and any dtype but float32."""
+    """Return what signatures say of a file: set with revision and limit, any dtype but float32, what is left out."""
     dtype, name = metadata.get("model", {}).get("dtype", "float32"), metadata.get("set")
     parts = {} if dtype == "float32" else {"dtype": str(dtype)}
+    if "excluded" in metadata:
+        parts["excluded"] = str(metadata["excluded"]["n_buckets"])
     if name is None:
         return parts
     revision, limit, n_rows = str(metadata.get("set_fingerprint") or "").partition("-limit")
@@ -262,6 +266,14 @@ def _strata(
             for value, part in parts:
                 values.setdefault(column, {}).setdefault(str(value), {})[spec.name] = _score(spec, part, options)
     return values
+
+
+def _undivided(rows: Rows, specs: Sequence[MeasureSpec], wanted: Sequence[str]) -> list[str]:
+    """Say which of the columns that were named have more values than results are broken down by."""
+    is_target = np.isin(rows.roles, [spec.target for spec in specs])
+    sizes = {name: len(np.unique(rows.strata[name][is_target])) for name in wanted}
+    most = f"more than the {MAX_STRATUM_VALUES} that results are broken down by"
+    return [f"{name} has {n:,} values, {most}" for name, n in sizes.items() if n > MAX_STRATUM_VALUES]
 
 
 def _single_buckets(rows: Rows, label_names: Sequence[str]) -> str | None:

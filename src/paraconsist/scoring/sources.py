@@ -22,6 +22,7 @@ from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.tables import plain_table
 from paraconsist.errors import first_line, input_error
 from paraconsist.measures.rules import ORIGINAL
+from paraconsist.scoring.exclusion import without_listed
 from paraconsist.scoring.noise import Repeats, split_trials
 from paraconsist.scoring.options import SourceOptions, listed
 
@@ -41,6 +42,7 @@ class Source:
     noise: Path | Repeats | None = None
     texts: Path | LogTexts | None = None  # what the model read: a file of the run folder, or the log itself
     has_name: bool = True  # whether the file says which set it is
+    excluded: frozenset[str] = frozenset()  # buckets that were left out of `predictions`, by their ids as text
 
     @property
     def model(self) -> str | None:
@@ -106,6 +108,8 @@ def open_source(
         tables = [Predictions(in_arrow(one, function)) for one in several]
         read = {f"predictions {i}" if len(tables) > 1 else "predictions": table for i, table in enumerate(tables, 1)}
         opened = Opened({name: _as_named(name, None, table, options) for name, table in read.items()})
+    if options.exclude is not None:  # saved results are of all buckets
+        opened = replace(opened, sets=without_listed(opened.sets, options.exclude, function), saved={})
     if test is None:
         return opened
     (beside,) = _read(test, replace(options, bucket="", original=None, stratum=None), function).values()

@@ -96,7 +96,7 @@ def script_json(value: Any) -> str:
 
 
 def browser_data(
-    sets: Sequence[tuple[AlignedSet, SetTexts | None]], models: Sequence[str], *, most_buckets: int, most_bytes: int
+    sets: Sequence[tuple[AlignedSet, SetTexts | None]], models: Sequence[str], most_buckets: int, most_bytes: float
 ) -> BrowserData:
     """Collect the worst buckets of every set, turn by turn, until the sets together reach one of the bounds."""
     makers = [_SetMaker(aligned, texts, models) for aligned, texts in sets]
@@ -145,7 +145,8 @@ class _SetMaker:
                 self._label(value)
         self.strata: dict[str, dict[str, int]] = {}  # columns that buckets can be filtered by: their values, numbered
         self.too_many: list[list[Any]] = []  # columns with more values than a list of choices can hold, and how many
-        for name, column in self.rows[0].strata.items():
+        shown = () if texts is None else texts.columns
+        for name, column in ((n, c) for n, c in self.rows[0].strata.items() if n not in shown):
             distinct = np.unique(column[self.rows[0].roles != "original"])
             if len(distinct) > _MOST_VALUES:
                 self.too_many.append([name, len(distinct)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -35,7 +36,7 @@ class ReportOptions:
     score: ScoreOptions = field(default_factory=ScoreOptions)  # files' columns; intervals of what is scored here
     texts: Sequence[str] = ()  # files with texts, or names of prepared sets
     text_columns: Sequence[str] = ()  # to show; by default the task's, else those that look like texts
-    most_buckets: int = 5_000  # what the flip browser may hold, as most_bytes
+    most_buckets: int | None = None  # in the flip browser; by default 5,000, and no more than `most_bytes` of them
     most_bytes: int = 3_500_000
     margin: float | None = None  # of non-inferiority and equivalence, a share
 
@@ -66,8 +67,8 @@ def write_report(
     changed = changes.changes_of(entries, sets, options.score.intervals)
     compared = comparison.compare_entries(entries, options.score, options.margin)
     plots = report_plots(entries, sets, changed, compared)
-    bounds: dict[str, Any] = {"most_buckets": options.most_buckets, "most_bytes": options.most_bytes}
-    data = browser_data(list(zip(sets, texts, strict=True)), [entry.name for entry in entries], **bounds)
+    bounds = (5_000, options.most_bytes) if options.most_buckets is None else (options.most_buckets, math.inf)
+    data = browser_data(list(zip(sets, texts, strict=True)), [entry.name for entry in entries], *bounds)
     content = _render(entries, sets, options, changed, compared, plots, data).encode("utf-8", "replace")
     with writing("report", "output", output, kind="file"):
         make_folder(output.parent)
