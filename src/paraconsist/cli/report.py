@@ -20,6 +20,10 @@ def report(
     ],
     *,
     output: Path | None = option(None, "The page; by default report.html in the (first) run folder, or here."),
+    site: Path | None = option(
+        None, "In place of one page, a static site in this folder: an index, and a page for each model."
+    ),
+    space: bool = option(False, "The site is for a static Space: add a README.md that says so.", option="--space"),
     plots: Path | None = option(None, "Also write every plot to this folder, as PNG and as SVG."),
     name: list[str] | None = option(None, "Name of a model on the page, once for each in order."),
     title: str | None = option(None, "Heading of the page."),
@@ -45,12 +49,19 @@ def report(
     """Write one self-contained page: numbers, plots, and a browser of the answers that flip.
 
     Run folders bring their results along; files are scored as `paraconsist score` does it. The page loads nothing from
-    anywhere, so it can be mailed. It holds the texts that it shows: mind their licence before passing it on.
+    anywhere, so it can be mailed. With --site every model gets its own, and an index compares them; the folder can be
+    served as it is, as by GitHub Pages. Pages hold the texts that they show: mind their licence before passing it on.
     """
     from paraconsist.reporting.page.entries import load_entries
+    from paraconsist.reporting.page.site import write_site
     from paraconsist.reporting.page.write import ReportOptions, write_report
     from paraconsist.scoring.score import ScoreOptions
 
+    if site is not None and (output or plots):
+        remedy = "A site has pages of its own; write one page and its plots by another command."
+        raise input_error("report", "site", "be given without `output` and `plots`", got=str(site), remedy=remedy)
+    if space and site is None:
+        raise input_error("report", "space", "be given with `site`, the folder of the Space")
     scoring = ScoreOptions(measures=measuring.measure, unparsed=measuring.unparsed, **intervals.intervals)
     anew = rescore or measuring.unparsed != MeasureOptions().unparsed  # a run's own results are under this policy
     entries = load_entries(paths, scoring, name or (), read=read, rescore=anew)
@@ -62,7 +73,11 @@ def report(
         most_buckets=browser_buckets,
         margin=margin,
     )
-    _say(write_report(entries, output or _default_output(paths), options, plots_folder=plots), plots)
+    if site is None:
+        _say(write_report(entries, output or _default_output(paths), options, plots_folder=plots), plots)
+        return
+    written = write_site(entries, site, options, space=space)
+    echo(f"{written.index}: {written.n_models} models, {written.n_bytes / 1e6:.1f} MB in all.")
 
 
 def _default_output(paths: list[Path]) -> Path:

@@ -156,11 +156,12 @@ def _flip_test(point: float, ends: Floats, weight: Floats, always: float, p_valu
     masses = {-1.0: np.concatenate([never, weight[:n]]), 1.0: np.concatenate([weight[:n], never])}
     side = -np.sign(point)  # where 0 lies
     if side in masses:
-        beyond, every = side * values[side] >= 0.0, float(masses[side].sum())
-        for part, share in ((beyond, p_value), (~beyond, every - p_value)):
-            total = masses[side][part].sum()
+        at = int(np.searchsorted(values[side], 0.0, side="left" if side > 0.0 else "right"))
+        parts, every = (masses[side][:at], masses[side][at:]), float(masses[side].sum())
+        for part, share in zip(parts[:: -int(side)], (p_value, every - p_value), strict=True):  # beyond 0 first
+            total = part.sum()
             if total > 0.0:
-                masses[side][part] *= share / total
+                part *= share / total
     return FlipTest(point, values[-1.0], masses[-1.0], values[1.0], masses[1.0])
 
 

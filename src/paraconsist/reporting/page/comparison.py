@@ -70,7 +70,7 @@ def matrices(comparisons: Sequence[SetComparison], *, linked: bool = True) -> It
             rows = [
                 [
                     Cell(row, head=True),
-                    Cell(_rank(ranks.get(row))),
+                    Cell(rank_words(ranks.get(row))),
                     Cell(str(ranks[row]["letters"]) if row in ranks else ""),
                     *(_difference(pairs, spec, row, column, one.set if linked else None) for column in models),
                 ]
@@ -89,7 +89,8 @@ def matrices(comparisons: Sequence[SetComparison], *, linked: bool = True) -> It
             yield f"{one.set}: {name}", Table(caption, columns, rows, note + leads * linked, kind="matrix")
 
 
-def _rank(standing: Mapping[str, Any] | None) -> str:
+def rank_words(standing: Mapping[str, Any] | None) -> str:
+    """Return the ranks that a model may have; empty where it was not ranked."""
     if standing is None:
         return ""
     low, high = standing["rank_low"], standing["rank_high"]

@@ -29,8 +29,8 @@ _NO_SHARE = ("vap", "variance", "statistic", "p_value", "snr", "distance", "dive
 @dataclass(frozen=True)
 class Cell:
     """What stands in a table: a text, a smaller one under it (an interval), whether it heads its line, stands under a
-    heading, or is a name of ours, whose signs are set as in print; where it leads to, and how it is shaded: "better" or
-    "worse" with -1 to -3.
+    heading, or is a name of ours, whose signs are set as in print; where it leads to, how it is shaded ("better" or
+    "worse" with -1 to -3), and the number that it is sorted by.
     """
 
     text: str
@@ -40,6 +40,7 @@ class Cell:
     ours: bool = False
     href: str = ""
     shade: str = ""
+    sort: float | None = None
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ class ReportOptions:
     most_buckets: int | None = None  # in the flip browser; by default 5,000, and no more than `most_bytes` of them
     most_bytes: int = 3_500_000
     margin: float | None = None  # of non-inferiority and equivalence, a share
+    index: str | None = None  # where the page leads back to, of a site
 
 
 @dataclass(frozen=True)
@@ -114,24 +115,17 @@ def _render(
     plots: Sequence[Placed],
     data: BrowserData,
 ) -> str:
-    import jinja2
     from markupsafe import Markup
 
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("paraconsist.reporting.page", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["signs"] = _signs
-    style, script = ("\n".join(_source(environment, name) for name in names) for names in (_STYLES, _SCRIPTS))
     alarms = [*headlines.alarms(entries), *((f"{one.set}, compared", one.warnings) for one in compared if one.warnings)]
     by_section: dict[str, list[dict[str, Any]]] = {}
     for placed in plots:
         view = {"set": placed.set, "plot": placed.plot, "svg": Markup(inline_svg(placed.plot))}
         by_section.setdefault(placed.section, []).append(view)
-    return environment.get_template("page.html").render(
+    return filled(
+        "page.html",
+        _STYLES,
+        _SCRIPTS,
         title=options.title or _title(entries),
         models=[entry.name for entry in entries],
         sets=set_names(entries),
@@ -155,11 +149,27 @@ def _render(
         identities=list(headlines.identity_tables(entries)),
         browser=data,
         data=Markup(data.json),
-        style=Markup(style),
-        script=Markup(script),
-        policy=_policy(style, script),
-        version=__version__,
+        index=options.index,
     )
+
+
+def filled(template: str, styles: Sequence[str], scripts: Sequence[str], **values: Any) -> str:
+    """Return a page from its template, with styles and scripts inlined under a policy that allows nothing else."""
+    import jinja2
+    from markupsafe import Markup
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("paraconsist.reporting.page", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["signs"] = _signs
+    style, script = ("\n".join(_source(environment, name) for name in names) for names in (styles, scripts))
+    page = environment.get_template(template)
+    own = {"style": Markup(style), "script": Markup(script), "policy": _policy(style, script), "version": __version__}
+    return page.render(**values, **own)
 
 
 def _signs(text: str) -> Any:
