@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -194,30 +194,31 @@ def edit_kinds(
     """
     check_length("edit_kinds", "rewordings", rewordings, len(originals), "originals")
     check_length("edit_kinds", "buckets", buckets, len(originals), "originals")
-    read = cache(_read)
-    before, after = (
-        [tuple(map(read, (row,) if isinstance(row, str) else row)) for row in column]
-        for column in (originals, rewordings)
-    )
-    unequal = next(
-        (row for row, pair in enumerate(zip(before, after, strict=True)) if len(pair[0]) != len(pair[1])), None
-    )
-    if unequal is not None:
-        must = "have as many texts in a row as originals"
-        raise input_error("edit_kinds", "rewordings", must, got=rewordings[unequal], row=unequal)
-    if english is None:
-        known = [not _ENGLISH.isdisjoint(word for text in row for word in text.words) for row in dict.fromkeys(before)]
-        english = sum(known) >= len(known) / 4
-    found = [
-        {kind for pair in zip(*row, strict=True) if pair[0].text != pair[1].text for kind in _kinds(*pair)}
-        if sorted(t.text for t in row[0]) != sorted(t.text for t in row[1])
-        else set()
-        for row in zip(before, after, strict=True)
-    ]
-    for row in _with_rare_words(before, after, buckets):
-        found[row].add("rare word")
+    n = len(originals)
+    read = lru_cache(1 << 12)(_read)
+    found: list[set[str]] = []
+    words_of: defaultdict[object, set[str]] = defaultdict(set)
+    n_english, new_words = 0, []
+    for row, texts in enumerate(zip(originals, rewordings, strict=True)):
+        old, new = ([read(text) for text in ([one] if isinstance(one, str) else one)] for one in texts)
+        if len(old) != len(new):
+            must = "have as many texts in a row as originals"
+            raise input_error("edit_kinds", "rewordings", must, got=texts[1], row=row)
+        is_swap = old != new and sorted(one.text for one in old) == sorted(one.text for one in new)
+        pairs = [] if is_swap else [pair for pair in zip(old, new, strict=True) if pair[0].text != pair[1].text]
+        found.append({kind for pair in pairs for kind in _kinds(*pair)})
+        words, added = ({word for text in side for word in text.words} for side in (old, new))
+        n_english += not _ENGLISH.isdisjoint(words)
+        new_words.append(added - words)
+        words_of[buckets[row]] |= words | added
+    times = Counter(word for words in words_of.values() for word in words)
+    most = max(1, int(RARE * len(words_of)))
+    for kinds, words in zip(found, new_words, strict=True):
+        if any(times[word] <= most and not word[0].isdigit() for word in words):
+            kinds.add("rare word")
+    english = n_english >= n / 4 if english is None else english
     names = [kind for kind in EDIT_KINDS if english or kind not in ENGLISH_KINDS]
-    return {kind: np.fromiter((kind in one for one in found), np.bool_, len(found)) for kind in names}
+    return {kind: np.fromiter((kind in kinds for kinds in found), np.bool_, n) for kind in names}
 
 
 def _kinds(old: _Read, new: _Read) -> list[str]:
@@ -238,7 +239,7 @@ def _kinds(old: _Read, new: _Read) -> list[str]:
         kinds.append("case")
     if old.marks != new.marks:
         kinds.append("punctuation")
-    if old.blanks != new.blanks or _unspaced(old.text) == _unspaced(new.text):
+    if old.blanks != new.blanks or (old.n_letters == new.n_letters and _unspaced(old.text) == _unspaced(new.text)):
         kinds.append("white space")
     return kinds
 
@@ -269,22 +270,6 @@ def _agree(form: str, opens: bool, other: str, other_opens: bool) -> bool:
     if opens == other_opens or form[1:] != other[1:]:
         return form == other
     return form == other or (form if opens else other)[0].isupper()
-
-
-def _with_rare_words(
-    before: Sequence[tuple[_Read, ...]], after: Sequence[tuple[_Read, ...]], buckets: Sequence[object]
-) -> list[int]:
-    words_of: dict[object, set[str]] = {}
-    for bucket, *row in zip(buckets, before, after, strict=True):
-        words_of.setdefault(bucket, set()).update(*(text.words for texts in row for text in texts))
-    times = Counter(word for words in words_of.values() for word in words)
-    most = max(1, int(RARE * len(words_of)))
-    rare = {word for word, n in times.items() if n <= most and not word[0].isdigit()}
-    return [
-        row
-        for row, (old, new) in enumerate(zip(before, after, strict=True))
-        if not rare.isdisjoint({w for text in new for w in text.words} - {w for text in old for w in text.words})
-    ]
 
 
 def _read(text: str) -> _Read:
@@ -368,6 +353,5 @@ def _numbers(words: Sequence[str]) -> frozenset[float]:
     return frozenset(numbers) - {1.0}
 
 
-@cache
 def _unspaced(text: str) -> str:
     return _HIDDEN.sub("", "".join(text.split()))
