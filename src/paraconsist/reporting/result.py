@@ -52,6 +52,24 @@ class Scores:
         lines = [line for name, scored in self.sets.items() for line in _lines(name, scored)]
         return pd.DataFrame(lines, columns=["set", "measure", "stratum", "value", "low", "high", "n_clusters"])
 
+    def edits(self, **options: Any) -> pd.DataFrame:
+        """Return what flips the answers: a line for each set and kind of edit (see `paraconsist.edit_effects`).
+
+        Texts are those beside a run's predictions, or in the file scored; `options` are those of
+        `paraconsist.reporting.page.ReportOptions`, among them `texts`. A set without texts has no lines.
+        """
+        import pandas as pd
+
+        from paraconsist.measures.edit_effects import EditEffect
+        from paraconsist.reporting.page import ReportOptions
+        from paraconsist.reporting.page.entries import entry_of
+        from paraconsist.reporting.page.write import edits_in
+
+        sets = edits_in([entry_of(self)], ReportOptions(**options))
+        found = [(one.aligned.name, each) for one in sets for part in one.effects.values() for each in part.effects]
+        columns = ["set", *(one.name for one in fields(EditEffect))]
+        return pd.DataFrame([{"set": name, **each.to_dict()} for name, each in found], columns=columns)
+
     def plot(self, name: str | None = None) -> Figure:
         """Return a plot of the report, which notebooks show; ``.savefig("plot.svg")`` writes it.
 

@@ -96,10 +96,19 @@ def script_json(value: Any) -> str:
 
 
 def browser_data(
-    sets: Sequence[tuple[AlignedSet, SetTexts | None]], models: Sequence[str], most_buckets: int, most_bytes: float
+    sets: Sequence[tuple[AlignedSet, SetTexts | None]],
+    models: Sequence[str],
+    most_buckets: int,
+    most_bytes: float,
+    kinds: Sequence[Mapping[str, NDArray[np.bool_]]] = (),
 ) -> BrowserData:
-    """Collect the worst buckets of every set, turn by turn, until the sets together reach one of the bounds."""
-    makers = [_SetMaker(aligned, texts, models) for aligned, texts in sets]
+    """Collect the worst buckets of every set, turn by turn, until the sets together reach one of the bounds.
+
+    `kinds` are those of edit, for each set: kind -> which of its rows are of it.
+    """
+    names = list(dict.fromkeys(kind for of_set in kinds for kind in of_set))
+    numbered = [[(names.index(kind), flag) for kind, flag in of_set.items()] for of_set in kinds or [{}] * len(sets)]
+    makers = [_SetMaker(*one, models, of_set) for one, of_set in zip(sets, numbered, strict=True)]
     parts: list[str] = []
     n_bytes = 0
     for bucket in _in_turn([maker.buckets(number) for number, maker in enumerate(makers)]):
@@ -108,7 +117,7 @@ def browser_data(
         if len(parts) >= most_buckets or (n_bytes > most_bytes and parts):
             break
         parts.append(part)
-    head = script_json({"models": list(models), "sets": [maker.describe() for maker in makers]})
+    head = script_json({"models": list(models), "kinds": names, "sets": [maker.describe() for maker in makers]})
     return BrowserData(
         json=f'{{"head":{head},"buckets":[{",".join(parts)}]}}',
         n_shown=len(parts),
@@ -129,8 +138,14 @@ def _in_turn(iterators: Sequence[Iterator[_Item]]) -> Iterator[_Item]:
 class _SetMaker:
     """Makes the buckets of one set; labels, strata and probabilities become numbers on the way."""
 
-    def __init__(self, aligned: AlignedSet, texts: SetTexts | None, models: Sequence[str]) -> None:
-        self.aligned, self.texts = aligned, texts
+    def __init__(
+        self,
+        aligned: AlignedSet,
+        texts: SetTexts | None,
+        models: Sequence[str],
+        kinds: Sequence[tuple[int, NDArray[np.bool_]]],
+    ) -> None:
+        self.aligned, self.texts, self.kinds = aligned, texts, kinds
         self.models = [models.index(model) for model in aligned.models]
         self.rows = [aligned.rows[model] for model in aligned.models]
         tables = [aligned.predictions[model].table for model in aligned.models]
@@ -214,6 +229,7 @@ class _SetMaker:
                     self._label(rows.labels.item(at)),
                     [next(of_field) for of_field in cut] if text else None,
                     [self._answer(model, row) for model in range(len(self.models))],
+                    *([numbers] if (numbers := [number for number, flag in self.kinds if flag[row]]) else []),
                 ]
                 for (row, rows, at), text in zip(kept, texts[: len(kept)], strict=True)
             ],

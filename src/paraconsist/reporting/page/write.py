@@ -6,7 +6,7 @@ import base64
 import hashlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,14 @@ from paraconsist.measures.catalogue import IE_TEST
 from paraconsist.reporting.page import changes, comparison, headlines, tables
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts, align, read_texts_files, set_texts
 from paraconsist.reporting.page.browser import BrowserData, browser_data
+from paraconsist.reporting.page.edits import SetEdits, edits_of, views
 from paraconsist.reporting.page.entries import Entry, set_names
 from paraconsist.reporting.page.figures import Placed, report_plots
 from paraconsist.reporting.plots import inline_svg, write_plot
 from paraconsist.scoring.compare import SetComparison
 from paraconsist.scoring.score import ScoreOptions
 
-_STYLES = ("style.css", "words.css", "browser.css", "models.css")
+_STYLES = ("style.css", "words.css", "browser.css", "models.css", "edits.css")
 _SCRIPTS = ("theme.js", "words.js", "buckets.js", "export.js", "marking.js", "browser.js")
 
 
@@ -68,9 +69,11 @@ def write_report(
     changed = changes.changes_of(entries, sets, options.score.intervals)
     compared = comparison.compare_entries(entries, options.score, options.margin)
     plots = report_plots(entries, sets, changed, compared)
+    edited = [edits_of(*one, options.score.intervals) for one in zip(sets, texts, strict=True)]
+    kinds = [{} if one is None else one.by_row() for one in edited]
     bounds = (5_000, options.most_bytes) if options.most_buckets is None else (options.most_buckets, math.inf)
-    data = browser_data(list(zip(sets, texts, strict=True)), [entry.name for entry in entries], *bounds)
-    content = _render(entries, sets, options, changed, compared, plots, data).encode("utf-8", "replace")
+    data = browser_data(list(zip(sets, texts, strict=True)), [entry.name for entry in entries], *bounds, kinds)
+    content = _render(entries, sets, options, changed, compared, edited, plots, data).encode("utf-8", "replace")
     with writing("report", "output", output, kind="file"):
         make_folder(output.parent)
         with replacing(output) as partial:
@@ -89,6 +92,15 @@ def plots_of(entries: Sequence[Entry]) -> list[Placed]:
     """Return the page's plots without the page."""
     sets = _aligned(entries)
     return report_plots(entries, sets, changes.changes_of(entries, sets, ScoreOptions().intervals))
+
+
+def edits_in(entries: Sequence[Entry], options: ReportOptions) -> Iterator[SetEdits]:
+    """Yield what flips the answers to each set of which texts are at hand."""
+    files = read_texts_files(options.texts)
+    for name in set_names(entries):
+        aligned = align(name, {entry.name: entry.sets[name] for entry in entries if name in entry.sets})
+        if edits := edits_of(aligned, _texts(aligned, entries, files, options), options.score.intervals):
+            yield edits
 
 
 def _aligned(entries: Sequence[Entry]) -> list[AlignedSet]:
@@ -112,6 +124,7 @@ def _render(
     options: ReportOptions,
     changed: changes.Changes,
     compared: Sequence[SetComparison],
+    edited: Sequence[SetEdits | None],
     plots: Sequence[Placed],
     data: BrowserData,
 ) -> str:
@@ -141,6 +154,7 @@ def _render(
         plots=by_section,
         breakdowns=list(tables.breakdowns(entries)),
         changes=list(changes.change_tables(changed, entries)),
+        edits=list(views(one for one in edited if one is not None)),
         transitions=list(changes.transition_tables(entries)),
         fooling=list(changes.fooling_tables(entries)),
         ie=list(changes.ie_tables(entries)),
