@@ -71,8 +71,9 @@ def write_report(
     plots = report_plots(entries, sets, changed, compared)
     edited = [edits_of(*one, options.score.intervals) for one in zip(sets, texts, strict=True)]
     kinds = [{} if one is None else one.by_row() for one in edited]
-    bounds = (5_000, options.most_bytes) if options.most_buckets is None else (options.most_buckets, math.inf)
-    data = browser_data(list(zip(sets, texts, strict=True)), [entry.name for entry in entries], *bounds, kinds=kinds)
+    most, most_bytes = (5_000, options.most_bytes) if options.most_buckets is None else (options.most_buckets, math.inf)
+    names = [entry.name for entry in entries]
+    data = browser_data(list(zip(sets, texts, strict=True)), names, most, most_bytes, kinds)
     content = _render(entries, sets, options, changed, compared, edited, plots, data).encode("utf-8", "replace")
     with writing("report", "output", output, kind="file"):
         make_folder(output.parent)
