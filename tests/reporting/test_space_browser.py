@@ -146,9 +146,11 @@ def test_a_page_gives_the_number_of_the_command_line(name, servers, browser, tmp
     visit = Visit(browser, servers.port(name))
     visit.upload(good)
     assert visit.score() == true_values(name, tmp_path)
-    assert visit.page.query_selector("#results svg") is not None
-    has_flips = module(name).measure(as_query(name)).flips is not None
-    assert (visit.page.query_selector("#results .pc-flips") is not None) == has_flips
+    result = module(name).measure(as_query(name))
+    selectors = {"svg": result.figure, ".pc-flips": result.flips, "iframe": result.entries}
+    assert {one: visit.page.query_selector(f"#results {one}") is not None for one in selectors} == {
+        one: bool(there) for one, there in selectors.items()
+    }
 
     visit.page.click('#upload button[aria-label="Clear"]')
     visit.page.wait_for_selector("#upload input[type=file]", state="attached", timeout=WAIT)
@@ -165,15 +167,44 @@ def test_a_page_gives_the_number_of_the_command_line(name, servers, browser, tmp
     visit.context.close()
 
 
-def test_the_example_is_scored_with_one_click_on_a_narrow_dark_screen(servers, browser, tmp_path):
-    visit = Visit(
-        browser, servers.port("ie_test"), viewport={"width": 390, "height": 844}, color_scheme="dark", has_touch=True
-    )
-    visit.page.click("#example")
-    assert visit.values() == true_values("ie_test", tmp_path)
-    assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert visit.page.evaluate("document.body.classList.contains('dark')")
+@pytest.mark.parametrize(
+    ("name", "looks"),
+    [
+        ("ie_test", {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark", "has_touch": True}),
+        ("paraphrastic_consistency", {"viewport": {"width": 1440, "height": 900}}),
+    ],
+)
+def test_one_click_leads_to_the_report_which_stays_in_its_frame_and_can_be_kept(
+    name, looks, servers, browser, tmp_path
+):
+    """S1 and item 11: Score was below the fold, the result above it; the report is the page that `report` writes."""
+    visit = Visit(browser, servers.port(name), **looks)
+    page, size = visit.page, looks["viewport"]
+    box = page.locator("#score").bounding_box()
+    assert 0 < box["y"] < box["y"] + box["height"] <= size["height"]
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    page.click("#example")
+    assert visit.values() == true_values(name, tmp_path)
+    page.wait_for_function("document.activeElement.className === 'pc-results'", timeout=WAIT)
+    assert 0 <= page.locator(VALUE).first.bounding_box()["y"] < size["height"] - 100
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+    assert page.evaluate("document.body.classList.contains('dark')") == ("color_scheme" in looks)
+
+    frame = page.query_selector("#results iframe").content_frame()
+    frame.wait_for_selector("#list article")
+    frame.click("nav a[href='#method']")
+    assert frame.evaluate("document.activeElement.id") == "method"
+    (entry,) = module(name).measure(as_query(name)).entries
+    buckets = entry.sets["predictions"].predictions.table["bucket_id"].unique()
+    assert frame.locator("#list article").count() == min(20, len(buckets))  # a page of the flip browser
+    assert frame.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") == ("color_scheme" in looks)
+    with page.expect_download() as kept:
+        page.click("#download")
+    assert kept.value.suggested_filename == "report.html"
+    assert Path(kept.value.path()).read_text(encoding="utf-8") == page.get_attribute("#results iframe", "srcdoc")
     assert not visit.errors
+    assert not visit.foreign
+    assert not [file for file in servers.uploads.rglob("*") if file.is_file() and file.stat().st_size]
     visit.context.close()
 
 
@@ -194,6 +225,9 @@ def test_pasted_rows_other_columns_and_hostile_text(servers, browser):
     page.click("#score")
     assert len(visit.values()) == 2
     assert page.evaluate("window.owned") is None
-    assert hostile in page.inner_text("#results .pc-flips")
+    frame = page.query_selector("#results iframe").content_frame()
+    frame.wait_for_selector("#list article")
+    assert hostile in frame.inner_text("#list")
+    assert frame.evaluate("window.owned") is None
     assert not visit.errors
     visit.context.close()

@@ -13,7 +13,7 @@ from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.reporting.space.catalogue import module
-from paraconsist.reporting.space.page import results_page
+from paraconsist.reporting.space.page import report_of, results_page
 from paraconsist.reporting.space.upload import guess_columns, guess_layout, read_upload
 
 
@@ -91,7 +91,6 @@ def test_a_long_transitive_file_has_the_command_lines_numbers(tmp_path):
     result = page.measure(Query(predictions, layout, guess_columns(layout.fields, table.column_names)))
     assert to_strict_json(result.keys) == by_command(list(result.command), file)
     assert 0 < result.keys["n_satisfied"] < n
-    assert result.flips.n == round(result.keys["inconsistency"] * result.keys["n_satisfied"])
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.on_page])
@@ -115,7 +114,6 @@ def test_the_two_layouts_of_a_file_agree():
     }
     result = measured("ie_test", to_csv(long))
     assert result.keys == measured("ie_test").keys
-    assert result.flips.n == result.keys["n10"] + result.keys["n01"]  # none turns from one wrong answer to another
 
 
 def test_the_layouts_of_the_fooling_rate_agree_where_every_original_has_variants():
@@ -146,7 +144,6 @@ def test_gold_labels_by_name_beside_numbers():
     text = to_csv({"original_prediction": [0, 1, 1], "prediction": [0, 1, 0], "gold": ["no", "yes", "yes"]})
     result = measured("prediction_change", text, label_names=["no", "yes"])
     assert result.keys["correct_to_incorrect"] == 1
-    assert result.flips.rows == [[3, "yes", "yes", "no"]]
     with pytest.raises(InputError, match="`gold` must be one of yes; got 'no' at row 0"):
         measured("prediction_change", text, label_names=["yes"])
 
@@ -156,14 +153,13 @@ def test_unparsed_answers_count_as_wrong_and_are_reported():
     result = measured("ie_test", text)
     assert (result.keys["n10"], result.keys["n01"], result.keys["n"]) == (2, 1, 4)
     assert result.warnings == ["3 of 8 predictions are unparsed and count as wrong answers."]
-    assert "(unparsed)" in result.flips.rows[0]
 
 
 def test_runs_are_tested_apart():
     c = columns_of(module("ie_test").example())
     result = measured("ie_test", to_csv({**c, "run": ["one", "two"] * 18}))
     assert result.keys["runs"] == ["one", "two"]
-    assert "p-values of 2 runs" in result.figure
+    assert 'id="plot-ie-0"' in report_of(module("ie_test"), result, {})
 
 
 def test_items_of_one_group_are_swapped_together():
@@ -220,22 +216,11 @@ def test_no_command_is_shown_that_would_read_the_file_otherwise():
 # ---------------------------------------------------------------------------- flips
 
 
-def test_flips_are_capped_and_the_worst_come_first():
-    sizes = [4] * 40
-    buckets = [f"b{i}" for i, size in enumerate(sizes) for _ in range(size)]
-    right = [int(place < (2 if i >= 35 else 3)) for i, size in enumerate(sizes) for place in range(size)]
-    result = measured("paraphrastic_consistency", to_csv({"bucket": buckets, "pred": right, "gold": [1] * 160}))
-    assert result.flips.n == 40
-    assert len(result.flips.rows) == 30
-    assert [row[1] for row in result.flips.rows[:6]] == ["2 of 4"] * 5 + ["3 of 4"]
-    page = results_page(module("paraphrastic_consistency"), result, 0.95)
+def test_pairs_without_gold_labels_are_capped():
+    result = measured("semantic_inconsistency", to_csv({"original_prediction": [1] * 40, "prediction": [0] * 40}))
+    assert (result.flips.n, len(result.flips.rows), result.flips.rows[0]) == (40, 30, [1, 1, 0])
+    page = results_page(module("semantic_inconsistency"), result, 0.95)
     assert "40 lines, worst first; the first 30 are shown" in page
-
-
-def test_right_answers_that_turn_wrong_stand_before_others():
-    text = to_csv({"original_prediction": [*"cabb"], "prediction": [*"baab"], "label": [*"aaba"]})
-    result = measured("prediction_change", text)
-    assert [row[:4] for row in result.flips.rows] == [[3, "b", "b", "a"], [1, "a", "c", "b"]]
 
 
 def test_words_come_from_the_visitors_own_rows():
@@ -252,6 +237,7 @@ def test_what_cannot_be_judged_has_no_number_and_no_figure(answers):
     result = measured("paraphrastic_consistency", text)
     assert np.isnan(result.keys["paraphrastic_consistency"])
     assert result.figure == ""
-    page = results_page(module("paraphrastic_consistency"), result, 0.95)
-    assert "undefined" in page
+    form = module("paraphrastic_consistency")
+    assert "undefined" in results_page(form, result, 0.95, report_of(form, result, {}))
+    page = results_page(form, result, 0.95)
     assert page.count(result.keys["warnings"][0].split(" (")[0]) == 1

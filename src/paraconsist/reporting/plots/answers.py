@@ -189,36 +189,6 @@ def _picture(description: str, draw: Callable[[Axes], None], *, height: float = 
     return inline_svg(Plot("figure", "", "", description, draw_quietly, height), _VARIABLES)
 
 
-def bucket_histogram(shares: NDArray[np.float64], consistency: float) -> str:
-    """How many buckets have which share of right answers, and the consistency that each share means."""
-    edges = np.linspace(0, 1, 11)
-    counts, _ = np.histogram(shares, bins=edges)
-    middles = (edges[:-1] + edges[1:]) / 2
-    consistent = np.zeros(len(counts))  # the buckets at the very ends
-    consistent[0], consistent[-1] = np.count_nonzero(shares == 0), np.count_nonzero(shares == 1)
-    accuracies = np.linspace(0, 1, 101)
-    mixed = int(np.count_nonzero((shares > 0) & (shares < 1)))
-
-    def draw(axes: Axes) -> None:
-        axes.bar(middles, consistent, width=0.088, color=GOOD, label="all right or all wrong")
-        rest: dict[str, Any] = {"bottom": consistent, "color": BAD, "label": "some right, some wrong"}
-        axes.bar(middles, counts - consistent, width=0.088, **rest)
-        agreeing = axes.twinx()
-        agreeing.plot(accuracies, accuracies**2 + (1 - accuracies) ** 2, color=INK, linewidth=1.3, alpha=0.75)
-        agreeing.axhline(consistency, color=INK, linewidth=1.2, linestyle=(0, (4, 3)))
-        agreeing.set(ylim=(0, 1.08), ylabel="consistency")
-        agreeing.set_yticks([0, 0.5, 1], ["0%", "50%", "100%"])
-        agreeing.tick_params(length=0, labelcolor=MUTED)
-        agreeing.spines[:].set_visible(False)
-        axes.set(xlim=(-0.01, 1.01), xlabel="share of a bucket's paraphrases that are answered right", ylabel="buckets")
-        axes.set_xticks(*_SHARES)
-        _whole(axes.yaxis)
-        legend(axes)
-
-    description = f"{mixed} of {len(shares)} buckets are answered both right and wrong; P_C is {consistency:.1%}"
-    return _picture(f"Histogram: {description}", draw, grid="y")
-
-
 def transitions(table: Sequence[Mapping[str, Any]], *, must_differ: bool) -> str:
     """Which answer on the original turns into which on the changed text; what breaks the rule is marked."""
     both = ([line[key] for key in ("prediction", "perturbed_prediction")] for line in table)
@@ -260,25 +230,6 @@ def _square(x: int, y: int, colour: str, strength: float) -> Any:
     style = "round,pad=0,rounding_size=0.06"
     fill = {"facecolor": colour, "alpha": strength} if strength else {"facecolor": "none"}
     return FancyBboxPatch((x - 0.47, y - 0.45), 0.94, 0.9, boxstyle=style, edgecolor="none", **fill)
-
-
-def bars(parts: Sequence[tuple[str, Sequence[tuple[str, int, str]]]]) -> str:
-    """Lines of counts that add up: name -> (what, how many, colour); equal whats share one entry of the legend."""
-
-    def draw(axes: Axes) -> None:
-        for place, (name, segments) in enumerate(parts):
-            left = 0
-            axes.text(0, place - 0.36, short(name, 64), ha="left", va="bottom", fontsize=9, color=INK)
-            for what, count, colour in segments:
-                axes.barh(place, count, left=left, color=colour, height=0.56, label=what)
-                left += count
-        axes.set_yticks([])
-        axes.set(ylim=(len(parts) - 0.6, -0.75), xlabel="rows")
-        _whole(axes.xaxis)
-        legend(axes)
-
-    described = "; ".join(f"{name}: " + ", ".join(f"{n} {what}" for what, n, _ in part) for name, part in parts[:6])
-    return _picture(f"Bars: {described}", draw, height=1.0 + 0.56 * len(parts), grid="x")
 
 
 def rates(groups: Sequence[tuple[str, Sequence[tuple[str, float, Sequence[float], str]]]]) -> str:
@@ -347,26 +298,6 @@ def null_distribution(differences: NDArray[np.int64], statistic: float, p_value:
         legend(axes)
 
     return _picture(f"Distribution of t by chance; found t = {statistic:.2f}, p = {p_value:.3g}", draw)
-
-
-def p_values(names: Sequence[Any], values: Sequence[float], threshold: float) -> str:
-    """The p-value of every run beside the threshold of the corrected test."""
-    order = np.argsort(values)[:40]
-    heights = -np.log10(np.maximum(np.asarray(values)[order], 1e-6))
-    limit = -np.log10(threshold)
-
-    def draw(axes: Axes) -> None:
-        colours = [BAD if height >= limit else GOOD for height in heights]
-        axes.barh(range(len(order)), heights, color=colours, height=0.62)
-        axes.axvline(limit, color=INK, linewidth=1.4)
-        axes.set_yticks(range(len(order)), [short(names[i], 22) for i in order])
-        ticks = [i for i in range(7) if i <= heights.max() + 1]
-        axes.set_xticks(ticks, [f"{10.0**-i:g}" for i in ticks])
-        axes.set_ylim(len(order) - 0.5, -0.5)
-        axes.set_xlabel(f"p of each run (line: {threshold:.3g}, the level over all runs)")
-
-    description = f"p-values of {len(values)} runs; the smallest is {min(values):.3g}"
-    return _picture(description, draw, height=1.1 + 0.24 * len(order), grid="x")
 
 
 def _whole(axis: Any) -> None:

@@ -14,12 +14,21 @@ from paraconsist.data.predictions import Predictions
 from paraconsist.data.tables import ENDINGS
 from paraconsist.errors import InputError
 from paraconsist.reporting.space.forms import Field, Layout, Module, Query
-from paraconsist.reporting.space.page import empty_page, header, preview, results_page
+from paraconsist.reporting.space.page import empty_page, header, preview, report_of, results_page
 from paraconsist.reporting.space.upload import MAX_BYTES, MAX_ROWS, guess_columns, guess_layout, read_text, read_upload
 
 _NOTHING = "(none)"
 _MOST_RESAMPLES = 20_000
 _KEPT = 30 * 60  # seconds that a visitor's rows are kept after the last use
+_ARRIVE = """() => {
+  const results = document.querySelector("#results .pc-results");
+  (document.querySelector("#download") ?? results).scrollIntoView({ block: "start" });
+  results.focus({ preventScroll: true });
+}"""
+_DOWNLOAD = """() => {
+  const page = new Blob([document.querySelector("#results iframe").srcdoc], { type: "text/html" });
+  Object.assign(document.createElement("a"), { href: URL.createObjectURL(page), download: "report.html" }).click();
+}"""
 _UNFORESEEN = (
     "This could not be read or scored, for a reason that nobody foresaw ({}). The page takes CSV, TSV, JSON Lines and "
     "Parquet with a line of column names; for this measure the columns are: {}. Choose them on the left, or see the "
@@ -47,7 +56,7 @@ def build(module: Module) -> gr.Blocks:
         rows = gr.State(None, time_to_live=_KEPT)
         gr.HTML(header(module))
         with gr.Row(equal_height=False):
-            with gr.Column(scale=5, min_width=300):
+            with gr.Column(scale=4, min_width=300):
                 file = gr.File(label="Predictions", file_types=list(ENDINGS), height=130, elem_id="upload")
                 limits = f"up to {MAX_BYTES // 2**20} MB and {MAX_ROWS:,} rows"
                 gr.HTML(f'<p class="pc-muted">CSV, TSV, JSON Lines or Parquet, {limits}.</p>')
@@ -81,25 +90,27 @@ def build(module: Module) -> gr.Blocks:
                         visible="label" in fields,
                         elem_id="label-names",
                     )
-                go = gr.Button("Score", variant="primary", elem_id="score")
+                go = gr.Button("Score", variant="primary", elem_id="score")  # sticks to the lower edge of the window
                 gr.HTML(
                     '<p class="pc-muted">Your rows stay in the memory of this server for as long as you use the page. '
                     "They are not stored, logged or sent on.</p>"
                 )
-            with gr.Column(scale=7, min_width=300):
-                results = gr.HTML(empty_page(), elem_id="results")
+            with gr.Column(scale=9, min_width=300):
+                download = gr.Button("Download the report", elem_id="download", size="sm", visible=False)
+                results = gr.HTML(empty_page(), elem_id="results", padding=False)
 
         keys = list(choices)
-        read_outputs = [rows, first_rows, layout, *choices.values(), results]
+        shown = [results, download]
+        read_outputs = [rows, first_rows, layout, *choices.values(), *shown]
 
         def loaded(predictions: Predictions, name: str) -> list[Any]:
             columns = predictions.table.column_names
             best = guess_layout(module.layouts, columns)
             dropdowns = _dropdowns(best, keys, columns)
-            return [predictions, preview(predictions, name), gr.update(value=best.key), *dropdowns, empty_page()]
+            return [predictions, preview(predictions, name), gr.update(value=best.key), *dropdowns, *clear()]
 
         def forget() -> list[Any]:
-            return [None, "", gr.update(), *_dropdowns(module.layouts[0], keys, []), empty_page()]
+            return [None, "", gr.update(), *_dropdowns(module.layouts[0], keys, []), *clear()]
 
         def upload(path: str) -> list[Any]:
             return loaded(read_upload(path), str(path).replace("\\", "/").rpartition("/")[2])
@@ -115,7 +126,7 @@ def build(module: Module) -> gr.Blocks:
             columns = predictions.table.column_names if predictions is not None else []
             return _dropdowns(module.layout(key), keys, columns)
 
-        def score(predictions: Predictions | None, key: str, label_names: str, *values: Any) -> str:
+        def score(predictions: Predictions | None, key: str, label_names: str, *values: Any) -> list[Any]:
             if predictions is None:
                 raise InputError("There are no rows yet. Upload a file, paste rows, or try the example.")
             columns = dict(zip(keys, values, strict=False))
@@ -132,20 +143,27 @@ def build(module: Module) -> gr.Blocks:
                 seed=_whole(chosen_seed, "Seed", 0, 2**32 - 1),
                 options=dict(zip(options, chosen_options, strict=True)),
             )
-            return results_page(module, module.measure(query), query.confidence_level)
+            result = module.measure(query)
+            report = report_of(module, result, query.intervals)
+            return [results_page(module, result, query.confidence_level, report), gr.update(visible=bool(report))]
+
+        def clear() -> list[Any]:
+            return [empty_page(), gr.update(visible=False)]
 
         safely = partial(_safely, columns=expected_columns(module))
         score_inputs = [rows, layout, names, *choices.values(), level, resamples, seed, *options.values()]
         quiet: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
         def scores(event: Any) -> None:
-            event.then(safely(score), score_inputs, results, api_visibility="private", show_progress="minimal")
+            asked = {"api_visibility": "private", "show_progress": "minimal"}
+            event.then(safely(score), score_inputs, shown, **asked).success(None, js=_ARRIVE, **quiet)
 
+        download.click(None, js=_DOWNLOAD, api_visibility="private")
         file.upload(forget, None, read_outputs, **quiet).then(safely(upload), file, read_outputs, **quiet)
         file.clear(forget, None, read_outputs, **quiet)
         paste.click(forget, None, read_outputs, **quiet).then(safely(use_text), text, read_outputs, **quiet)
         layout.input(relaid, [rows, layout], list(choices.values()), **quiet)
-        scores(go.click(empty_page, None, results, **quiet))
+        scores(go.click(clear, None, shown, **quiet))
         scores(example.click(safely(show_example), None, [text, *read_outputs], **quiet))
     return demo
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.measures.catalogue import MeasureSpec
+from paraconsist.reporting.page.entries import Entry
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,10 @@ class PageResult:
     """What a module shows of a visitor's file."""
 
     keys: Mapping[str, Any]  # what the measure's function returns
-    figure: str = ""  # an SVG, empty where there is nothing to draw
+    figure: str = ""  # an SVG of what is in no report, empty where there is nothing to draw
     caption: str = ""  # what the figure shows
-    flips: Flips | None = None
+    flips: Flips | None = None  # where there is no report
+    entries: Sequence[Entry] = ()  # of the report
     warnings: Sequence[str] = ()  # beside those among the keys
     command: Sequence[str] = ()  # the same on the command line, FILE standing for the file; empty where it has none
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import html
 import shlex
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.reporting.formatting import bounds, decimal, known, number, p_value, percent, plural
+from paraconsist.reporting.page.write import ReportOptions, write_report
 from paraconsist.reporting.space.forms import Flips, Headline, Module, PageResult
+from paraconsist.reporting.space.upload import scratch_folder
+from paraconsist.scoring.score import ScoreOptions
 
 _MOST_LETTERS = 220
 _MOST_KEYS = 60
+_MOST_BYTES = 1_500_000  # of the buckets in a report
 _PREVIEW_ROWS, _PREVIEW_COLUMNS = 4, 12
 _HIDDEN = ("confidence_interval", "signature", "warnings", "intervals")
 #: What is said of the intervals, not of the model.
@@ -45,22 +51,36 @@ def preview(predictions: Predictions, name: str) -> str:
     return f'<div class="pc-preview"><p class="pc-muted">{note}</p>{remarks}{_table(names, cells, letters=60)}</div>'
 
 
-def results_page(module: Module, result: PageResult, confidence_level: float) -> str:
+def report_of(module: Module, result: PageResult, intervals: Mapping[str, Any]) -> str:
+    """Return the report of a result as the one page that `paraconsist report` writes, empty where there is none."""
+    if not result.entries:
+        return ""
+    options = ReportOptions(module.spec.title, ScoreOptions(**intervals), most_bytes=_MOST_BYTES)
+    with tempfile.TemporaryDirectory(prefix="paraconsist-", dir=scratch_folder()) as folder:
+        return write_report(result.entries, Path(folder) / "report.html", options).page.read_text(encoding="utf-8")
+
+
+def results_page(module: Module, result: PageResult, confidence_level: float, report: str = "") -> str:
     """Return the page of results; `confidence_level` is for the words beside the intervals."""
     keys = result.keys
     headlines = "".join(_headline(one, keys, confidence_level) for one in module.headlines)
     parts = [f'<section class="pc-headlines">{headlines}</section>']
-    if warnings := dict.fromkeys([*result.warnings, *keys.get("warnings", ())]):
+    if not report and (warnings := dict.fromkeys([*result.warnings, *keys.get("warnings", ())])):
         items = "".join(f"<li>{_text(warning)}</li>" for warning in warnings)
         inner = f"<h2>Before you read this</h2><ul>{items}</ul>"
         parts.append(f'<section class="pc-warnings" role="note">{inner}</section>')
     if result.figure:
         caption = f"<figcaption>{_text(result.caption)}</figcaption>"
         parts.append(f'<figure class="pc-figure">{result.figure}{caption}</figure>')
+    if report:  # it may run its own script, offer files and copy; it reaches nothing of this page
+        may = 'sandbox="allow-scripts allow-downloads" allow="clipboard-write"'
+        parts.append(f'<iframe class="pc-report" title="Report" {may} srcdoc="{_text(report)}"></iframe>')
     if result.flips is not None:
         parts.append(_flips(result.flips))
-    parts += [_keys(keys), _signature(keys, result)]
-    return f'<div class="pc-results">{"".join(parts)}</div>'
+    values = _keys(keys)
+    parts.append(f"<details><summary>All values</summary>{values}</details>" if report else values)
+    parts.append(_signature(keys, result))
+    return f'<div class="pc-results" tabindex="-1">{"".join(parts)}</div>'
 
 
 def _headline(headline: Headline, keys: Mapping[str, Any], level: float) -> str:
@@ -98,7 +118,7 @@ def _keys(keys: Mapping[str, Any]) -> str:
     if about:
         inner = _table(["key", "value"], [line[:2] for line in about[:_MOST_KEYS]], numbers=(1,))
         closed = f'<details class="pc-about"><summary>About the intervals</summary>{inner}</details>'
-    return f'<section class="pc-keys"><h2>All values</h2>{table}{more}{closed}</section>'
+    return f'<section class="pc-keys"><h2>Values</h2>{table}{more}{closed}</section>'
 
 
 def _value(value: Any) -> str:

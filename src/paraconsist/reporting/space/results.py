@@ -1,18 +1,24 @@
-"""From a visitor's columns to what a page shows: the measure's values, a picture, and where the predictions differ."""
+"""From a visitor's columns to what a page shows: the measure's values, and what its report is of.
+
+What has no gold labels, or no predictions, has no report: it gets a picture, and the pairs that differ.
+"""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.predictions import Predictions
+from paraconsist.data.reshaping import long_format
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
-from paraconsist.measures.catalogue import FOOLING, IE_TEST, PARAPHRASTIC, MeasureSpec
+from paraconsist.files import to_strict_json
+from paraconsist.measures.catalogue import CHANGE, FOOLING, IE_TEST, PARAPHRASTIC, MeasureSpec
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift, shifts
 from paraconsist.measures.diversity import paraphrase_diversity
@@ -20,10 +26,10 @@ from paraconsist.measures.fooling_rate import fooling_rate
 from paraconsist.measures.grouped_tests import group_differences
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, unchanged
-from paraconsist.reporting.formatting import known
+from paraconsist.reporting.page.entries import Entry, ScoredSet
 from paraconsist.reporting.plots import answers as figures
-from paraconsist.reporting.plots.canvas import BAD, GOOD, GRID
-from paraconsist.reporting.space.flips import broken_rows, bucket_flips, item_flips, pair_flips, share_right
+from paraconsist.reporting.plots.canvas import GOOD
+from paraconsist.reporting.space.flips import item_flips, pair_flips
 from paraconsist.reporting.space.forms import PageResult, Query
 from paraconsist.reporting.space.upload import Long, check_query, long_rows, probability_matrix
 from paraconsist.scoring.answer_changes import pair_figures
@@ -36,30 +42,41 @@ _NEEDS_LABELS = ("accuracy", "perturbed_accuracy")
 
 
 def as_the_command(spec: MeasureSpec) -> Callable[[Query], PageResult]:
-    """Return a function that scores as ``paraconsist score --measure NAME`` does, and draws."""
+    """Return a function that scores as ``paraconsist score --measure NAME`` does, and reports."""
 
     def measure(query: Query) -> PageResult:
         long = long_rows(query, spec.target)
-        rows = apply_policy(long.rows(), POLICIES[0])[0]
-        warnings: Sequence[str] = ()
+        command = _command(spec, query, long)
         if long.has_labels:
-            options = ScoreOptions(measures=[spec.name], columns=ColumnNames(strata=()), **query.intervals)
-            result = score(long.predictions, options)
-            keys, warnings = result["measures"][spec.name], result["warnings"]
-        else:
-            keys = _without_labels(measure_rows(spec, rows, **query.intervals))
-        if not spec.partners:
-            looks = _bucket_looks(spec, long, rows, keys)
-        elif spec.is_about_pairs:
-            looks = _pair_looks(spec, long, rows)
-        else:
-            looks = _rule_looks(spec, long, rows)
-            if long.predictions.label_names and "by_rule" in keys:
-                named = [re.sub(r"\d+", lambda m: str(long.shown(int(m[0]))), rule) for rule in keys["by_rule"]]
-                keys = {**keys, "by_rule": dict(zip(named, keys["by_rule"].values(), strict=True))}
-        return PageResult(keys, **looks, warnings=warnings, command=_command(spec, query, long))
+            result = _scored(long, spec, query)
+            keys, warnings = _with_names(result["measures"][spec.name], long), result["warnings"]
+            return PageResult(keys, entries=[_entry(long, result)], warnings=warnings, command=command)
+        rows = apply_policy(long.rows(), POLICIES[0])[0]
+        keys = _without_labels(measure_rows(spec, rows, **query.intervals))
+        looks = _pair_looks(spec, long, rows) if spec.is_about_pairs else {}
+        return PageResult(keys, **looks, command=command)
 
     return measure
+
+
+def _scored(long: Long, spec: MeasureSpec, query: Query, keys: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return what `score` says of rows by a measure; `keys` are what the measure of the page says."""
+    options = ScoreOptions(measures=[spec.name], columns=ColumnNames(strata=()), **query.intervals)
+    result = score(long.predictions, options)
+    return result if keys is None else {**result, "measures": {**result["measures"], **keys}}
+
+
+def _entry(long: Long, result: Mapping[str, Any], name: str = "the model") -> Entry:
+    scored = ScoredSet(long.predictions, to_strict_json(result), ColumnNames(strata=()))
+    return Entry(name, Path(), {"predictions": scored})
+
+
+def _with_names(keys: Mapping[str, Any], long: Long) -> Mapping[str, Any]:
+    """Return a measure's values with the labels of its rules by their names, where they have some."""
+    if not long.predictions.label_names or "by_rule" not in keys:
+        return keys
+    named = [re.sub(r"\d+", lambda m: str(long.shown(int(m[0]))), rule) for rule in keys["by_rule"]]
+    return {**keys, "by_rule": dict(zip(named, keys["by_rule"].values(), strict=True))}
 
 
 def _without_labels(keys: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,18 +88,6 @@ def _without_labels(keys: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _bucket_looks(spec: MeasureSpec, long: Long, rows: Rows, keys: Mapping[str, Any]) -> dict[str, Any]:
-    flips = bucket_flips(long, rows)
-    if spec is not PARAPHRASTIC or not known(keys[spec.headline]):
-        return {"flips": flips}
-    caption = (
-        "Bars: buckets by their share of right answers. Curve: the chance that two wordings drawn from such a bucket "
-        "are both right or both wrong. Broken line: P_C, which is of two different wordings."
-    )
-    figure = figures.bucket_histogram(share_right(rows)[1], keys[spec.headline])
-    return {"figure": figure, "caption": caption, "flips": flips}
-
-
 def _pair_looks(spec: MeasureSpec, long: Long, rows: Rows) -> dict[str, Any]:
     pairs = violations(spec, rows)
     title, caption = _TWO_ANSWERS, "Off the diagonal the answer changes, although the meaning does not."
@@ -92,34 +97,6 @@ def _pair_looks(spec: MeasureSpec, long: Long, rows: Rows) -> dict[str, Any]:
     flips = pair_flips(long, rows, pairs.partners[ORIGINAL], pairs.positions, pairs.broken, title)
     figure = figures.transitions(changes, must_differ=must_differ)
     return {"figure": figure, "caption": f"Pairs by their two answers. {caption}", "flips": flips}
-
-
-def _rule_looks(spec: MeasureSpec, long: Long, rows: Rows) -> dict[str, Any]:
-    """Show conclusions by the rule they follow from: the partners' gold labels and what they allow."""
-    conclusions = violations(spec, rows)
-
-    def allowed_at(at: int) -> str:
-        labels = [rows.labels.item(at)] if rows.allowed is None else rows.allowed[at]
-        return " or ".join(str(long.shown(label)) for label in labels)
-
-    rules = [""] * len(conclusions.positions)
-    if rows.allowed is not None:
-        sides = [[str(long.shown(label)) for label in rows.labels[at].tolist()] for at in conclusions.partners.values()]
-        allowed = map(allowed_at, conclusions.positions.tolist())
-        rules = [f"{a} & {b} → {c}" for a, b, c in zip(*sides, allowed, strict=True)]
-    parts = []
-    for rule, _ in Counter(rules).most_common(8):
-        at = np.array([one == rule for one in rules])
-        counts, broken = conclusions.counts[at], conclusions.broken[at]
-        segments = [("not counted", ~counts, GRID), ("kept", counts & ~broken, GOOD), ("broken", broken, BAD)]
-        parts.append((rule, [(what, int(which.sum()), colour) for what, which, colour in segments]))
-    by_rule = "" if rows.allowed is None else "Rows by their rule. "
-    partners = " and ".join(role.replace("_", " ") for role in spec.partners)
-    return {
-        "figure": figures.bars(parts),
-        "caption": f"{by_rule}Only rows whose {partners} are both answered right count.",
-        "flips": broken_rows(long, rows, conclusions.positions, conclusions.partners, conclusions.broken, allowed_at),
-    }
 
 
 def _command(spec: MeasureSpec, query: Query, long: Long) -> list[str]:
@@ -169,29 +146,10 @@ def measure_fooling(query: Query) -> PageResult:
         options["groups"] = None if rows.groups is None else rows.groups.tolist()
     after, buckets = rows.predictions[targets], rows.buckets[targets]
     keys = fooling_rate(after.tolist(), before.tolist(), gold.tolist(), buckets.tolist(), **options).to_dict()
-    dots, kinds = [], (("relaxed", "any other answer", BAD), ("strict", "the opposite answer", GOOD))
-    for label, rates in keys["by_label"].items():
-        name = str(long.shown(int(label))) if label.isdigit() else label
-        ends = rates["confidence_interval"]
-        dots.append((name, [(what, rates[kind], ends[kind], colour) for kind, what, colour in kinds]))
-    turned = (after != before) & (before == gold)
-    ids, codes = np.unique(buckets, return_inverse=True)
-    sizes, n_turned = np.bincount(codes), np.bincount(codes, weights=turned)
-
-    def line(item: int) -> list[Any]:
-        fooled = np.flatnonzero((codes == item) & turned)
-        answers = [str(long.shown(value)) for value in dict.fromkeys(after[fooled].tolist())]
-        cells = [ids.item(item), long.shown(gold[fooled[0]].item()), f"{len(fooled)} of {sizes[item]}"]
-        return [*cells, ", ".join(answers), long.lines(*targets[fooled[:3]].tolist())]
-
-    header = ["item", "gold label", "variants that turn it", "into", "such variants"]
-    return PageResult(
-        keys,
-        figures.rates(dots),
-        "Share of right items that at least one variant turns, by gold label, with intervals.",
-        item_flips(long, n_turned / sizes, line, "Items, answered right, that a variant turns", header),
-        _unparsed(rows),
-    )
+    if query.layout.key != "texts":
+        long = replace(long, predictions=long_format(long.predictions, ColumnNames(), "original_prediction")[0])
+    result = _scored(long, CHANGE, query, {FOOLING.name: keys})
+    return PageResult(keys, warnings=_unparsed(rows), entries=[_entry(long, result)])
 
 
 def measure_shift(query: Query) -> PageResult:
@@ -243,11 +201,11 @@ def measure_ie_test(query: Query) -> PageResult:
     groups = rows.groups[targets].tolist() if rows.groups is not None and query.columns.get("group") else None
     options = {**query.intervals, **query.options, "alpha": alpha, "runs": runs, "groups": groups}
     keys = ie_test(before.tolist(), after.tolist(), gold.tolist(), **options).to_dict()
+    if keys["n_runs"] > 1:  # whose rows a report would put into one bucket
+        entries = [Entry("the model", Path(), {}, more={IE_TEST.title: to_strict_json(keys)})]
+        return PageResult(keys, warnings=_unparsed(rows), entries=entries)
     figure = caption = ""
-    if keys["n_runs"] > 1:
-        figure = figures.p_values(keys["runs"], keys["p_values"], alpha / keys["n_runs"])
-        caption = "Every run is tested; the level is divided by the number of runs."
-    elif not str(query.options.get("method")).startswith("mcnemar"):  # which has another statistic
+    if not str(query.options.get("method")).startswith("mcnemar"):  # which has another statistic
         lost = (before == gold).astype(np.int64) - (after == gold)
         lost = lost if groups is None else group_differences(lost, np.unique(groups, return_inverse=True)[1])
         figure = figures.null_distribution(lost, keys["statistic"], keys["p_value"])
@@ -255,10 +213,10 @@ def measure_ie_test(query: Query) -> PageResult:
         how = f"is from {int(drawn[1]):,} resamples" if drawn else "is exact"
         caption = (
             "What t would be if the change cost nothing, and where it is. The bars are sketched from 40,000 draws; "
+            f"the p-value {how}."
         )
-        caption += f"the p-value {how}."
-    flips = pair_flips(long, rows, others[ORIGINAL], targets, before != after, _TWO_ANSWERS)
-    return PageResult(keys, figure, caption, flips, _unparsed(rows))
+    entries = [_entry(long, _scored(long, CHANGE, query, {IE_TEST.name: keys}))]
+    return PageResult(keys, figure, caption, warnings=_unparsed(rows), entries=entries)
 
 
 def measure_difference(query: Query) -> PageResult:
@@ -274,29 +232,11 @@ def measure_difference(query: Query) -> PageResult:
         options["groups"] = rows.groups.tolist()
     columns = [column.tolist() for column in (*models, rows.labels, rows.buckets)]
     keys = consistency_difference(*columns, **options).to_dict()
-    dots = []
-    for quantity in PARAPHRASTIC.quantities:
-        if quantity.key in (PARAPHRASTIC.headline, PARAPHRASTIC.published, "accuracy"):
-            one, other = (keys[which][quantity.key] for which in ("values1", "values2"))
-            values = [("first model", one, (one, one), GOOD), ("second model", other, (other, other), BAD)]
-            dots.append((quantity.label, values))
-    is_measured = rows.roles == PARAPHRASE
-    ids, codes = np.unique(rows.buckets[is_measured], return_inverse=True)
-    sizes = np.bincount(codes)
-    rights = [np.bincount(codes, weights=(p == rows.labels)[is_measured]) for p in models]
-
-    def line(i: int) -> list[Any]:
-        at = np.flatnonzero(is_measured & (rows.buckets == ids[i]))[:3]
-        return [ids.item(i), *(f"{int(right[i])} of {sizes[i]}" for right in rights), long.lines(*at.tolist())]
-
-    header = ["bucket", "first model right", "second model right", "text"]
-    badness = np.abs(rights[0] - rights[1]) / sizes
-    return PageResult(
-        keys,
-        figures.rates(dots),
-        "Both models on the same rows. The interval above is of the difference, paired by bucket.",
-        item_flips(long, badness, line, "Buckets that one model answers better", header),
-    )
+    entries = []
+    for name, key in (("first model", "predictions1"), ("second model", "predictions2")):
+        one = replace(long, predictions=_of_one(query, long, key))
+        entries.append(_entry(one, _scored(one, PARAPHRASTIC, query), name))
+    return PageResult(keys, entries=entries)
 
 
 def measure_diversity(query: Query) -> PageResult:
@@ -318,13 +258,18 @@ def measure_diversity(query: Query) -> PageResult:
     )
 
 
-def _beside(query: Query, long: Long, key: str) -> NDArray[Any]:
-    """Return another column of predictions, read as all predictions are."""
+def _of_one(query: Query, long: Long, key: str) -> Predictions:
+    """Return the rows with another column as their predictions, without the columns that the layout has of several."""
     table = long.predictions.table
     column = query.predictions.table[query.columns[key]]
     table = table.set_column(table.column_names.index("prediction"), "prediction", column)
-    predictions = Predictions(table, long.predictions.metadata)
-    return read_rows(predictions, ColumnNames(strata=()), need_buckets=False).predictions
+    several = [one.key for one in query.layout.fields if "prediction" in one.key and one.key != "prediction"]
+    return Predictions(table.drop_columns([c for c in several if c in table.column_names]), long.predictions.metadata)
+
+
+def _beside(query: Query, long: Long, key: str) -> NDArray[Any]:
+    """Return another column of predictions, read as all predictions are."""
+    return read_rows(_of_one(query, long, key), ColumnNames(strata=()), need_buckets=False).predictions
 
 
 def _unparsed(rows: Rows) -> Sequence[str]:

@@ -22,6 +22,7 @@ from paraconsist.data.reshaping import named_labels, shared_buckets
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.data.tables import numeric
 from paraconsist.errors import input_error
+from paraconsist.measures.rules import ORIGINAL
 from paraconsist.reporting.space.forms import Field, Layout, Query
 from paraconsist.reporting.space.reader import read_apart
 
@@ -192,6 +193,8 @@ def _renamed(table: pa.Table, query: Query) -> pa.Table:
 def _spread(table: pa.Table, query: Query) -> tuple[pa.Table, NDArray[np.intp]]:
     n = table.num_rows
     group = query.columns.get("group") or shared_buckets(table, ColumnNames())
+    texts = _free_texts(table, query)
+    own = {name for name in texts if name.removeprefix(f"{ORIGINAL}_") in texts and name.startswith(f"{ORIGINAL}_")}
     parts = []
     for role, fields in query.layout.sides.items():
         columns: dict[str, Any] = {"bucket_id": pa.array(np.arange(n)), "role": pa.array(np.full(n, role))}
@@ -200,8 +203,11 @@ def _spread(table: pa.Table, query: Query) -> tuple[pa.Table, NDArray[np.intp]]:
                 columns[name] = table[column]
         if group:
             columns["group_id"] = table[group]
-        for name in _free_texts(table, query):
-            columns.setdefault(name, table[name])
+        for name in texts:
+            if name not in own:  # the original's own text has the name of the other's
+                columns.setdefault(
+                    name, table[f"{ORIGINAL}_{name}" if role == ORIGINAL and f"{ORIGINAL}_{name}" in own else name]
+                )
         parts.append(pa.table(columns))
     try:
         spread = pa.concat_tables(parts, promote_options="permissive")

@@ -18,4 +18,13 @@
     show(now);
     keep(now);
   });
+  if (location.protocol !== "about:") return;
+  document.addEventListener("click", (event) => {  // in a frame without an address a link would leave the page
+    const anchor = event.target.closest && event.target.closest("a[href^='#']");
+    const there = anchor && document.getElementById(anchor.getAttribute("href").slice(1));
+    if (!there) return;
+    event.preventDefault();
+    there.tabIndex = -1;
+    there.focus();
+  });
 })();
