@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from paraconsist.data.bucket_sets import load_bucket_set
+    from paraconsist.data.published import published
     from paraconsist.errors import InputError
     from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
     from paraconsist.measures.bucket_model import consistency_at, fit_bucket_model
@@ -67,6 +68,7 @@ _HOMES = {
     "paraphrase_diversity": "measures.diversity",
     "paraphrastic_consistency": "measures.paraphrastic",
     "prediction_change": "measures.prediction_change",
+    "published": "data.published",
 }
 
 __all__ = [
@@ -95,6 +97,7 @@ __all__ = [
     "paraphrase_diversity",
     "paraphrastic_consistency",
     "prediction_change",
+    "published",
     "register",
     "run",
     "score",

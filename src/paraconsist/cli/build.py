@@ -78,16 +78,21 @@ def list_(
         str | None, typer.Argument(help="Only what has this in its name, with all that is known of it.")
     ] = None,
     long: Annotated[bool, typer.Option("--long", help="All that is known, not a line for each.")] = False,
+    published: Annotated[bool, typer.Option("--published", help="Instead: the numbers that the papers print.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show measures, bucket sets, tasks and training presets."""
-    tables = {"Measures": _measures(), "Bucket sets": _bucket_sets(), "Tasks": _tasks(), "Presets": _presets()}
+    if published:
+        tables = {"Published": _published()}
+    else:
+        tables = {"Measures": _measures(), "Bucket sets": _bucket_sets(), "Tasks": _tasks(), "Presets": _presets()}
     wanted = {
         title: [row for row in rows if name is None or name in next(iter(row.values()))]
         for title, rows in tables.items()
     }
     if not any(wanted.values()):
-        raise input_error("list", "name", "be in the name of a measure, bucket set, task or preset", got=name)
+        what = "a published number" if published else "a measure, bucket set, task or preset"
+        raise input_error("list", "name", f"be in the name of {what}", got=name)
     if as_json:
         print_json(wanted)
         return
@@ -95,7 +100,7 @@ def list_(
     width = shutil.get_terminal_size().columns if is_shown else sys.maxsize
     for title, rows in wanted.items():
         if rows:
-            echo(*_lines(title, rows, width, full=long or name is not None), "")
+            echo(*_lines(title, rows, width, full=long or (name is not None and not published)), "")
 
 
 _Rows = list[dict[str, str]]
@@ -171,4 +176,18 @@ def _presets() -> _Rows:
             "what for": re.sub(r"`(\w+)`", lambda field: f"--{field[1].replace('_', '-')}", preset.description),
         }
         for name, preset in PRESETS.items()
+    ]
+
+
+def _published() -> _Rows:
+    from paraconsist.data.published import published
+
+    return [
+        {
+            "what": ", ".join((f"{row['model']} {row['size'] or ''}".strip(), row["dataset"], row["measure"])),
+            "value": f"{row['value']:g} {row['unit']}".rstrip() + f" ({row['paper']}, table {row['table']})",
+            "source": row["source"],
+            "note": row["note"] or "-",
+        }
+        for row in published().to_pylist()
     ]

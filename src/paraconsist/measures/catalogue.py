@@ -37,6 +37,18 @@ class Quantity:
     symbol: str  # over a column
     meaning: str = ""  # in one sentence, for a reader who does not know the symbol
     is_share: bool = True  # whether it is shown in per cent
+    words: str = ""  # for a reader who knows no symbol; by default the label without its own
+
+    @property
+    def name(self) -> str:
+        """The label without the symbol before it."""
+        symbol, _, rest = self.label.partition(", ")
+        return rest if rest and len(symbol) <= 4 else self.label
+
+    @property
+    def plain(self) -> str:
+        """What it is called where words come first and the symbol second."""
+        return self.words or self.name
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +65,10 @@ class MeasureSpec:
     #: What answers that are drawn independently get, in a sentence; what a model's own answers get when they are
     #: shuffled over the texts is `chance` in its results (`paraconsist.measures.chance`).
     chance: str = ""
-    sentence: str = ""  # the headline in words: a template over the results' keys, shares as per cent
+    #: How much breaks the rule, in words: ``{answer}`` becomes "1 answer in 5", and a key of the results its value.
+    sentence: str = ""
+    asks: str = ""  # as the title of a page: a question that a good model answers with yes
+    outcomes: tuple[str, str] = ("keeps the rule", "breaks the rule")  # in a legend
     #: The key of the headline as its paper computes it, where that is another; ``pc_published`` in conditions.
     published: str = ""
     higher_is_better: bool | None = False  # None where neither end is good
@@ -101,6 +116,9 @@ class MeasureSpec:
         return self.breaks(answers)
 
 
+_ASKS = "Does {model} say the same however it is asked?"
+_REWORDING = "Rewording a question changes {answer}"
+_SAME = ("same answer", "another answer")
 _DOWN = "Down is good: 0 % is a model that never breaks the rule."
 _PAIRS = {
     "predictions": "original.prediction",
@@ -139,13 +157,16 @@ _SPECS = (
         published="paraphrastic_consistency",
         symbol="P_C",
         quantities=(
-            Quantity("accuracy", "A, accuracy on paraphrases", "A", "accuracy on paraphrases"),
+            Quantity(
+                "accuracy", "A, accuracy on paraphrases", "A", "accuracy on paraphrases", words="right on rewordings"
+            ),
             Quantity("original_accuracy", "A_O, accuracy on originals", "A_O", "accuracy on originals"),
             Quantity(
                 "paraphrastic_consistency_unbiased",
                 "P_C, paraphrastic consistency",
                 "P_C",
                 "two different paraphrases of a problem are both right or both wrong",
+                words="two rewordings both right or both wrong",
             ),
             Quantity(
                 "paraphrastic_consistency",
@@ -184,8 +205,8 @@ _SPECS = (
             Quantity("covered_mass", "test mass in deciles with buckets", "mass", "test mass in deciles with buckets"),
         ),
         chance="A constant answer gets 100 %; two coins get 50 %.",
-        sentence="Two different paraphrases of one problem are both right or both wrong "
-        "{paraphrastic_consistency_unbiased} of the time.",
+        asks=_ASKS,
+        sentence="Of two wordings of a question one is answered right and the other wrong in {pair}",
         higher_is_better=True,
         target=PARAPHRASE,
         optional_partners=(ORIGINAL,),
@@ -208,7 +229,9 @@ _SPECS = (
         symbol="tau sem.",
         quantities=_share_of_pairs("semantic"),
         chance="Two independent uniform answers among L labels get 1 - 1/L.",
-        sentence="{inconsistency} of pairs get two answers although the texts mean the same.",
+        asks=_ASKS,
+        sentence=_REWORDING,
+        outcomes=_SAME,
         target=PARAPHRASE,
         partners=(ORIGINAL,),
         arguments=_PAIRS,
@@ -223,7 +246,9 @@ _SPECS = (
         symbol="tau sym.",
         quantities=_share_of_pairs("symmetric"),
         chance="Two independent uniform answers among L labels get 1 - 1/L.",
-        sentence="{inconsistency} of pairs get another answer when the two texts are swapped.",
+        asks="Does {model} say the same whichever text comes first?",
+        sentence="Swapping the two texts changes {answer}",
+        outcomes=_SAME,
         target="swap",
         partners=(ORIGINAL,),
         is_default=True,
@@ -239,7 +264,9 @@ _SPECS = (
         symbol="tau neg.",
         quantities=_share_of_pairs("negational"),
         chance="Two independent uniform answers among L labels get 1/L; a constant answer gets 100 %.",
-        sentence="{inconsistency} of pairs get the same answer after a negation.",
+        asks="Does {model} notice a negation?",
+        sentence="A negation does not change {answer}",
+        outcomes=("negated, another answer", "negated, the same answer"),
         target="negation",
         partners=(ORIGINAL,),
         is_default=True,
@@ -255,7 +282,9 @@ _SPECS = (
         symbol="tau tra.",
         quantities=_share_of_conclusions("transitive"),
         chance="A uniform answer among L labels gets 1 - a/L where the rule allows a of them.",
-        sentence="{inconsistency} of conclusions do not follow from two premises that were both answered right.",
+        asks="Does {model} draw the conclusions of what it gets right?",
+        sentence="Of two premises that are answered right it fails to draw {conclusion}",
+        outcomes=("the conclusion follows", "it does not follow"),
         target="consequent",
         partners=("antecedent_1", "antecedent_2"),
         is_default=True,
@@ -278,7 +307,9 @@ _SPECS = (
         symbol="tau add.",
         quantities=_share_of_conclusions("additive"),
         chance="A uniform answer among L labels gets 1 - 1/L.",
-        sentence="{inconsistency} of merged texts are answered wrong although both parts were answered right.",
+        asks="Does {model} stand by the answers to the parts of a text?",
+        sentence="Both parts of a text answered right, it gets {merged text} wrong",
+        outcomes=("the whole as its parts", "the whole otherwise"),
         target="merged",
         partners=("part_1", "part_2"),
         is_default=True,
@@ -298,12 +329,19 @@ _SPECS = (
         headline="change_rate",
         symbol="change",
         quantities=(
-            Quantity("change_rate", "changed predictions", "change", "share of answers that a change turns"),
+            Quantity(
+                "change_rate",
+                "changed predictions",
+                "change",
+                "share of answers that a change turns",
+                words="answers that change when reworded",
+            ),
             ABOVE_CHANCE,
         ),
         chance="Two independent uniform answers among L labels get 1 - 1/L.",
-        sentence="{n_changed} of {n_pairs} answers change under a paraphrase: {correct_to_incorrect} from right to "
-        "wrong, {incorrect_to_correct} from wrong to right.",
+        asks=_ASKS,
+        sentence=_REWORDING,
+        outcomes=_SAME,
         target=PARAPHRASE,
         partners=(ORIGINAL,),
         arguments={

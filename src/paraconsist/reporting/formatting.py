@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import RenderableType
@@ -59,6 +59,33 @@ def plural(n: int, what: str) -> str:
 def count(value: Any) -> str:
     """Return a whole number with commas at thousands."""
     return f"{value:,}" if known(value) else "–"
+
+
+def often(share: float, noun: str) -> str:
+    """Return a share as people say it: the nearest of simple fractions.
+
+    >>> often(0.199, "answer"), often(0.62, "answer"), often(0.004, "answer"), often(0.0, "answer")
+    ('1 answer in 5', '3 answers in 5', '1 answer in 250', 'no answer')
+    """
+    if share <= 0.0 or share >= 1.0:
+        return f"{'every' if share >= 1.0 else 'no'} {noun}"
+    if 0.095 <= share <= 0.905:
+        simple = [(k, n) for n in (2, 3, 4, 5, 10) for k in range(1, n)] + [(1, n) for n in range(6, 10)]
+        k, n = min(simple, key=lambda one: round(abs(one[0] / one[1] - share), 9))
+    else:
+        n = round(1.0 / min(share, 1.0 - share))
+        k = 1 if share < 0.5 else n - 1
+    return f"{k:,} {noun}{'s' if k > 1 else ''} in {n:,}"
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Return names as people list them.
+
+    >>> listed(["a", "b", "c", "d", "e", "f"])
+    'a, b, c, d and 2 more'
+    """
+    kept = [*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])]
+    return kept[0] if len(kept) == 1 else f"{', '.join(kept[:-1])} and {kept[-1]}"
 
 
 def p_value(value: Any, *, undefined: str = "–") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -180,13 +181,19 @@ def _files(loose: Sequence[tuple[Path, str, ScoredSet]]) -> list[Entry]:
     entries = list(by_model.values())
     buckets = [_buckets(scored) for *_, scored in nameless]
     if len(nameless) > 1 and all(ids & buckets[0] for ids in buckets):  # several models on one set
-        common = next((name for _, name, _ in nameless if name), "predictions")
+        common = next((name for _, name, _ in nameless if name), "") or _common_words([p.stem for p, *_ in nameless])
         entries += [Entry(path.stem, path, {common: scored}) for path, _, scored in nameless]
     elif nameless:
         sets = {name or path.stem: scored for path, name, scored in nameless}
         name = nameless[0][0].stem if len(nameless) == 1 else "predictions"
         entries.append(Entry(name, nameless[0][0], sets))
     return entries
+
+
+def _common_words(stems: Sequence[str]) -> str:
+    """Return the words that files' names have in common: what is left says which model each is of."""
+    words = [re.split(r"[\W_]+", stem) for stem in stems]
+    return " ".join(word for word in words[0] if all(word in other for other in words)) or "predictions"
 
 
 def _buckets(scored: ScoredSet) -> set[Any]:
@@ -202,7 +209,7 @@ def _common_name(files: Sequence[Predictions]) -> str | None:
 
 def _named(entries: Sequence[Entry], names: Sequence[str]) -> list[Entry]:
     own = [entry.name for entry in entries]
-    ways = [[Path(name).name or name for name in own], own]
+    ways = [[_short(name) for name in own], own]
     # two runs of one model: by the folder that each is in
     ways += [[entry.source.name for entry in entries], ["/".join(entry.source.parts[-2:]) for entry in entries]]
     ways = [list(names)] if names else ways
@@ -211,3 +218,14 @@ def _named(entries: Sequence[Entry], names: Sequence[str]) -> list[Entry]:
         remedy = "Give `name` for each of them."
         raise input_error("report", "name", "be different for every model", got=wanted, remedy=remedy)
     return [replace(entry, name=name) for name, entry in zip(wanted, entries, strict=True)]
+
+
+def is_generic(name: str) -> bool:
+    """Say whether a name says nothing: every tool's output is called so."""
+    return re.fullmatch(r"(checkpoint[-_]?\d*|model|models|output|predictions|results|run)", name, re.I) is not None
+
+
+def _short(name: str) -> str:
+    """Return a model's name without its folders, but for one that says nothing by itself."""
+    parts = Path(name).parts[-2:]
+    return "/".join(parts[-1:] if not parts or not is_generic(parts[-1]) else parts) or name

@@ -78,7 +78,7 @@ def _index(entries: Sequence[Entry], options: ReportOptions) -> str:
     compared = compare_entries(entries, options.score, options.margin)
     return filled(
         "index.html",
-        ("style.css", "models.css"),
+        ("style.css", "models.css", "screen.css"),
         ("theme.js", "index.js"),
         title=options.title,
         n_models=len(entries),

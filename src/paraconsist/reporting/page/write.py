@@ -14,19 +14,21 @@ from typing import Any
 from paraconsist._version import __version__
 from paraconsist.errors import extras
 from paraconsist.files import make_folder, replacing, writing
-from paraconsist.measures.catalogue import IE_TEST
-from paraconsist.reporting.page import changes, comparison, headlines, tables
+from paraconsist.measures.catalogue import CATALOGUE, IE_TEST
+from paraconsist.reporting.formatting import listed
+from paraconsist.reporting.page import changes, comparison, headlines, screen, tables
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts, align, read_texts_files, set_texts
 from paraconsist.reporting.page.browser import BrowserData, browser_data
 from paraconsist.reporting.page.edits import SetEdits, edits_of, views
-from paraconsist.reporting.page.entries import Entry, set_names
+from paraconsist.reporting.page.entries import Entry, is_generic, set_names
 from paraconsist.reporting.page.figures import Placed, report_plots
+from paraconsist.reporting.page.glossary import Glossary
 from paraconsist.reporting.plots import inline_svg, write_plot
 from paraconsist.scoring.compare import SetComparison
 from paraconsist.scoring.score import ScoreOptions
 
-_STYLES = ("style.css", "words.css", "browser.css", "models.css", "edits.css")
-_SCRIPTS = ("theme.js", "words.js", "buckets.js", "export.js", "marking.js", "browser.js")
+_STYLES = ("style.css", "words.css", "browser.css", "models.css", "edits.css", "screen.css")
+_SCRIPTS = ("theme.js", "words.js", "buckets.js", "export.js", "marking.js", "browser.js", "screen.js")
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,9 @@ def write_report(
     edited = [edits_of(*one, options.score.intervals) for one in zip(sets, texts, strict=True)]
     kinds = [{} if one is None else one.by_row() for one in edited]
     most, most_bytes = (5_000, options.most_bytes) if options.most_buckets is None else (options.most_buckets, math.inf)
-    names = [entry.name for entry in entries]
-    data = browser_data(list(zip(sets, texts, strict=True)), names, most, most_bytes, kinds)
-    content = _render(entries, sets, options, changed, compared, edited, plots, data).encode("utf-8", "replace")
+    both = list(zip(sets, texts, strict=True))
+    data = browser_data(both, [entry.name for entry in entries], most, most_bytes, kinds)
+    content = _render(entries, both, options, changed, compared, edited, plots, data).encode("utf-8", "replace")
     with writing("report", "output", output, kind="file"):
         make_folder(output.parent)
         with replacing(output) as partial:
@@ -121,7 +123,7 @@ def _texts(
 
 def _render(
     entries: Sequence[Entry],
-    sets: Sequence[AlignedSet],
+    sets: Sequence[tuple[AlignedSet, SetTexts | None]],
     options: ReportOptions,
     changed: changes.Changes,
     compared: Sequence[SetComparison],
@@ -131,7 +133,6 @@ def _render(
 ) -> str:
     from markupsafe import Markup
 
-    alarms = [*headlines.alarms(entries), *((f"{one.set}, compared", one.warnings) for one in compared if one.warnings)]
     by_section: dict[str, list[dict[str, Any]]] = {}
     for placed in plots:
         view = {"set": placed.set, "plot": placed.plot, "svg": Markup(inline_svg(placed.plot))}
@@ -140,18 +141,19 @@ def _render(
         "page.html",
         _STYLES,
         _SCRIPTS,
-        title=options.title or _title(entries),
+        title=options.title or _title(entries, [item for item, _ in sets]),
+        facts=_facts(entries, sets),
+        blocks=screen.blocks(entries, sets, changed, compared),
         models=[entry.name for entry in entries],
         sets=set_names(entries),
         several=len(entries) > 1,
-        alarms=alarms,
-        n_alarms=sum(len(sentences) for _, sentences in alarms),
-        headlines=headlines.headlines(entries),
+        notices=headlines.notices(entries, compared),
+        level=listed(screen.levels(entries)),
         headline_table=tables.headline_table(entries),
         inconsistency_table=tables.inconsistency_table(entries),
         matrices=list(comparison.matrices(compared)),
         comparison=list(comparison.comparison_tables(compared)),
-        heat_maps=list(comparison.heat_maps(sets)),
+        heat_maps=list(comparison.heat_maps([item for item, _ in sets])),
         plots=by_section,
         breakdowns=list(tables.breakdowns(entries)),
         changes=list(changes.change_tables(changed, entries)),
@@ -181,6 +183,7 @@ def filled(template: str, styles: Sequence[str], scripts: Sequence[str], **value
         lstrip_blocks=True,
     )
     environment.filters["signs"] = _signs
+    environment.globals["help"] = Glossary()
     style, script = ("\n".join(_source(environment, name) for name in names) for names in (styles, scripts))
     page = environment.get_template(template)
     own = {"style": Markup(style), "script": Markup(script), "policy": _policy(style, script), "version": __version__}
@@ -188,20 +191,36 @@ def filled(template: str, styles: Sequence[str], scripts: Sequence[str], **value
 
 
 def _signs(text: str) -> Any:
-    """Return a text with the papers' signs set as they are printed: P_C with its C below."""
+    """Return a text with the papers' signs set as they are printed: P_C with its C below, no number without its %."""
     from markupsafe import Markup, escape
 
-    return Markup(re.sub(r"\b([AP])_([COT])\b", r"\1<sub>\2</sub>", str(escape(text))))
+    return Markup(
+        re.sub(r"\b([AP])_([COT])\b", r"\1<sub>\2</sub>", str(escape(text)).replace(" %", "\N{NO-BREAK SPACE}%"))
+    )
 
 
-def _title(entries: Sequence[Entry]) -> str:
-    if not set_names(entries):
+def _title(entries: Sequence[Entry], sets: Sequence[AlignedSet]) -> str:
+    """Return a question that a good model answers with yes, in the words of the measure that all sets share."""
+    if not sets:
         return IE_TEST.question
-    if len(entries) == 1:
-        return f"How consistent is {entries[0].name}?"
-    if len(entries) <= 3:
-        return f"How consistent are {', '.join(e.name for e in entries[:-1])} and {entries[-1].name}?"
-    return f"How consistent are {len(entries)} models?"
+    name = "the model" if is_generic(entries[0].name) else entries[0].name
+    if len(entries) > 1:
+        return f"Which of {len(entries)} models is the most consistent?"
+    asks = {CATALOGUE[item.measure].asks for item in sets}
+    return (asks.pop() if len(asks) == 1 else "").format(model=name) or f"Is {name} consistent?"
+
+
+def _facts(entries: Sequence[Entry], sets: Sequence[tuple[AlignedSet, Any]]) -> list[str]:
+    """Return what the page is of, for the line above its title."""
+    if not sets:
+        return [entry.name for entry in entries[:1]]
+    n_problems, n_rows = (
+        sum(sizes) for sizes in zip(*((len(i.bucket_ids), len(i.bucket)) for i, _ in sets), strict=True)
+    )
+    names = [item.name for item, _ in sets if not is_generic(item.name)]
+    of = [names[0]] if len(sets) == 1 and names else [f"{len(sets)} sets"] * (len(sets) > 1)
+    model = [entries[0].name] * (len(entries) == 1 and entries[0].name not in of and not is_generic(entries[0].name))
+    return [*model, *of, f"{n_problems:,} problems in {n_rows:,} wordings"]
 
 
 def _source(environment: Any, name: str) -> str:

@@ -5,8 +5,8 @@ for (const table of document.querySelectorAll(".sortable table")) {
   heads.forEach((head, column) => {
     const button = document.createElement("button");
     button.type = "button";
-    button.append(...head.childNodes);
-    head.append(button);
+    button.append(...[...head.childNodes].filter((node) => node.className !== "help"));
+    head.prepend(button);
     button.addEventListener("click", () => {
       const down = head.getAttribute("aria-sort") ? head.getAttribute("aria-sort") === "ascending" : column > 0;
       for (const other of heads) other.removeAttribute("aria-sort");

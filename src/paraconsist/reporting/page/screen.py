@@ -1,0 +1,389 @@
+"""The first screen: for each set a sentence, a bar a model, four numbers, one flip, and how sure all of it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from paraconsist.errors import InputError
+from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, Quantity
+from paraconsist.measures.rules import ORIGINAL
+from paraconsist.measures.signatures import parse_signature
+from paraconsist.reporting.formatting import bounds, count, known, listed, number, often, p_value, percent, quantity
+from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
+from paraconsist.reporting.page.browser import link
+from paraconsist.reporting.page.changes import Changes, ie_tables
+from paraconsist.reporting.page.entries import Entry
+from paraconsist.reporting.page.excerpts import boundary
+from paraconsist.reporting.page.tables import in_print
+from paraconsist.scoring.compare import SetComparison
+from paraconsist.scoring.roles import violations
+
+Values = Mapping[str, Any]
+#: The verdict on a share of broken rules, by what it stays below.
+_VERDICTS = ((0.02, "Almost always."), (0.05, "Mostly."), (0.15, "Not always."), (0.4, "Often not."), (1.01, "No."))
+_LEAST = f"min_{PARAPHRASTIC.published}"
+_MOST_LETTERS = 300  # of a text in the flip that is shown
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A model's problems in parts: (colour, words, how many, share, where it starts, link that lists them)."""
+
+    model: str
+    parts: Sequence[tuple[str, str, int, float, float, str]]
+    value: str = ""  # the headline, where models are compared
+
+    @property
+    def n(self) -> int:
+        """How many problems it is of."""
+        return sum(part[2] for part in self.parts)
+
+    @classmethod
+    def of(cls, model: str, parts: Sequence[tuple[str, str, int, str]], value: str = "") -> Bar:
+        """Lay parts (colour, words, how many, link) side by side."""
+        n, start, placed = sum(size for _, _, size, _ in parts), 0, []
+        for colour, words, size, href in parts:
+            placed += [(colour, words, size, size / n, start / n, href)] if size else []
+            start += size
+        return cls(model, placed, value)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A number in words; `measure` and `key` say where it stands in ``score --json``, `term` in the glossary."""
+
+    words: str
+    term: str
+    value: str
+    below: str
+    measure: str
+    key: str
+    scale: tuple[float, ...] = ()  # per cent: where possible values begin, the interval's two ends, the value
+    links: Sequence[tuple[str, str]] = ()  # (text, where it leads)
+
+
+@dataclass(frozen=True)
+class Example:
+    """One problem that breaks the rule: what its rows share, and two rows: text, answer, whether right, how sure."""
+
+    model: str
+    shared: Sequence[tuple[str, str]]
+    gold: str
+    rows: Sequence[tuple[str, str, bool, str]]
+    href: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """What the first screen says of one set; `headline` and `symbol` are of what stands beside bars."""
+
+    set: str
+    verdict: str
+    sentence: str
+    bars: Sequence[Bar] = ()
+    headline: str = ""
+    symbol: str = ""
+    errors: Sequence[str] = ()
+    facts: Sequence[Fact] = ()
+    example: Example | None = None
+    sureness: Sequence[tuple[str, str]] = ()  # a sentence, and the term in it that the glossary explains
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The colours and words of all bars' parts."""
+        return {colour: words for bar in self.bars for colour, words, *_ in bar.parts}
+
+
+def blocks(
+    entries: Sequence[Entry],
+    sets: Sequence[tuple[AlignedSet, SetTexts | None]],
+    changed: Changes,
+    compared: Sequence[SetComparison],
+) -> list[Block]:
+    """Return what stands first: the sets in their order, then the IE tests."""
+    comparisons = {one.set: one for one in compared}
+    made = [
+        _block(entries, item, texts, changed, comparisons.get(item.name), {"set": item.name} if len(sets) > 1 else {})
+        for item, texts in sets
+    ]
+    return [*made, *(_ie_block(name, values) for name, values, _ in ie_tables(entries) if values)]
+
+
+def _block(
+    entries: Sequence[Entry],
+    item: AlignedSet,
+    texts: SetTexts | None,
+    changed: Changes,
+    comparison: SetComparison | None,
+    where: Values,
+) -> Block:
+    spec = CATALOGUE[item.measure]
+    results = {e.name: e.sets[item.name].results for e in entries if e.name in item.models}
+    values = {model: result["measures"].get(spec.name, {}) for model, result in results.items()}
+    who = {model: {**where, "model": model} if len(entries) > 1 else where for model in item.models}
+    models = sorted(item.models, key=lambda model: _rank(spec, values[model]))
+    best, verdict, errors, facts = models[0], "", [], []
+    bars = [_bar(item, model, spec, values[model], who[model]) for model in models]
+    if len(models) > 1:
+        sentence = _compared(spec, values, results, comparison)
+    else:
+        change = changed.get((item.name, best)) if spec is PARAPHRASTIC else None
+        errors = list(results[best].get("degenerate") or ())
+        facts = list(_facts(spec, values[best], change, results[best], who[best]))
+        verdict, sentence = _verdict(CHANGE, change, errors) if change else _verdict(spec, values[best], errors)
+        mixed = sum(size for colour, _, size, *_ in bars[0].parts if colour == "mixed")
+        if mixed:
+            sentence += f" For {mixed:,} of {bars[0].n:,} problems the wording decides whether the answer is right."
+    example = None if where else _example(item, texts, spec, who)
+    sureness = list(_sureness(spec, values[best], results[best], len(item.bucket_ids)))
+    return Block(item.name, verdict, sentence, bars, _name(spec), spec.symbol, errors, facts, example, sureness)
+
+
+def _ie_block(name: str, values: Values) -> Block:
+    """Return what an IE test says: two-sided, so a difference may be a gain."""
+    before, after = values["accuracy"], values["transformed_accuracy"]
+    ends = bounds(values.get("confidence_interval"), "accuracy_difference")
+    low, high = (percent(-end, signed=True) for end in (ends[1], ends[0])) if ends else ("", "")
+    interval = f", {level(values)} interval {low} to {high}" if ends else ""
+    sentence = (
+        f"A change that keeps the meaning takes accuracy from {percent(before)} % to {percent(after)} % "
+        f"({percent(after - before, signed=True)} points{interval}, p {p_value(values.get('p_value'))})."
+    )
+    bars = []
+    if values.get("n_runs") == 1:
+        n, one = int(values["n"]), int(values["n10"]) + int(values["n01"])
+        both = round(before * n) - int(values["n10"])
+        parts = [("right", "right on both", both, ""), ("mixed", "right on one of the two", one, "")]
+        bars = [Bar.of(name, [*parts, ("wrong", "wrong on both", n - both - one, "")])]
+    verdict = "It moves accuracy." if values.get("reject") else "Not shown to move accuracy."
+    return Block(name, verdict, in_print(sentence), bars)
+
+
+def _name(spec: MeasureSpec) -> str:
+    return next((q.name for q in spec.quantities if q.key == spec.headline), spec.title.lower())
+
+
+def _broken(spec: MeasureSpec, values: Values) -> float | None:
+    """Return the share that breaks the measure's rule, None where it is undefined."""
+    value: Any = values.get(spec.headline)
+    return (1.0 - value if spec.higher_is_better else float(value)) if known(value) else None
+
+
+def _rank(spec: MeasureSpec, values: Values) -> float:
+    broken = _broken(spec, values)
+    return 2.0 if broken is None else broken
+
+
+def level(values: Values) -> str:
+    """Return the level of a result's intervals: ``95 %``."""
+    parts = parse_signature(values["signature"]).parts if values.get("signature") else {}
+    return f"{100 * float(parts.get('level', 0.95)):g} %"
+
+
+def levels(entries: Sequence[Entry]) -> list[str]:
+    """Return the levels of all intervals on the page."""
+    measures = [values for e in entries for s in e.sets.values() for values in s.results.get("measures", {}).values()]
+    return sorted({level(values) for values in [*measures, *(v for e in entries for v in e.more.values())]})
+
+
+def _interval(spec: MeasureSpec, values: Values, *, of_broken: bool = False) -> str:
+    ends = bounds(values.get("confidence_interval"), spec.headline)
+    if ends is None:
+        return "too few problems for an interval"
+    low, high = (1.0 - ends[1], 1.0 - ends[0]) if of_broken and spec.higher_is_better else ends
+    return f"{level(values)} interval {percent(low)} to {percent(high)}"
+
+
+class _Words(dict[str, str]):
+    """Fills a measure's sentence: a key of the results becomes its value, a noun how many of it break the rule."""
+
+    def __init__(self, broken: float, values: Values) -> None:
+        super().__init__({key: quantity(v, True) if isinstance(v, float) else number(v) for key, v in values.items()})
+        self.broken = broken
+
+    def __missing__(self, noun: str) -> str:
+        return often(self.broken, noun)
+
+
+def _verdict(spec: MeasureSpec, values: Values, errors: Sequence[str]) -> tuple[str, str]:
+    """Return the verdict and the sentence behind it, in the measure's words."""
+    broken, nothing = _broken(spec, values), "Nothing can be said."
+    if broken is None:
+        return nothing, next(iter(values.get("warnings") or ()), f"{spec.symbol} is undefined.")
+    words = spec.sentence.format_map(_Words(broken, values)).removesuffix(".") or spec.question
+    sentence = f"{words} ({percent(broken)} %, {_interval(spec, values, of_broken=True)})."
+    if errors or not spec.asks:
+        return nothing if errors else "", sentence
+    if bounds(values.get("confidence_interval"), spec.headline) is None:
+        return "Too few problems to say.", sentence
+    return next(verdict for end, verdict in _VERDICTS if broken < end), sentence
+
+
+def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where: Values) -> Bar:
+    """Return what became of the set's problems; parts are filters of the browser."""
+    broken, accuracy = item.inconsistency[model], item.accuracy[model]
+    untested = np.isnan(accuracy if spec is PARAPHRASTIC else broken)
+    if spec is PARAPHRASTIC:
+        mixed = (accuracy > 0.0) & (accuracy < 1.0)
+        kinds = [("right", "right", "right in every wording", accuracy == 1.0)]
+        kinds += [("broken", "mixed", "right in some wordings, wrong in others", mixed)]
+        kinds += [("wrong", "wrong", "wrong in every wording", accuracy == 0.0)]
+    else:  # the browser's "same" takes in what is not tested
+        kept, breaks = spec.outcomes
+        kinds = [("" if untested.any() else "same", "right", kept, broken == 0.0)]
+        kinds += [("broken", "wrong", breaks, broken > 0.0), ("", "none", "not tested", untested)]
+    parts = [(c, words, int(mask.sum()), link(show=show, **where) if show else "") for show, c, words, mask in kinds]
+    return Bar.of(model, parts, quantity(values.get(spec.headline), True))
+
+
+def _facts(spec: MeasureSpec, values: Values, change: Values | None, result: Values, where: Values) -> Iterator[Fact]:
+    """Yield the four numbers."""
+    majority, original = result.get("majority_rate"), values.get("original_accuracy")
+    beside = [f"on the originals: {percent(original)}"] if known(original) else []
+    beside += [f"always the commonest label: {percent(majority)}"] if known(majority) else []
+    if spec is not PARAPHRASTIC:
+        for q in spec.quantities[:4]:
+            yield from _fact(spec, q, values, beside if q.key == "accuracy" else ())
+        return
+    by_key = {q.key: q for q in spec.quantities}
+    if change:
+        turned = (("correct_to_incorrect", "lost"), ("incorrect_to_correct", "gained"))
+        links = [(f"{count(change[key])} {show}", link(show=show, **where)) for key, show in turned]
+        yield from _fact(CHANGE, CHANGE.quantities[0], change, links=links)
+    else:
+        yield from _fact(spec, by_key["agreement_unbiased"], values)
+    yield from _fact(spec, by_key[spec.headline], values, least=values.get(_LEAST))
+    yield from _fact(spec, ABOVE_CHANCE, values, ["0: a coin, 100: the wording never matters"])
+    yield from _fact(spec, by_key["accuracy"], values, beside)
+
+
+def _fact(
+    spec: MeasureSpec,
+    q: Quantity,
+    values: Values,
+    beside: Sequence[str] = (),
+    *,
+    least: Any = None,
+    links: Sequence[tuple[str, str]] = (),
+) -> Iterator[Fact]:
+    if q.key not in values:
+        return
+    value, ends = values[q.key], bounds(values.get("confidence_interval"), q.key)
+    interval = [f"{level(values)}: {percent(ends[0])} to {percent(ends[1])}"] if ends else []
+    scale = (least, *(ends or (value, value)), value) if known(least) and known(value) else ()
+    texts = (in_print(quantity(value, True)), in_print(" · ".join([*interval, *beside])))
+    yield Fact(q.plain, q.symbol, *texts, spec.name, q.key, tuple(100.0 * place for place in scale), links)
+
+
+def _sureness(spec: MeasureSpec, values: Values, result: Values, n_problems: int) -> Iterator[tuple[str, str]]:
+    """Yield how far the numbers of one model can be trusted: sentences, each with the term that it explains."""
+    n = int(values.get("n_buckets", n_problems))
+    of = [q for q in spec.quantities if q.key in ("accuracy", spec.headline)]
+    effects = [(q.name, _of(values.get("design_effect"), q.key)) for q in of]
+    factors = ", ".join(f"{effect:.1f} for {name}" for name, effect in effects if known(effect))
+    clusters = max((int(c) for q in of if known(c := _of(values.get("n_clusters"), q.key))), default=n)
+    origin = f"from {clusters:,} contexts, which the intervals resample" if clusters < n else "independent ones"
+    yield f"{n:,} problems, {origin}{f' (design effect {factors})' if factors else ''}.", "design effect"
+    if (ends := bounds(values.get("confidence_interval"), spec.headline)) is None:
+        yield "There is no interval: too few problems, or none that differ.", "interval"
+    else:
+        contexts = f" from {4 * clusters:,} contexts" if clusters < n else ""
+        width = f"± {percent((ends[1] - ends[0]) / 2)} points for {spec.symbol}"
+        yield f"About {4 * n:,} problems{contexts}, four times as many, would halve the interval ({width}).", "interval"
+    if (floor := result.get("noise_floor")) is None:
+        yield "Asked once: how often answers flip when nothing changes (the noise floor) is unknown.", "noise floor"
+    else:
+        rates = ", ".join(f"{percent(rate, digits=2)} % ({kind})" for kind, rate in floor["flip_rate"].items())
+        yield f"Asked again unchanged (the noise floor), answers flip in {rates}.", "noise floor"
+    policies = []
+    for policy, by_measure in (result.get("by_policy") or {}).items():
+        of_policy = percent((by_measure.get(spec.name) or {}).get(spec.headline))
+        is_used = policy == result.get("unparsed_policy")
+        policies.append(f"{policy.replace('_', ' ')} {of_policy}{' (used here)' if is_used else ''}")
+    rate = f"{count(result.get('n_unparsed'))} answers ({percent(result.get('unparsed_rate'))} %) could not be read"
+    more = f"{rate}. {spec.symbol} by what they count as: {', '.join(policies)}."
+    yield (more, "unparsed") if policies else ("Every answer could be read.", "unparsed")
+
+
+def _of(by_key: Any, key: str) -> Any:
+    return by_key.get(key) if isinstance(by_key, Mapping) else by_key
+
+
+def _compared(
+    spec: MeasureSpec, values: Mapping[str, Values], results: Mapping[str, Values], one: SetComparison | None
+) -> str:
+    """Return who is best, and which models are not shown to differ from it."""
+    void = [model for model, result in results.items() if result.get("degenerate")]
+    able = [model for model in values if model not in void and _broken(spec, values[model]) is not None]
+    if not able:
+        return "No model has a consistency that says something of it."
+    best = min(able, key=lambda model: _rank(spec, values[model]))
+    headline = f"{_name(spec)} {percent(values[best][spec.headline])} %, {_interval(spec, values[best])}"
+    sentence = f"{best} is the most consistent of {len(values)} models ({headline})"
+    pairs = [p for p in (one.pairs if one else ()) if p.measure == spec.name and best in (p.first, p.second)]
+    corrected = [(p, p.corrected_p_value if p.simultaneous_p_value is None else p.simultaneous_p_value) for p in pairs]
+    alpha = 1.0 - float(level(values[best]).removesuffix(" %")) / 100.0
+    rivals = [p.second if p.first == best else p.first for p, p_of_pair in corrected if not p_of_pair <= alpha]
+    if rivals:
+        sentence += f"; {listed(rivals)} {'is' if len(rivals) == 1 else 'are'} not shown to differ from it"
+    sentence += ", beyond chance." if pairs and not rivals else "."
+    accuracy = {model: values[model]["accuracy"] for model in able if known(values[model].get("accuracy"))}
+    if accuracy:
+        right = max(accuracy, key=lambda model: accuracy[model])
+        sentence += f" Most accurate: {right} ({percent(accuracy[right])} %)."
+    return sentence + (f" Left out, as their answers say nothing: {listed(void)}." if void else "")
+
+
+def _example(item: AlignedSet, texts: SetTexts | None, spec: MeasureSpec, who: Mapping[str, Values]) -> Example | None:
+    """Return two rows of a problem that break the rule though the model was sure of both."""
+    candidates: list[tuple[Any, ...]] = []
+    for model in item.models if texts is not None and not spec.is_conditional else ():
+        rows = item.rows[model]
+        try:
+            pairs = violations(CHANGE if spec is PARAPHRASTIC else spec, rows)
+        except InputError:  # no originals
+            continue
+        right, sure = rows.predictions == rows.labels, rows.predicted_confidences
+        if sure is None and rows.confidences is not None:  # of the gold label
+            sure = np.where(right, rows.confidences, 1.0 - rows.confidences)
+        of_place = {place: row for row, place in enumerate(item.positions[model].tolist())}
+        sides = (pairs.partners[ORIGINAL][pairs.broken].tolist(), pairs.positions[pairs.broken].tolist())
+        for pair in zip(*sides, strict=True):
+            both = [texts.rows[of_place[place]] for place in pair] if texts is not None else []
+            if all(both) and both[0] != both[1] and not rows.unparsed[list(pair)].any():
+                letters = max(len(text) for of_row in both for text in of_row or ())
+                least = 0.0 if sure is None else float(sure[list(pair)].min())
+                candidates.append(
+                    (letters > _MOST_LETTERS, -least, letters, not right[pair[0]], model, pair, both, sure)
+                )
+    if not candidates or texts is None:
+        return None
+    *_, model, pair, both, sure = min(candidates, key=lambda one: one[:6])
+    rows, names = item.rows[model], item.predictions[model].label_names
+
+    def name(label: Any) -> str:
+        return names[label] if isinstance(label, int) and 0 <= label < len(names) else str(label)
+
+    shared = [(field, _cut(a)) for field, a, b in zip(texts.columns, *both, strict=True) if a == b and a]
+    varying = [(a, b) for a, b in zip(*both, strict=True) if a != b]
+    starts = [next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), 0) for a, b in varying]
+    lines = []
+    for side, place in enumerate(pair):
+        text = " ".join(_cut(one[side], start) for one, start in zip(varying, starts, strict=True))
+        certain = "" if sure is None else f"{percent(float(sure[place]), digits=0)}\N{NO-BREAK SPACE}%"
+        is_right = bool(rows.predictions[place] == rows.labels[place])
+        lines.append((text, name(rows.predictions[place].item()), is_right, certain))
+    golds = {name(rows.labels[place].item()) for place in pair}
+    href = link(bucket=str(rows.buckets[pair[0]]), **who[model])  # type: ignore[index]
+    return Example(model, shared, golds.pop() if len(golds) == 1 else "", lines, href)
+
+
+def _cut(text: str, differs: int = 0) -> str:
+    """Return a text from shortly before where it differs."""
+    start = boundary(text, max(0, differs - _MOST_LETTERS // 4))
+    end = boundary(text, start + _MOST_LETTERS)
+    return f"{'… ' if start else ''}{text[start:end]}{'…' if len(text) > end else ''}"

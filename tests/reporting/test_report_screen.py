@@ -1,0 +1,147 @@
+"""What the first screen says: a verdict, bars, numbers that are those of the results, for every kind of set."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers.browser import QUICK
+from helpers.report import rows, write_run
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+from paraconsist.data.predictions import write_predictions
+from paraconsist.files import to_strict_json
+from paraconsist.measures.ie_test import ie_test
+from paraconsist.reporting.formatting import bounds, percent
+from paraconsist.reporting.page import ReportOptions, load_entries, write_report
+from paraconsist.reporting.page.aligned import align
+from paraconsist.reporting.page.changes import changes_of
+from paraconsist.reporting.page.comparison import compare_entries
+from paraconsist.reporting.page.entries import set_names
+from paraconsist.reporting.page.screen import blocks
+
+#: Forty problems of five wordings: mixed ones, right ones, wrong ones.
+MANY = {f"b{i}": "".join(str(int((i * 7 + j * 3) % (i % 5 + 2) != 0)) for j in range(5)) for i in range(40)}
+
+
+def screen(*paths: Path):
+    entries = load_entries(list(paths), QUICK)
+    sets = [(align(name, {e.name: e.sets[name] for e in entries}), None) for name in set_names(entries)]
+    changed = changes_of(entries, [item for item, _ in sets], QUICK.intervals)
+    return blocks(entries, sets, changed, compare_entries(entries, QUICK)), entries
+
+
+def with_role(path: Path, role: str, answers: dict[str, str], **metadata) -> Path:
+    table = pa.Table.from_pylist(rows(answers))
+    roles = pa.array([role if one == "paraphrase" else one for one in table["role"].to_pylist()])
+    write_predictions(path, table.set_column(table.column_names.index("role"), "role", roles), metadata)
+    return path
+
+
+def test_a_set_of_paraphrases_says_how_often_rewording_changes_an_answer(tmp_path):
+    (block,), entries = screen(write_run(tmp_path / "run", answers=MANY))
+    pairs = [(answers[0], answer) for answers in MANY.values() for answer in answers[1:]]
+    share = np.mean([one != other for one, other in pairs])
+    assert re.match(
+        rf"Rewording a question changes .* in \d+ \({percent(share)} %, 95 % interval \S+ to \S+\)\. For",
+        block.sentence,
+    )
+    assert block.verdict in ("Not always.", "Often not.", "No.")
+    rights = [answers[1:].count("1") for answers in MANY.values()]
+    sizes = {words: size for _, words, size, *_ in block.bars[0].parts}
+    assert list(sizes.values()) == [rights.count(4), sum(0 < n < 4 for n in rights), rights.count(0)]
+    values = entries[0].sets["toy:set"].results["measures"]["paraphrastic_consistency"]
+    for fact in block.facts[1:]:
+        assert fact.value == f"{percent(values[fact.key])} %"
+        ends = bounds(values["confidence_interval"], fact.key)
+        assert ends is None or f"95 %: {percent(ends[0])} to {percent(ends[1])}" in fact.below.replace("−", "-")
+    assert block.facts[1].scale[0] == 100 * values["min_paraphrastic_consistency"]
+    assert "40 problems" in block.sureness[0][0]
+    assert "About 160 problems" in block.sureness[1][0]
+
+
+@pytest.mark.parametrize(
+    ("role", "sentence", "outcome"),
+    [
+        ("negation", "A negation does not change ", "negated, the same answer"),
+        ("swap", "Swapping the two texts changes ", "another answer"),
+    ],
+)
+def test_other_sets_speak_in_their_own_words(tmp_path, role, sentence, outcome):
+    answers = {f"b{i}": "11" if i % 3 else "10" for i in range(60)}
+    (block,), _ = screen(with_role(tmp_path / "mine.parquet", role, answers))
+    assert block.sentence.startswith(sentence)
+    assert "eword" not in block.sentence + "".join(fact.words for fact in block.facts)
+    assert [(words, size) for _, words, size, *_ in block.bars[0].parts][1] == (
+        outcome,
+        40 if role == "negation" else 20,
+    )
+
+
+def test_several_models_are_compared_in_a_sentence_and_stand_best_first(tmp_path):
+    steady = {bucket: answers[0] * 5 for bucket, answers in MANY.items()}
+    runs = [
+        write_run(tmp_path / name, answers=of, model=name)
+        for name, of in (("shaky", MANY), ("twin", MANY), ("steady", steady))
+    ]
+    (block,), _ = screen(*runs)
+    assert block.bars[0].model == "steady"
+    assert block.sentence.startswith("steady is the most consistent of 3 models (paraphrastic consistency 100.0 %")
+    assert "beyond chance. Most accurate: " in block.sentence
+    (block,), _ = screen(*runs[:2])
+    assert "is not shown to differ from it" in block.sentence
+    assert all("model=" in href for bar in block.bars for *_, href in bar.parts)
+
+
+def test_thirty_models_have_a_bar_each_and_one_sentence(tmp_path):
+    (entry,) = load_entries([write_run(tmp_path / "run", answers=MANY)], QUICK)
+    entries = [replace(entry, name=f"a-model-with-a-long-name-{i}") for i in range(30)]
+    item = align("toy:set", {one.name: one.sets["toy:set"] for one in entries})
+    (block,) = blocks(entries, [(item, None)], {}, [])
+    assert len(block.bars) == 30
+    assert len(block.sentence) < 300
+
+
+def test_an_ie_test_is_two_sided(tmp_path):
+    tested = ie_test([1] * 40, [1] * 30 + [0] * 10, [1] * 40)
+    run = write_run(tmp_path / "run", more={"ie synonyms": to_strict_json(tested.to_dict())})
+    block = screen(run)[0][1]
+    assert "takes accuracy from 100.0 % to 75.0 % (−25.0 points, 95 % interval −" in block.sentence
+    assert block.verdict == "It moves accuracy."
+    assert [size for _, _, size, *_ in block.bars[0].parts] == [30, 10]
+
+
+def test_what_is_undefined_is_not_judged(tmp_path):
+    (block,), _ = screen(write_run(tmp_path / "run"))
+    assert block.verdict == "Too few problems to say."
+    constant = dict.fromkeys(MANY, "1" * 5)
+    (block,), _ = screen(write_run(tmp_path / "constant", answers=constant))
+    assert block.verdict == "Nothing can be said."
+    assert "every prediction" in block.errors[0]
+    made = [row | {"prediction": None} for row in rows(MANY)]
+    pq.write_table(
+        pa.Table.from_pylist(made, schema=pa.Table.from_pylist(rows(MANY)).schema), tmp_path / "none.parquet"
+    )
+    (block,), _ = screen(tmp_path / "none.parquet")
+    assert block.verdict == "Nothing can be said."
+    assert "nan" not in str(block)
+
+
+def test_names_that_say_nothing_do_not_head_the_page(tmp_path):
+    """FAULTS P11: "How consistent is model?", and a set called "predictions"."""
+    page = tmp_path / "page.html"
+    write_report(
+        load_entries([write_run(tmp_path / "run", model="runs/demo/model")], QUICK), page, ReportOptions(score=QUICK)
+    )
+    assert "<h1>Does demo/model say the same however it is asked?</h1>" in page.read_text()
+    for name in ("snli__large__human", "snli__bow__human"):
+        pq.write_table(pa.Table.from_pylist(rows(MANY)), tmp_path / f"{name}.parquet")
+    entries = load_entries([tmp_path / "snli__large__human.parquet", tmp_path / "snli__bow__human.parquet"], QUICK)
+    assert list(entries[0].sets) == ["snli human"]
