@@ -17,9 +17,10 @@ from paraconsist.reporting.page.entries import Entry
 from paraconsist.reporting.page.tables import by_stratum, measures_of, results_of
 from paraconsist.reporting.plots import Plot
 from paraconsist.reporting.plots.answers import Line, forest_plot
-from paraconsist.reporting.plots.canvas import short
+from paraconsist.reporting.plots.canvas import told_apart
 from paraconsist.reporting.plots.consistency import Buckets, Point, accuracy_consistency_plot, bucket_accuracy_plot
 from paraconsist.reporting.plots.ie import experiment_plots, ie_runs_plot
+from paraconsist.reporting.plots.sureness import Sureness, sureness_of, sureness_plot
 from paraconsist.reporting.tables import rates_of
 from paraconsist.scoring.compare import ModelPair, SetComparison
 
@@ -48,6 +49,7 @@ def report_plots(
         *difference_plots(compared),
         *_accuracy(entries),
         *_buckets(aligned),
+        *_sureness(entries, aligned),
         *(plot for number, item in enumerate(aligned) for plot in _strata(entries, item.name, number)),
         *(plot for number, item in enumerate(aligned) for plot in _changes(changes, item.name, number)),
         *_inconsistencies(entries),
@@ -62,6 +64,8 @@ def difference_plots(compared: Sequence[SetComparison]) -> Iterator[Placed]:
         lines: list[Line] = []
         best: dict[str, str] = {}
         measures = list(dict.fromkeys(pair.measure for pair in one.pairs))
+        models = list(dict.fromkeys(name for pair in one.pairs for name in (pair.first, pair.second)))
+        names = dict(zip(models, told_apart(models, 18), strict=True))
         for spec in (CATALOGUE[measure] for measure in measures):
             pairs = [pair for pair in one.pairs if pair.measure == spec.name and known(pair.result["difference"])]
             if len(pairs) > MOST_PAIRS:
@@ -69,7 +73,7 @@ def difference_plots(compared: Sequence[SetComparison]) -> Iterator[Placed]:
                 pairs = [pair for pair in pairs if best[spec.name] in (pair.first, pair.second)]
             heading = spec.title if len(measures) > 1 else ""
             turned = best.get(spec.name)
-            lines += [_difference(heading, one.set, pair, is_turned=pair.first == turned) for pair in pairs]
+            lines += [_difference(heading, one.set, pair, names, is_turned=pair.first == turned) for pair in pairs]
         if lines:
             what = "each model less the best of them" if best else "the first model less the second"
             caption = (
@@ -81,7 +85,7 @@ def difference_plots(compared: Sequence[SetComparison]) -> Iterator[Placed]:
             yield Placed("differences", one.set, plot)
 
 
-def _difference(heading: str, name: str, pair: ModelPair, *, is_turned: bool) -> Line:
+def _difference(heading: str, name: str, pair: ModelPair, names: Mapping[str, str], *, is_turned: bool) -> Line:
     """Return the line of a pair, with `is_turned` of the second model less the first."""
     models = (pair.second, pair.first) if is_turned else (pair.first, pair.second)
     sign = -1 if is_turned else 1
@@ -91,7 +95,7 @@ def _difference(heading: str, name: str, pair: ModelPair, *, is_turned: bool) ->
     first_flips = (value > 0) != CATALOGUE[pair.measure].higher_is_better
     flips, holds = models if first_flips else models[::-1]
     differ = pair.corrected_p_value <= _DIFFERENT
-    label = " − ".join(short(model, 20) for model in models)
+    label = " − ".join(names[model] for model in models)
     return Line(heading, label, "", value, turned, link(set=name, flips=flips, holds=holds), differ)  # type: ignore[arg-type]
 
 
@@ -120,6 +124,25 @@ def _buckets(aligned: Sequence[AlignedSet]) -> Iterator[Placed]:
 
 def _column(name: str, model: str, accuracy: tuple[float, float]) -> str:
     return link(set=name, model=model, accuracy=accuracy)
+
+
+def sureness(entries: Sequence[Entry], aligned: Sequence[AlignedSet]) -> dict[str, list[Sureness]]:
+    """Return, for every set with originals and probabilities, how sure each model is on both."""
+    by_set: dict[str, list[Sureness]] = {}
+    for item in (item for item in aligned if not CATALOGUE[item.measure].is_conditional):
+        for entry in (entry for entry in entries if item.name in entry.sets):
+            floor = entry.sets[item.name].results.get("noise_floor") or {}
+            noise = max(
+                (rate for rate in (floor.get("correctness_flip_rate") or {}).values() if known(rate)), default=None
+            )
+            if (one := sureness_of(entry.name, item.rows[entry.name], noise)) is not None:
+                by_set.setdefault(item.name, []).append(one)
+    return by_set
+
+
+def _sureness(entries: Sequence[Entry], aligned: Sequence[AlignedSet]) -> Iterator[Placed]:
+    for number, (name, models) in enumerate(sureness(entries, aligned).items()):
+        yield Placed("sureness", name, sureness_plot(f"sureness-{number}", name, models))
 
 
 def _line(heading: str, label: object, model: str, values: Mapping[str, Any], key: str, href: str) -> list[Line]:

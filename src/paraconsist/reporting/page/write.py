@@ -16,7 +16,7 @@ from paraconsist.errors import extras
 from paraconsist.files import make_folder, replacing, writing
 from paraconsist.measures.catalogue import CATALOGUE, IE_TEST
 from paraconsist.reporting.formatting import listed
-from paraconsist.reporting.page import changes, comparison, headlines, screen, tables
+from paraconsist.reporting.page import changes, comparison, figures, headlines, screen, tables
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts, align, read_texts_files, set_texts
 from paraconsist.reporting.page.browser import BrowserData, browser_data
 from paraconsist.reporting.page.edits import SetEdits, edits_of, views
@@ -27,8 +27,8 @@ from paraconsist.reporting.plots import inline_svg, write_plot
 from paraconsist.scoring.compare import SetComparison
 from paraconsist.scoring.score import ScoreOptions
 
-_STYLES = ("style.css", "words.css", "browser.css", "models.css", "edits.css", "screen.css")
-_SCRIPTS = ("theme.js", "words.js", "buckets.js", "export.js", "marking.js", "browser.js", "screen.js")
+_STYLES = ("style.css", "words.css", "browser.css", "models.css", "edits.css", "screen.css", "sureness.css")
+_SCRIPTS = ("theme.js", "words.js", "buckets.js", "export.js", "marking.js", "browser.js", "screen.js", "sureness.js")
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,8 @@ def _render(
 
     by_section: dict[str, list[dict[str, Any]]] = {}
     for placed in plots:
-        view = {"set": placed.set, "plot": placed.plot, "svg": Markup(inline_svg(placed.plot))}
+        svg = "" if placed.section == "sureness" else Markup(inline_svg(placed.plot))  # which the browser's data draw
+        view = {"set": placed.set, "plot": placed.plot, "svg": svg}
         by_section.setdefault(placed.section, []).append(view)
     return filled(
         "page.html",
@@ -155,6 +156,7 @@ def _render(
         comparison=list(comparison.comparison_tables(compared)),
         heat_maps=list(comparison.heat_maps([item for item, _ in sets])),
         plots=by_section,
+        sureness=figures.sureness(entries, sets),
         breakdowns=list(tables.breakdowns(entries)),
         changes=list(changes.change_tables(changed, entries)),
         edits=list(views(one for one in edited if one is not None)),

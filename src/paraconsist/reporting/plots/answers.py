@@ -28,6 +28,7 @@ from paraconsist.reporting.plots.canvas import (
     series_colour,
     series_marker,
     short,
+    told_apart,
 )
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _MOST_LABELS = 8
 _ROW = 0.2
 _MOST_BESIDE = 3
+_MOST_IN_ROW = 40
 _SHARES = (np.linspace(0, 1, 6), [f"{share:.0%}" for share in np.linspace(0, 1, 6)])
 #: gradio's colours, and those of a Space's style sheet.
 _VARIABLES = {
@@ -103,7 +105,7 @@ def _places(
             y += (step + 1.3) / 2
         for label in dict.fromkeys(line.label for line in lines if line.heading == heading):
             places[heading, label] = y
-            ticks.append((y, short(label, 26), False))
+            ticks.append((y, short(label, _MOST_IN_ROW), False))
             y += step
         y += 0.65 - step / 2 if heading else 0.0
     return places, ticks, max(places.values()) + step / 2
@@ -136,7 +138,7 @@ def _draw_beside(
 def _draw_small(axes: Axes, lines: Sequence[Line], labels: Sequence[tuple[str, str]], axis: str, zero: bool) -> None:
     models = list(dict.fromkeys(line.model for line in lines))
     n_columns = _columns(len(labels))
-    names = [short(model, 20) for model in models]
+    names = told_apart(models, 20)
     titles = ["\n".join(short(text, 54 // n_columns) for text in label if text) for label in labels]
     parts = panels(axes, titles, n_columns, label=axis, left=0.2 + 0.072 * max(map(len, names)))
     small = dict(zip(labels, parts, strict=True))

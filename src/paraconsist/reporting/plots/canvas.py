@@ -7,6 +7,7 @@ An inline SVG has classes or the page's variables for its colours, so that they 
 from __future__ import annotations
 
 import io
+import os
 import re
 import threading
 import warnings
@@ -142,6 +143,21 @@ def short(text: object, most: int = _MOST_LETTERS) -> str:
     """Return a name as it can stand in a figure: one line, no control characters, not too long."""
     line = _line(str(text))
     return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def told_apart(names: Sequence[str], most: int) -> list[str]:
+    """Return names as `short` does, at first without what they all begin and end with, where they are too long.
+
+    >>> told_apart(["snli__bilstm__human", "snli__deberta-v3-large__human"], 18)
+    ['…bilstm…', '…deberta-v3-large…']
+    """
+    lines = [_line(name) for name in names]
+    for _ in range(2 if len(set(lines)) > 1 else 0):  # what is turned round ends with what it began with
+        spare = max(map(len, lines)) - most
+        common = min(len(os.path.commonprefix(lines)), min(map(len, lines)) - 4)  # noqa: RUF071
+        lines = [f"…{line[min(common, spare + 1) :]}" if common > 1 and spare > 0 else line for line in lines]
+        lines = [line[::-1] for line in lines]
+    return [short(line, most) for line in lines]
 
 
 def _line(text: str) -> str:

@@ -22,6 +22,7 @@ from paraconsist.reporting.plots.canvas import (
     series_colour,
     series_marker,
     short,
+    told_apart,
 )
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _label_beside(axes: Axes, places: Mapping[str, tuple[float, float]], height:
     lift = max(0.0, -at[-1])
     for i in reversed(range(len(at))):  # from below, where the last ones have left the axes
         at[i] = max(at[i], (at[i + 1] + gap) if i + 1 < len(at) else at[i] + lift)
-    for label, y in zip(order, at, strict=True):
+    for label, name, y in zip(order, told_apart(order, 22), at, strict=True):
         line = {
             "arrowstyle": "-",
             "color": COLOURS["muted"],
@@ -154,7 +155,7 @@ def _label_beside(axes: Axes, places: Mapping[str, tuple[float, float]], height:
             "relpos": (0, 0.5),
         }
         text: dict[str, Any] = {"xycoords": "data", "textcoords": "axes fraction", "arrowprops": line}
-        axes.annotate(short(label, 22), places[label], (1.03, y), va="center", fontsize=8.5, **text)
+        axes.annotate(name, places[label], (1.03, y), va="center", fontsize=8.5, **text)
 
 
 def _draw_curves(axes: Axes, left: float, floor: float, *, in_words: bool) -> None:
@@ -260,7 +261,7 @@ def _draw_bins(
 ) -> None:
     places = np.arange(7)
     label = "paraphrases right, %"
-    titles = [short(one.model, 18 if n_columns == 3 else 28) for one in models]
+    titles = told_apart([one.model for one in models], 18 if n_columns == 3 else 28)
     parts = [axes] if len(models) == 1 else panels(axes, titles, n_columns, label=label, left=0.55, below=0.8)
     highest = max(float(100 * bins.max()) for bins in (*shares, *coins))
     for number, (part, one, bins, coin) in enumerate(zip(parts, models, shares, coins, strict=True)):
