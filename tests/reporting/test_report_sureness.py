@@ -59,7 +59,8 @@ def test_pairs_are_of_originals_and_their_rewordings_alone(tmp_path):
 @in_chromium[0]
 @in_chromium[1]
 def test_a_frame_filters_the_flip_browser_by_pointer_and_by_keys(chromium, tmp_path):
-    noise = {"noise_floor": {"n_repeats": 1, "correctness_flip_rate": {"numeric": 0.06}}}
+    rate = {"numeric": 0.06}
+    noise = {"noise_floor": {"n_repeats": 1, "flip_rate": rate, "correctness_flip_rate": rate}}
     entries = load_entries([write_run(tmp_path / "first")], QUICK)
     results = dict(entries[0].sets["toy:set"].results) | noise
     object.__setattr__(entries[0].sets["toy:set"], "results", results)

@@ -156,7 +156,7 @@ def _render(
         comparison=list(comparison.comparison_tables(compared)),
         heat_maps=list(comparison.heat_maps([item for item, _ in sets])),
         plots=by_section,
-        sureness=figures.sureness(entries, sets),
+        sureness=figures.sureness(entries, [aligned for aligned, _ in sets]),
         breakdowns=list(tables.breakdowns(entries)),
         changes=list(changes.change_tables(changed, entries)),
         edits=list(views(one for one in edited if one is not None)),
