@@ -8,7 +8,7 @@ from helpers.report import HOSTILE
 
 from paraconsist import edit_effects, score
 from paraconsist.reporting.page import ReportOptions, load_entries
-from paraconsist.reporting.page.edits import SetEdits, View, views
+from paraconsist.reporting.page.edits import SetEdits, View, edit_plots, views
 from paraconsist.reporting.page.write import edits_in
 
 pytest.importorskip("pyarrow")
@@ -59,17 +59,17 @@ def test_the_page_shows_what_edit_effects_finds_and_python_has_the_same(tmp_path
     (wanted,) = edit_effects(broken, kinds, [b for b in range(N_BUCKETS) for _ in (1, 2, 3)]).effects
     negation = next(one for one in found.effects["a"].effects if one.kind == "negation")
     assert numbers(negation) == pytest.approx(numbers(wanted))
-    sentence = next(one for one in view.sentences if "negation" in one.text)
-    assert sentence.text.startswith(
+    sentence, _, examples = next(one for one in view.sentences if "negation" in one[0])
+    assert sentence.startswith(
         "Where a rewording adds or drops a negation, 83.3 % of the answers change; of other wordings of the same "
         "problems 10.0 % do (+73.3 points, "
     )
-    line = next(line for line in view.lines if line.kind == "negation")
-    assert [cell.text for cell in line.cells] == ["83.3", "10.0", "+73.3"]
-    assert [cell.below for cell in line.cells][:2] == ["30", "60"]
-    assert line.href == "#?set=a&kind=negation&model=a"
-    assert all(after.endswith("is not on the table.") for _, after, _ in sentence.examples)
-    assert len({href for *_, href in sentence.examples}) == 3
+    row = next(row for row in view.table.rows if row[0].below == "negation")
+    assert [cell.text for cell in row[1:4]] == ["83.3", "10.0", "+73.3"]
+    assert [cell.below for cell in row[1:3]] == ["30", "60"]
+    assert row[0].href == "#?set=a&kind=negation&model=a"
+    assert all(rewording.endswith("is not on the table.") for _, rewording, _ in examples)
+    assert len({href for *_, href in examples}) == 3
     frame = score(path).edits(score=QUICK)
     assert frame.columns[:2].tolist() == ["set", "kind"]
     assert frame.set_index("kind").loc["negation", "difference"] == negation.difference
@@ -81,10 +81,12 @@ def test_several_models_are_taken_together_and_shown_one_by_one(tmp_path):
     each = [next(e for e in found.effects[model].effects if e.kind == "negation") for model in "ab"]
     assert negation.n_broken_with == sum(one.n_broken_with for one in each)
     assert negation.rate_with == pytest.approx(sum(one.rate_with for one in each) / 2)
-    assert [row[0].text for row in view.models.rows] == ["a", "b"]
-    column = [c.label for c in view.models.columns].index("negation")
-    assert [row[column].text[-1] for row in view.models.rows] == ["*", "*"]
-    assert "model" not in view.lines[0].href
+    assert [row[0].text for row in view.models.rows if len(row) == 1] == ["a", "b"]
+    hrefs = [row[0].href for row in view.models.rows if row[0].below == "negation"]
+    assert hrefs == [f"#?set=predictions&kind=negation&model={model}" for model in "ab"]
+    assert "model" not in view.table.rows[0][0].href
+    (plot,) = edit_plots([found])
+    assert plot.plot.description.count("negation") == 2
 
 
 def test_rows_that_a_model_lacks_are_left_out_of_its_numbers(tmp_path):
@@ -100,15 +102,15 @@ def test_of_negated_texts_the_answers_that_stay_are_what_is_wrong(tmp_path):
     found, view = edits(write_set(tmp_path / "a.parquet", role="negation", texts=texts))
     assert found.must_differ
     assert found.broken.sum() == 3 * N_BUCKETS - 25 - 6
-    assert view.rule == "Answers that stay the original's"
-    assert all("keep the original's answer" in one.text for one in view.sentences)
+    assert view.table.caption.startswith("Answers that stay the original's")
+    assert all("keep the original's answer" in text for text, *_ in view.sentences)
 
 
 def test_without_originals_the_first_wording_takes_their_place_and_other_languages_have_fewer_kinds(tmp_path):
     texts = ("Die Tasse {} steht hier.", "Hier steht Tasse {}.", "Da steht 2 mal Tasse {}.", "Tasse {}!")
     found, view = edits(write_set(tmp_path / "a.parquet", original=False, texts=texts))
     assert (found.texts.rows[found.originals[0]][0], len(found.rows)) == ("Die Tasse cup a steht hier.", 3 * N_BUCKETS)
-    assert "negation" not in {line.kind for line in view.lines}
+    assert "negation" not in {row[0].below for row in view.table.rows}
     assert "Not looked for, as the texts are not in English: negation, passive." in view.notes
 
 
@@ -132,7 +134,7 @@ def test_links_lead_to_the_rows_and_hostile_texts_stay_texts(chromium, tmp_path)
     address = write_page(tmp_path, write_set(tmp_path / "a.parquet", hostile=HOSTILE))
     context = chromium.new_context(viewport={"width": 1100, "height": 800})
     page = visit(context, address)
-    page.locator("#edits table").get_by_role("link", name="negation", exact=True).click()
+    page.locator("#edits table").get_by_role("link", name="adds or drops a negation").click()
     assert page.locator("#found").text_content().endswith("of 30, 30 answers to rewordings")
     page.locator("#edits ul.edit a").first.click()
     assert page.evaluate("document.activeElement.className").startswith("bucket")

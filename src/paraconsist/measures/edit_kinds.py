@@ -76,7 +76,8 @@ _STATES = _either(
     tired excited bored scared worried interested pleased surprised married dressed crowded ashamed supposed advanced
     located situated related concerned relaxed confused disappointed depressed embarrassed exhausted frightened annoyed
     satisfied delighted amazed experienced talented skilled retired engaged divorced determined prepared aged naked
-    wicked sacred ragged rugged crooked beloved indeed hundred lost
+    wicked sacred ragged rugged crooked beloved indeed hundred lost seated
+    dedicated devoted committed lit
     """
 )
 _PARTICIPLE = rf"(?!(?:{_STATES})(?! by)\b)(?:\w\w+ed|" + _either(

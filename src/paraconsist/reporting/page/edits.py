@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from paraconsist.reporting.formatting import bounds, count, interval, p_value, p
 from paraconsist.reporting.page.aligned import AlignedSet, Positions, SetTexts
 from paraconsist.reporting.page.browser import link
 from paraconsist.reporting.page.excerpts import excerpts
+from paraconsist.reporting.page.figures import Placed
 from paraconsist.reporting.page.tables import Cell, Column, Table, in_print
+from paraconsist.reporting.plots.answers import Line, forest_plot
 from paraconsist.scoring.unparsed import apply_policy
 
 _SURE = 0.05  # corrected p below which a kind has a sentence
@@ -122,92 +124,95 @@ def _groups(aligned: AlignedSet) -> NDArray[Any]:
 
 
 @dataclass(frozen=True)
-class Line:
-    """A kind of edit in the table, and where its interval is drawn (-100 to 100, 0 in the middle)."""
-
-    kind: str
-    does: str
-    href: str
-    cells: tuple[Cell, ...]  # with, without, difference
-    points: tuple[float, ...]  # low, difference, high; or the difference alone
-    p: str
-    is_sure: bool
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """What a kind of edit does, and the rewordings that show it best: original, rewording, link."""
-
-    text: str
-    href: str
-    examples: tuple[tuple[str, str, str], ...]
-
-
-@dataclass(frozen=True)
 class View:
-    """What the page says of one set."""
+    """What the page says of one set: each sentence has a link, and examples (original, rewording, link)."""
 
     set: str
-    rule: str  # what the answers do whose share stands in the table
-    sentences: tuple[Sentence, ...]
-    lines: tuple[Line, ...]
-    widest: str  # the end of the drawn range, in points
+    sentences: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...]
+    table: Table
+    models: Table | None  # the same of every model, where there are several
     notes: tuple[str, ...]
-    models: Table | None  # every model's differences, where there are several
 
 
 def views(sets: Iterable[SetEdits]) -> Iterator[View]:
     """Yield what the page says of every set in which a kind is common enough."""
     for one in sets:
         models = one.aligned.models
-        whose = "" if len(models) > 1 else models[0]
-        effects = one.effects[whose].effects
-        if not effects:
+        whose = one.effects["" if len(models) > 1 else models[0]]
+        if not whose.effects:
             continue
-        ends = [end for effect in effects for end in (effect.difference, *(bounds(effect.confidence_interval) or ()))]
-        widest = max(0.01, *map(abs, ends))
-        sure = [effect for effect in effects if effect.corrected_p_value < _SURE]
-        yield View(
-            set=one.aligned.name,
-            rule="Answers that stay the original's" if one.must_differ else "Answers that change",
-            sentences=tuple(Sentence(_sentence(one, e), _href(one, e.kind), tuple(_examples(one, e))) for e in sure),
-            lines=tuple(_line(one, effect, widest) for effect in effects),
-            widest=percent(widest, digits=0),
-            notes=tuple(_notes(one, effects, one.effects[whose].untested)),
-            models=_by_model(one) if len(models) > 1 else None,
+        sure = [effect for effect in whose.effects if effect.corrected_p_value < _SURE]
+        sentences = tuple(
+            (_sentence(one, effect), _href(one, effect.kind), tuple(_examples(one, effect))) for effect in sure
         )
+        each = [row for model in models for row in [[Cell(model)], *_rows(one, model)]]
+        by_model = _table("Model by model", each) if len(models) > 1 else None
+        what = "Answers that stay the original's" if one.must_differ else "Answers that change"
+        caption = f"{what}, in per cent, and of how many; differences in points; p corrected for all kinds"
+        rows = list(_rows(one, "" if len(models) > 1 else models[0]))
+        yield View(one.aligned.name, sentences, _table(caption, rows), by_model, tuple(_notes(one, whose)))
 
 
-def _href(one: SetEdits, kind: str, **more: str) -> str:
-    filters: dict[str, Any] = {"set": one.aligned.name, "kind": kind, **more}
+def edit_plots(sets: Iterable[SetEdits]) -> Iterator[Placed]:
+    """Yield the differences of every set and model around a line at 0."""
+    for number, one in enumerate(sets):
+        lines = [
+            Line(
+                "",
+                e.kind,
+                model,
+                e.difference,
+                bounds(e.confidence_interval),
+                _href(one, e.kind),
+                e.corrected_p_value < _SURE,
+            )
+            for model in one.aligned.models
+            for e in one.effects[model].effects
+        ]
+        if lines:
+            caption = "How much more often answers flip where a rewording is of a kind. Filled: corrected p below .05."
+            title = f"What flips it, {one.aligned.name}"
+            plot = forest_plot(f"edits-{number}", title, caption, "difference, points", lines, zero=True)
+            yield Placed("edits", one.aligned.name, plot)
+
+
+def _table(caption: str, rows: Sequence[Sequence[Cell]]) -> Table:
+    titles = {"with it": "", "without": "", "difference": "", "p": "Benjamini and Hochberg"}
+    numbers = (Column(label, title) for label, title in titles.items())
+    return Table(caption, [Column("a rewording …", numeric=False), *numbers], rows)
+
+
+def _rows(one: SetEdits, model: str) -> Iterator[list[Cell]]:
+    for effect in one.effects[model].effects:
+        filters = {"model": model} if model else {}
+        yield [
+            Cell(EDIT_KINDS[effect.kind], effect.kind, head=True, href=_href(one, effect.kind, **filters)),
+            Cell(percent(effect.rate_with), count(effect.n_with)),
+            Cell(percent(effect.rate_without), count(effect.n_without)),
+            Cell(_points(effect.difference), in_print(interval(effect.confidence_interval))),
+            Cell(p_value(effect.corrected_p_value)),
+        ]
+
+
+def _href(one: SetEdits, kind: str, **filters: Any) -> str:
     if len(one.aligned.models) == 1:
         filters["model"] = one.aligned.models[0]
-    return link(**filters)
+    return link(set=one.aligned.name, kind=kind, **filters)
+
+
+def _points(difference: float) -> str:
+    return in_print(percent(round(difference, 3) + 0.0, signed=True))
 
 
 def _sentence(one: SetEdits, effect: EditEffect) -> str:
     does = "keep the original's answer" if one.must_differ else "of the answers change"
     where = "of other wordings of the same problems" if effect.within_buckets else "elsewhere"
     ends = bounds(effect.confidence_interval)
-    span = f", {percent(ends[0])} to {percent(ends[1])}" if ends else ""
-    return in_print(
+    span = "" if ends is None else f", {' to '.join(in_print(percent(end)) for end in ends)}"
+    return (
         f"Where a rewording {EDIT_KINDS[effect.kind]}, {percent(effect.rate_with)} % {does}; {where} "
         f"{percent(effect.rate_without)} % do ({_points(effect.difference)} points{span})."
     )
-
-
-def _line(one: SetEdits, effect: EditEffect, widest: float) -> Line:
-    ends = bounds(effect.confidence_interval)
-    cells = (
-        Cell(percent(effect.rate_with), count(effect.n_with)),
-        Cell(percent(effect.rate_without), count(effect.n_without)),
-        _difference(effect),
-    )
-    places = [effect.difference] if ends is None else [ends[0], effect.difference, ends[1]]
-    points = tuple(round(100.0 * place / widest, 1) for place in places)
-    is_sure = effect.corrected_p_value < _SURE
-    p, href = p_value(effect.corrected_p_value), _href(one, effect.kind)
-    return Line(effect.kind, EDIT_KINDS[effect.kind], href, cells, points, p, is_sure)
 
 
 def _examples(one: SetEdits, effect: EditEffect) -> Iterator[tuple[str, str, str]]:
@@ -215,60 +220,30 @@ def _examples(one: SetEdits, effect: EditEffect) -> Iterator[tuple[str, str, str
 
     First those that break the rule in most models, in buckets whose other wordings do not, with the fewest other kinds.
     """
-    if effect.difference <= 0.0:
-        return
     flag, broken = one.kinds[effect.kind], (one.broken & one.answered).mean(axis=1)
     buckets = one.aligned.bucket[one.rows]
     sizes, others = (np.bincount(buckets, of, len(one.aligned.bucket_ids)) for of in (~flag, broken * ~flag))
-    elsewhere = (others / np.maximum(sizes, 1))[buckets]
-    n_kinds = np.sum(list(one.kinds.values()), axis=0)
+    elsewhere, n_kinds = (others / np.maximum(sizes, 1))[buckets], np.sum(list(one.kinds.values()), axis=0)
     order = np.lexsort((n_kinds, elsewhere, -broken))
-    seen: set[int] = set()
-    for place in order[(flag & (broken > 0))[order]].tolist():
-        old, new = (one.texts.rows[int(side[place])] or [] for side in (one.originals, one.rows))
-        if buckets[place] not in seen and len(seen) < _MOST_EXAMPLES:
-            seen.add(buckets[place])
-            differ = [column for column, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
-            bucket = str(one.aligned.bucket_ids[buckets[place]])
-            before, after = (excerpts([text]) for text in (old[differ[0]], new[differ[0]]))
-            yield before[0], after[0], _href(one, effect.kind, bucket=bucket)
+    order = order[(flag & (broken > 0.0) & (effect.difference > 0.0))[order]]
+    for place in order[np.sort(np.unique(buckets[order], return_index=True)[1])][:_MOST_EXAMPLES]:
+        pair = [one.texts.rows[int(side[place])] or [] for side in (one.originals, one.rows)]
+        old, new = next(texts for texts in zip(*pair, strict=True) if texts[0] != texts[1])
+        href = _href(one, effect.kind, bucket=str(one.aligned.bucket_ids[buckets[place]]))
+        yield excerpts([old])[0], excerpts([new])[0], href
 
 
-def _notes(one: SetEdits, effects: Sequence[EditEffect], untested: Mapping[str, int]) -> Iterator[str]:
-    within = sum(effect.within_buckets for effect in effects)
-    yield (
-        "Each wording is compared with the other wordings of its problem, over the problems that have both; a problem "
-        "that is hard in every wording so counts for no kind. "
-        if within
-        else "Wordings are compared over all problems: hardly any problem has wordings with and without."
-    )
-    if 0 < within < len(effects):
-        over_all = ", ".join(effect.kind for effect in effects if not effect.within_buckets)
-        yield f"Over all problems, as hardly any has both: {over_all}."
-    if untested:
-        rare = ", ".join(f"{kind} {count(n)}" for kind, n in untested.items())
-        yield f"Not compared (in less than {LEAST_WORDINGS} wordings or {LEAST_BUCKETS} problems, or in all): {rare}."
+def _notes(one: SetEdits, found: EditEffects) -> Iterator[str]:
+    over_all = [effect.kind for effect in found.effects if not effect.within_buckets]
+    if len(over_all) < len(found.effects):
+        yield (
+            "Wordings are compared with the other wordings of the same problem, over the problems that have both, so "
+            "that a problem that is hard in every wording counts for no kind."
+        )
+    if over_all:
+        yield f"Compared over all problems, as hardly any has both: {', '.join(over_all)}."
+    if found.untested:
+        rare = ", ".join(f"{kind} {count(n)}" for kind, n in found.untested.items())
+        yield f"Not compared (less than {LEAST_WORDINGS} wordings or {LEAST_BUCKETS} problems, or all): {rare}."
     if absent := [kind for kind in ENGLISH_KINDS if kind not in one.kinds]:
         yield f"Not looked for, as the texts are not in English: {', '.join(absent)}."
-
-
-def _by_model(one: SetEdits) -> Table:
-    kinds = [effect.kind for effect in one.effects[""].effects]
-    columns = [Column("model", numeric=False), *(Column(kind, f"a rewording {EDIT_KINDS[kind]}") for kind in kinds)]
-    rows = []
-    for model in one.aligned.models:
-        effects = {effect.kind: effect for effect in one.effects[model].effects}
-        cells = (_difference(effects[kind]) if kind in effects else Cell("–") for kind in kinds)
-        stars = ("*" if kind in effects and effects[kind].corrected_p_value < _SURE else "" for kind in kinds)
-        marked = [replace(cell, text=cell.text + star) for cell, star in zip(cells, stars, strict=True)]
-        rows.append([Cell(model, head=True), *marked])
-    note = f"* corrected p below {_SURE}, over the kinds of each model."
-    return Table(f"{one.aligned.name}: difference of each model, in points, with intervals", columns, rows, note)
-
-
-def _difference(effect: EditEffect) -> Cell:
-    return Cell(_points(effect.difference), in_print(interval(effect.confidence_interval)))
-
-
-def _points(difference: float) -> str:
-    return in_print(percent(round(difference, 3) + 0.0, signed=True))

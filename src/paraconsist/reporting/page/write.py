@@ -19,7 +19,7 @@ from paraconsist.reporting.formatting import listed
 from paraconsist.reporting.page import changes, comparison, figures, headlines, screen, tables
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts, align, read_texts_files, set_texts
 from paraconsist.reporting.page.browser import BrowserData, browser_data
-from paraconsist.reporting.page.edits import SetEdits, edits_of, views
+from paraconsist.reporting.page.edits import SetEdits, edit_plots, edits_of, views
 from paraconsist.reporting.page.entries import Entry, is_generic, set_names
 from paraconsist.reporting.page.figures import Placed, report_plots
 from paraconsist.reporting.page.glossary import Glossary
@@ -70,8 +70,8 @@ def write_report(
     texts = [_texts(aligned, entries, files, options) for aligned in sets]
     changed = changes.changes_of(entries, sets, options.score.intervals)
     compared = comparison.compare_entries(entries, options.score, options.margin)
-    plots = report_plots(entries, sets, changed, compared)
     edited = [edits_of(*one, options.score.intervals) for one in zip(sets, texts, strict=True)]
+    plots = [*report_plots(entries, sets, changed, compared), *edit_plots(one for one in edited if one is not None)]
     kinds = [{} if one is None else one.by_row() for one in edited]
     most, most_bytes = (5_000, options.most_bytes) if options.most_buckets is None else (options.most_buckets, math.inf)
     both = list(zip(sets, texts, strict=True))
