@@ -121,6 +121,21 @@ def test_the_address_holds_the_state_and_links_from_anywhere_lead_to_it(opened):
         assert expected in ids(opened) if expected else not ids(opened)
 
 
+_FOLLOW_ALL = """() => [...document.querySelectorAll("a")].map((anchor) => {
+  const href = anchor.getAttribute("href") ?? anchor.getAttributeNS("http://www.w3.org/1999/xlink", "href");
+  if (!href.startsWith("#?") || anchor.closest("#browser")) return null;
+  anchor.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+  return [href, anchor instanceof SVGElement, document.querySelectorAll("#list .bucket").length];
+}).filter((link) => link !== null)"""
+
+
+def test_every_link_of_the_page_leads_to_buckets(opened):
+    links = opened.evaluate(_FOLLOW_ALL)
+    assert [href for href, _, n_buckets in links if n_buckets == 0] == []
+    assert {is_drawn for _, is_drawn, _ in links} == {True, False}
+    assert len(links) >= 40
+
+
 def test_what_is_filtered_can_be_taken_along_and_hits_are_marked(opened, tmp_path):
     opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
     half = opened.locator("#list .bucket").first
@@ -241,6 +256,7 @@ def test_cards_of_many_models_fit(chromium, tmp_path, n_models):
     assert page.locator("#list .bucket").first.locator(".chip").count() == 5 * n_models
     chip = page.locator("#list .bucket").first.locator(".chip").nth(3)
     assert chip.text_content() == "row 4weakener (wrong)0.75⇄ changed"
+    page.evaluate("for (const card of list.children) card.style.contentVisibility = 'visible'")
     for width in (390, 1024, 1280, 1440):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -40,7 +40,7 @@ def link(
     Parameters
     ----------
     stratum : mapping of str to str
-        Column -> its value.
+        Column -> its value; breakdowns call the gold label ``label``.
     ids : sequence of str
         Buckets, by their ids.
     original, paraphrase : (low, high), optional
@@ -60,12 +60,14 @@ def link(
     --------
     >>> link(set="snli", show="lost", stratum={"source": "news & web"})
     '#?set=snli&show=lost&stratum.source=news+%26+web'
+    >>> link(show="changed", stratum={"label": "entailment"})
+    '#?show=changed&label=entailment'
     >>> link(original=(0.5, 0.75), ids=["a,b", "c"])
     '#?original=0.5%2C0.75&ids=a%252Cb%2Cc'
     """
     ranges = {"original": original, "paraphrase": paraphrase, "accuracy": accuracy}
-    pairs = {name: value for name, value in filters.items() if value}
-    pairs |= {f"stratum.{name}": value for name, value in (stratum or {}).items()}
+    columns = {"label" if name == "label" else f"stratum.{name}": value for name, value in (stratum or {}).items()}
+    pairs = {name: value for name, value in (filters | columns).items() if value}
     pairs |= {name: f"{ends[0]:g},{ends[1]:g}" for name, ends in ranges.items() if ends is not None}
     if ids:
         pairs["ids"] = ",".join(one.replace("%", "%25").replace(",", "%2C") for one in ids)

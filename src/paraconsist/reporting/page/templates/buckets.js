@@ -166,24 +166,26 @@ const buckets = (() => {
   function markHits(root, wanted) {
     if (!wanted.length) return;
     const pattern = new RegExp(wanted.map((word) => word.replace(/[.*+?^${}()|[\]\\]/gu, "\\$&")).join("|"), "giu");
+    const accepts = (node) => (node.parentElement.closest(".field, del") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);
     for (const part of root.querySelectorAll(".text p, .shared dd, h3")) {
-      const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT, (node) => (node.parentElement.closest(".field, del") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT));
+      if (part.textContent.search(pattern) < 0) continue;
+      const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT, accepts);
       const nodes = [];
       while (walker.nextNode()) nodes.push(walker.currentNode);
-      const starts = [];
-      let length = 0;
-      for (const node of nodes) { starts.push(length); length += node.length; }
-      for (const hit of [...nodes.map((node) => node.data).join("").matchAll(pattern)].reverse()) {
-        const end = hit.index + hit[0].length;
-        for (let i = nodes.length - 1; i >= 0; i -= 1) {
-          const from = Math.max(hit.index, starts[i]) - starts[i];
-          const to = Math.min(end, starts[i] + nodes[i].length) - starts[i];
-          if (from >= to) continue;
-          const range = document.createRange();
-          range.setStart(nodes[i], from);
-          range.setEnd(nodes[i], to);
-          range.surroundContents(element("mark"));
+      const hits = [...nodes.map((node) => node.data).join("").matchAll(pattern)].map((hit) => [hit.index, hit.index + hit[0].length]);
+      let start = 0;
+      for (const node of nodes) {
+        const end = start + node.length;
+        const inside = hits.filter(([from, to]) => from < end && to > start);
+        const pieces = [];
+        let done = 0;
+        for (const [from, to] of inside) {
+          const [low, high] = [Math.max(from - start, 0), Math.min(to - start, node.length)];
+          pieces.push(node.data.slice(done, low), element("mark", { text: node.data.slice(low, high) }));
+          done = high;
         }
+        start = end;
+        if (inside.length) node.replaceWith(...pieces, node.data.slice(done));
       }
     }
   }
