@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -145,3 +146,66 @@ def test_names_that_say_nothing_do_not_head_the_page(tmp_path):
         pq.write_table(pa.Table.from_pylist(rows(MANY)), tmp_path / f"{name}.parquet")
     entries = load_entries([tmp_path / "snli__large__human.parquet", tmp_path / "snli__bow__human.parquet"], QUICK)
     assert list(entries[0].sets) == ["snli human"]
+
+
+def cells_of(page: str, caption: str) -> dict[str, list[str]]:
+    """Return a table's lines by their first cell, as a reader sees them."""
+    table = next(one for one in re.findall(r"<table>.*?</table>", page, re.S) if caption in re.sub(r"<[^>]+>", "", one))
+    lines = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in re.findall(r"<tr>(.*?)</tr>", table, re.S)]
+    plain = [[re.sub(r"<[^>]+>", "|", cell).strip("|\n ") for cell in line] for line in lines]
+    return {line[0]: line[1:] for line in plain}
+
+
+def test_every_number_of_the_page_is_that_of_score_json(tmp_path, command):
+    made = [row | ({"prediction": None} if i in (3, 44) else {}) for i, row in enumerate(rows(MANY))]
+    pq.write_table(pa.Table.from_pylist(made), tmp_path / "mine.parquet")
+    code, out, said = command("score", tmp_path / "mine.parquet", "--json", "--n-resamples", 300)
+    assert code == 0, said
+    result = json.loads(out)["mine"]
+    values = result["measures"]["paraphrastic_consistency"]
+    assert (
+        command("report", tmp_path / "mine.parquet", "--output", tmp_path / "page.html", "--n-resamples", 300)[0] == 0
+    )
+    page = (tmp_path / "page.html").read_text().replace("\N{NO-BREAK SPACE}", " ").replace("−", "-")
+
+    listed = cells_of(page, "paraphrastic consistency")
+    shown = {key.replace("_", " "): key for key, value in values.items() if isinstance(value, (int, float))}
+    assert listed.keys() - {"key"} == shown.keys()
+    for words, key in shown.items():
+        number, interval, units, effect = listed[words]
+        value, ends = values[key], bounds(values["confidence_interval"], key)
+        numbers = {f"{percent(value)} %", f"{value:.4f}", f"{value:,}"}
+        assert number in numbers
+        assert (interval != "") == (ends is not None)
+        if key in values["n_clusters"]:
+            assert (units, effect) == (f"{values['n_clusters'][key]:,}", f"{values['design_effect'][key]:.1f}")
+
+    facts = re.findall(r'class="value" data-measure="paraphrastic_consistency" data-key="(\w+)">(.*?)</p>', page)
+    assert len(facts) == 3
+    assert all(text == f"{percent(values[key])} %" for key, text in facts)
+
+    headline = cells_of(page, "Paraphrastic consistency, in per cent, with intervals")
+    line = [cell.split("|")[0] for cell in headline["mine"]]
+    assert {percent(values[key]) for key in ("accuracy", "pvap_unbiased", "chance_corrected")} <= set(line)
+
+    policies = cells_of(page, "What unparsed answers count as")
+    assert percent(result["unparsed_rate"]) == policies["mine (pc)"][0]
+    wrong = result["by_policy"]["wrong"]["paraphrastic_consistency"]
+    assert percent(wrong["paraphrastic_consistency_unbiased"]) in policies["mine (pc)"]
+    assert "2 answers (" in page
+
+
+def test_the_noise_floor_of_the_terminal_stands_on_the_page(tmp_path):
+    run = write_run(tmp_path / "run", answers=MANY)
+    saved = json.loads((run / "results.json").read_text())
+    saved["toy:set"]["noise_floor"] = {
+        **{"n_repeats": 3, "flip_rate": {"numeric": 0.0123}, "inconsistency": 0.3, "excess_inconsistency": 0.28},
+        **{"consistency_in_excess": 0.72, "share": {"problem": 0.5}, "confidence_interval": {}, "warnings": []},
+        "signature": "noise|v:0.1.0",
+    }
+    (run / "results.json").write_text(json.dumps(saved))
+    page = tmp_path / "page.html"
+    write_report(load_entries([run], QUICK), page, ReportOptions(score=QUICK))
+    text = page.read_text().replace("\N{NO-BREAK SPACE}", " ")
+    assert "Asked again unchanged (the noise floor), answers flip in 1.23 % (numeric)." in text
+    assert cells_of(text, "noise floor, 3 repeats")["answers that flip at no change (numeric)"][0] == "1.23"

@@ -6,10 +6,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rich.table import Table as RichTable
+
 from paraconsist.data.sharing import public
 from paraconsist.reporting.formatting import listed
 from paraconsist.reporting.page.entries import Entry, set_names
 from paraconsist.reporting.page.tables import Cell, Column, Table
+from paraconsist.reporting.tables import figure_tables, noise_tables, policy_tables
 from paraconsist.scoring.compare import SetComparison
 
 LEVELS = ERROR, WARNING, NOTE = "errors", "warnings", "notes"
@@ -60,6 +63,22 @@ def notices(entries: Sequence[Entry], compared: Sequence[SetComparison]) -> dict
             found.setdefault(level, []).append((sentence, "" if len(names) >= everything else listed(names)))
         seen.add(sentence)
     return found
+
+
+def reliability_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Table]]:
+    """Yield (model, table) of what the terminal says of noise, unparsed answers and confidence."""
+    for entry in entries:
+        results = {name: scored.results for name, scored in entry.sets.items()}
+        figures = (
+            part for name, result in results.items() if result.get("figures") for part in figure_tables(name, result)
+        )
+        policies = {name: result for name, result in results.items() if result.get("by_policy")}
+        for made in (*noise_tables(results), *policy_tables(policies), *figures):
+            if isinstance(made, RichTable) and "gold label" not in str(made.columns[0].header):
+                columns = [Column(str(column.header), numeric=column.justify == "right") for column in made.columns]
+                lines = zip(*(map(str, column.cells) for column in made.columns), strict=True)
+                rows = [[Cell(first, head=True), *map(Cell, rest)] for first, *rest in lines]
+                yield entry.name, Table(str(made.title or ""), columns, rows, str(made.caption or ""))
 
 
 def signatures(entries: Sequence[Entry]) -> list[tuple[str, str]]:

@@ -257,7 +257,7 @@ def _facts(spec: MeasureSpec, values: Values, change: Values | None, result: Val
     else:
         yield from _fact(spec, by_key["agreement_unbiased"], values)
     yield from _fact(spec, by_key[spec.headline], values, least=values.get(_LEAST))
-    yield from _fact(spec, ABOVE_CHANCE, values, ["0: a coin, 100: the wording never matters"])
+    yield from _fact(spec, ABOVE_CHANCE, values, [ABOVE_CHANCE.meaning])
     yield from _fact(spec, by_key["accuracy"], values, beside)
 
 

@@ -235,7 +235,7 @@ def every_number(entries: Sequence[Entry]) -> list[tuple[str, Table]]:
         parts += [(name, name, values) for name, values in entry.more.items()]
         for name, measure, values in parts:
             if rows := list(_number_rows(values)):
-                columns = [Column("key", numeric=False), Column("value"), Column("interval")]
+                columns = [Column("key", numeric=False), *map(Column, ("value", "interval", "units", "design effect"))]
                 tables.append((f"{name}, {entry.name}", Table(measure.replace("_", " "), columns, rows)))
     return tables
 
@@ -248,4 +248,7 @@ def _number_rows(values: Mapping[str, Any]) -> Iterator[list[Cell]]:
             is_share = isinstance(value, float) and not any(word in key for word in _NO_SHARE)
             text = quantity(value, True, undefined="–") if is_share else number(value)
             below = in_print(interval(ends, percent if is_share else decimal))
-            yield [Cell(key.replace("_", " "), head=True), Cell(text), Cell(below)]
+            more = (values.get(name) for name in ("n_clusters", "design_effect"))
+            units, effect = (part.get(key) if isinstance(part, Mapping) else None for part in more)
+            own = (Cell(count(units) if known(units) else ""), Cell(decimal(effect, digits=1, undefined="")))
+            yield [Cell(key.replace("_", " "), head=True), Cell(text), Cell(below), *own]

@@ -149,6 +149,7 @@ def _render(
         sets=set_names(entries),
         several=len(entries) > 1,
         notices=headlines.notices(entries, compared),
+        reliability=list(headlines.reliability_tables(entries)),
         level=listed(screen.levels(entries)),
         headline_table=tables.headline_table(entries),
         inconsistency_table=tables.inconsistency_table(entries),
