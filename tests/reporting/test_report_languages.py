@@ -16,16 +16,16 @@ pytestmark = in_chromium
 
 #: What is asked, a rewording, the words left out, the words put in, and how the page writes it.
 PAIRS = {
-    "English": ("He did not sleep.", "He did sleep.", ["not "], [], "ltr"),
+    "English": ("He did not sleep.", "He did sleep.", ["not"], [], "ltr"),
     "Arabic": (
         "الكلب لا ينام على السجادة الحمراء.",
         "الكلب ينام على السجادة الزرقاء.",
-        ["لا ", "الحمراء"],
+        ["لا", "الحمراء"],
         ["الزرقاء"],
         "rtl",
     ),
-    "Arabic from a Latin word": ("Paraconsist يقيس الاتساق.", "يقيس الاتساق.", ["Paraconsist "], [], "rtl"),
-    "Hebrew": ("הכלב ישן על השטיח (האדום).", "הכלב אינו ישן על השטיח (הכחול).", ["האדום"], ["אינו ", "הכחול"], "rtl"),
+    "Arabic from a Latin word": ("Paraconsist يقيس الاتساق.", "يقيس الاتساق.", ["Paraconsist"], [], "rtl"),
+    "Hebrew": ("הכלב ישן על השטיח (האדום).", "הכלב אינו ישן על השטיח (הכחול).", ["האדום"], ["אינו", "הכחול"], "rtl"),
     "Hindi": ("लड़का किताब नहीं पढ़ता है।", "लड़की किताब पढ़ती है।", ["लड़का", "नहीं पढ़ता"], ["लड़की", "पढ़ती"], "ltr"),
     "Thai": ("ฉันไม่ชอบสุนัขตัวนี้", "ฉันชอบแมวตัวนี้", ["ไม่", "สุนัข"], ["แมว"], "ltr"),
     "Chinese": ("他昨天没有去学校。", "他昨天去图书馆。", ["没有", "学校"], ["图书馆"], "ltr"),

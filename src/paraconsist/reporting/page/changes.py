@@ -149,7 +149,7 @@ def fooling_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Table]]:
 
 def ie_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Mapping[str, Any], Table]]:
     """Yield (set and model, result, table) of the IE tests."""
-    columns = [Column("", numeric=False), Column("value"), Column("interval")]
+    columns = [Column("quantity", numeric=False), Column("value"), Column("interval")]
     for entry in entries:
         named = [(n, s.results.get("measures", {}).get(IE_TEST.name)) for n, s in entry.sets.items()]
         named += [(name, values) for name, values in entry.more.items() if "p_value" in values]

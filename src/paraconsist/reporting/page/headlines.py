@@ -114,7 +114,7 @@ def identity_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Table]]:
             rows.append([Cell(label, head=True), *cells])
         times = [key for key in ("started", "ended") if key in entry.run]
         rows += [[Cell(key, head=True), Cell(str(entry.run[key])), *empty] for key in times]
-        columns = [Column("", numeric=False), *(Column(name, numeric=False) for name in metadata)]
+        columns = [Column("field", numeric=False), *(Column(name, numeric=False) for name in metadata)]
         yield entry.name, Table(f"What the run of {entry.name} said of itself", columns, rows)
 
 

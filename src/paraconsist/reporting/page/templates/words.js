@@ -131,13 +131,13 @@ const words = (() => {
     line.dir = "auto";
     const changed = changes(original === null ? text : original, text);
     for (const [kind, piece] of parts(changed)) {
-      const mark = kind === "same" ? piece : document.createElement(kind === "added" ? "ins" : "del");
-      line.append(mark);
-      if (kind === "same") continue;
-      mark.textContent = piece;
-      if (kind === "removed") mark.dir = "auto";  // does not decide the direction of the text
+      if (kind === "same") { line.append(piece); continue; }
       const isSeen = letters(piece).some((letter) => !SPACE.test(letter) && !IGNORED.test(letter));
+      const [, before, text, after] = isSeen ? /^(\s*(?![\p{M}\u200d]))(.*?)(\s*)$/su.exec(piece) : ["", "", piece, ""];
+      const mark = buckets.element(kind === "added" ? "ins" : "del", { text });
+      if (kind === "removed") mark.dir = "auto";  // does not decide the direction of the line
       if (!isSeen) mark.dataset.sign = letters(piece).map((letter) => SIGNS[letter] || code(letter)).join("");
+      line.append(before, mark, after);
     }
     const hidden = names(changed);
     if (hidden.length) line.append(buckets.element("bdi", { class: "field unseen", text: hidden.join("; ") }));
