@@ -2,9 +2,37 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from paraconsist.measures._validation import Integers
 from paraconsist.measures.buckets import BucketCounts, LabelPool
+from paraconsist.measures.chance import agreement_chance
+
+if TYPE_CHECKING:
+    from paraconsist.measures._estimates import Estimates
+
+
+def label_agreement(
+    estimates: Estimates, counts: BucketCounts, pool: LabelPool, groups: Integers | None
+) -> dict[str, float]:
+    """Return the agreement above chance, Krippendorff's alpha and, for buckets of one size, Fleiss' kappa.
+
+    `estimates` keeps their intervals; kappa's follows from alpha's.
+    """
+    alpha, kappa, corrected = "krippendorff_alpha", "fleiss_kappa", "chance_corrected"
+    values = {
+        corrected: estimates.add_corrected(corrected, agreement_chance(counts, pool), groups),
+        alpha: estimates.add_corrected(alpha, agreement_chance(counts, pool, pooled=True), groups),
+    }
+    if counts.size.min() == counts.size.max() > 1:
+        values[kappa] = fleiss_kappa(counts, pool)
+        by = pool.size / (pool.size - 1.0)
+        low, high = (1.0 - (1.0 - end) * by for end in estimates.confidence_interval[alpha])
+        error = by * estimates.standard_error[alpha]
+        estimates.put(kappa, (low, high), error, estimates.n_clusters[alpha], estimates.design_effect[alpha])
+    return values
 
 
 def krippendorff_alpha(counts: BucketCounts, pool: LabelPool) -> float:

@@ -33,9 +33,9 @@ from paraconsist.measures._paraphrastic_counts import (
 from paraconsist.measures._validation import as_generator
 from paraconsist.measures.alarms import constant_message
 from paraconsist.measures.buckets import BucketCounts
-from paraconsist.measures.chance import agreement_chance, consistency_chance
+from paraconsist.measures.chance import consistency_chance
 from paraconsist.measures.intervals import FEW_UNITS, Intervals, proportion_interval, too_few
-from paraconsist.measures.label_agreement import fleiss_kappa
+from paraconsist.measures.label_agreement import label_agreement
 from paraconsist.measures.resampling import Units, design_effects, distinct, group_units, mean_of_sums
 from paraconsist.measures.results import Result
 from paraconsist.measures.sampling_correction import LEAST_MASS, Stratified, bucket_values, corrected_values
@@ -354,21 +354,9 @@ def _add_minimum(estimates: Estimates, values: dict[str, Any]) -> None:
 
 def _above_chance(estimates: Estimates, checked: Checked) -> dict[str, float]:
     """Return what shuffled answers get, and the agreement of the labels above that."""
-    (counts,), (pool,), groups = checked.counts, checked.pools, checked.groups
-    alpha, kappa = "krippendorff_alpha", "fleiss_kappa"
-    values = {
-        "chance": consistency_chance(pool.counts, checked.gold_counts),
-        "agreement_chance": pool.same,
-        "chance_corrected": estimates.add_corrected("chance_corrected", agreement_chance(counts, pool), groups),
-        alpha: estimates.add_corrected(alpha, agreement_chance(counts, pool, pooled=True), groups),
-    }
-    if counts.size.min() == counts.size.max() > 1:
-        values[kappa] = fleiss_kappa(counts, pool)
-        by = pool.size / (pool.size - 1.0)
-        low, high = (1.0 - (1.0 - end) * by for end in estimates.confidence_interval[alpha])
-        error = by * estimates.standard_error[alpha]
-        estimates.put(kappa, (low, high), error, estimates.n_clusters[alpha], estimates.design_effect[alpha])
-    return values
+    (counts,), (pool,) = checked.counts, checked.pools
+    chance = {"chance": consistency_chance(pool.counts, checked.gold_counts), "agreement_chance": pool.same}
+    return chance | label_agreement(estimates, counts, pool, checked.groups)
 
 
 def _warn_of_buckets(estimates: Estimates, checked: Checked, n_units: int) -> None:

@@ -1,0 +1,235 @@
+"""The indices of sensitivity to wording: their definitions, what is the same under two names, and published values."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paraconsist.errors import InputError
+from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.prompt_sensitivity import PromptSensitivityResult, prompt_sensitivity
+
+
+def made(seed: int, n_buckets: int = 40, n_labels: int = 3, sizes: tuple[int, int] = (1, 7)) -> dict[str, list]:
+    rng = np.random.default_rng(seed)
+    columns: dict[str, list] = {"predictions": [], "references": [], "buckets": [], "variants": []}
+    for bucket in range(n_buckets):
+        gold, k = int(rng.integers(n_labels)), int(rng.integers(*sizes))
+        easy = rng.uniform()
+        for variant in rng.permutation(7)[:k].tolist():
+            columns["predictions"].append(gold if rng.uniform() < easy else int(rng.integers(n_labels)))
+            columns["references"].append(gold)
+            columns["buckets"].append(f"b{bucket}")
+            columns["variants"].append(f"v{variant}")
+    return columns
+
+
+def naive(columns: dict[str, list]) -> dict[str, float]:
+    """Every index from its definition, pair by pair and draw by draw."""
+    rows = pd.DataFrame(columns)
+    rows["right"] = rows["predictions"] == rows["references"]
+    buckets = [part for _, part in rows.groupby("buckets", sort=False)]
+    several = [part for part in buckets if len(part) > 1]
+    n_labels = len({*columns["predictions"], *columns["references"]})
+
+    def share_of_pairs(part: pd.DataFrame, column: str) -> list[bool]:
+        return [one == other for one, other in combinations(part[column], 2)]
+
+    def majority(part: pd.DataFrame) -> float:
+        counts = Counter(part["predictions"])
+        top = [label for label, n in counts.items() if n == max(counts.values())]
+        return (part["references"].iloc[0] in top) / len(top)
+
+    def entropy(part: pd.DataFrame) -> float:
+        return -sum(n / len(part) * math.log(n / len(part)) for n in Counter(part["predictions"]).values())
+
+    found = {
+        "prompt_sensitivity_score": 1 - np.mean([np.mean(share_of_pairs(part, "right")) for part in several]),
+        "agreement": np.mean([np.mean(share_of_pairs(part, "predictions")) for part in several]),
+        "agreement_plugin": np.mean(
+            [np.mean([a == b for a in part["predictions"] for b in part["predictions"]]) for part in buckets]
+        ),
+        "consistency_rate_pooled": np.mean([one for part in buckets for one in share_of_pairs(part, "predictions")]),
+        "accuracy": rows["right"].mean(),
+        "majority_accuracy": np.mean([majority(part) for part in buckets]),
+        "worst_case_accuracy": np.mean([part["right"].all() for part in buckets]),
+        "best_case_accuracy": np.mean([part["right"].any() for part in buckets]),
+        "normalized_entropy": np.mean([entropy(part) / math.log(n_labels) for part in buckets]),
+        "unanimous_share": np.mean([part["predictions"].nunique() == 1 for part in buckets]),
+    }
+    for n in (1, 2, 4):
+        draws = [list(combinations(part["right"], n)) for part in buckets if len(part) >= n]
+        found[f"pass_hat_n/{n}"] = np.mean([np.mean([all(draw) for draw in part]) for part in draws])
+        found[f"pass_at_n/{n}"] = np.mean([np.mean([any(draw) for draw in part]) for part in draws])
+    curve = [np.mean([10 * part["right"].sum() >= t * len(part) for part in buckets]) for t in range(11)]
+    found |= {f"minimum_accuracy_curve/{t / 10:.1f}": value for t, value in enumerate(curve)}
+    found["aucar"] = sum((one + other) / 20 for one, other in zip(curve, curve[1:], strict=False))
+    found["core"] = found["aucar"] * (1 - warped(curve, [1.0] * 11) / warped([1.0] * 11, [1.0] + [0.0] * 10))
+    by_variant = rows.groupby("variants")["right"].mean()
+    most, least, mean = by_variant.max(), by_variant.min(), by_variant.mean()
+    found |= {
+        "mean_accuracy": mean,
+        "max_accuracy": most,
+        "spread": most - least,
+        "variant_deviation": by_variant.std(ddof=0),
+    }
+    return found | {"performance_drop_rate": 1 - least / most, "combined_performance_score": most * (1 - (most - mean))}
+
+
+def warped(a: list[float], b: list[float]) -> float:
+    """Dynamic time warping with absolute differences."""
+    cost = np.full((len(a) + 1, len(b) + 1), np.inf)
+    cost[0, 0] = 0.0
+    for i, x in enumerate(a, start=1):
+        for j, y in enumerate(b, start=1):
+            cost[i, j] = abs(x - y) + min(cost[i - 1, j], cost[i, j - 1], cost[i - 1, j - 1])
+    return float(cost[-1, -1])
+
+
+def flat(result: PromptSensitivityResult) -> dict[str, float]:
+    values = result.to_dict()
+    nested = {
+        f"{name}/{key}": value
+        for name in ("pass_hat_n", "pass_at_n", "minimum_accuracy_curve")
+        for key, value in values[name].items()
+    }
+    return values | nested
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_index_is_its_definition(seed):
+    columns = made(seed, n_labels=2 + seed % 3)
+    result = prompt_sensitivity(**columns, draws=(1, 2, 4))
+    values = flat(result)
+    for name, expected in naive(columns).items():
+        assert values[name] == pytest.approx(expected, abs=1e-12), name
+        low, high = result.confidence_interval[name]
+        assert low <= values[name] <= high, name
+    best = pd.DataFrame(columns).assign(right=np.array(columns["predictions"]) == columns["references"])
+    assert result.variant_accuracies == pytest.approx(best.groupby("variants")["right"].mean().to_dict())
+
+
+def test_what_is_the_same_under_another_name():
+    columns = made(3, sizes=(4, 5))
+    variants = columns.pop("variants")
+    result = prompt_sensitivity(**columns, draws=(1, 4))
+    pc = paraphrastic_consistency(**columns)
+    assert result.prompt_sensitivity_score == pytest.approx(1 - pc.paraphrastic_consistency_unbiased, abs=1e-15)
+    assert result.agreement == pytest.approx(pc.agreement_unbiased)
+    assert result.agreement == pytest.approx(result.consistency_rate_pooled)  # buckets of one size
+    assert result.agreement_plugin == pytest.approx(pc.agreement)
+    assert result.worst_case_accuracy == result.minimum_accuracy_curve["1.0"] == result.pass_hat_n["4"]
+    assert result.best_case_accuracy == result.pass_at_n["4"]
+    assert result.accuracy == result.pass_hat_n["1"] == result.pass_at_n["1"]
+    assert (result.krippendorff_alpha, result.fleiss_kappa) == (pc.krippendorff_alpha, pc.fleiss_kappa)
+    assert result.chance_corrected == pc.chance_corrected
+    assert result.spread is None
+    assert len(variants) == result.n_examples
+
+
+def test_intervals_are_those_of_buckets_or_groups():
+    columns = made(5, n_buckets=200)
+    columns.pop("variants")
+    alone = prompt_sensitivity(**columns)
+    pc = paraphrastic_consistency(**columns)
+    low, high = pc.confidence_interval["paraphrastic_consistency_unbiased"]
+    assert alone.confidence_interval["prompt_sensitivity_score"] == pytest.approx([1 - high, 1 - low], abs=1e-9)
+    twice = {name: [*values, *values] for name, values in columns.items()}
+    twice["buckets"] = [*columns["buckets"], *(f"copy of {one}" for one in columns["buckets"])]
+    grouped = prompt_sensitivity(**twice, groups=columns["buckets"] * 2)
+    assert grouped.prompt_sensitivity_score == pytest.approx(alone.prompt_sensitivity_score)
+    assert grouped.confidence_interval["core"] == pytest.approx(alone.confidence_interval["core"], abs=1e-9)
+    drawn = prompt_sensitivity(**columns, interval_method="bootstrap", n_resamples=500)
+    assert drawn.confidence_interval["core"] == pytest.approx(alone.confidence_interval["core"], abs=0.03)
+    assert drawn.signature.startswith("prompt_sensitivity|avg:bucket|unparsed:refused|ci:bucket-bootstrap500")
+
+
+def test_contrasts_want_another_answer():
+    predictions = [1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 1]
+    buckets = ["a", "a", "a", "b", "b", "b", "c", "c", "c", "d", "d"]
+    roles = ["paraphrase", "paraphrase", "contrast"] * 3 + ["paraphrase", "paraphrase"]
+    references = [1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1]
+    result = prompt_sensitivity(predictions, references, buckets, roles=roles)
+    assert result.contrast_consistency == pytest.approx(1 / 3)  # b repeats its answer, c has two, d has no contrast
+    assert (result.n_buckets, result.n_examples) == (4, 8)
+    constant = prompt_sensitivity([1] * 11, references, buckets, roles=roles)
+    assert constant.contrast_consistency == 0.0
+    assert any("constant" in warning or "every prediction" in warning for warning in constant.warnings)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"roles": ["paraphrase", "other"]},
+            r"`roles` must be one of original, paraphrase, contrast; got 'other' .*row 1",
+        ),
+        ({"roles": ["original", "original"]}, "`roles` must leave at least one paraphrase"),
+        ({"draws": [0]}, "`draws` must be"),
+        ({"references": [1, 0]}, "give every row of a bucket the same gold label"),
+        ({"variants": ["a"]}, "`variants` must"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    columns = {"predictions": [1, 1], "references": [1, 1], "buckets": ["a", "a"]} | change
+    with pytest.raises(InputError, match=message):
+        prompt_sensitivity(**columns)
+
+
+@pytest.fixture(scope="module")
+def recorded(data_folder):
+    return data_folder / "recorded"
+
+
+def test_dynamath_worst_cases(recorded):
+    """The leaderboard's overall worst case follows from the files for 11 of 14 models, and average for 4."""
+    rows = pd.read_parquet(recorded / "dynamath.parquet")
+    cells = pd.read_csv(recorded / "dynamath_published.csv")
+    assert len(cells)
+    for model, part in rows.groupby("model"):
+        correct = part["correct"].astype(int)
+        result = prompt_sensitivity(
+            correct, np.ones_like(correct), part["question"], variants=part["variant"], draws=(10,)
+        )
+        table = correct.to_numpy().reshape(-1)
+        assert result.accuracy == pytest.approx(table.mean())
+        worst = part.groupby("question")["correct"].all().mean()
+        assert result.worst_case_accuracy == pytest.approx(worst) == result.pass_hat_n["10"]
+        assert len(result.variant_accuracies) == 10, model
+
+
+def test_prompt_stability_scores(recorded):
+    rows = pd.read_csv(recorded / "promptstability.csv", dtype=str)
+    between = rows[rows["study"] == "between_prompts"]
+    found = {}
+    for name, part in [
+        *between.groupby("temperature"),
+        ("all", between),
+        ("within", rows[rows["study"] == "within_prompt"]),
+    ]:
+        answers = part["value"].tolist()
+        units = part["unit"].tolist()
+        result = prompt_sensitivity(answers, [answers[0]] * len(answers), units)
+        found[name] = round(result.krippendorff_alpha, 8)
+    assert found == {"0.1": 0.15977519, "0.5": 0.15977519, "1.0": 0.17044471, "all": 0.16146622, "within": 1.0}
+
+
+def test_judges_agree_with_themselves(recorded):
+    """LLMBar's counts of judges that name one winner in both orders, and of the right one in both."""
+    rows = pd.read_parquet(recorded / "judges_llmbar.parquet")
+    cells = pd.read_csv(recorded / "judges_llmbar_published.csv").set_index(["model", "prompting", "subset"])
+    for key, part in rows.groupby(["model", "prompting", "subset"]):
+        if key not in cells.index:
+            continue
+        answers = pd.concat([part["winner_given"], part["winner_swapped"]]).fillna(0).astype(int)
+        gold, items = pd.concat([part["gold"]] * 2), pd.concat([part["item"]] * 2)
+        result = prompt_sensitivity(answers, gold, items)
+        cell = cells.loc[key]
+        assert round(result.agreement * len(part)) == cell["equal"]
+        assert round(result.worst_case_accuracy * len(part)) == cell["correct_both"]
+        assert round(result.accuracy * 2 * len(part)) == cell["correct_given"] + cell["correct_swapped"]
