@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
     from paraconsist.measures.paraphrastic import paraphrastic_consistency
     from paraconsist.measures.prediction_change import prediction_change
+    from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
     from paraconsist.models.loading import load_model
     from paraconsist.registry import register
     from paraconsist.reporting.result import Comparison, Run, Scores, compare, score
@@ -68,6 +69,7 @@ _HOMES = {
     "paraphrase_diversity": "measures.diversity",
     "paraphrastic_consistency": "measures.paraphrastic",
     "prediction_change": "measures.prediction_change",
+    "prompt_sensitivity": "measures.prompt_sensitivity",
     "published": "data.published",
 }
 
@@ -97,6 +99,7 @@ __all__ = [
     "paraphrase_diversity",
     "paraphrastic_consistency",
     "prediction_change",
+    "prompt_sensitivity",
     "published",
     "register",
     "run",

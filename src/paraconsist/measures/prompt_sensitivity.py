@@ -448,7 +448,7 @@ def _add_variants(sums: _Sums, buckets: Integers, variants: Integers, right: npt
     sums.differ_by(np.arange(n_buckets))
 
     def shares(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return total[..., last : last + n_variants] / total[..., first : first + n_variants]
+        return np.asarray(total[..., last : last + n_variants] / total[..., first : first + n_variants])
 
     sums.function("mean_accuracy", lambda total: shares(total).mean(axis=-1), is_mean=True)
     sums.function("max_accuracy", lambda total: shares(total)[..., best], is_mean=True)
