@@ -8,24 +8,23 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import entr
 
 from paraconsist.errors import check_whole, input_error
 from paraconsist.measures._estimates import Estimates, interval_options
+from paraconsist.measures._sensitivity_sums import (
+    Answers,
+    Sums,
+    add_contrasts,
+    add_curve,
+    add_draws,
+    add_indices,
+    add_variants,
+)
 from paraconsist.measures._validation import Column, Integers, as_generator, code_columns
 from paraconsist.measures.alarms import constant_message
-from paraconsist.measures.buckets import (
-    BucketCounts,
-    LabelPool,
-    bucket_groups,
-    count_buckets,
-    one_per_bucket,
-    partition,
-    partition_integers,
-)
+from paraconsist.measures.buckets import bucket_groups, one_per_bucket, partition, partition_integers
 from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.label_agreement import label_agreement
-from paraconsist.measures.resampling import Floats, Units, design_effects, distinct, group_units
 from paraconsist.measures.results import Result
 
 _ROLES = ("original", "paraphrase", "contrast")
@@ -220,25 +219,25 @@ def prompt_sensitivity(
         grouping = partition_integers(grouping[keep]).codes
     buckets_of, predicted = place[divided.codes], codes_of["predictions"]
     n_labels = len(columns.labels)
-    answers = _Answers.of(buckets_of[is_wording], predicted[is_wording], bucket_gold[keep], n_labels)
+    answers = Answers.of(buckets_of[is_wording], predicted[is_wording], bucket_gold[keep], n_labels)
     counts = answers.counts
 
     estimates = Estimates(options, "bucket" if grouping is None else "group", rng=as_generator(function, "seed", seed))
     drawn = [check_whole(function, "draws", n, at_most=_MOST_DRAWS) for n in draws]
     drawn = [n for n in dict.fromkeys(drawn) if n <= counts.size.max()]
-    sums = _Sums(counts)
-    _add_indices(sums, answers)
-    _add_curve(sums, counts)
-    _add_draws(sums, counts, drawn)
+    sums = Sums(counts)
+    add_indices(sums, answers)
+    add_curve(sums, counts)
+    add_draws(sums, counts, drawn)
     if is_contrast.any():
         of_contrast = buckets_of[is_contrast]
-        _add_contrasts(sums, answers, of_contrast[of_contrast >= 0], predicted[is_contrast][of_contrast >= 0])
+        add_contrasts(sums, answers, of_contrast[of_contrast >= 0], predicted[is_contrast][of_contrast >= 0])
     accuracies: dict[str, float] | None = None
     if variants is not None:
         named = partition(checked["variants"])
         shared = partition_integers(named.codes[is_wording])
         right = predicted[is_wording] == codes_of["references"][is_wording]
-        each = _add_variants(sums, buckets_of[is_wording], shared.codes, right)
+        each = add_variants(sums, buckets_of[is_wording], shared.codes, right)
         accuracies = dict(zip(map(str, named.ids_of(np.asarray(shared.ids))), each.tolist(), strict=True))
         if (least := int(shared.sizes.min())) < len(keep):
             which = f"a variant has {least} of {len(keep)} buckets"
@@ -278,191 +277,3 @@ def _gold_of_wordings(buckets: Integers, gold: Integers, is_contrast: npt.NDArra
     of_bucket = np.zeros(int(buckets.max()) + 1, dtype=gold.dtype)
     of_bucket[buckets[~is_contrast]] = gold[~is_contrast]
     return np.where(is_contrast, of_bucket[buckets], gold)
-
-
-@dataclass(frozen=True)
-class _Answers:
-    """What the indices need to know of each bucket, shape (n_buckets,), beside its counts."""
-
-    counts: BucketCounts
-    pool: LabelPool
-    labels_predicted: Integers
-    majority: Floats  # whether the commonest answer is right; of tied ones the share that are
-    entropy: Floats  # over that of equally many answers of every label
-    answer: Integers  # the one that all wordings got, -1 where they differ
-    pattern: tuple[Integers, ...]  # columns whose equal rows are equal buckets
-
-    @classmethod
-    def of(cls, buckets: Integers, predictions: Integers, gold: Integers, n_labels: int) -> _Answers:
-        counts, pool, used = count_buckets(buckets, len(gold), predictions, gold, n_labels)
-        cells, n = np.unique(buckets.astype(np.int64) * n_labels + predictions, return_counts=True)
-        bucket, label = cells // n_labels, cells % n_labels
-        most = np.zeros(len(gold), dtype=np.int64)
-        np.maximum.at(most, bucket, n)
-        is_top = n == most[bucket]
-        tied = np.bincount(bucket[is_top], minlength=len(gold))
-        right = np.bincount(bucket[is_top & (label == gold[bucket])], minlength=len(gold))
-        entropy = np.bincount(bucket, weights=entr(n / counts.size[bucket]), minlength=len(gold))
-        entropy = np.maximum(entropy, 0.0) / np.log(max(n_labels, 2))
-        answer = np.full(len(gold), -1)
-        whole = n == counts.size[bucket]
-        answer[bucket[whole]] = label[whole]
-        majority = right / tied
-        pattern = (counts.size, counts.correct, counts.same_label, majority.view(np.int64), entropy.view(np.int64))
-        return cls(counts, pool, used, majority, entropy, answer, pattern)
-
-
-class _Sums:
-    """What each bucket adds to the sums that the indices are functions of, and which functions."""
-
-    def __init__(self, counts: BucketCounts) -> None:
-        self._columns: list[npt.NDArray[Any]] = [np.ones(len(counts))]
-        self._ratios: dict[str, tuple[int, int]] = {}
-        self._more: dict[str, tuple[Any, tuple[float, float], bool]] = {}  # function of sums, its range, whether a mean
-        self._extra: list[Integers] = []
-        self.n_units = 0
-
-    def add(self, *columns: npt.NDArray[Any]) -> int:
-        """Add columns, and return the place of the first."""
-        self._columns += columns
-        return len(self._columns) - len(columns)
-
-    def mean(self, name: str, values: npt.NDArray[Any], weights: npt.NDArray[Any] | None = None) -> None:
-        """Add the mean of values over all buckets, or the sum of values over that of weights."""
-        self._ratios[name] = (self.add(values), 0 if weights is None else self.add(weights))
-
-    def function(self, name: str, function: Any, high: float = 1.0, *, is_mean: bool = False) -> None:
-        """Add a function of all sums, shape (..., m) to (...)."""
-        self._more[name] = (function, (0.0, high), is_mean)
-
-    def differ_by(self, column: Integers) -> None:
-        """Say that buckets with other values here are other buckets."""
-        self._extra.append(column)
-
-    def place(self, name: str) -> int:
-        """Return the column of the values whose mean a name is."""
-        return self._ratios[name][0]
-
-    def _values(self, sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        tops, bottoms = (list(places) for places in zip(*self._ratios.values(), strict=True))
-        more = [function(sums)[..., None] for function, *_ in self._more.values()]
-        return np.concatenate([sums[..., tops] / sums[..., bottoms], *more], axis=-1)
-
-    def estimate(
-        self, estimates: Estimates, pattern: tuple[Integers, ...], groups: Integers | None
-    ) -> tuple[dict[str, Any], str]:
-        """Return the values, and how their intervals, which `estimates` keeps, were made."""
-        names = [*self._ratios, *self._more]
-        first, code, multiplicity = distinct(*pattern, *self._extra)
-        sums = np.stack([column[first] for column in self._columns], axis=1).astype(np.float64)
-        buckets = Units.of(sums, multiplicity)
-        units = buckets if groups is None else group_units(sums, code, groups)
-        self.n_units = units.n
-        ranges = [(0.0, 1.0)] * len(self._ratios) + [ends for _, ends, _ in self._more.values()]
-        are_means = [True] * len(self._ratios) + [is_mean for *_, is_mean in self._more.values()]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values = np.clip(self._values(units.total), *np.array(ranges).T)
-            bounds = estimates.intervals(units, self._values, ranges, are_means, reported=values)
-            effects = design_effects(units, buckets, self._values)
-        estimates.add(names, bounds, units.n, effects.tolist())
-        return dict(zip(names, values.tolist(), strict=True)), bounds.method
-
-
-def _add_indices(sums: _Sums, answers: _Answers) -> None:
-    k, c, s = (
-        column.astype(np.float64) for column in (answers.counts.size, answers.counts.correct, answers.counts.same_label)
-    )
-    pairs = k * (k - 1.0)
-    has_pair = pairs > 0.0
-    over = np.where(has_pair, pairs, 1.0)
-    sums.mean("prompt_sensitivity_score", 2.0 * c * (k - c) / over, has_pair)
-    sums.mean("agreement", np.where(has_pair, (s - k) / over, 0.0), has_pair)
-    sums.mean("agreement_plugin", s / k**2)
-    sums.mean("consistency_rate_pooled", s - k, pairs)
-    sums.mean("accuracy", c, k)
-    sums.mean("majority_accuracy", answers.majority)
-    sums.mean("worst_case_accuracy", c == k)
-    sums.mean("best_case_accuracy", c > 0)
-    sums.mean("normalized_entropy", answers.entropy)
-    sums.mean("unanimous_share", answers.answer >= 0)
-
-
-def _add_curve(sums: _Sums, counts: BucketCounts) -> None:
-    """Add the share of buckets that are right to at least each tenth, and what the curve is summed up by.
-
-    Dynamic time warping to a curve that is 1 throughout pairs each of the eleven points with it once, so that the
-    distance is what the points lack of 1, and that of the worst curve, [1, 0, ..., 0], is 10.
-    """
-    names = [f"minimum_accuracy_curve/{tenth / 10:.1f}" for tenth in range(11)]
-    for tenth, name in enumerate(names):
-        sums.mean(name, 10 * counts.correct >= tenth * counts.size)
-    places = [sums.place(name) for name in names]
-    trapezoid = np.array([0.5, *[1.0] * 9, 0.5]) / 10.0
-    sums.function("aucar", lambda total: total[..., places] @ trapezoid / total[..., 0], is_mean=True)
-    sums.function(
-        "core",
-        lambda total: (
-            (total[..., places] @ trapezoid) * total[..., places[1:]].sum(axis=-1) / 10.0 / total[..., 0] ** 2
-        ),
-    )
-
-
-def _add_draws(sums: _Sums, counts: BucketCounts, draws: Sequence[int]) -> None:
-    for n in draws:
-        has_n = counts.size >= n
-        sums.mean(f"pass_hat_n/{n}", _all_of(counts.correct, counts.size, n), has_n)
-        sums.mean(
-            f"pass_at_n/{n}", np.where(has_n, 1.0 - _all_of(counts.size - counts.correct, counts.size, n), 0.0), has_n
-        )
-
-
-def _all_of(c: Integers, k: Integers, n: int) -> Floats:
-    """Return C(c, n) / C(k, n): the chance that n different ones of k are all among c of them; 0 where c < n."""
-    chance = np.ones(len(c))
-    for i in range(n):
-        chance *= np.maximum(c - i, 0) / np.maximum(k - i, 1)
-    return chance
-
-
-def _add_contrasts(sums: _Sums, answers: _Answers, buckets: Integers, predictions: Integers) -> None:
-    """Add the share of buckets, of those with contrasts and two wordings, that are consistent in both ways."""
-    n = len(answers.answer)
-    has = (np.bincount(buckets, minlength=n) > 0) & (answers.counts.size > 1)
-    same = np.bincount(buckets[predictions == answers.answer[buckets]], minlength=n) > 0
-    holds = has & (answers.answer >= 0) & ~same
-    sums.mean("contrast_consistency", holds, has)
-    sums.differ_by(has.astype(np.int64) + holds)
-
-
-def _add_variants(sums: _Sums, buckets: Integers, variants: Integers, right: npt.NDArray[np.bool_]) -> Floats:
-    """Add what the accuracies of the variants are summed up by; return these, shape (n_variants,)."""
-    n_variants, n_buckets = int(variants.max()) + 1, int(buckets.max()) + 1
-    cells = buckets.astype(np.int64) * n_variants + variants
-    size, correct = (
-        np.bincount(cells[rows], minlength=n_buckets * n_variants).reshape(n_buckets, n_variants)
-        for rows in (slice(None), right)
-    )
-    accuracies = correct.sum(axis=0) / size.sum(axis=0)
-    first, last = sums.add(*size.T), sums.add(*correct.T)
-    best, worst = int(accuracies.argmax()), int(accuracies.argmin())
-    sums.differ_by(np.arange(n_buckets))
-
-    def shares(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.asarray(total[..., last : last + n_variants] / total[..., first : first + n_variants])
-
-    sums.function("mean_accuracy", lambda total: shares(total).mean(axis=-1), is_mean=True)
-    sums.function("max_accuracy", lambda total: shares(total)[..., best], is_mean=True)
-    sums.function("spread", lambda total: shares(total)[..., best] - shares(total)[..., worst])
-    sums.function("performance_drop_rate", lambda total: 1.0 - shares(total)[..., worst] / shares(total)[..., best])
-    sums.function("combined_performance_score", lambda total: _combined(shares(total), best))
-    sums.function("variant_deviation", lambda total: _deviation(shares(total)), 0.5)
-    return np.asarray(accuracies, dtype=np.float64)
-
-
-def _combined(accuracies: npt.NDArray[Any], best: int) -> npt.NDArray[Any]:
-    most = accuracies[..., best]
-    return np.asarray(most * (1.0 - (most - accuracies.mean(axis=-1))))
-
-
-def _deviation(accuracies: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.asarray(np.sqrt(((accuracies - accuracies.mean(axis=-1, keepdims=True)) ** 2).mean(axis=-1)))
