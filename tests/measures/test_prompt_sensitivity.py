@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pandas as pd
@@ -68,7 +68,7 @@ def naive(columns: dict[str, list]) -> dict[str, float]:
         found[f"pass_at_n/{n}"] = np.mean([np.mean([any(draw) for draw in part]) for part in draws])
     curve = [np.mean([10 * part["right"].sum() >= t * len(part) for part in buckets]) for t in range(11)]
     found |= {f"minimum_accuracy_curve/{t / 10:.1f}": value for t, value in enumerate(curve)}
-    found["aucar"] = sum((one + other) / 20 for one, other in zip(curve, curve[1:], strict=False))
+    found["aucar"] = sum((one + other) / 20 for one, other in pairwise(curve))
     found["core"] = found["aucar"] * (1 - warped(curve, [1.0] * 11) / warped([1.0] * 11, [1.0] + [0.0] * 10))
     by_variant = rows.groupby("variants")["right"].mean()
     most, least, mean = by_variant.max(), by_variant.min(), by_variant.mean()
