@@ -97,7 +97,7 @@ def build(module: Module) -> gr.Blocks:
                 )
             with gr.Column(scale=9, min_width=300):
                 download = gr.Button("Download the report", elem_id="download", size="sm", visible=False)
-                results = gr.HTML(empty_page(), elem_id="results", padding=False)
+                results = gr.HTML(empty_page(), elem_id="results")
 
         keys = list(choices)
         shown = [results, download]
