@@ -9,6 +9,7 @@ import os
 import random
 import threading
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -35,6 +36,58 @@ def test_what_was_written_is_read_back_exactly(store):
     with store.writer(1) as shard:
         shard.append(["c"], [[0.5, 0.5]])
     assert store.finished() == {"a": rows[0], "b": rows[1], "c": [0.5, 0.5]}
+
+
+def test_arrays_of_probabilities_are_written_and_read_to_the_last_bit(store, tmp_path):
+    """By any reader of JSON, and beside lines of other kinds."""
+    bits = np.random.default_rng(0).integers(0, 2**63, 600, dtype=np.uint64).view(np.float64)
+    drawn = bits[np.isfinite(bits)][: len(bits) // 3 * 2]
+    numbers = np.append(drawn[: len(drawn) // 8 * 8], [0.0, 0.5, 1.0, 5e-324, 1e-5, 1e22, 1 / 3, 0.1 + 0.2]).reshape(
+        -1, 2
+    )
+    ids = [f"{i:032x}" for i in range(len(numbers))]
+    with store.writer(0) as shard:
+        shard.append(ids, numbers)
+    other = Store(tmp_path, IDENTITY)
+    lines = [json.loads(line) for line in shard.path.read_text().splitlines()]
+    for found in ({one["input_id"]: [*map(float, one["probabilities"])] for one in lines}, other.finished()):
+        assert np.array([found[one] for one in ids]).tobytes() == numbers.tobytes()
+    with store.writer(0) as shard:
+        shard.append(["cut", "plain"], numbers[:2], [3, 0])
+        shard.append(["three", "one-two"], np.array([[0.1, 0.2, 0.7], [1.0, 0.0, 0.0]]))
+    found = other.finished()
+    assert [found[one] for one in ("cut", "plain", "one-two")] == [*numbers[:2].tolist(), [1.0, 0.0, 0.0]]
+    assert (found.n_cut.sum(), len(found)) == (3, len(ids) + 4)
+
+
+def test_a_shard_is_read_again_only_where_another_wrote_it(store, monkeypatch):
+    monkeypatch.setattr("paraconsist.data.results._BLOCK", 3)
+    expected = {
+        "a": [0.5, 0.5],
+        "b": WrittenAnswer(1, "Ü"),
+        "c": [1.0],
+        "d": Failed("too long", "r"),
+        "e": [0.25, 0.75],
+    }
+    with store.writer(1) as shard:
+        shard.append(["z"], np.array([[0.125, 0.875]]))
+    with store.writer(0) as shard:
+        shard.append(["b"], [expected["b"]])
+        shard.append(["a", "e"], np.array([expected["a"], expected["e"]]))
+        shard.append(["c", "d"], [expected["c"], expected["d"]], [2, 0])
+        assert len(store.finished()) == 6  # from the disk, while it is open
+    hidden = shard.path.with_name("hidden")
+    with monkeypatch.context() as patch:
+        patch.setattr("paraconsist.data.store._read_line", None)  # of its lines not all are plain
+        found = store.finished()
+    assert dict(found) == {**expected, "z": [0.125, 0.875]} == dict(store.finished())
+    assert found.n_cut[found.places(["c"])] == 2
+    with store.writer(0) as shard:
+        shard.append(["f"], np.array([[0.5, 0.5]]))
+    hidden.write_bytes(shard.path.read_bytes().replace(b"0.25, 0.75", b"0.75, 0.25"))
+    hidden.replace(shard.path)
+    with pytest.raises(InputError, match="is damaged at line 3"):
+        store.finished()
 
 
 def test_a_store_that_was_never_written_is_empty(tmp_path):

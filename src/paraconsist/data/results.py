@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -84,38 +84,59 @@ class Results(Mapping[str, Result]):
 
 
 class Collected:
-    """Results as they come, to be made `Results` of."""
+    """Results as they come, to be made `Results` of, once."""
 
     def __init__(self) -> None:
         self._ids: list[NDArray[np.bytes_]] = []
-        self._new: list[bytes] = []
-        self._values, self._n_labels, self._n_before = array("d"), 0, 0  # how many came before the first probabilities
+        self._values: list[NDArray[np.float64]] = []  # of blocks, shape (n, n_labels), (n, 0) where none has any
+        self._n_cut: list[NDArray[np.int32]] = []
         self._others: dict[int, Result] = {}
-        self._n_cut = array("i")
+        self._new: list[tuple[bytes, Result, int]] = []
+        self._n_before, self._n_labels = 0, 0  # how many stand in blocks
 
     def __len__(self) -> int:
-        return len(self._n_cut)
+        return self._n_before + len(self._new)
 
     def add(self, input_id: bytes, result: Result, n_cut: int = 0) -> None:
-        if isinstance(result, list) and len(result) == (self._n_labels or len(result) or -1):
-            if not self._n_labels:
-                self._n_labels, self._n_before = len(result), len(self)
-            self._values.extend(result)
-        else:
-            self._others[len(self)] = result
-            self._values.extend([math.nan] * self._n_labels)
-        self._n_cut.append(n_cut)
-        self._new.append(input_id)
+        self._new.append((input_id, result, n_cut))
         if len(self._new) == _BLOCK:
-            self._ids.append(np.array(self._new, "S"))
-            self._new.clear()
+            self._flush()
+
+    def extend(self, ids: NDArray[np.bytes_], probabilities: NDArray[np.float64]) -> None:
+        """Add a block of results of which nothing was cut; `probabilities`, shape (n, n_labels), is kept."""
+        if self._n_labels not in (0, probabilities.shape[1]):
+            for input_id, row in zip(ids.tolist(), probabilities.tolist(), strict=True):
+                self.add(input_id, row)
+            return
+        self._flush()
+        self._append(ids, probabilities, np.zeros(len(ids), np.int32))
+
+    def _flush(self) -> None:
+        """Make a block of single results."""
+        if self._new:
+            ids, results, n_cut = zip(*self._new, strict=True)
+            self._new = []
+            n = self._n_labels or next((len(one) for one in results if isinstance(one, list)), 0)
+            own = [isinstance(one, list) and len(one) == n > 0 for one in results]
+            self._others.update({self._n_before + i: one for i, one in enumerate(results) if not own[i]})
+            values = np.full((len(ids), n), math.nan)
+            values[own] = np.array([*compress(results, own)], np.float64).reshape(-1, n) if n else 0
+            self._append(np.array(ids, "S"), values, np.array(n_cut, np.int32))
+
+    def _append(self, ids: NDArray[np.bytes_], values: NDArray[np.float64], n_cut: NDArray[np.int32]) -> None:
+        self._n_before, self._n_labels = self._n_before + len(ids), self._n_labels or values.shape[1]
+        self._ids.append(ids)
+        self._values.append(values)
+        self._n_cut.append(n_cut)
 
     def results(self, refuse: Callable[[str, int], InputError] | None = None) -> Results:
         """Return what was added; `refuse` makes the error for a second result that differs, by id and number from 0."""
-        ids = np.concatenate([*self._ids, np.array(self._new, "S")])
-        values = np.frombuffer(self._values).reshape(-1, self._n_labels) if self._n_labels else np.empty((0, 0))
-        before = np.full((len(self) - len(values), self._n_labels), math.nan)
-        probabilities, n_cut = np.concatenate([before, values]), np.frombuffer(self._n_cut, np.int32)
+        self._flush()
+        for place, block in enumerate(self._values):
+            if block.shape[1] < self._n_labels:  # they came before the first probabilities
+                self._values[place] = np.full((len(block), self._n_labels), math.nan)
+        ids, n_cut = _joined(self._ids, np.empty(0, "S1")), _joined(self._n_cut, np.empty(0, np.int32))
+        probabilities = _joined(self._values, np.empty((0, self._n_labels)))
         order = np.argsort(ids, kind="stable")
         ids = ids[order]
         is_first = np.append(True, ids[1:] != ids[:-1])[: len(ids)]
@@ -135,3 +156,10 @@ class Collected:
         places[kept] = np.arange(len(kept))
         others = {int(places[number]): one for number, one in self._others.items() if places[number] >= 0}
         return Results(ids[is_first], probabilities[kept], others, n_cut[kept])
+
+
+def _joined(blocks: list[NDArray[Any]], empty: NDArray[Any]) -> NDArray[Any]:
+    """Return blocks as one array, and let go of them."""
+    joined = np.concatenate([empty, *blocks])
+    blocks.clear()
+    return joined

@@ -20,9 +20,16 @@ import re
 import threading
 import zlib
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
+from numpy.typing import NDArray
 
 from paraconsist.data.failures import Failed
 from paraconsist.data.prompts import WrittenAnswer
@@ -42,11 +49,8 @@ JOURNAL = "answers.jsonl"
 #: The keys of a shard's records.
 SHARD_COLUMNS = ("input_id", "probabilities", *WrittenAnswer._fields, *Failed._fields, "n_cut")
 _SEAL = re.compile(rb', "crc32": "([0-9a-f]{8})"\}$')
-#: What nearly all lines are: an id, probabilities, a checksum.
-_NUMBERS = re.compile(r"\[([-+.e0-9]+(?:, [-+.e0-9]+)*)\]")
-_PLAIN = re.compile(
-    rb'(\{"input_id": "([^"\\]+)", "probabilities": %b), "crc32": "([0-9a-f]{8})"\}' % _NUMBERS.pattern.encode()
-)
+_SEAL_BYTES = len(', "crc32": "00000000"}\n')
+_BLOCK = 1 << 20  # bytes of a shard that are read at a time
 _SYNC_SECONDS = 1.0
 #: What to do where processes do not see what another has written.
 SHARED = "Processes on several nodes need one folder that all of them see."
@@ -69,6 +73,7 @@ class Store:
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         self.folder = folder / store_key(identity)
         self._identity = dict(identity)
+        self._first: ShardWriter | None = None  # of the first shard, if it was empty
 
     def create(self) -> None:
         """Make the folder, with a file that says what its name stands for."""
@@ -80,22 +85,23 @@ class Store:
     def finished(self) -> Results:
         """Read every shard: input id -> probabilities over the model's labels, what it wrote, or why there is neither.
 
+        What `writer` wrote into the first one is still in memory where that was empty, and is not read.
         A last line without its newline is a write that a kill cut short: it is passed over here, and cut off when the
         shard is next opened for writing. InputError if a whole line is damaged, or two shards hold different values for
         one input.
         """
-        results, ends = Collected(), []
         shards = sorted(self.folder.glob("rank-*.jsonl"))
-        for shard in shards:
-            with shard.open("rb") as lines:
-                for number, line in enumerate(lines, start=1):
-                    if not line.endswith(b"\n"):
-                        break
+        own = None if self._first is None else self._first.taken()  # of the first shard
+        results, ends = Collected() if own is None else own, [] if own is None else [len(own)]
+        for shard in shards[len(ends) :]:
+            begin = len(results)
+            with shard.open("rb") as stream:
+                for lines in iter(partial(stream.readlines, _BLOCK), []):
                     try:
-                        _read_line(line[:-1], results)
+                        _read_lines(lines if lines[-1].endswith(b"\n") else lines[:-1], results)
                     except (ValueError, KeyError):
                         remedy = "Delete that line (its input is computed again) or start a new run folder."
-                        raise _damaged(shard, f"is damaged at line {number}", remedy) from None
+                        raise _damaged(shard, f"is damaged at line {len(results) - begin + 1}", remedy) from None
             ends.append(len(results))
 
         def second(input_id: str, number: int) -> InputError:
@@ -108,7 +114,10 @@ class Store:
 
     def writer(self, rank: int) -> ShardWriter:
         """Open this process's shard for appending."""
-        return ShardWriter(self.folder / f"rank-{rank:05d}.jsonl")
+        shard = ShardWriter(self.folder / f"rank-{rank:05d}.jsonl")
+        if rank == 0 and shard.path.stat().st_size == 0:
+            self._first, shard.written = shard, Collected()
+        return shard
 
 
 class ShardWriter:
@@ -116,6 +125,8 @@ class ShardWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.written: Collected | None = None  # what was appended, where somebody wants it
+        self._left: tuple[int, int] | None = None  # size and time of the shard when it was closed
         self._unsynced, self._closing = False, threading.Event()
         self._problem: OSError | None = None
         with writing("run", "output", path.parent, remedy="" if path.parent.is_dir() else SHARED):
@@ -130,17 +141,29 @@ class ShardWriter:
         self._syncing = threading.Thread(target=self._sync, name=f"sync {path.name}", daemon=True)
         self._syncing.start()
 
-    def append(self, input_ids: Sequence[str], results: Iterable[Result], n_cut: Sequence[int] | None = None) -> None:
-        """Write a batch, in one call to the operating system, before returning; `n_cut` are tokens that inputs lost."""
-        batch = []
-        for input_id, one, n in zip(input_ids, results, n_cut or [0] * len(input_ids), strict=True):
-            numbers = "" if n or not isinstance(one, list) else str(one)
-            if _NUMBERS.fullmatch(numbers) and input_id.isalnum() and input_id.isascii():  # the same line, quickly
-                batch.append(_sealed(f'{{"input_id": "{input_id}", "probabilities": {numbers}'.encode()))
-            else:
-                result = one._asdict() if isinstance(one, WrittenAnswer | Failed) else {"probabilities": list(one)}
-                batch.append(sealed({"input_id": input_id, **result, **({"n_cut": n} if n else {})}))
-        self._write(b"".join(batch))
+    def append(
+        self, input_ids: Sequence[str], results: Iterable[Result] | NDArray[np.float64], n_cut: Sequence[int] = ()
+    ) -> None:
+        """Write a batch, in one call to the operating system, before returning.
+
+        `results` may be finite probabilities, shape (n, n_labels); `n_cut` are the tokens that each input lost, if any.
+        """
+        if isinstance(results, np.ndarray):
+            if not any(n_cut) and (together := "".join(input_ids)).isascii() and together.isalnum():
+                self._write(b"".join(_number_lines(input_ids, results)))
+                if self.written is not None:
+                    self.written.extend(np.array(input_ids, "S"), results)
+                return
+            results = results.tolist()
+        batch = [*zip(input_ids, results, n_cut or [0] * len(input_ids), strict=True)]
+        lines = []
+        for input_id, one, n in batch:
+            result = one._asdict() if isinstance(one, WrittenAnswer | Failed) else {"probabilities": list(one)}
+            lines.append(sealed({"input_id": input_id, **result, **({"n_cut": n} if n else {})}))
+        self._write(b"".join(lines))
+        if self.written is not None:
+            for input_id, one, n in batch:
+                self.written.add(input_id.encode(), one, n)
 
     def _write(self, data: bytes) -> None:
         """Append whole lines or none of them: behind a half one every later line would be lost."""
@@ -186,16 +209,37 @@ class ShardWriter:
     def close(self) -> None:
         self._closing.set()
         self._syncing.join()
+        self._left = _state(os.fstat(self._descriptor))
         os.close(self._descriptor)
         if self._problem is not None:
             with writing("run", "output", self.path.parent):
                 raise self._problem
+
+    def taken(self) -> Collected | None:
+        """Give away `written`, where the shard is closed and as it was left."""
+        if self._left is None:
+            return None
+        written, self.written = self.written, None
+        return written if self._left == _state(self.path.stat()) else None
 
     def __enter__(self) -> ShardWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _state(file: os.stat_result) -> tuple[int, int]:
+    return file.st_size, file.st_mtime_ns
+
+
+def _number_lines(ids: Sequence[str], probabilities: NDArray[np.float64]) -> Iterator[bytes]:
+    """Yield the lines of finite probabilities; their numbers are the shortest that give the same ones."""
+    columns: list[Any] = []
+    for column in probabilities.T:
+        columns += [", " if columns else '", "probabilities": [', pa.array(column).cast(pa.string())]
+    lines = pc.binary_join_element_wise('{"input_id": "', pa.array(ids), *columns, "]", "")
+    return map(_sealed, lines.cast(pa.binary()).to_pylist())
 
 
 def sealed(record: Mapping[str, Any]) -> bytes:
@@ -228,12 +272,33 @@ def opened(line: bytes, columns: Collection[str]) -> dict[str, Any]:
     return record
 
 
+def _read_lines(lines: Sequence[bytes], results: Collected) -> None:
+    """Add what whole lines hold; ValueError or KeyError where one is damaged, when those before it are added."""
+    try:
+        results.extend(*_plain(lines))
+    except ValueError:
+        for line in lines:
+            _read_line(line[:-1], results)
+
+
+def _plain(lines: Sequence[bytes]) -> tuple[NDArray[np.bytes_], NDArray[np.float64]]:
+    """Return what lines hold that are an id, probabilities and a checksum, as nearly all; ValueError for others."""
+    data, kinds = (
+        b"".join(lines),
+        {"input_id": pa.string(), "probabilities": pa.list_(pa.float64()), "crc32": pa.string()},
+    )
+    reading = pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1)
+    parsing = pa.json.ParseOptions(explicit_schema=pa.schema(kinds), unexpected_field_behavior="error")
+    ids, numbers, seals = pa.json.read_json(pa.BufferReader(data), reading, parsing).combine_chunks().columns
+    if seals.to_pylist() != [f"{zlib.crc32(b'}', zlib.crc32(line[:-_SEAL_BYTES])):08x}" for line in lines]:
+        raise ValueError("without a checksum")
+    if pc.count_distinct(pc.list_value_length(numbers)).as_py() != 1:
+        raise ValueError("of several lengths")
+    return np.array(ids.to_pylist(), "S"), pc.list_flatten(numbers).to_numpy().reshape(len(lines), -1)
+
+
 def _read_line(line: bytes, results: Collected) -> None:
     """Add what a line holds; ValueError or KeyError where it is damaged."""
-    plain = _PLAIN.fullmatch(line)
-    if plain is not None and zlib.crc32(b"}", zlib.crc32(plain[1])) == int(plain[4], 16):
-        results.add(plain[2], [float(number) for number in plain[3].split(b", ")])
-        return
     record = opened(line, SHARD_COLUMNS)
     result: Result
     if "kind" in record:

@@ -277,7 +277,7 @@ def _keep(
     failures: Failures,
 ) -> None:
     """Write down results that are finite, or why one input has none."""
-    kept: list[Result] = results.tolist() if isinstance(results, torch.Tensor) else [*results]
+    kept: list[Result] | NDArray[np.float64] = results.numpy() if isinstance(results, torch.Tensor) else [*results]
     if isinstance(results, torch.Tensor) and not bool(torch.isfinite(results).all()):
         remedy = "Its weights may be damaged, or its numbers pass the range of its `dtype`: try float32."
         must = f"the model returned numbers that are not finite for input {ids[0]}."
