@@ -31,16 +31,17 @@ class DistinctInputs:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def rows(self, places: Places) -> list[dict[str, str]]:
+    def take(self, places: Places) -> pa.Table:
         """Return inputs by their places: ``input_id`` and the task's columns."""
         rows = self._rows[places]
         order = np.argsort(rows)
-        cuts = np.searchsorted(rows[order], self._starts)
-        taken: list[dict[str, str]] = []
-        for batch, start, first, last in zip(self._batches, self._starts, cuts, cuts[1:], strict=False):
-            if first < last:
-                taken += batch.take(pa.array(rows[order[first:last]] - start)).to_pylist()
-        return [taken[i] for i in np.argsort(order)]
+        rows = rows[order]
+        cuts = np.searchsorted(rows, self._starts)
+        used = np.flatnonzero(cuts[:-1] < cuts[1:]) if len(rows) else [0]
+        parts = [self._batches[i].take(pa.array(rows[cuts[i] : cuts[i + 1]] - self._starts[i])) for i in used]
+        kinds = pa.schema([(name, pa.string()) for name in parts[0].schema.names])  # of sets they may differ
+        table = pa.concat_tables([pa.Table.from_batches([part]).cast(kinds) for part in parts])
+        return table.combine_chunks().take(pa.array(np.argsort(order)))
 
     def in_order(self) -> Iterator[pa.Table]:
         """Yield all inputs in order of first appearance, a table with ``input_id`` and the task's columns at a time."""

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import repeat
 from string import Formatter
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -67,12 +68,16 @@ class Task:
 
         InputError if the task cannot be put as multiple choice, or an input column is missing or is not text.
         """
-        if not self.choices:
+        templates, values = self.templates(multiple_choice=True), self.values(row)
+        return tuple(template.render(values) for template in templates)
+
+    def templates(self, *, multiple_choice: bool) -> tuple[Template, ...]:
+        """Return the template of sequence classifiers, or those of the choices; InputError if there are none."""
+        if multiple_choice and not self.choices:
             must = "be one that can be put as multiple choice"
             remedy = "Use a model with a sequence-classification head for this task."
             raise input_error("encode_choices", "task", must, got=self.name, remedy=remedy)
-        values = self.values(row)
-        return tuple(template.render(values) for template in self.choices)
+        return self.choices if multiple_choice else (self.single,)
 
     @property
     def template_hash(self) -> str:
@@ -122,6 +127,15 @@ def _render(pattern: str, values: Mapping[str, str]) -> str:
     return rendered
 
 
+def _filled(pattern: str, columns: Mapping[str, Sequence[str]]) -> Iterable[str]:
+    """Fill `pattern` for each row, whose texts are not empty."""
+    pieces: list[Iterable[str]] = []
+    for literal, column in _parse(pattern):
+        pieces += [repeat(literal)] if literal else []
+        pieces += [] if column is None else [columns[column]]
+    return pieces[0] if len(pieces) == 1 else map("".join, zip(*pieces, strict=False))
+
+
 @dataclass(frozen=True)
 class Template:
     """How the text columns of a task are put together: `str.format` patterns with plain ``{column}`` fields.
@@ -143,6 +157,13 @@ class Template:
         """
         pair = None if self.text_pair is None else _render(self.text_pair, values)
         return ModelInput(_render(self.text, values), pair)
+
+    def render_all(self, columns: Mapping[str, Sequence[str]]) -> list[ModelInput]:
+        """`render` of all rows; `columns` are column -> texts, of equal length."""
+        if not all(map(all, columns.values())):  # an empty text takes a space with it
+            return [self.render(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+        pairs = repeat(None) if self.text_pair is None else _filled(self.text_pair, columns)
+        return [*map(ModelInput, _filled(self.text, columns), pairs)]
 
     @property
     def columns(self) -> frozenset[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
@@ -24,22 +25,15 @@ TokenArray = NDArray[np.int64]
 Inputs = Sequence[tuple[ModelInput, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+@dataclass(slots=True)
+class Prepared(Shape):
     """One row, tokenised."""
 
     #: token or feature numbers: one for a classifier, one per choice for multiple choice
     sequences: tuple[TokenArray, ...]
     type_ids: tuple[TokenArray, ...] | None  # segment numbers, where used; same shapes as `sequences`
-    n_tokens: int  # real tokens, over all sequences
-    width: int  # length of the longest sequence
     n_cut: int = field(default=0, kw_only=True)  # tokens beyond the model's window, which were cut off
     n_over: int = field(default=0, kw_only=True)  # tokens beyond the window of a model whose prompts are never cut
-
-    @property
-    def n_sequences(self) -> int:
-        """1, or the number of choices."""
-        return len(self.sequences)
 
     @classmethod
     def of(
@@ -48,7 +42,7 @@ class Prepared:
         """Count tokens and width once, when the row is made."""
         lengths = [len(sequence) for sequence in sequences]
         types = None if type_ids is None else tuple(type_ids)
-        return cls(tuple(sequences), types, sum(lengths), max(lengths), n_cut=n_cut)
+        return cls(sum(lengths), max(lengths), len(lengths), tuple(sequences), types, n_cut=n_cut)
 
 
 @runtime_checkable
@@ -67,6 +61,9 @@ class Classifier(Protocol):
 
     def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
         """The row's texts: one input, or one per choice."""
+
+    def encode_all(self, task: Task, rows: pa.Table) -> Inputs:
+        """`encode` of all rows of a table with the task's columns."""
 
     def prepare(self, inputs: Inputs) -> list[Prepared]:
         """Tokenise all rows at once, on the CPU, without padding."""
@@ -114,6 +111,12 @@ class ModuleClassifier:
         """The row's texts under the task's template: one input, or one per choice."""
         return task.encode_choices(row) if self.multiple_choice else (task.encode(row),)
 
+    def encode_all(self, task: Task, rows: pa.Table) -> Inputs:
+        """`encode` of all rows of a table with the task's columns."""
+        columns = {name: rows[name].to_pylist() for name in task.columns}
+        templates = task.templates(multiple_choice=self.multiple_choice)
+        return [*zip(*(template.render_all(columns) for template in templates), strict=True)]
+
     def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
         """The arguments of the module's `forward` for these rows, padded to the longest or to `width`, on the CPU."""
         raise NotImplementedError
@@ -144,12 +147,25 @@ def by_row(
     n_cut: Sequence[int] = (),
 ) -> list[Prepared]:
     """Put together what belongs to a row: `n_texts` sequences for each of its inputs, which stand end to end."""
+    if len(sequences) == len(inputs) and n_texts == 1:
+        lengths, types = map(len, sequences), repeat(None) if type_ids is None else ((one,) for one in type_ids)
+        return [
+            Prepared(n, n, 1, (sequence,), kind, n_cut=cut)
+            for n, sequence, kind, cut in zip(lengths, sequences, types, n_cut or repeat(0), strict=False)
+        ]
     ends = np.cumsum([len(row) * n_texts for row in inputs]).tolist()
     places = [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
     return [
         Prepared.of(sequences[place], None if type_ids is None else type_ids[place], sum(n_cut[place]))
         for place in places
     ]
+
+
+def _arrays(rows: Sequence[Sequence[int]]) -> list[TokenArray]:
+    """Return rows of numbers as arrays, which share one."""
+    ends = np.cumsum([0, *map(len, rows)])
+    numbers = np.fromiter(chain.from_iterable(rows), np.int64, ends[-1])
+    return [*map(numbers.__getitem__, map(slice, ends[:-1].tolist(), ends[1:].tolist()))]
 
 
 def warn_of_cut(prepared: Sequence[Prepared], max_length: int | None = None) -> None:
@@ -164,8 +180,11 @@ def pad_sequences(
     sequences: Sequence[TokenArray], fill: int, *, left: bool = False, width: int = 1
 ) -> tuple[TokenArray, NDArray[np.bool_]]:
     """Pad to the longest sequence, at least to `width`; return rows and where they are real, both (n, width)."""
-    lengths = np.fromiter((len(s) for s in sequences), dtype=np.int64, count=len(sequences))
+    lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
     width = max(int(lengths.max(initial=0)), width, 1)
+    if len(sequences) and lengths.min() == width:
+        padded = np.concatenate(sequences).reshape(-1, width)
+        return padded, np.ones(padded.shape, np.bool_)
     places = np.arange(width)
     real = places >= width - lengths[:, None] if left else places < lengths[:, None]
     padded = np.full((len(sequences), width), fill, dtype=np.int64)
@@ -215,6 +234,8 @@ class HeadClassifier(ModuleClassifier):
         super().__init__(module, label_names, multiple_choice=multiple_choice, identity=identity)
         self.tokenizer = tokenizer
         self.max_length = max_length
+        #: tokenizer and whether it was asked for single texts -> whether the library behind it gives the same numbers
+        self._same: dict[tuple[Any, bool], bool] = {}
         self._uses_types = "token_type_ids" in tokenizer.model_input_names
         self._left = module.config.model_type in _LEFT_PADDED
         self._pad_id: int | None = tokenizer.pad_token_id
@@ -240,7 +261,7 @@ class HeadClassifier(ModuleClassifier):
             for name, cut in self._tokenise([flat[i] for i in long], truncate=True).items():
                 for place, i in enumerate(long):
                     columns[name][i] = cut[place]
-        arrays = {name: [np.array(row, dtype=np.int64) for row in column] for name, column in columns.items()}
+        arrays = {name: _arrays(column) for name, column in columns.items()}
         return by_row(inputs, arrays["input_ids"], arrays.get("token_type_ids"), n_cut=n_cut)
 
     def _tokenise(self, flat: Sequence[ModelInput], *, truncate: bool) -> dict[str, list[list[int]]]:
@@ -267,15 +288,20 @@ class HeadClassifier(ModuleClassifier):
     ) -> dict[str, list[list[int]]] | None:
         """Numbers by the library behind the tokenizer, in half the time; None where it cannot be, or they differ."""
         backend: Any = getattr(self.tokenizer, "backend_tokenizer", None)
-        if options["truncation"] or not hasattr(backend, "encode_batch_fast"):
+        compared = self.tokenizer, second is None
+        if options["truncation"] or not hasattr(backend, "encode_batch_fast") or self._same.get(compared) is False:
             return None
-        some = None if second is None else second[:_N_COMPARED]
-        expected = self.tokenizer(texts[:_N_COMPARED], some, **options)  # also sets the library's options
+        backend.no_truncation()
+        backend.no_padding()
         rows = backend.encode_batch_fast(texts if second is None else list(zip(texts, second, strict=True)))
         encoded = {"input_ids": [row.ids for row in rows]}
         if self._uses_types:
             encoded["token_type_ids"] = [row.type_ids for row in rows]
-        return encoded if all(encoded[name][:_N_COMPARED] == expected[name] for name in encoded) else None
+        if compared not in self._same:
+            some = None if second is None else second[:_N_COMPARED]
+            expected = self.tokenizer(texts[:_N_COMPARED], some, **options)
+            self._same[compared] = all(encoded[name][:_N_COMPARED] == expected[name] for name in encoded)
+        return encoded if self._same[compared] else None
 
     def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
         """``input_ids``, ``attention_mask`` and, where used, ``token_type_ids``, padded to the longest or to `width`.

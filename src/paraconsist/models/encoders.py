@@ -58,7 +58,7 @@ class Encoder:
         """
         import torch
 
-        from paraconsist.models.batching import BatchPolicy, Shape, check_device, plan_batches
+        from paraconsist.models.batching import BatchPolicy, check_device, plan_batches
         from paraconsist.models.classifier import warn_of_cut
 
         check_device("encoder", device)
@@ -66,9 +66,8 @@ class Encoder:
         self.classifier.module.to(where).eval()
         prepared = self.classifier.prepare(inputs)
         warn_of_cut(prepared)
-        shapes = [Shape(row.n_tokens, row.width, row.n_sequences) for row in prepared]
         vectors: NDArray[np.float32] | None = None
-        for places in plan_batches(shapes, BatchPolicy.for_device(where)):
+        for places in plan_batches(prepared, BatchPolicy.for_device(where)):
             batch = [prepared[i] for i in places]
             with torch.inference_mode():
                 pooled = _head_input(self.classifier, batch) if self.pooling == "head" else self._pooled(batch)

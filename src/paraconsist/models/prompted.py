@@ -10,6 +10,7 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 from transformers.modeling_outputs import BaseModelOutput
 
@@ -51,7 +52,7 @@ class PromptSettings:
         return {**identity, "max_new_tokens": str(self.max_new_tokens), **draw_identity(self.temperature, self.seed)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PreparedPrompt(Prepared):
     """A prompt in tokens, without the first `n_shared`, and the label words that may follow it."""
 
@@ -113,6 +114,10 @@ class PromptedModel:
                 raise InputError(must, function="run") from None
             text = self._render_chat(without_system(messages))
         return (ModelInput(text, None),)
+
+    def encode_all(self, task: Task, rows: pa.Table) -> Inputs:
+        """The prompts of all rows of a table with the task's columns."""
+        return [self.encode(task, row) for row in rows.select(task.columns).to_pylist()]
 
     def _render_chat(self, messages: Sequence[Mapping[str, str]]) -> str:
         text: str = self.tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
@@ -251,15 +256,22 @@ class CausalScorer(PromptedModel):
                 shared = min(_n_shared(prefix, prompt), len(prompt) - 1)
                 rest = prompt[shared:].copy()
                 n_over = self.n_over(len(prompt) + max(len(word) for word in words))
-                prepared.append(PreparedPrompt((rest,), None, len(rest), len(rest), shared, words, n_over=n_over))
+                prepared.append(PreparedPrompt(len(rest), len(rest), 1, (rest,), None, shared, words, n_over=n_over))
         return prepared
 
     def _tokens(self, texts: Sequence[str]) -> list[TokenArray]:
         text, tokens = self._beginning
         if not all(one.startswith(text) for one in texts):
             text, tokens = "", tokens[: len(self._opening)]
-        encoded = self.tokenizer([one[len(text) :] for one in texts], **_WITHOUT_SPECIAL)["input_ids"]
+        rests = [one[len(text) :] for one in texts]
+        encoded = self._by_backend(rests) if text else self.tokenizer(rests, **_WITHOUT_SPECIAL)["input_ids"]
         return [np.concatenate([tokens, np.array(ids, dtype=np.int64)]) for ids in encoded]
+
+    def _by_backend(self, texts: list[str]) -> list[list[int]]:
+        """Token numbers by the library behind the tokenizer, which looks for no offsets."""
+        backend = self.tokenizer.backend_tokenizer
+        encode = getattr(backend, "encode_batch_fast", backend.encode_batch)
+        return [row.ids for row in encode(texts, add_special_tokens=False)]
 
     def _cut(self, texts: Sequence[str]) -> tuple[str, TokenArray]:
         """The beginning of all texts, with its tokens, behind which the rest has the tokens that it has in the whole.
@@ -277,7 +289,7 @@ class CausalScorer(PromptedModel):
         for n in range(len(encoding.ids) - _N_BOUNDARIES, max(0, len(encoding.ids) - 4 * _N_BOUNDARIES), -1):
             end = encoding.offsets[n - 1][1]
             if encoding.word_ids[n] != encoding.word_ids[n - 1]:
-                rests = self.tokenizer([text[end:] for text in some], **_WITHOUT_SPECIAL)["input_ids"]
+                rests = self._by_backend([text[end:] for text in some])
                 if all([*encoding.ids[:n], *rest] == ids for rest, ids in zip(rests, expected, strict=True)):
                     return common[:end], np.concatenate([opening, np.array(encoding.ids[:n], dtype=np.int64)])
         return "", opening
@@ -364,7 +376,7 @@ class Seq2SeqModel(PromptedModel):
         encoded = self.tokenizer([choices[0].text for choices in inputs], **options)["input_ids"]
         arrays = [np.array(ids, dtype=np.int64) for ids in encoded]
         labels = self._labels
-        return [PreparedPrompt((a,), None, len(a), len(a), 0, labels, n_over=self.n_over(len(a))) for a in arrays]
+        return [PreparedPrompt(len(a), len(a), 1, (a,), None, 0, labels, n_over=self.n_over(len(a))) for a in arrays]
 
 
 class Seq2SeqScorer(Seq2SeqModel):

@@ -26,7 +26,7 @@ from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.results import Result
 from paraconsist.data.store import ShardWriter, Store
 from paraconsist.errors import InputError
-from paraconsist.models.batching import BatchPolicy, Shape, check_device, deal, plan_batches
+from paraconsist.models.batching import BatchPolicy, check_device, deal, plan_batches
 from paraconsist.models.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -133,12 +133,13 @@ def compute(
         return batches
 
     def finish(batch: Batch) -> list[Finished]:
-        if long := {i: row for i, row in zip(*batch, strict=True) if row.n_over}:
+        ids, rows = batch
+        if long := {i: row for i, row in zip(ids, rows, strict=True) if row.n_over}:
             if on_error == "stop":
                 raise _window_error(model, [*long.values()])
             over.update(long)
-        fits = [(i, row) for i, row in zip(*batch, strict=True) if not row.n_over]
-        return list(_results(model, [i for i, _ in fits], [row for _, row in fits]))
+            ids, rows = [i for i in ids if i not in long], [row for row in rows if not row.n_over]
+        return list(_results(model, ids, rows))
 
     def keep(parts: list[Finished]) -> int:
         for ids, rows, results in parts:
@@ -193,7 +194,7 @@ def _share(
         order = pending[np.argsort(-lengths[pending], kind="stable")]
     if isinstance(model, PlansBatches) and len(order):  # what prompts have in common is found in the first it prepares
         some = np.linspace(0, len(order) - 1, _N_FIRST).astype(int)
-        model.prepare([model.encode(inputs.task, row) for row in inputs.rows(order[np.unique(some)])])
+        model.prepare(model.encode_all(inputs.task, inputs.take(order[np.unique(some)])))
     n_ranks, rank = accelerator.num_processes, accelerator.process_index
     return [order[start:end] for start, end in deal(lengths[order] // PER_TOKEN + 1, policy.max_tokens, rank, n_ranks)]
 
@@ -202,14 +203,12 @@ def _batches(model: Classifier, inputs: DistinctInputs, part: Places, policy: Ba
     """Tokenise a part and cut it into batches."""
     from paraconsist.models.classifier import PlansBatches
 
-    rows = inputs.rows(part)
-    ids = [row.pop("input_id") for row in rows]
-    texts = [model.encode(inputs.task, row) for row in rows]
+    rows = inputs.take(part)
+    ids, texts = rows["input_id"].to_pylist(), model.encode_all(inputs.task, rows)
     prepared = model.prepare(texts)
-    shapes = [Shape(row.n_tokens, row.width, row.n_sequences) for row in prepared]
     if not model.pads:
         policy = replace(policy, max_padding=1.0)
-    plan = model.plan(texts, shapes, policy) if isinstance(model, PlansBatches) else plan_batches(shapes, policy)
+    plan = model.plan(texts, prepared, policy) if isinstance(model, PlansBatches) else plan_batches(prepared, policy)
     return [([ids[i] for i in batch], [prepared[i] for i in batch]) for batch in plan]
 
 
