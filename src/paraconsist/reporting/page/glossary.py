@@ -30,9 +30,9 @@ class Glossary:
 
     def __init__(self) -> None:
         quantities = [q for spec in list_measures() for q in spec.quantities if q.meaning]
-        self.terms = {
-            q.symbol: f"{q.plain[0].upper()}{q.plain[1:]}: {q.meaning}." for q in reversed(quantities)
-        } | _TERMS
+        terms = {spec.symbol: f"{spec.question} {spec.direction}" for spec in list_measures()}
+        terms |= {q.symbol: f"{q.plain[0].upper()}{q.plain[1:]}: {q.meaning}." for q in reversed(quantities)}
+        self.terms = terms | _TERMS
         self.used: dict[tuple[str, str], str] = {}  # (term, what it means) -> the element's id
 
     def __call__(self, term: str, meaning: str = "") -> Any:
