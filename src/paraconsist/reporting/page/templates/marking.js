@@ -29,29 +29,26 @@ const marking = (() => {
     return sums;
   }
   const percent = (share) => (Number.isFinite(share) ? `${(100 * share).toFixed(1)} %` : "–");
-  function numbers([rows, right, buckets, differ, counted, broken], paraphrastic) {
-    return [...(paraphrastic ? [percent(1 - differ / buckets)] : []), percent(right / rows), ...(counted ? [percent(broken / counted)] : [])];
-  }
+  const numbers = ([rows, right, buckets, differ, counted, broken]) => [1 - differ / buckets, right / rows, broken / counted].map(percent);
   function show() {
-    panel.hidden = marked.size === 0;
-    if (panel.hidden) return;
-    const body = element("tbody");
     const mine = all.filter(has);
-    head.sets.forEach((set, s) => {
+    panel.hidden = mine.length === 0;
+    const tables = head.sets.flatMap((set, s) => {
       const without = mine.filter((bucket) => bucket.s === s);
-      if (!without.length) return;
-      const names = [...(set.paraphrastic ? ["consistency (P_C)"] : []), "rewordings right", set.rule];
-      set.models.forEach((model, i) => {
+      if (!without.length) return [];
+      const names = ["consistency (P_C)", "right on rewordings", set.rule];
+      const shown = [set.paraphrastic, true, set.sums.some((sums) => sums[4] > 0)];
+      const lines = set.models.map((model, i) => {
         const gone = summed(without.map((bucket) => bucket.n[i]));
-        const left = set.sums[i].map((sum, j) => sum - gone[j]);
-        const [before, after] = [numbers(set.sums[i], set.paraphrastic), numbers(left, set.paraphrastic)];
-        before.forEach((value, j) => body.append(element("tr", {},
-          element("th", { scope: "row", text: `${head.sets.length > 1 ? `${set.name}, ` : ""}${head.models[model]}` }),
-          element("td", { text: names[j] }), element("td", { class: "number", text: value }), element("td", { class: "number", text: after[j] }))));
+        const after = numbers(set.sums[i].map((sum, j) => sum - gone[j]));
+        const cells = numbers(set.sums[i]).map((value, j) => element("td", { class: "number", text: `${value} → ${after[j]}` }));
+        return element("tr", {}, element("th", { scope: "row", text: head.models[model] }), ...cells.filter((_, j) => shown[j]));
       });
+      const top = ["model", ...names.filter((_, j) => shown[j])].map((text, i) => element("th", { scope: "col", text, ...(i ? { class: "number" } : {}) }));
+      const caption = element("caption", { text: `${head.sets.length > 1 ? `${set.name}, ` : ""}all buckets → without the marked` });
+      return [element("table", {}, caption, element("thead", {}, element("tr", {}, ...top)), element("tbody", {}, ...lines))];
     });
-    const top = ["model", "", "all buckets", "without the marked"].map((text) => element("th", { scope: "col", text }));
-    panel.querySelector("table").replaceChildren(element("thead", {}, element("tr", {}, ...top)), body);
+    panel.querySelector(".scroll").replaceChildren(...tables);
     panel.querySelector("output").textContent = `${mine.length.toLocaleString("en")} ${mine.length === 1 ? "bucket is" : "buckets are"} marked as no paraphrases.`;
   }
   const list = () => exporting.asCsv(["set", "bucket_id"], all.filter(has).map((bucket) => [head.sets[bucket.s].name, bucket.id]));
