@@ -170,7 +170,10 @@ def edit_plots(sets: Iterable[SetEdits]) -> Iterator[Placed]:
             for e in one.effects[model].effects
         ]
         if lines:
-            caption = "How much more often answers flip where a rewording is of a kind. Filled: corrected p below .05."
+            what = "stay the original's" if one.must_differ else "change"
+            caption = (
+                f"How much more often answers {what} where a rewording is of a kind. Filled: corrected p below .05."
+            )
             title = f"What flips it, {one.aligned.name}"
             plot = forest_plot(f"edits-{number}", title, caption, "difference, points", lines, zero=True)
             yield Placed("edits", one.aligned.name, plot)
@@ -242,6 +245,7 @@ def _notes(one: SetEdits, found: EditEffects) -> Iterator[str]:
         )
     if over_all:
         yield f"Compared over all problems, as hardly any has both: {', '.join(over_all)}."
+    yield "Kinds that often come together have some of each other's difference."
     if found.untested:
         rare = ", ".join(f"{kind} {count(n)}" for kind, n in found.untested.items())
         yield f"Not compared (less than {LEAST_WORDINGS} wordings or {LEAST_BUCKETS} problems, or all): {rare}."
