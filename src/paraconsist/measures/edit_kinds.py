@@ -56,6 +56,7 @@ _NOT = r"(?:is|are|was|were|do|does|did|has|have|had|ca|could|wo|would|sha|shoul
 _NEGATIVE = _either(
     "not no never none nobody nothing nowhere neither nor cannot without hardly barely scarcely seldom rarely"
 )
+_NEGATIVES = frozenset(_NEGATIVE.split("|"))
 _NEGATION = re.compile(rf"(?<!\S)(?:{_NOT}|{_NEGATIVE})(?!\S)")
 _NO_NEGATION = re.compile(
     r"\b(?:nothing but|not (?:only|just|merely|least)|no (?:doubt|matter|sooner|wonder|\d+)|or not)\b"
@@ -101,7 +102,7 @@ _PASSIVE = re.compile(
 _SYMBOLS = frozenset("%&#@*/\\§")
 _APART = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # scripts without blanks
 _HIDDEN = re.compile("[\u200b-\u200d\u2060\ufeff]")
-_BLANKS = re.compile(rf"^\s+|\s+$|\s{{2,}}|[^\S ]|(?<=\S) (?=[,.;:!?)\]])|(?<=[(\[]) |{_HIDDEN.pattern}")
+_BLANKS = re.compile(rf"[(\[]?[\s{_HIDDEN.pattern[1:-1]}]+[,.;:!?)\]]?")
 _PLAIN = re.compile(r"\d+(?:[.,]\d+)+\w*|\w+(?:'\w+)*|[^\w\s]|\n")
 
 
@@ -112,7 +113,7 @@ class _Read(NamedTuple):
     words: tuple[str, ...]  # in lower case, in order
     forms: frozenset[tuple[str, bool]]  # words as written, and whether they open a sentence
     marks: tuple[str, ...]  # punctuation, sorted
-    blanks: tuple[str, ...]  # all white space but single blanks between words, sorted
+    blanks: tuple[object, ...]  # all white space but single blanks between words
     n_letters: int
     n_negations: int
     n_passives: int
@@ -246,9 +247,12 @@ def _kinds(old: _Read, new: _Read) -> list[str]:
 
 
 def _is_reordered(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
-    times, new_times = Counter(old), Counter(new)
-    once = {word for word, n in times.items() if n == 1 and new_times.get(word) == 1} - _ARTICLES
-    return [word for word in old if word in once] != [word for word in new if word in once]
+    both = set(old).intersection(new) - _ARTICLES
+    one, other = ([word for word in words if word in both] for words in (old, new))
+    if one == other or len(one) == len(other) == len(both):
+        return one != other
+    both = {word for word in both if one.count(word) == other.count(word) == 1}
+    return [word for word in one if word in both] != [word for word in other if word in both]
 
 
 def _is_within(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
@@ -294,7 +298,7 @@ def _read(text: str) -> _Read:
         words,
         frozenset(forms),
         tuple(sorted(filter(_is_punctuation, marks))),
-        tuple(sorted(_BLANKS.findall(text))),
+        (text[:1].isspace(), text[-1:].isspace(), *sorted(run for run in _BLANKS.findall(text) if run != " ")),
         sum(map(len, words)),
         _n_negations(joined),
         sum(1 for _ in _PASSIVE.finditer(joined)) if has_passive else 0,
@@ -323,7 +327,9 @@ def _full() -> re.Pattern[str]:
 
 
 def _n_negations(joined: str) -> int:
-    if not (negative := _NEGATION.findall(joined)):
+    if not ("n't" in joined or "nt " in f"{joined} " or " t " in f"{joined} ") and _NEGATIVES.isdisjoint(
+        joined.split()
+    ):
         return 0
     negative = _NEGATION.findall(_NO_NEGATION.sub("", joined))
     return len(negative) - (len(negative) > 1) * negative.count("nor")
