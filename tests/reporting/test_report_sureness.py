@@ -12,6 +12,7 @@ from helpers.browser import QUICK, in_chromium, visit
 from helpers.report import ANSWERS, write_run
 
 from paraconsist.data.rows import read_rows
+from paraconsist.measures.noise_floor import trial_noise
 from paraconsist.reporting.page import ReportOptions, load_entries, write_report
 from paraconsist.reporting.plots.canvas import drawn
 from paraconsist.reporting.plots.sureness import Sureness, sureness_of, sureness_plot
@@ -59,8 +60,8 @@ def test_pairs_are_of_originals_and_their_rewordings_alone(tmp_path):
 @in_chromium[0]
 @in_chromium[1]
 def test_a_frame_filters_the_flip_browser_by_pointer_and_by_keys(chromium, tmp_path):
-    rate = {"numeric": 0.06}
-    noise = {"noise_floor": {"n_repeats": 1, "flip_rate": rate, "correctness_flip_rate": rate}}
+    repeats = trial_noise([1, 1, 0, 0, 1, 0, 0, 1], ["a"] * 4 + ["b"] * 4, [1, 1, 2, 2] * 2, [1, 2] * 4).to_dict()
+    noise = {"noise_floor": repeats | {"correctness_flip_rate": {"decoding": 0.06}}}
     entries = load_entries([write_run(tmp_path / "first")], QUICK)
     results = dict(entries[0].sets["toy:set"].results) | noise
     object.__setattr__(entries[0].sets["toy:set"], "results", results)
@@ -110,6 +111,15 @@ def test_a_frame_filters_the_flip_browser_by_pointer_and_by_keys(chromium, tmp_p
     assert sorted(page.locator("#list .bucket h3").all_inner_texts()) == ["gained", "wrong"]
     page.reload()
     assert "lost 0, gained 3" in page.locator("#sure [role=status]").inner_text()
+    bars = page.locator("#plot-buckets-0 a.datum")
+    assert [bar.get_attribute("tabindex") for bar in bars.all()] == ["0", *["-1"] * (bars.count() - 1)]
+    bars.first.focus()
+    for _ in range(9):
+        page.keyboard.press("ArrowRight")  # the last stays
+    assert bars.last.get_attribute("tabindex") == "0"
+    assert "all right: 40.0 % of buckets; a coin" in bars.last.get_attribute("aria-label")
+    page.keyboard.press("Enter")
+    assert sorted(page.locator("#list .bucket h3").all_inner_texts()) == ["calm", "gained"]
     page.emulate_media(media="print")
     assert not page.locator("#sure fieldset").is_visible()
     ink = "getComputedStyle(document.querySelector('figure svg.plot text')).fill"

@@ -28,7 +28,17 @@ from paraconsist.scoring.compare import SetComparison
 from paraconsist.scoring.score import ScoreOptions
 
 _STYLES = ("style.css", "words.css", "browser.css", "models.css", "edits.css", "screen.css", "sureness.css")
-_SCRIPTS = ("theme.js", "words.js", "buckets.js", "export.js", "marking.js", "browser.js", "screen.js", "sureness.js")
+_SCRIPTS = (
+    "theme.js",
+    "words.js",
+    "buckets.js",
+    "export.js",
+    "marking.js",
+    "browser.js",
+    "screen.js",
+    "sureness.js",
+    "plots.js",
+)
 
 
 @dataclass(frozen=True)
