@@ -5,6 +5,9 @@ ten, two labels, strata), runs the command in a process of its own, and prints w
 libraries is in the time; the ratio is to the work of scoring the same file. The page is then opened in Chromium, where
 there is one (``--all``: with every bucket on it): seconds of work until it stands with all of its scripts run, and of a
 search (its filter, its sorting and the list drawn anew), the middle one of seven. Allowed: 5 MB, 1 s, .1 s.
+
+``python benchmarks/report_speed.py --models 30 --rows 3000`` writes as many files of that many rows, and ``report
+--site`` of them: an index with every pair compared, and a page each. Allowed: a minute.
 """
 
 from __future__ import annotations
@@ -29,13 +32,13 @@ import pyarrow.parquet as pq
 WORDS = np.array(["the", "a", "cold", "warm", "river", "woman", "child", "walks", "reads", "under", "bright", "late"])
 
 
-def write_rows(path: Path, n_rows: int) -> None:
-    """Write buckets of ten rows, the first of each its original."""
+def write_rows(path: Path, n_rows: int, model: int = 0) -> None:
+    """Write buckets of ten rows, the first of each its original, as one of several models answers them."""
     rng = np.random.default_rng(0)
     bucket = np.arange(n_rows) // 10
     theta = rng.beta(1.2, 0.9, bucket[-1] + 1)[bucket]
     label = rng.integers(0, 2, bucket[-1] + 1)[bucket]
-    right = rng.random(n_rows) < theta
+    right = np.random.default_rng([1, model]).random(n_rows) < theta ** (1.0 + model / 20.0)
     prediction = np.where(right, label, 1 - label)
     sure = 0.5 + rng.random(n_rows) / 2
     probabilities = np.where(prediction == 1, sure, 1 - sure)
@@ -106,7 +109,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--all", action="store_true", help="put every bucket on the page")
+    parser.add_argument("--models", type=int, default=1, help="above 1: the site of so many models in place of a page")
     options = parser.parse_args()
+    if options.models > 1:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            paths = [folder / f"model-{i:02d}.parquet" for i in range(options.models)]
+            for i, path in enumerate(paths):
+                write_rows(path, options.rows, i)
+            wall, work, memory = measured(["report", *map(str, paths), "--site", str(folder / "site")])
+            size = sum(file.stat().st_size for file in (folder / "site").rglob("*.html")) / 1e6
+        print(f"{options.models} models, {options.rows:,} rows each: a site of {size:.1f} MB")
+        print(f"report --site  {wall:6.1f} s ({work:.1f} s of work)  {memory:6.0f} MB")
+        return
     with tempfile.TemporaryDirectory() as folder:
         path, page = Path(folder) / "predictions.parquet", Path(folder) / "report.html"
         write_rows(path, options.rows)

@@ -48,7 +48,8 @@ def write_site(entries: Sequence[Entry], folder: Path, options: ReportOptions, *
     if foreign:
         must = f"be a folder whose {_PAGES} holds nothing but the pages of such a site"
         raise input_error("report", "site", must, got=foreign[0], remedy="Choose another folder.")
-    title = options.title or f"How consistent are {len(entries)} models?"
+    one = f"How consistent is {entries[0].name}?"
+    title = options.title or (f"Which of {len(entries)} models is the most consistent?" if len(entries) > 1 else one)
     with locked(folder, "report", "site"):
         index = _index(entries, replace(options, title=title)).encode("utf-8", "replace").decode()
         with staged(pages) as new:
@@ -60,7 +61,7 @@ def write_site(entries: Sequence[Entry], folder: Path, options: ReportOptions, *
                 front = f"---\ntitle: {json.dumps(title)}\nsdk: static\napp_file: index.html\n---\n"
                 write_text(folder / "README.md", f"{front}\nWritten by `paraconsist report --site`.\n")
             write_text(folder / "index.html", index)
-    return SiteWritten(folder / "index.html", len(entries), len(index.encode()) + sum(one.n_bytes for one in written))
+    return SiteWritten(folder / "index.html", len(entries), len(index.encode()) + sum(page.n_bytes for page in written))
 
 
 def page_name(model: str) -> str:
