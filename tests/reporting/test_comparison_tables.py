@@ -96,3 +96,8 @@ def test_joint_p_and_interval_agree_for_violations(seed: int) -> None:
     assert (frame["simultaneous_p_value"] >= frame["p_value"]).all()
     best = found.sets[0].standings[0]
     assert best["model"] != "c"  # fewer violations are better
+
+
+def test_of_buckets_with_one_wording_there_is_no_matrix() -> None:
+    tables = [{"bucket_id": list(range(9)), "label": [1] * 9, "prediction": [1] * n + [0] * (9 - n)} for n in (3, 5, 7)]
+    assert list(matrices(pc.compare(*tables, names=list("abc"), n_permutations=99).sets)) == []

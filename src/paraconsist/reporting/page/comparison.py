@@ -65,7 +65,7 @@ def matrices(comparisons: Sequence[SetComparison], *, linked: bool = True) -> It
             pairs = {(pair.first, pair.second): pair for pair in one.pairs if pair.measure == spec.name}
             ranks = {row["model"]: row for row in one.standings if row["measure"] == spec.name}
             models = list(ranks) or list(dict.fromkeys(model for who in pairs for model in who))
-            if len(models) < 3:
+            if len(models) < 3 or not any(known(pair.result["difference"]) for pair in pairs.values()):
                 continue
             rows = [
                 [

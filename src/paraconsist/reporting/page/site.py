@@ -103,6 +103,7 @@ def index_table(entries: Sequence[Entry], compared: Sequence[SetComparison], pag
         if measure in scored_measures()
     ]
     has_ranks = {(name, spec.name) for name, spec in scored if any(key[:2] == (name, spec.name) for key in ranks)}
+    first: list[float] = []  # the sign by which the first number is sorted
     columns, rows = [MODEL], [[Cell(entry.name, head=True, href=pages[entry.name])] for entry in entries]
     for name, spec in scored:
         over = f", {name}" if len(scored) > 1 else ""
@@ -110,6 +111,7 @@ def index_table(entries: Sequence[Entry], compared: Sequence[SetComparison], pag
             cells = [_value(entry, name, spec, key) for entry in entries]
             if all(cell.sort is None for cell in cells):
                 continue
+            first.append(1.0 if key == spec.headline and not spec.higher_is_better else -1.0)
             columns.append(Column(f"{label}{over}"))
             for row, cell in zip(rows, cells, strict=True):
                 row.append(cell)
@@ -119,9 +121,8 @@ def index_table(entries: Sequence[Entry], compared: Sequence[SetComparison], pag
                     rank = ranks.get((name, spec.name, entry.name))
                     group = "" if rank is None else f"group {rank['letters']}"
                     row.append(Cell(rank_words(rank), group, sort=None if rank is None else rank["rank_low"]))
-    if scored:
-        sign = -1.0 if scored[0][1].higher_is_better else 1.0
-        rows.sort(key=lambda row: float("inf") if row[1].sort is None else sign * row[1].sort)
+    if first:
+        rows.sort(key=lambda row: float("inf") if row[1].sort is None else first[0] * row[1].sort)
     caption = "Every model, in per cent, with intervals"
     if len(scored) == 1:
         caption += f": {scored[0][1].title.lower()}, {scored[0][0]}"
