@@ -201,6 +201,28 @@ def test_focus_stays_single_letters_can_be_turned_off_and_marks_differ_without_c
     assert opened.evaluate(paint, right) != opened.evaluate(paint, wrong)
 
 
+def test_the_surest_flip_leads_and_a_near_tie_comes_last(chromium, tmp_path):
+    address = write_page(tmp_path, write_run(tmp_path / "run", answers=dict.fromkeys(("near", "sure", "some"), "110")))
+    page_file = tmp_path / "page.html"
+    html = page_file.read_text()
+    start = html.index('id="data">') + len('id="data">')
+    end = html.index("</script>", start)
+    data = json.loads(html[start:end])
+    answers = {bucket["id"]: [row[4] for row in bucket["r"]] for bucket in data["buckets"]}
+    answers["near"][0][0], answers["near"][2][0] = [1, 490, 510], [0, 510, 490]
+    answers["sure"][0][0], answers["sure"][2][0] = [1, 10, 990], [0, 980, 20]
+    for row in next(bucket for bucket in data["buckets"] if bucket["id"] == "some")["r"]:
+        row[0] = "paraphrase"
+    page_file.write_text(html[:start] + json.dumps(data) + html[end:])
+    context = chromium.new_context()
+    page = visit(context, address)
+    assert ids(page) == ["sure", "some", "near"]
+    assert "⇄ not as row 1" in page.locator("#list .bucket").nth(1).text_content()
+    assert "that of the bucket's first row" in page.locator("#legend").text_content()
+    assert context.problems == []
+    context.close()
+
+
 NUMBERS = {
     "paraphrastic_consistency": ["paraphrastic_consistency_unbiased", "accuracy"],
     "prediction_change": ["change_rate"],
