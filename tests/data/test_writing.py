@@ -10,6 +10,7 @@ import pytest
 from datasets import load_dataset
 
 from paraconsist.data.bucket_sets import declared_label_names
+from paraconsist.data.predictions import read_predictions, write_predictions
 from paraconsist.data.tables import numeric, read_table
 from paraconsist.data.writing import (
     ENDINGS,
@@ -97,3 +98,15 @@ def test_files_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=word) as problem:
             check_new_files("perturb", files, overwrite=False)
         assert (problem.value.function, problem.value.parameter) == ("perturb", "output")
+
+
+def test_row_groups_are_written_as_they_come_whole_or_not_at_all(tmp_path):
+    parts, path = [pa.table({"n": [*range(3 * i, 3 * i + 3)]}) for i in range(4)], tmp_path / "rows.parquet"
+    assert write_predictions(path, iter(parts), {"set": "s"}) == 12
+    assert pq.read_metadata(path).num_row_groups == 4
+    read = read_predictions(path)
+    assert (read.table["n"].to_pylist(), read.metadata) == ([*range(12)], {"set": "s"})
+    with pytest.raises(ZeroDivisionError):
+        write_predictions(path, (parts[i // (i - 2)] for i in range(1, 4)), {})
+    assert pq.read_metadata(path).num_rows == 12
+    assert [*tmp_path.iterdir()] == [path]

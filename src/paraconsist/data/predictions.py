@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from paraconsist.data.tables import NOTES, read_table
-from paraconsist.data.writing import write_table
+from paraconsist.data.writing import write_row_groups, write_table
 from paraconsist.errors import input_error
 
 #: What every row of a bucket set has, in the order in which it is written.
@@ -62,12 +62,16 @@ class Predictions:
         return tuple(name for name in self.table.column_names if name not in known)
 
 
-def write_predictions(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
-    """Write a predictions file whole or not at all, into a folder that exists.
+def write_predictions(path: Path, table: pa.Table | Iterator[pa.Table], metadata: Mapping[str, Any]) -> int:
+    """Write a predictions file whole or not at all, into a folder that exists; return its number of rows.
 
-    `metadata` is the run's identity: anything that JSON can hold.
+    `table` may be the file's row groups, one at least, of which one at a time is in memory; `metadata` is the run's
+    identity: anything that JSON can hold.
     """
-    write_table(with_identity(table, metadata), path)
+    if isinstance(table, pa.Table):
+        write_table(with_identity(table, metadata), path)
+        return len(table)
+    return write_row_groups((with_identity(part, metadata) for part in table), path)
 
 
 def with_identity(table: pa.Table, metadata: Mapping[str, Any]) -> pa.Table:

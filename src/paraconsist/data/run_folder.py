@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -124,11 +124,10 @@ class RunFolder:
                 run[key] = {**earlier, **value} if isinstance(earlier, dict) else value
             write_json(self.run_file, run)
 
-    def write(self, file: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
-        """Write a table of a set, and into ``run.json`` what the file has to be."""
+    def write(self, file: Path, table: pa.Table | Iterator[pa.Table], metadata: Mapping[str, Any]) -> None:
+        """Write a table of a set, or its row groups, and into ``run.json`` what the file has to be."""
         make_folder(file.parent)
-        write_predictions(file, table, metadata)
-        self._record(file, rows=len(table))
+        self._record(file, rows=write_predictions(file, table, metadata))
 
     def write_results(self, results: Mapping[str, Any]) -> None:
         write_json(self.results_file, results)

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,15 @@ def write_table(table: pa.Table, path: Path) -> None:
             )  # ends of lines quote "\r" too
             writer.writerow(map(quoted, table.column_names))
             writer.writerows(zip(*(_quoted_column(column.to_pylist()) for column in table.columns), strict=True))
+
+
+def write_row_groups(parts: Iterator[pa.Table], path: Path) -> int:
+    """Write parts (one at least) as the row groups of a Parquet file; return their number of rows."""
+    first = next(parts)
+    with replacing(path) as partial, pq.ParquetWriter(partial, first.schema, **_PARQUET) as writer:
+        for part in chain([first], parts):
+            writer.write_table(part)
+    return int(pq.read_metadata(path).num_rows)
 
 
 @contextmanager

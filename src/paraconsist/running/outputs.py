@@ -38,10 +38,15 @@ def store_identity(model_identity: Mapping[str, Any], task: Task) -> dict[str, A
 
 
 def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], label_map: LabelMap) -> pa.Table:
-    """Give every row of the set the prediction of its input.
+    """Return the rows of `predictions_parts` as one table."""
+    return joined(predictions_parts(bucket_set, finished, label_map))
+
+
+def predictions_parts(bucket_set: BucketSet, finished: Mapping[str, Result], label_map: LabelMap) -> Iterator[pa.Table]:
+    """Give every row of the set the prediction of its input, a block of rows at a time (one at least).
 
     `finished` is from the store: input id -> probabilities over the model's labels, what the model wrote, or why there
-    is neither. The table has `KEY_COLUMNS`, strata, `prediction` (null where no label could be read from what the model
+    is neither. A block has `KEY_COLUMNS`, strata, `prediction` (null where no label could be read from what the model
     wrote, and where there is no answer), `probabilities` (over the task's labels, null where there is no answer; absent
     where some answer has none, as written ones), `raw_output` (null for the others) and, where inputs failed,
     `unanswered` (of which kind).
@@ -57,7 +62,7 @@ def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], lab
     kinds = {type(results.at(place)) for place in np.intersect1d(places, list(results.others))}
     table = table.select([*KEY_COLUMNS, *bucket_set.strata])
     starts = range(0, len(table), _BLOCK) or [0]
-    return joined(
+    return (
         _predicted(table.slice(start, _BLOCK), places[start : start + _BLOCK], results, kinds, label_map)
         for start in starts
     )

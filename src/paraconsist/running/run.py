@@ -23,7 +23,7 @@ from paraconsist.measures.catalogue import PARAPHRASTIC, default_measures
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.models.batching import BatchPolicy
 from paraconsist.running.options import RunOptions
-from paraconsist.running.outputs import predictions_table, run_metadata, store_identity, texts_table
+from paraconsist.running.outputs import predictions_parts, run_metadata, store_identity, texts_table
 from paraconsist.running.processes import end_with_launcher
 
 if TYPE_CHECKING:
@@ -189,11 +189,11 @@ def write_sets(
     files = {}
     for s in sets:
         path = files[s.name] = folder.predictions_file(s.file_name)
-        table = predictions_table(s, finished, label_maps[s.name])
-        counts = count_inputs(table["input_id"], finished)
+        parts = predictions_parts(s, finished, label_maps[s.name])
+        counts = count_inputs(s.table["input_id"], finished)
         more = {**metadata, "inputs": counts, "seed": options.seed, "measures": list(s.measures)}
         written = run_metadata(s, identity, label_maps[s.name], **more)
-        folder.write(path, table, written)
+        folder.write(path, parts, written)
         folder.update_run({"inputs": {s.name: counts}})
         for note in input_notes(written):
             warnings.warn(f"{s.name}: {note}.", UserWarning, stacklevel=2)
