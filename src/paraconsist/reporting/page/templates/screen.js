@@ -1,4 +1,4 @@
-// The first screen's flips: what differs is marked as in the browser. Without scripts the texts stand as they are.
+// Flips outside the browser: what differs is marked as in the browser. Without scripts the texts stand as they are.
 for (const sample of document.querySelectorAll(".sample")) {
   const [before, after] = sample.querySelectorAll(".wording");
   const text = after.textContent;
