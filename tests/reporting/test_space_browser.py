@@ -227,7 +227,7 @@ def test_pasted_rows_other_columns_and_hostile_text(servers, browser):
     assert page.evaluate("window.owned") is None
     frame = page.query_selector("#results iframe").content_frame()
     frame.wait_for_selector("#list article")
-    assert hostile in frame.inner_text("#list")
+    assert hostile in frame.text_content("#list")
     assert frame.evaluate("window.owned") is None
     assert not visit.errors
     visit.context.close()
