@@ -406,6 +406,19 @@ CASES: dict[str, Case] = {
         ),
         worse=("change_rate", breaks("predictions", other_than("original_predictions"))),
     ),
+    "prompt_sensitivity": Case(
+        {"predictions": A, **BUCKETS},
+        {"roles": ROLES, "variants": ["a", "b", "c"] * 2, **QUICK},
+        bucket_rows,
+        {
+            **dict.fromkeys(("prompt_sensitivity_score", "agreement", "worst_case_accuracy", "aucar", "core"), (0, 1)),
+            **dict.fromkeys(("normalized_entropy", "unanimous_share", "consistency_rate_pooled"), (0, 1)),
+        },
+        fails={
+            "swap": "has no two sides: order within a bucket is free",
+            "monotone": "a wrong answer in a bucket of wrong ones raises consistency: no order",
+        },
+    ),
     "semantic_inconsistency": _pairs(other_than("predictions")),
     "symmetric_inconsistency": _pairs(other_than("predictions"), symmetric_on_page),
     "transitive_inconsistency": Case(

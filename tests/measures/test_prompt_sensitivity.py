@@ -146,7 +146,7 @@ def test_intervals_are_those_of_buckets_or_groups():
     assert grouped.confidence_interval["core"] == pytest.approx(alone.confidence_interval["core"], abs=1e-9)
     drawn = prompt_sensitivity(**columns, interval_method="bootstrap", n_resamples=500)
     assert drawn.confidence_interval["core"] == pytest.approx(alone.confidence_interval["core"], abs=0.03)
-    assert drawn.signature.startswith("prompt_sensitivity|avg:bucket|unparsed:refused|ci:bucket-bootstrap500")
+    assert drawn.signature.startswith("sensitivity|avg:bucket|unparsed:refused|ci:bucket-bootstrap500")
 
 
 def test_contrasts_want_another_answer():

@@ -24,6 +24,7 @@ from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.measures.prediction_change import prediction_change
+from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, Answers, Rule, changed, does_not_follow, mixed, unchanged
 from paraconsist.measures.signatures import SHORT_NAMES
 
@@ -351,6 +352,48 @@ _SPECS = (
             "strata": "target.strata",
         },
         breaks=changed,
+    ),
+    MeasureSpec(
+        prompt_sensitivity,
+        title="Prompt sensitivity",
+        question="How much do answers depend on the wording, by the indices that other papers report?",
+        direction="Down is good: 0 % means that every problem is right in all its wordings, or wrong in all of them.",
+        headline="prompt_sensitivity_score",
+        symbol="PSS",
+        quantities=(
+            Quantity(
+                "prompt_sensitivity_score",
+                "PSS, prompt sensitivity score",
+                "PSS",
+                "of two wordings of a problem one is answered right and the other wrong (1 - P_C)",
+            ),
+            Quantity("accuracy", "A, accuracy on paraphrases", "A", "accuracy on paraphrases"),
+            Quantity("agreement", "same answer, right or wrong", "same answer", "two paraphrases get one answer"),
+            Quantity(
+                "majority_accuracy", "accuracy of the commonest answer", "majority", "the commonest answer is right"
+            ),
+            Quantity("worst_case_accuracy", "worst-case accuracy", "worst case", "right in every wording"),
+            Quantity("best_case_accuracy", "best-case accuracy", "best case", "right in some wording"),
+            Quantity("core", "CORE, consistency and accuracy in one", "CORE", "area under the minimum accuracy curve"),
+            Quantity("unanimous_share", "one answer in every wording", "unanimous", "one answer in every wording"),
+            Quantity("krippendorff_alpha", "Krippendorff's alpha", "alpha", "agreement above chance", is_share=False),
+            Quantity(
+                "normalized_entropy", "entropy of the answers", "entropy", "over that of equally many", is_share=False
+            ),
+        ),
+        chance="A constant answer gets 0 %; two coins get 50 %.",
+        asks=_ASKS,
+        sentence="Of two wordings of a question one is answered right and the other wrong in {pair}",
+        target=PARAPHRASE,
+        optional_partners=(ORIGINAL,),
+        arguments={
+            "predictions": "rows.prediction",
+            "references": "rows.label",
+            "buckets": "rows.bucket",
+            "roles": "rows.role",
+        },
+        breaks=mixed,
+        mean_over="buckets",
     ),
     MeasureSpec(
         fooling_rate,

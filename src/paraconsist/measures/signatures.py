@@ -31,6 +31,7 @@ MEASURE_NAMES: Mapping[str, str] = {
     "difference": "consistency_difference",
     "diversity": "paraphrase_diversity",
     "noise": "noise_floor",
+    "sensitivity": "prompt_sensitivity",
 }
 SHORT_NAMES = {name: short for short, name in MEASURE_NAMES.items()}
 
