@@ -124,5 +124,12 @@ def test_a_frame_filters_the_flip_browser_by_pointer_and_by_keys(chromium, tmp_p
     assert not page.locator("#sure fieldset").is_visible()
     ink = "getComputedStyle(document.querySelector('figure svg.plot text')).fill"
     assert page.evaluate(ink) == "rgb(31, 36, 48)"  # P8: printed from a dark system, as from a light one
+    written = write_report(entries, tmp_path / "part.html", ReportOptions(score=QUICK, most_buckets=2))
+    page.close()
+    page = visit(context, Path(written.page).as_uri())
+    drawn_answers = page.locator("#sure .note").nth(1).inner_text()
+    assert "in those 2 of 5 buckets that this page holds" in drawn_answers
+    assert sentence not in drawn_answers
+    assert sentence in page.locator("#sureness li").inner_text()
     assert context.problems == []
     context.close()
