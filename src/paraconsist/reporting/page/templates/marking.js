@@ -49,7 +49,7 @@ const marking = (() => {
       return [element("table", {}, caption, element("thead", {}, element("tr", {}, ...top)), element("tbody", {}, ...lines))];
     });
     panel.querySelector(".scroll").replaceChildren(...tables);
-    panel.querySelector("output").textContent = `${mine.length.toLocaleString("en")} ${mine.length === 1 ? "bucket is" : "buckets are"} marked as no paraphrases.`;
+    panel.querySelector("output").textContent = `${mine.length.toLocaleString("en")} ${mine.length === 1 ? "bucket is" : "buckets are"} marked "not a paraphrase".`;
   }
   const list = () => exporting.asCsv(["set", "bucket_id"], all.filter(has).map((bucket) => [head.sets[bucket.s].name, bucket.id]));
   panel.querySelector("[data-do=save]").addEventListener("click", () => exporting.save(list(), "marked.csv"));
