@@ -64,7 +64,7 @@ class AlignedSet:
     @property
     def rule(self) -> MeasureSpec:
         """Whose rule rows break: the measure's; where that is about whole buckets, that the original's answer stays."""
-        return CHANGE if CATALOGUE[self.measure] is PARAPHRASTIC else CATALOGUE[self.measure]
+        return CHANGE if CATALOGUE[self.measure].mean_over == "buckets" else CATALOGUE[self.measure]
 
     def worst_first(self) -> Positions:
         """Return the buckets, most inconsistent first (mean over models).
@@ -148,7 +148,7 @@ def _bucket_values(
     with np.errstate(invalid="ignore"):
         accuracy = n_right / sizes
     broken, unknown = _violations(spec, kept), np.full(len(numbers), np.nan)
-    pairs = _violations(CHANGE, kept) if spec is PARAPHRASTIC else broken
+    pairs = _violations(CHANGE, kept) if spec.mean_over == "buckets" else broken
     counts = np.zeros((len(numbers), 4))
     counts[:, 0], counts[:, 1] = sizes, n_right
     if pairs is not None:

@@ -344,7 +344,7 @@ def _example(item: AlignedSet, texts: SetTexts | None, spec: MeasureSpec, who: M
     for model in item.models if texts is not None and not spec.is_conditional else ():
         rows = item.rows[model]
         try:
-            pairs = violations(CHANGE if spec is PARAPHRASTIC else spec, rows)
+            pairs = violations(CHANGE if spec.mean_over == "buckets" else spec, rows)
         except InputError:  # no originals
             continue
         right, sure = rows.predictions == rows.labels, rows.predicted_confidences
