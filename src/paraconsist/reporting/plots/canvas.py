@@ -113,7 +113,7 @@ def panels(
     *,
     label: str,
     left: float,
-    right: float = 0.1,
+    right: float = 0.16,
     below: float = 0.5,
 ) -> list[Axes]:
     """Put small axes in the place of one, row by row, each with its title; `label` is that of x.
