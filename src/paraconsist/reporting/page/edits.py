@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,8 @@ def edits_of(aligned: AlignedSet, texts: SetTexts | None, intervals: Mapping[str
     rows, originals = _rewordings(aligned, texts)
     if not len(rows):
         return None
-    old, new = ([texts.rows[row] or () for row in side.tolist()] for side in (originals, rows))
-    kinds = edit_kinds(old, new, aligned.bucket[rows].tolist())
+    old, new = (tuple(tuple(texts.rows[row] or ()) for row in side.tolist()) for side in (originals, rows))
+    kinds = _kinds(old, new, tuple(aligned.bucket[rows].tolist()))
     groups = _groups(aligned)[rows]
     broken, answered = np.zeros((2, len(rows), len(aligned.models)), dtype=np.bool_)
     for number, model in enumerate(aligned.models):
@@ -94,6 +95,12 @@ def edits_of(aligned: AlignedSet, texts: SetTexts | None, intervals: Mapping[str
     if len(aligned.models) > 1:
         found[""] = effects([*range(len(aligned.models))])
     return SetEdits(aligned, texts, rows, originals, kinds, broken, answered, found)
+
+
+@lru_cache(maxsize=4)
+def _kinds(old: tuple[Any, ...], new: tuple[Any, ...], buckets: tuple[int, ...]) -> dict[str, Flags]:
+    """Find the kinds once for all the models of a site that were asked the same."""
+    return edit_kinds(old, new, buckets)
 
 
 def _rewordings(aligned: AlignedSet, texts: SetTexts) -> tuple[Positions, Positions]:
