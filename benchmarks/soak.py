@@ -120,8 +120,9 @@ def main() -> None:
                 after = stored(output)
                 assert len(after) == len(set(after)) == len(distinct), "an input was lost or doubled"
                 assert set(after) == distinct
-                computed = json.loads((output / "run.json").read_text())["loop"]["defeasible_nli"]["n_computed"]
-                assert computed == len(distinct) - len(before), "something finished was computed again"
+                if len(before) < len(distinct):  # else run.json keeps what the pass before computed
+                    computed = json.loads((output / "run.json").read_text())["loop"]["defeasible_nli"]["n_computed"]
+                    assert computed == len(distinct) - len(before), (story, computed, len(before))
                 found = read_predictions(output / "predictions/set.parquet").table
                 rest = [c for c in expected.column_names if c != "probabilities"]
                 assert found.select(rest).equals(expected.select(rest))
