@@ -13,7 +13,7 @@ import pytest
 
 import paraconsist as pc
 from paraconsist.data.rows import read_rows
-from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec, scored_measures
+from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec, scored_measures
 from paraconsist.reporting.page.aligned import align
 from paraconsist.reporting.page.entries import entry_of
 from paraconsist.reporting.space.catalogue import module
@@ -51,11 +51,12 @@ def naive(spec: MeasureSpec, rows: dict[str, list[Any]], policy: str) -> tuple[f
             continue
         beside = {role: (gold, answer) for role, gold, answer in members if role != spec.target}
         targets = [(gold, answer) for role, gold, answer in members if role == spec.target]
-        if spec is PARAPHRASTIC:
+        if spec.mean_over == "buckets":
             right = [gold == answer for gold, answer in targets]
             pairs = list(itertools.combinations(right, 2))
             if pairs:
-                shares.append(sum(one == other for one, other in pairs) / len(pairs))
+                same = sum(one == other for one, other in pairs) / len(pairs)
+                shares.append(same if spec.higher_is_better else 1 - same)
                 broken += 0 < sum(right) < len(right)
             continue
         for gold, answer in targets:
@@ -69,7 +70,7 @@ def naive(spec: MeasureSpec, rows: dict[str, list[Any]], policy: str) -> tuple[f
                 differ = before != answer
                 breaks = (not differ or silent) if spec.name.startswith("negational") else (differ or silent)
             total, broken = total + 1, broken + breaks
-    return (float(np.mean(shares)) if spec is PARAPHRASTIC else broken / total), broken
+    return (float(np.mean(shares)) if spec.mean_over == "buckets" else broken / total), broken
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -93,7 +94,7 @@ def test_headline_buckets_and_rows_agree(name: str, policy: str, tmp_path: Path)
     aligned = align("predictions", {entry.name: entry.sets["predictions"]})
     shares = aligned.inconsistency[entry.name]
     if spec.mean_over == "buckets":
-        assert 1 - np.nanmean(shares) == pytest.approx(value, abs=1e-12)
+        assert np.nanmean(shares) == pytest.approx(1 - value if spec.higher_is_better else value, abs=1e-12)
         assert np.nansum(shares > 0) == n_broken
     else:
         kept = apply_policy(read, policy)[0]

@@ -8,7 +8,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -202,6 +202,8 @@ def edit_kinds(
     words_of: defaultdict[object, set[str]] = defaultdict(set)
     n_english, new_words = 0, []
     for row, texts in enumerate(zip(originals, rewordings, strict=True)):
+        if not all(isinstance(one, str) or all(isinstance(text, str) for text in one) for one in map(_listed, texts)):
+            raise input_error("edit_kinds", "originals", "hold texts, or sequences of texts", got=texts, row=row)
         old, new = ([read(text) for text in ([one] if isinstance(one, str) else one)] for one in texts)
         if len(old) != len(new):
             must = "have as many texts in a row as originals"
@@ -221,6 +223,11 @@ def edit_kinds(
     english = n_english >= n / 4 if english is None else english
     names = [kind for kind in EDIT_KINDS if english or kind not in ENGLISH_KINDS]
     return {kind: np.fromiter((kind in kinds for kinds in found), np.bool_, n) for kind in names}
+
+
+def _listed(texts: Any) -> Sequence[Any]:
+    """Return texts as a sequence, one that holds no text where they are none."""
+    return texts if isinstance(texts, Sequence) else [texts]
 
 
 def _kinds(old: _Read, new: _Read) -> list[str]:
