@@ -48,11 +48,11 @@ def test_rates_are_means_over_the_buckets_that_have_both(n_models):
 
 
 def test_p_is_that_of_all_ways_to_deal_the_kind_within_buckets_where_t_is_no_larger():
-    """Ten buckets of three or four wordings, two of each of the kind, in one group: there is no t."""
-    sizes = [3, 4] * 5
+    """Ten buckets of four or five wordings, two of each of the kind, in one group: there is no t."""
+    sizes = [4, 5] * 5
     buckets = np.repeat(np.arange(10), sizes)
     flag = np.concatenate([np.arange(size) < 2 for size in sizes])
-    broken = (np.arange(35) * 7) % 3 == 0
+    broken = (np.arange(45) * 7) % 3 == 0
     sums = np.ones(1)
     for bucket in range(10):
         rows_of = np.flatnonzero(buckets == bucket)
@@ -60,7 +60,7 @@ def test_p_is_that_of_all_ways_to_deal_the_kind_within_buckets_where_t_is_no_lar
         sums = np.convolve(sums, np.bincount(ways) / len(ways))
     expected = sums @ np.arange(len(sums))
     far = np.abs(np.arange(len(sums)) - expected) >= abs(broken[flag].sum() - expected) - 1e-9
-    (one,) = edit_effects(broken, {"k": flag}, buckets, groups=np.zeros(35, dtype=int)).effects
+    (one,) = edit_effects(broken, {"k": flag}, buckets, groups=np.zeros(45, dtype=int)).effects
     assert one.p_value == pytest.approx(sums[far].sum())
     assert 0.05 < one.p_value < 0.95
     assert edit_effects(broken, {"k": flag}, buckets).effects[0].p_value >= one.p_value

@@ -27,7 +27,7 @@ from paraconsist.measures.resampling import NO_SPREAD, Floats, Units, distinct, 
 from paraconsist.measures.results import Record
 
 LEAST_WORDINGS, LEAST_BUCKETS = 20, 5
-"""A kind of fewer rewordings, or in fewer buckets, is not tested."""
+"""A kind is not tested where fewer rewordings, or in fewer buckets, are of it, or are not."""
 
 _MOST_CELLS = 1 << 21  # of the transforms of an exact test; beyond, the normal distribution takes its place
 _LEAST_P = 1e-14  # rounding of the transforms
@@ -101,8 +101,8 @@ def edit_effects(
     Returns
     -------
     EditEffects
-        A kind is tested that has at least 20 rewordings in 5 buckets. It is compared within buckets where at least 5
-        have both, with 20 of its rewordings, else over all.
+        A kind is tested where at least 20 rewordings in 5 buckets are of it, and as many are not. It is compared within
+        buckets where at least 5 have both, with 20 rewordings of either, else over all.
 
     Raises
     ------
@@ -138,7 +138,10 @@ def edit_effects(
     tested = {
         kind: flag
         for kind, flag in flags.items()
-        if n > flag.sum() >= LEAST_WORDINGS and len(np.unique(divided.codes[flag])) >= LEAST_BUCKETS
+        if all(
+            side.sum() >= LEAST_WORDINGS and len(np.unique(divided.codes[side])) >= LEAST_BUCKETS
+            for side in (flag, ~flag)
+        )
     }
     effects = [
         _effect(kind, flag, scores, len(models), divided.codes, clusters, options) for kind, flag in tested.items()
@@ -165,7 +168,8 @@ def _effect(
         for values in (np.ones(len(flag)), flag, scores, scores * flag, scores**2)
     )
     both = (n1 > 0) & (n1 < size)
-    within = int(both.sum()) >= LEAST_BUCKETS and int(n1[both].sum()) >= LEAST_WORDINGS
+    n_least = min(int(n1[both].sum()), int((size - n1)[both].sum()))
+    within = int(both.sum()) >= LEAST_BUCKETS and n_least >= LEAST_WORDINGS
     chosen = np.flatnonzero(both) if within else np.arange(len(size))
     first, code, times = distinct(n1[chosen], size[chosen], a[chosen], total[chosen])
     one, n, hits, flips = (column[chosen][first].astype(np.float64) for column in (n1, size, a, total))

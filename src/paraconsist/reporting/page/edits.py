@@ -255,6 +255,7 @@ def _notes(one: SetEdits, found: EditEffects) -> Iterator[str]:
     yield "Kinds that often come together have some of each other's difference."
     if found.untested:
         rare = ", ".join(f"{kind} {count(n)}" for kind, n in found.untested.items())
-        yield f"Not compared (less than {LEAST_WORDINGS} wordings or {LEAST_BUCKETS} problems, or all): {rare}."
+        least = f"{LEAST_WORDINGS} wordings or {LEAST_BUCKETS} problems with it or without"
+        yield f"Not compared (fewer than {least}): {rare}."
     if absent := [kind for kind in ENGLISH_KINDS if kind not in one.kinds]:
         yield f"Not looked for, as the texts are not in English: {', '.join(absent)}."
