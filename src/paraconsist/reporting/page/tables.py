@@ -21,7 +21,10 @@ from paraconsist.reporting.tables import (
 )
 
 #: Shares of paraphrastic consistency that the headline table has no column for.
-_LEFT_OUT = ("consistently_right", "consistently_wrong", "corrected_pvap", "covered_mass")
+_LEFT_OUT = (
+    *("consistently_right", "consistently_wrong", "corrected_pvap", "covered_mass"),
+    *("pvap", "corrected_paraphrastic_consistency"),  # as published: the unbiased ones have columns
+)
 #: What is no share: shown with four decimals.
 _NO_SHARE = ("vap", "variance", "statistic", "p_value", "snr", "distance", "divergence", "deviation", "difference")
 
