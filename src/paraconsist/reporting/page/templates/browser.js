@@ -398,5 +398,6 @@ const browser = (() => {
   const begin = location.hash.startsWith("#?");
   show(read(begin ? location.hash : "#?"));
   if (begin) { remember("replaceState"); arrive(); }
+  (window.requestIdleCallback || setTimeout)(() => all.forEach(haystack));  // so that the first search is as quick as others
   return { change, link };
 })();
