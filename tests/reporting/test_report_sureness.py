@@ -81,13 +81,12 @@ def test_a_frame_filters_the_flip_browser_by_pointer_and_by_keys(chromium, tmp_p
     assert drawn_marks == {"lost": 6, "gained": 3, "same": 7}
     assert json.loads(page.locator("#sure").get_attribute("data-bands"))[0][2] > 0
 
-    box = page.locator("#sure svg").bounding_box()
-    at = lambda p, q: (  # noqa: E731
-        box["x"] + box["width"] * (52 + 418 * p) / 480,
-        box["y"] + box["height"] * (434 - 424 * q) / 480,
-    )
     page.locator("#sure svg").scroll_into_view_if_needed()
     box = page.locator("#sure svg").bounding_box()
+
+    def at(p, q):
+        return box["x"] + box["width"] * (52 + 418 * p) / 480, box["y"] + box["height"] * (434 - 424 * q) / 480
+
     page.mouse.move(*at(0.5, 0.02))
     page.mouse.down()
     page.mouse.move(*at(1.0, 0.5))

@@ -120,6 +120,13 @@ class MeasureSpec:
 _ASKS = "Does {model} say the same however it is asked?"
 _REWORDING = "Rewording a question changes {answer}"
 _SAME = ("same answer", "another answer")
+_MIXED = "Of two wordings of a question one is answered right and the other wrong in {pair}"
+_ROWS = {
+    "predictions": "rows.prediction",
+    "references": "rows.label",
+    "buckets": "rows.bucket",
+    "roles": "rows.role",
+}
 _DOWN = "Down is good: 0 % is a model that never breaks the rule."
 _PAIRS = {
     "predictions": "original.prediction",
@@ -207,17 +214,12 @@ _SPECS = (
         ),
         chance="A constant answer gets 100 %; two coins get 50 %.",
         asks=_ASKS,
-        sentence="Of two wordings of a question one is answered right and the other wrong in {pair}",
+        sentence=_MIXED,
         higher_is_better=True,
         target=PARAPHRASE,
         optional_partners=(ORIGINAL,),
         is_default=True,
-        arguments={
-            "predictions": "rows.prediction",
-            "references": "rows.label",
-            "buckets": "rows.bucket",
-            "roles": "rows.role",
-        },
+        arguments=_ROWS,
         breaks=mixed,
         mean_over="buckets",
     ),
@@ -383,15 +385,10 @@ _SPECS = (
         ),
         chance="A constant answer gets 0 %; two coins get 50 %.",
         asks=_ASKS,
-        sentence="Of two wordings of a question one is answered right and the other wrong in {pair}",
+        sentence=_MIXED,
         target=PARAPHRASE,
         optional_partners=(ORIGINAL,),
-        arguments={
-            "predictions": "rows.prediction",
-            "references": "rows.label",
-            "buckets": "rows.bucket",
-            "roles": "rows.role",
-        },
+        arguments=_ROWS,
         breaks=mixed,
         mean_over="buckets",
     ),
