@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from helpers.commands import Command
 
 import paraconsist as pc
 from paraconsist.data.rows import read_rows
@@ -106,6 +110,30 @@ def test_headline_buckets_and_rows_agree(name: str, policy: str, tmp_path: Path)
     # the terminal
     shown = re.sub(r"\s+", " ", repr(scores))
     assert f"{100 * value:.1f}" in shown
+
+
+@pytest.mark.parametrize("name", scored_measures())
+def test_two_models_differ_by_the_difference_of_their_headlines(name: str, tmp_path: Path, command: Command) -> None:
+    spec, rows = CATALOGUE[name], rows_for(CATALOGUE[name])
+    rows["prediction"] = [0 if answer is None else answer for answer in rows["prediction"]]
+    other = {**rows, "prediction": [(i % 3) if i % 4 == 0 else one for i, one in enumerate(rows["prediction"])]}
+    if spec.is_conditional:  # which rows count differs: compared are those that count for both
+        other["prediction"] = [
+            one if role == spec.target else before
+            for one, before, role in zip(other["prediction"], rows["prediction"], rows["role"], strict=True)
+        ]
+    paths = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
+    headlines = []
+    for path, columns in zip(paths, (rows, other), strict=True):
+        pq.write_table(pa.table(columns), path)
+        scores = pc.score(columns, measures=[name], n_resamples=50)
+        headlines.append(scores.sets["predictions"].measures[name][spec.headline])
+    code, out, err = command("compare", *paths, "--measure", name, "--json")
+    assert code == 0, err
+    (pair,) = json.loads(out)[0]["pairs"]
+    sign = -1 if spec.higher_is_better != CATALOGUE[pair["measure"]].higher_is_better else 1
+    assert headlines[0] != headlines[1]
+    assert sign * pair["result"]["difference"] == pytest.approx(headlines[0] - headlines[1], abs=1e-12)
 
 
 @pytest.mark.parametrize("name", [name for name, spec in scored_measures().items() if spec.mean_over == "rows"])

@@ -231,7 +231,10 @@ def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
         named = named or source.predictions.metadata.get("measures")
     aligned = align(rows)
     first = next(iter(aligned.rows.values()))
-    specs = chosen_measures("compare", options.measures, {"measures": named}, first)
+    chosen_specs = chosen_measures("compare", options.measures, {"measures": named}, first)
+    # What is read off whole buckets is 1 less P_C, whose difference has a test of its own.
+    tested = (PARAPHRASTIC if spec.mean_over == "buckets" else spec for spec in chosen_specs)
+    specs = list({spec.name: spec for spec in tested}.values())
     names = list(aligned.rows)
     chosen = [(names[0], other) for other in names[1:]] if options.against_first else list(combinations(names, 2))
     origins = [origin_of(source.predictions.metadata) for source in sources.values()]
