@@ -386,6 +386,7 @@ _SPECS = (
         chance="A constant answer gets 0 %; two coins get 50 %.",
         asks=_ASKS,
         sentence=_MIXED,
+        outcomes=("all right, or all wrong", "right in some wordings, wrong in others"),
         target=PARAPHRASE,
         optional_partners=(ORIGINAL,),
         arguments=_ROWS,
