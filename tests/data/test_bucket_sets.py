@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from paraconsist.data.bucket_sets import load_bucket_set
+from paraconsist.data.inputs import as_bytes, first_rows, sorted_pieces
+from paraconsist.data.results import Results
 from paraconsist.errors import InputError
+from paraconsist.models.labels import resolve_label_map
+from paraconsist.running.outputs import predictions_table, texts_table
 
 ROW = {"bucket_id": "b", "premise": "It rains.", "hypothesis": "It is wet.", "update": "It stopped.", "label": 1}
 
@@ -94,6 +99,26 @@ def test_a_large_set_is_the_same_in_a_mapped_file(tmp_path, monkeypatch):
     large, heap = load_bucket_set(str(tmp_path / "rows.parquet")), pa.total_allocated_bytes()
     assert large.table.equals(small.table)
     assert large.fingerprint == small.fingerprint
+    for name, value in {"_IN_MEMORY": 16, "_SORTED": 3, "_BLOCK": 4}.items():
+        monkeypatch.setattr(f"paraconsist.data.inputs.{name}", value)
+    ids = large.table["input_id"].to_pylist()
+    finished = Results.of({one: [i / 64, 1 - i / 64] for i, one in enumerate(reversed([*dict.fromkeys(ids)]))})
+    same = resolve_label_map(large.label_names, large.label_names)
+    expected = [*map(finished.__getitem__, ids)]
+    assert predictions_table(large, finished, same)["probabilities"].to_pylist() == expected
+    assert texts_table(large)["update"].to_pylist() == [*dict.fromkeys(large.table["update"].to_pylist())]
     del large
     assert pa.total_allocated_bytes() == heap, "its buffers were no mapped file's"
     assert [file.name for file in tmp_path.iterdir()] == ["rows.parquet"]
+
+
+@pytest.mark.parametrize("kind", ["hashes", "texts", "numbers"])
+def test_what_is_sorted_in_pieces_is_sorted(monkeypatch, kind):
+    monkeypatch.setattr("paraconsist.data.inputs._SORTED", 7)
+    numbers = np.random.default_rng(0).integers(0, 40, 100)
+    texts = [f"{n:02x}" * 16 if kind == "hashes" else "é" * n + "\n" * (n % 2) for n in numbers.tolist()]
+    keys = numbers * 3000 if kind == "numbers" else as_bytes(texts)
+    rows, in_order = zip(*sorted_pieces(keys), strict=True)
+    assert np.concatenate(rows).tolist() == np.argsort(keys, kind="stable").tolist()
+    assert sum(len(set(piece.tolist())) for piece in in_order) == len(set(keys.tolist())), "equal keys in two pieces"
+    assert first_rows(pa.chunked_array([texts[:9], texts[9:]])).tolist() == sorted(map(texts.index, set(texts)))

@@ -27,24 +27,24 @@ import json, sys
 from datasets import load_dataset
 from datasets.utils.logging import disable_progress_bar
 disable_progress_bar()
-path, config, streaming = sys.argv[1], sys.argv[2], sys.argv[3] == "stream"
-found = load_dataset(path, config, streaming=streaming)
-print(json.dumps({split: {"names": rows.features["label"].names, "columns": list(rows.features),
-                          "rows": list(rows)} for split, rows in found.items()}))
+for path, config, streaming in json.loads(sys.argv[1]):
+    found = load_dataset(path, config, streaming=streaming)
+    print(json.dumps({split: {"names": rows.features["label"].names, "columns": list(rows.features),
+                              "rows": list(rows)} for split, rows in found.items()}))
 """
 
 
-def load_fresh(path: str, config: str, *, home: Path, cwd: Path, streaming: bool = False) -> dict:
-    """`load_dataset` in a new process, offline, with caches of its own."""
+def load_fresh(*calls: tuple[str, str, bool], home: Path, cwd: Path) -> list[dict]:
+    """`load_dataset` of (path, configuration, whether to stream) each, in one new process, offline, with own caches."""
     done = subprocess.run(
-        [sys.executable, "-c", DUMP, path, config, "stream" if streaming else "map"],
+        [sys.executable, "-c", DUMP, json.dumps(calls)],
         capture_output=True,
         text=True,
         cwd=cwd,
         env={**os.environ, "HF_HOME": str(home), "HF_DATASETS_CACHE": str(home / "ds"), "HF_HUB_OFFLINE": "1"},
     )
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return [json.loads(line) for line in done.stdout.splitlines()[-len(calls) :]]
 
 
 def rows_of(name: str, config: str, cache: Path) -> dict:
@@ -84,15 +84,15 @@ def test_bare_name_folder_and_stream_agree_in_fresh_processes(cache, tmp_path):
     home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
     elsewhere.mkdir()
     folder = write_folder("sample", tmp_path / "out", cache_dir=cache)
-    for config in ("defeasible_nli", "defeasible_nli_train"):
-        by_name = load_fresh("paraconsist_sample", config, home=home, cwd=elsewhere)
-        expected = rows_of("sample", config, cache)
-        assert {split: found["rows"] for split, found in by_name.items()} == expected
-        assert all(found["names"] == ["weakener", "strengthener"] for found in by_name.values())
-        assert load_fresh(str(folder), config, home=home, cwd=tmp_path) == by_name
-    by_name = load_fresh("paraconsist_sample", "defeasible_nli", home=home, cwd=elsewhere)
-    assert load_fresh("paraconsist_sample", "defeasible_nli", home=home, cwd=elsewhere, streaming=True) == by_name
-    assert load_fresh("out", "defeasible_nli", home=home, cwd=tmp_path, streaming=True) == by_name
+    configs = ("defeasible_nli", "defeasible_nli_train")
+    named = [("paraconsist_sample", config, False) for config in configs]
+    *by_name, streamed = load_fresh(*named, ("paraconsist_sample", configs[0], True), home=home, cwd=elsewhere)
+    for config, loaded in zip(configs, by_name, strict=True):
+        assert {split: found["rows"] for split, found in loaded.items()} == rows_of("sample", config, cache)
+        assert all(found["names"] == ["weakener", "strengthener"] for found in loaded.values())
+    assert streamed == by_name[0]
+    written = [(str(folder), config, False) for config in configs]
+    assert load_fresh(*written, ("out", configs[0], True), home=home, cwd=tmp_path) == [*by_name, streamed]
 
 
 @pytest.mark.slow
@@ -101,9 +101,9 @@ def test_bare_name_folder_and_stream_agree_in_fresh_processes(cache, tmp_path):
 def test_paranlu_by_bare_name_and_from_a_folder(data_folder, cache, tmp_path, config):
     home = tmp_path / "home"
     folder = write_folder("paranlu", tmp_path / "out", configs=[config], data_dir=data_folder, cache_dir=cache)
-    by_name = load_fresh("paranlu", config, home=home, cwd=tmp_path)
+    by_name, by_folder = load_fresh(("paranlu", config, False), (str(folder), config, False), home=home, cwd=tmp_path)
     assert by_name["test"]["rows"] == rows_of("paranlu", config, cache)["test"]
-    assert load_fresh(str(folder), config, home=home, cwd=tmp_path) == by_name
+    assert by_folder == by_name
 
 
 # The folder
@@ -286,7 +286,7 @@ def test_list_shows_what_there_is(monkeypatch):
     for word in ("paraphrastic_consistency", "paranlu:delta_social_automatic", "1,688 paraphrase", "abductive_nli"):
         assert word in done.output
     assert "s24-roberta" in done.output
-    assert "--batch-size" in done.output
+    assert "--vectors" in done.output
     assert "`vectors`" not in done.output
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from paraconsist.data.prompts import (
-    TEMPLATES,
     Example,
     Prompt,
     PromptTemplate,
@@ -17,6 +16,7 @@ from paraconsist.data.prompts import (
     get_template,
     parse_answer,
     template_from_mapping,
+    templates,
 )
 from paraconsist.data.tasks import TASKS, get_task, input_id
 from paraconsist.errors import InputError
@@ -36,7 +36,7 @@ def delta_pool(n: int, start: int = 0) -> list[Example]:
 
 def test_the_zero_shot_prompt_of_verma_et_al():
     """V23, appendix A.5: two lines, a blank one, the question, `Answer:`; yes or no behind a space."""
-    template = TEMPLATES["v23-nli"]
+    template = templates()["v23-nli"]
     row = {"premise": "A dog ran.", "hypothesis": "An animal moved."}
     assert Prompt(template).text(NLI, row) == (
         "Premise: A dog ran.\nHypothesis: An animal moved.\n\nDoes the premise entail the hypothesis?\nAnswer:"
@@ -63,7 +63,7 @@ def test_a_few_shot_prompt_is_instruction_then_solved_examples_then_the_question
 
 @pytest.mark.parametrize("name", ["s24-delta", "s24-alpha"])
 def test_the_papers_delta_and_alpha_prompts_have_an_instruction_and_take_36_examples(name):
-    template = TEMPLATES[name]
+    template = templates()[name]
     task = get_task(template.task)
     row = {column: f"<{column}>" for column in task.columns}
     examples = tuple(Example({c: f"{c}{i}" for c in task.columns}, task.label_names[i % 2]) for i in range(36))
@@ -77,7 +77,7 @@ def test_the_papers_delta_and_alpha_prompts_have_an_instruction_and_take_36_exam
 
 def test_braces_in_a_row_are_text():
     row = {"premise": "{hypothesis} {0} {", "hypothesis": "}"}
-    assert "Premise: {hypothesis} {0} {\nHypothesis: }\n" in Prompt(TEMPLATES["v23-nli"]).text(NLI, row)
+    assert "Premise: {hypothesis} {0} {\nHypothesis: }\n" in Prompt(templates()["v23-nli"]).text(NLI, row)
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=lambda t: t.name)
@@ -96,7 +96,7 @@ def test_two_labels_or_three_choose_the_template():
 
 
 def test_the_hash_changes_with_all_that_is_shown_and_nothing_else():
-    base = Prompt(TEMPLATES["s24-delta"], tuple(delta_pool(2)))
+    base = Prompt(templates()["s24-delta"], tuple(delta_pool(2)))
     t = base.template
     changed = [
         Prompt(t, base.examples[::-1]),
@@ -250,7 +250,7 @@ def test_examples_of_another_task_are_refused(tmp_path):
 
 
 def test_a_template_that_ends_answers_is_another_one_and_the_others_are_what_they_were():
-    template = TEMPLATES["s24-delta"]
+    template = templates()["s24-delta"]
     assert Prompt(template).hash == "6b630570f54cd129"  # as before there was `stop`
     assert Prompt(replace(template, stop="\n")).hash != Prompt(template).hash
     assert (template.ended("W\nS"), replace(template, stop="\n").ended("W\nS")) == ("W\nS", "W")

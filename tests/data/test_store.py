@@ -237,9 +237,12 @@ def test_the_folder_says_whose_it_is(store):
     assert store.folder.name == store_key(IDENTITY)
 
 
-def test_results_are_those_of_the_lines_one_by_one(store, monkeypatch):
+@pytest.mark.parametrize("n_bytes", [1 << 24, 16])
+def test_results_are_those_of_the_lines_one_by_one(store, monkeypatch, n_bytes):
     """Against a dict, over blocks: probabilities, written answers, failures that were asked again, unusual ids."""
     monkeypatch.setattr("paraconsist.data.results._BLOCK", 4)
+    monkeypatch.setattr("paraconsist.data.inputs._SORTED", 3)
+    monkeypatch.setattr("paraconsist.data.inputs._IN_MEMORY", n_bytes)
     rng, expected = random.Random(0), {'é"': [0.5, 0.5], "first": WrittenAnswer(None, "?")}
     for i in range(23):
         kinds = [rng.random(), 1e-17 * i], WrittenAnswer(i % 2, f"text\n{i}"), Failed("too long", "r"), [float(i)]

@@ -17,6 +17,8 @@ from paraconsist.measures.diversity import paraphrase_diversity
 from paraconsist.measures.fooling_rate import fooling_rate
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.pairs import negational_inconsistency, symmetric_inconsistency
+from paraconsist.measures.probability_coherence import probability_coherence
+from paraconsist.measures.relations import RELATIONS
 
 Rows = dict[str, Any]
 Columns = dict[str, list[str]]
@@ -179,6 +181,19 @@ def probability_rows(rng: np.random.Generator, n: int) -> Rows:
         "probabilities": (0.9 * shifted + 0.1 * rng.dirichlet([1.0] * N_LABELS, n)).tolist(),
         "original_probabilities": original.tolist(),
         "groups": lopsided(rng, n),
+    }
+
+
+def statement_rows(rng: np.random.Generator, n: int) -> Rows:
+    relations = [RELATIONS[name] for name in rng.choice(["Neg", "And", "Cond"], n)]
+    roles = [role for relation in relations for role in relation.statements]
+    buckets = [f"b{i}" for i, relation in enumerate(relations) for _ in relation.statements]
+    order = rng.permutation(len(roles))
+    return {
+        "probabilities": np.round(rng.random(len(roles)), 1).tolist(),
+        "roles": [roles[i] for i in order],
+        "buckets": [buckets[i] for i in order],
+        "groups": [f"g{i % 9}{roles[i]}" for i in order],
     }
 
 
@@ -405,6 +420,17 @@ CASES: dict[str, Case] = {
             },
         ),
         worse=("change_rate", breaks("predictions", other_than("original_predictions"))),
+    ),
+    "probability_coherence": Case(
+        {"probabilities": [0.6, 0.6, 0.5, 0.9], "roles": ["P", "not_P"] * 2, "buckets": ["x", "x", "y", "y"]},
+        {"groups": [1, 1, 2, 3], "relations": "Neg", **QUICK},
+        statement_rows,
+        {"arbitrage_rate": (0, 1), "arbitrage_violation": (0, 14), "frequentist_rate": (0, 1)},
+        fails={
+            "swap": "a conjunction is no part of itself: roles do not change places",
+            "monotone": "a probability may be wrong in either direction",
+        },
+        on_page=lambda c: probability_coherence([float(p) for p in c["probability"]], c["role"], c["bucket_id"]),
     ),
     "prompt_sensitivity": Case(
         {"predictions": A, **BUCKETS},

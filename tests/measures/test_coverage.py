@@ -21,7 +21,7 @@ def test_default_intervals_hold(family: str) -> None:
     assert len(designs) == len(SHORT[family])
     shown = 0
     for design in designs:
-        for key, cell in coverage.cells(design, 2_000, seed=0).items():
+        for key, cell in coverage.cells(design, 500, seed=0).items():
             assert cell.holds, f"{design.name}, {key}: {cell.covered:.1f} %"
             shown += cell.shown >= coverage.LEAST_SHOWN
     assert shown

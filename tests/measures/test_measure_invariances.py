@@ -100,6 +100,8 @@ def without_names(result: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", CASES)
 def test_renamed_labels(name: str) -> None:
     new_names: list[list[Any]] = [[2, 0, 1], [-40, 10**12, 7], ["one", "ALSO", ""]]
+    if name == "probability_coherence":
+        new_names = []  # roles are names that mean something
     if name == "distribution_shift":
         new_names = [[2, 0, 1], [1, 2, 0]]  # classes have an order, no names
     for _, rows in examples(name):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import doctest
 import json
-import os
-import subprocess
 import sys
 from typing import Any
 
@@ -19,10 +17,12 @@ from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.measures.signatures import parse_signature
-from paraconsist.registry import metric_kind, metric_script, register
+from paraconsist.registry import metric_kind, metric_script
 
 EVERY = sorted(CASES)
-WITH_LABELS = [name for name in EVERY if name not in ("distribution_shift", "paraphrase_diversity")]
+WITH_LABELS = [
+    name for name in EVERY if name not in ("distribution_shift", "paraphrase_diversity", "probability_coherence")
+]
 LABEL_ENDINGS = ("predictions", "predictions1", "predictions2", "references")
 
 
@@ -199,8 +199,8 @@ def test_a_script_has_one_class_and_declares_what_each_column_holds(name: str) -
     assert isinstance(metric, getattr(evaluate, metric_kind(name).capitalize()))
     assert metric.name == name == metric.function.__name__
     assert metric.columns == list(CASES[name].columns)
-    held = [metric.labels, metric.allowed_labels, metric.identifiers, metric.probabilities, metric.texts]
-    assert sorted(sum(held, ())) == sorted(metric.columns)
+    held = (metric.labels, metric.allowed_labels, metric.identifiers, metric.probabilities, metric.numbers)
+    assert sorted(sum(held, metric.texts)) == sorted(metric.columns)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -219,25 +219,3 @@ def test_examples_run_and_every_key_is_described(name: str, monkeypatch: pytest.
     for key in [*call(name, **columns, **options), *metric.options]:
         assert key in metric.inputs_description, key
         assert f"`{key}`" in card, key
-
-
-@pytest.mark.slow
-def test_every_module_loads_by_its_bare_name_in_a_fresh_process(tmp_path: Any) -> None:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
-    environment |= {"HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1"}
-    register(tmp_path / "home" / "modules")
-    code = (
-        "import evaluate, sys\n"
-        "for name in sys.argv[1:]:\n"
-        "    print(name, type(evaluate.load(name)).__bases__[0].__name__)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *EVERY],
-        env=environment,
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert [line.split()[0] for line in done.stdout.splitlines()] == EVERY

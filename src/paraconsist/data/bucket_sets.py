@@ -15,13 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paraconsist.data.answers import allowed_labels, labels_in
+from paraconsist.data.inputs import first_rows
 from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
 from paraconsist.data.rows import ROLES
 from paraconsist.data.tables import ENDINGS, joined, read_table
 from paraconsist.data.tasks import Task, get_task, infer_task, input_ids
 from paraconsist.errors import InputError, check_whole, first_line, input_error, renamed
 
-_BLOCK = 1 << 14  # rows that are Python objects at a time
+_BLOCK = 1 << 16  # rows that are Python objects at a time
 
 
 @dataclass(frozen=True)
@@ -218,36 +219,43 @@ def bucket_set_from_table(
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 raise _wrong(name, column, "hold text or whole numbers", str(columns[column].type)) from None
     n_rows = table.num_rows
-    columns.setdefault("example_id", pa.array(f"{name}.{i}" for i in range(n_rows)))
-    if columns["example_id"].null_count or pc.count_distinct(columns["example_id"]).as_py() < n_rows:
-        _check_unique(columns["example_id"].to_pylist(), name)
-    columns.setdefault("group_id", columns["bucket_id"])
-    columns.setdefault("role", pa.repeat("paraphrase", n_rows))
-    for role in columns["role"].unique().to_pylist():
+    example_ids = columns.get("example_id")
+    if example_ids is not None and (example_ids.null_count or len(first_rows(example_ids)) < n_rows):
+        _check_unique(example_ids.to_pylist(), name)
+    for role in columns["role"].unique().to_pylist() if "role" in columns else ():
         if role not in ROLES:
             row = pc.index(columns["role"], role).as_py()
             raise _wrong(name, "role", f"be one of {', '.join(ROLES)}", role, row)
-    gold, rules = _coded_labels(columns["label"], resolved, name), columns.get("allowed_labels")
-    names = label_names or _label_names(gold.dictionary.to_pylist(), () if rules is None else _values(rules), resolved)
-    columns["label"] = _integer_labels(gold, names, name)
-    if rules is None:
-        rules = pa.ListArray.from_arrays(pa.array(range(n_rows + 1), pa.int32()), columns["label"])
-        columns["allowed_labels"] = rules
-    else:
+    gold, rules = _distinct_labels(columns["label"], resolved, name), columns.get("allowed_labels")
+    names = label_names or _label_names(gold.to_pylist(), () if rules is None else _values(rules), resolved)
+    numbers = _integer_labels(gold, columns["label"], names, name)
+    if rules is not None:
         columns["allowed_labels"] = pa.array(_checked_rules(rules, names, name))
-    texts = table.select(resolved.columns)
-    for row in texts.slice(0, 1).to_pylist():
+    for row in table.select(resolved.columns).slice(0, 1).to_pylist():
         resolved.values(row)  # which says what is no text
-    blocks = (texts.slice(start, _BLOCK) for start in range(0, n_rows, _BLOCK))
-    ids = [pa.array(input_ids(resolved, [column.to_pylist() for column in block.columns])) for block in blocks]
-    columns["input_id"] = pa.chunked_array(ids, pa.string())
     strata = [c for c in table.column_names if c not in KEY_COLUMNS and c not in resolved.columns]
+
+    def block(start: int) -> pa.Table:
+        """Rows with all that was filled in."""
+        rows = {c: column.slice(start, _BLOCK) for c, column in columns.items()}
+        n = len(rows["bucket_id"])
+        rows.setdefault("example_id", pa.array([f"{name}.{i}" for i in range(start, start + n)], pa.string()))
+        rows.setdefault("group_id", rows["bucket_id"])
+        rows.setdefault("role", pa.repeat("paraphrase", n))
+        rows["label"] = numbers.take(pc.index_in(rows["label"], gold).combine_chunks())
+        if rules is None:
+            rows["allowed_labels"] = pa.ListArray.from_arrays(pa.array(range(n + 1), pa.int32()), rows["label"])
+        texts = [rows[c].to_pylist() for c in resolved.columns]
+        rows["input_id"] = pa.array(input_ids(resolved, texts), pa.string())
+        return pa.table({c: rows[c] for c in (*KEY_COLUMNS, *resolved.columns, *strata)}).combine_chunks()
+
+    whole = joined(map(block, range(0, n_rows, _BLOCK) or [0]))
     return BucketSet(
         name=name,
         task=resolved,
         label_names=names,
-        table=joined([pa.table({c: columns[c] for c in (*KEY_COLUMNS, *resolved.columns, *strata)})]),
-        fingerprint=fingerprint or _content_fingerprint(columns),
+        table=whole,
+        fingerprint=fingerprint or _content_fingerprint({c: whole[c] for c in dict.fromkeys((*columns, *KEY_COLUMNS))}),
         measures=measures,
         split=split,
         named=tuple(named),
@@ -301,10 +309,10 @@ def _label_names(labels: Iterable[Any], rules: Iterable[Any], task: Task) -> tup
     return task.label_names if names <= set(task.label_names) else tuple(sorted(names))
 
 
-def _coded_labels(column: Any, task: Task, name: str) -> Any:
-    """Return the labels as the places of distinct ones, which stand in the order of their first appearance."""
+def _distinct_labels(column: Any, task: Task, name: str) -> Any:
+    """Return the labels, each once, in the order of their first appearance."""
     try:
-        return column.combine_chunks().dictionary_encode()
+        return column.unique()
     except pa.ArrowNotImplementedError:
         raise _wrong(name, "label", _must_be(task.label_names), column[0].as_py(), 0) from None
 
@@ -313,17 +321,19 @@ def _must_be(names: Sequence[str]) -> str:
     return f"be one of {', '.join(names)}, or a number from 0 to {len(names) - 1} (-1 for none)"
 
 
-def _integer_labels(coded: Any, names: tuple[str, ...], name: str) -> Any:
+def _integer_labels(labels: Any, column: Any, names: tuple[str, ...], name: str) -> Any:
+    """Return the number of each of the `labels` of a column."""
     index: Mapping[Any, int] = {label: i for i, label in enumerate(names)}
     numbers = []
-    for code, label in enumerate(coded.dictionary.to_pylist()):
+    for code, label in enumerate(labels.to_pylist()):
         number = index.get(label) if isinstance(label, str) else label
         if isinstance(number, float) and number.is_integer():  # 1.0: what pandas makes of whole numbers
             number = int(number)
         if not isinstance(number, int) or isinstance(number, bool) or not -1 <= number < len(names):
-            raise _wrong(name, "label", _must_be(names), label, pc.index(coded.indices, code).as_py())
+            row = pc.index(pc.index_in(column, labels), code).as_py()
+            raise _wrong(name, "label", _must_be(names), label, row)
         numbers.append(number)
-    return pa.array(numbers, pa.int64()).take(coded.indices)
+    return pa.array(numbers, pa.int64())
 
 
 def _content_fingerprint(columns: Mapping[str, Any]) -> str:

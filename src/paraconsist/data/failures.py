@@ -77,15 +77,14 @@ def all_failed(finished: Results) -> bool:
     return bool(finished.where(Failed).all())
 
 
-def count_inputs(ids: Any, finished: Results) -> dict[str, Any]:
-    """Return what became of the inputs of a column of ids, for ``run.json`` and the metadata of its predictions."""
-    places = finished.places(ids)
-    distinct = np.unique(places)
-    n_cut = finished.n_cut[distinct]
+def count_inputs(ids: Any, places: Places, finished: Results) -> dict[str, Any]:
+    """Return what became of the inputs of a column of ids, which have `places` in `finished`, for ``run.json``."""
+    used = finished.used(places)
+    n_cut = finished.n_cut[used]
     rows = np.flatnonzero(finished.where(Failed)[places])
     failed = {str(ids[row]): str(finished.at(places[row])[0]) for row in rows.tolist()}
     return {
-        "n_inputs": len(distinct),
+        "n_inputs": int(used.sum()),
         "n_cut": int((n_cut > 0).sum()),
         "most_tokens_cut": int(n_cut.max(initial=0)),
         "n_failed": len(failed),

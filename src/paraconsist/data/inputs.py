@@ -1,14 +1,18 @@
-"""The distinct inputs of sets: which they are and how long, without their texts in memory."""
+"""The distinct inputs of sets: which they are and how long, without their texts in memory; arrays in mapped files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+import mmap
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 if TYPE_CHECKING:
     from paraconsist.data.bucket_sets import BucketSet
@@ -16,6 +20,10 @@ if TYPE_CHECKING:
 Places = NDArray[np.int64]
 #: Of `lengths`, in a token; and bytes that count for as much as a space (fitted to English and a WordPiece tokenizer).
 PER_TOKEN, _PER_SPACE = 20, 20
+_BLOCK = 1 << 16  # rows
+_SORTED = 1 << 19  # rows that are sorted at a time
+_IN_MEMORY = 1 << 24  # bytes of an array
+_SHORT = 64  # bytes of an id that is kept as it is
 
 
 class DistinctInputs:
@@ -24,44 +32,33 @@ class DistinctInputs:
     def __init__(self, sets: Sequence[BucketSet]) -> None:
         self.task = sets[0].task
         columns = ["input_id", *self.task.columns]
-        self._batches = [batch for one in sets for batch in one.table.select(columns).to_batches()]
-        self._starts = np.cumsum([0, *(batch.num_rows for batch in self._batches)])
-        self._rows = first_rows(pa.chunked_array([batch["input_id"] for batch in self._batches], pa.string()))
+        kinds = pa.schema([(name, pa.string()) for name in columns])  # of sets they may differ
+        self._table = pa.concat_tables([one.table.select(columns).cast(kinds) for one in sets])
+        self._rows = first_rows(self._table["input_id"])
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def take(self, places: Places) -> pa.Table:
         """Return inputs by their places: ``input_id`` and the task's columns."""
-        rows = self._rows[places]
-        order = np.argsort(rows)
-        rows = rows[order]
-        cuts = np.searchsorted(rows, self._starts)
-        used = np.flatnonzero(cuts[:-1] < cuts[1:]) if len(rows) else [0]
-        parts = [self._batches[i].take(pa.array(rows[cuts[i] : cuts[i + 1]] - self._starts[i])) for i in used]
-        kinds = pa.schema([(name, pa.string()) for name in parts[0].schema.names])  # of sets they may differ
-        table = pa.concat_tables([pa.Table.from_batches([part]).cast(kinds) for part in parts])
-        return table.combine_chunks().take(pa.array(np.argsort(order)))
+        return take_rows(self._table, self._rows[places])
 
     def in_order(self) -> Iterator[pa.Table]:
         """Yield all inputs in order of first appearance, a table with ``input_id`` and the task's columns at a time."""
-        for batch, start, end in zip(self._batches, self._starts, self._starts[1:], strict=False):
-            first, last = np.searchsorted(self._rows, (start, end))
-            yield pa.Table.from_batches([batch.take(pa.array(self._rows[first:last] - start))])
+        for start in range(0, len(self), _BLOCK) or [0]:
+            yield take_rows(self._table, self._rows[start : start + _BLOCK])
 
     def lengths(self) -> NDArray[np.int32]:
         """Return a length of each input's texts, shape (n,), that goes nearly with their tokens: `PER_TOKEN` in one."""
-        parts = [np.empty(0, np.int32)]
-        for batch in self._batches:
-            columns = [batch[column] for column in self.task.columns]
-            counts = [(np.asarray(pc.binary_length(c)), np.asarray(pc.count_substring(c, " "))) for c in columns]
-            parts.append(np.sum([n_bytes + _PER_SPACE * spaces for n_bytes, spaces in counts], axis=0, dtype=np.int32))
-        return np.concatenate(parts)[self._rows]
+
+        def of(texts: Any) -> Any:
+            return np.asarray(pc.add(pc.binary_length(texts), pc.multiply(pc.count_substring(texts, " "), _PER_SPACE)))
+
+        return mapped((sum(map(of, table.columns[1:])) for table in self.in_order()), np.int32)
 
     def by_text(self) -> Places:
         """Return the places in the order of the texts: those that begin alike are neighbours."""
-        tables = [pa.Table.from_batches([batch]).drop_columns("input_id") for batch in self._batches]
-        texts = pa.concat_tables(tables, promote_options="permissive").take(pa.array(self._rows))
+        texts = pa.concat_tables(self.in_order())
         return np.asarray(pc.sort_indices(texts, [(c, "ascending") for c in self.task.columns])).astype(np.int64)
 
 
@@ -71,8 +68,86 @@ def first_rows(column: Any) -> Places:
     >>> first_rows(pa.chunked_array([["a", "b"], ["a", "c"]])).tolist()
     [0, 1, 3]
     """
-    chunks = column.dictionary_encode().chunks
-    codes = np.concatenate([np.empty(0, np.int32), *(chunk.indices.to_numpy() for chunk in chunks)])
-    first = np.empty(codes.max(initial=-1) + 1, dtype=np.int64)
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # of equal codes the last one stays
-    return first
+    starts = range(0, len(column), _BLOCK)
+    is_first = np.zeros(len(column), dtype=np.bool_)
+    for rows, ids in sorted_pieces(mapped((as_bytes(column[start : start + _BLOCK]) for start in starts), "S1")):
+        is_first[rows[np.append(True, ids[1:] != ids[:-1])]] = True
+    return mapped((start + np.flatnonzero(is_first[start : start + _BLOCK]) for start in starts), np.int64)
+
+
+def as_bytes(ids: Any) -> NDArray[np.bytes_]:
+    """Return ids (texts, in a sequence or an Arrow column) as bytes, shape (n,); a hash of each that is very long."""
+    if isinstance(ids, Sequence):
+        ids = pa.array(ids, pa.string())
+    column, widths = ids.cast(pa.binary()), pc.min_max(pc.binary_length(ids))
+    width = widths["max"].as_py() or 0
+    if 0 < widths["min"].as_py() == width <= _SHORT:
+        chunks = pa.chunked_array(column).cast(pa.binary(width)).chunks
+        return np.concatenate([np.frombuffer(c.buffers()[1], f"S{width}")[c.offset :][: len(c)] for c in chunks])
+    values = column.to_pylist()
+    if width > _SHORT:
+        values = [one if len(one) <= _SHORT else hashlib.blake2b(one).hexdigest() for one in values]
+    return np.array(values, "S")
+
+
+class Growing:
+    """An array, shape (n,) or (n, n_columns), that is made of blocks; a large one lies in a temporary file, mapped."""
+
+    def __init__(self, kind: DTypeLike, *n_columns: int) -> None:
+        self._kind, self._n, self._columns = np.dtype(kind), 0, n_columns
+        self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+
+    def append(self, block: NDArray[Any]) -> None:
+        kind = np.promote_types(self._kind, block.dtype)
+        if kind != self._kind:  # longer texts
+            before = self.array()
+            self._kind, self._n, self._file = kind, 0, SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+            self.append(before)
+        self._n += len(block)
+        self._file.write(np.ascontiguousarray(block, kind).tobytes())
+
+    def array(self) -> NDArray[Any]:
+        """Return what was appended, to be read only. Nothing can be appended any more."""
+        with self._file as file:
+            is_large = file.tell() > _IN_MEMORY
+            file.seek(0)
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if is_large else file.read()
+        return np.frombuffer(data, self._kind).reshape(self._n, *self._columns)
+
+    def __del__(self) -> None:
+        self._file.close()
+
+
+def mapped(blocks: Iterable[NDArray[Any]], kind: DTypeLike) -> NDArray[Any]:
+    """Return blocks as one array of a kind, shape (n,)."""
+    array = Growing(kind)
+    for block in blocks:
+        array.append(block)
+    return array.array()
+
+
+def sorted_pieces(keys: NDArray[Any]) -> Iterator[tuple[Places, NDArray[Any]]]:
+    """Yield ``np.argsort(keys, kind="stable")`` with the keys in that order, in pieces; equal keys are in one piece.
+
+    Keys are texts that differ at their beginnings, as hashes do, or numbers from 0, few of them above 65535.
+    """
+    first = (keys.astype("S2").view(">u2") if keys.dtype.kind == "S" else np.minimum(keys, 65535)).astype(np.uint16)
+    some = np.sort(first[:: len(first) // _SORTED + 1])
+    edges = np.unique([0, *some[:: _SORTED * len(some) // max(len(first), 1) + 1], 65536])
+    for low, high in pairwise(edges.tolist()):
+        rows = np.flatnonzero((first >= low) & (first < high))
+        if len(rows):
+            order = np.argsort(part := keys[rows], kind="stable")
+            yield rows[order], part[order]
+
+
+def take_rows(table: pa.Table, rows: Places) -> pa.Table:
+    """Return rows of a table by their numbers; of a mapped one the others are not read."""
+    batches = table.to_batches()
+    starts = np.cumsum([0, *(batch.num_rows for batch in batches)])
+    order = np.argsort(rows)
+    rows = rows[order]
+    cuts = np.searchsorted(rows, starts)
+    used = np.flatnonzero(cuts[:-1] < cuts[1:]).tolist()
+    parts = [batches[i].take(pa.array(rows[cuts[i] : cuts[i + 1]] - starts[i])) for i in used]
+    return pa.Table.from_batches(parts, table.schema).combine_chunks().take(pa.array(np.argsort(order)))

@@ -10,7 +10,7 @@ from typing import Any
 
 # What several options mean.
 DATA_DIR = "Folder with the upstream files, used instead of the network."
-DEVICE = "cpu, cuda or mps; by default the best there is."
+DEVICE = "cpu, cuda or mps; by default the best one available."
 LABEL_MAP = "MODEL_LABEL=TASK_LABEL, repeated; may be many-to-one."
 LABEL_RULE = "Where labels map many to one: 'argmax' (the most probable label) or 'sum' (their probabilities)."
 TASK = "Task of the rows, where their columns do not say."

@@ -1,9 +1,9 @@
-"""What a store holds, in arrays: a million results in 60 MB."""
+"""What a store holds, in arrays, which lie in mapped files where they are large."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import compress
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.failures import Failed
-from paraconsist.data.inputs import Places
+from paraconsist.data.inputs import Growing, Places, as_bytes, mapped, sorted_pieces
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import InputError
 
@@ -49,15 +49,22 @@ class Results(Mapping[str, Result]):
 
     def places(self, ids: Any) -> Places:
         """Return the places of ids (texts, in a sequence or an Arrow column), -1 for those without a result."""
-        places = [self._places(ids[start : start + _BLOCK]) for start in range(0, len(ids), _BLOCK)]
-        return np.concatenate([np.empty(0, np.int64), *places])
+        starts, last = range(0, len(ids), _BLOCK), len(self._ids) - 1
 
-    def _places(self, ids: Any) -> Places:
-        wanted = np.array([one.encode() for one in (ids if isinstance(ids, Sequence) else ids.to_pylist())], "S")
-        if not len(self._ids):
-            return np.full(len(wanted), -1)
-        near = np.minimum(np.searchsorted(self._ids, wanted), len(self._ids) - 1)
-        return np.where(self._ids[near] == wanted, near, -1)
+        def of(wanted: NDArray[np.bytes_]) -> Places:
+            if last < 0:
+                return np.full(len(wanted), -1)
+            order, near = np.argsort(wanted), np.empty(len(wanted), np.int64)
+            near[order] = np.searchsorted(self._ids, wanted[order]).clip(max=last)  # neighbours are found faster
+            return np.where(self._ids[near] == wanted, near, -1)
+
+        return mapped((of(as_bytes(ids[start : start + _BLOCK])) for start in starts), np.int64)
+
+    def used(self, places: Places) -> NDArray[np.bool_]:
+        """Return which results stand at some places, shape (n,)."""
+        mask = np.zeros(len(self), dtype=np.bool_)
+        mask[places] = True
+        return mask
 
     def at(self, place: int) -> Result:
         """Return the result at a place."""
@@ -87,9 +94,8 @@ class Collected:
     """Results as they come, to be made `Results` of, once."""
 
     def __init__(self) -> None:
-        self._ids: list[NDArray[np.bytes_]] = []
-        self._values: list[NDArray[np.float64]] = []  # of blocks, shape (n, n_labels), (n, 0) where none has any
-        self._n_cut: list[NDArray[np.int32]] = []
+        self._ids, self._n_cut = Growing("S1"), Growing(np.int32)
+        self._values = Growing(np.float64, 0)  # shape (n, n_labels), (n, 0) while none has any
         self._others: dict[int, Result] = {}
         self._new: list[tuple[bytes, Result, int]] = []
         self._n_before, self._n_labels = 0, 0  # how many stand in blocks
@@ -124,7 +130,11 @@ class Collected:
             self._append(np.array(ids, "S"), values, np.array(n_cut, np.int32))
 
     def _append(self, ids: NDArray[np.bytes_], values: NDArray[np.float64], n_cut: NDArray[np.int32]) -> None:
-        self._n_before, self._n_labels = self._n_before + len(ids), self._n_labels or values.shape[1]
+        if self._n_labels < values.shape[1]:
+            self._n_labels = values.shape[1]
+            self._values = Growing(np.float64, self._n_labels)
+            self._values.append(np.full((self._n_before, self._n_labels), math.nan))  # for those before the first
+        self._n_before += len(ids)
         self._ids.append(ids)
         self._values.append(values)
         self._n_cut.append(n_cut)
@@ -132,17 +142,12 @@ class Collected:
     def results(self, refuse: Callable[[str, int], InputError] | None = None) -> Results:
         """Return what was added; `refuse` makes the error for a second result that differs, by id and number from 0."""
         self._flush()
-        for place, block in enumerate(self._values):
-            if block.shape[1] < self._n_labels:  # they came before the first probabilities
-                self._values[place] = np.full((len(block), self._n_labels), math.nan)
-        ids, n_cut = _joined(self._ids, np.empty(0, "S1")), _joined(self._n_cut, np.empty(0, np.int32))
-        probabilities = _joined(self._values, np.empty((0, self._n_labels)))
-        order = np.argsort(ids, kind="stable")
-        ids = ids[order]
-        is_first = np.append(True, ids[1:] != ids[:-1])[: len(ids)]
-        kept = order[is_first]
-        if len(kept) < len(order):
-            groups = np.cumsum(is_first) - 1
+        probabilities, n_cut = self._values.array(), self._n_cut.array()
+        ids_kept, values_kept, cut_kept = Growing("S1"), Growing(np.float64, self._n_labels), Growing(np.int32)
+        numbers_of_others, others, n_kept = np.array([*self._others], np.int64), dict[int, Result](), 0
+        for order, ids in sorted_pieces(self._ids.array()):
+            is_first = np.append(True, ids[1:] != ids[:-1])
+            kept, groups = order[is_first], np.cumsum(is_first) - 1
             for place in np.flatnonzero(~is_first).tolist():
                 group, number = groups[place], int(order[place])
                 first, second = (
@@ -152,14 +157,10 @@ class Collected:
                     kept[group] = number
                 elif refuse is not None and first != second and Failed not in (type(first), type(second)):
                     raise refuse(ids[place].decode(), number)
-        places = np.full(len(self), -1)
-        places[kept] = np.arange(len(kept))
-        others = {int(places[number]): one for number, one in self._others.items() if places[number] >= 0}
-        return Results(ids[is_first], probabilities[kept], others, n_cut[kept])
-
-
-def _joined(blocks: list[NDArray[Any]], empty: NDArray[Any]) -> NDArray[Any]:
-    """Return blocks as one array, and let go of them."""
-    joined = np.concatenate([empty, *blocks])
-    blocks.clear()
-    return joined
+            for place in np.flatnonzero(np.isin(kept, numbers_of_others)).tolist():
+                others[n_kept + place] = self._others[int(kept[place])]
+            n_kept += len(kept)
+            ids_kept.append(ids[is_first])
+            values_kept.append(probabilities[kept])
+            cut_kept.append(n_cut[kept])
+        return Results(ids_kept.array(), values_kept.array(), others, cut_kept.array())

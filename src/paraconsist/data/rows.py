@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,9 @@ ROLES = (
 #: Roles of rows that stand in several buckets, as one of two texts which are joined there.
 _JOINED = ("antecedent_1", "antecedent_2", "part_1", "part_2")
 
+#: What the orders in which a judge is shown two texts are called -> the role.
+_ORDERS = {"given": "original", "swapped": "swap"}
+
 _PROBABILITY_TOLERANCE = 1e-3
 #: A column of ParaNLU's that marks a few rows, no stratum unless it is named.
 _MARK = "copies_original"
@@ -45,6 +48,8 @@ class ColumnNames:
     #: What intervals resample. Without the column, or where it holds the buckets' ids, that is the bucket: of
     #: measures on pairs where a bucket has several pairs, since one pair in each is independent.
     group: str = "group_id"
+    variant: str | None = None  # Which wording each row has, the same over buckets, such as a prompt template
+    places: Sequence[str] | None = None  # Labels of what a judge is shown first and second, and of ties
     confidence: str | None = None  # Probability of the gold label, in place of `probabilities`
     probabilities: Sequence[str] = ("probabilities",)  # One column of lists, or one column a label, in label order
     strata: Sequence[str] | None = None  # Columns to break results down by; by default those that the run named
@@ -68,6 +73,13 @@ class Rows:
     allowed: list[list[Any]] | None = None  # The labels that a rule allows each row
     strata: dict[str, NDArray[Any]] = field(default_factory=dict)  # shape (n,): What results can be broken down by
     never_agree: bool = False  # Whether an unparsed answer equals no other (each then holds a value of its own)
+    variants: NDArray[Any] | None = None  # shape (n,): Which wording each row has, the same over buckets
+    places: tuple[Any, ...] | None = None  # Labels of what a judge is shown first and second, and of ties
+    #: The model's probability of each label, shape (n, n_labels), and of those that a rule allows, shape (n,); where a
+    #: measure reads them.
+    probabilities: NDArray[np.float64] | None = None
+    allowed_probabilities: NDArray[np.float64] | None = None
+    relations: Mapping[str, Any] | None = None  # between statements, where these are of the user's own
     inputs: NDArray[np.int32] | None = None  # shape (n,): Equal numbers, equal texts; where a bucket joins two of them
 
     def __len__(self) -> int:
@@ -84,13 +96,15 @@ class Rows:
                 value = value[index]
             elif isinstance(value, list):
                 value = [value[i] for i in index]
-            elif isinstance(value, dict):
+            elif isinstance(value, dict) and name != "relations":
                 value = {key: column[index] for key, column in value.items()}
             taken[name] = value
         return Rows(**taken)
 
 
-def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: bool = True) -> Rows:
+def read_rows(
+    predictions: Predictions, names: ColumnNames, *, need_buckets: bool = True, need_probabilities: bool = False
+) -> Rows:
     """Take the measures' columns out of a predictions table; the rows of a full test set belong to no bucket.
 
     InputError if a column is missing, or holds missing values or values of two kinds; its parameter is the field of
@@ -111,8 +125,20 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
             groups = None if np.array_equal(groups, buckets) else groups
     if not predictions.label_names and has_gold.all():
         check_meeting(names.prediction, guesses, labels, ~unparsed, buckets)
-    roles = _roles(table, names) if need_buckets else np.full(len(labels), "original")
+    roles = (
+        _roles(table, names, "relations" in predictions.metadata) if need_buckets else np.full(len(labels), "original")
+    )
+    if names.places is not None and need_buckets and "swap" not in roles:
+        must = "be given for verdicts in both orders, whose `role` is given or swapped"
+        raise input_error("score", "places", must, got=[*names.places])
     own = names.confidence is None  # else a column says the gold label's probability, and nothing of another's
+    whole = _probability_rows(predictions, names.probabilities) if need_probabilities else None
+    of_rules = None
+    if whole is not None and allowed is not None:
+        of_rules = np.zeros(len(labels))
+        for label in {label for rule in allowed for label in rule}:
+            each: Any = _label_probabilities(predictions, names.probabilities, np.full(len(labels), label))
+            of_rules += np.where([label in rule for rule in allowed], each, 0.0)
     return Rows(
         buckets=buckets,
         groups=groups,
@@ -125,6 +151,11 @@ def read_rows(predictions: Predictions, names: ColumnNames, *, need_buckets: boo
         predicted_confidences=_label_probabilities(predictions, names.probabilities, guesses) if own else None,
         allowed=allowed if need_buckets else None,
         strata=_strata(predictions, names),
+        places=_places(names.places, labels),
+        variants=filled_column(table, names.variant, "variant") if names.variant and need_buckets else None,
+        probabilities=whole,
+        allowed_probabilities=of_rules,
+        relations=predictions.metadata.get("relations"),
         inputs=_inputs(table) if np.isin(roles, _JOINED).any() else None,
     )
 
@@ -138,7 +169,7 @@ def _check_columns(table: pa.Table, names: ColumnNames, needed: Sequence[str]) -
         raise input_error("score", absent[0], must, got=[getattr(names, one) for one in absent], remedy=remedy)
 
 
-def _roles(table: pa.Table, names: ColumnNames) -> NDArray[Any]:
+def _roles(table: pa.Table, names: ColumnNames, are_statements: bool = False) -> NDArray[Any]:
     if names.original is not None:
         flags = plain_column(column_of(table, names.original, parameter="original"), names.original, "original")
         if is_text(flags):
@@ -152,13 +183,26 @@ def _roles(table: pa.Table, names: ColumnNames) -> NDArray[Any]:
     if names.role not in table.column_names:
         return np.full(table.num_rows, "paraphrase")
     roles = plain_column(table[names.role], names.role, "role")
+    if are_statements:
+        return roles
     distinct, codes = np.unique(roles, return_inverse=True)
     lowered = [str(role).lower() for role in distinct.tolist()]  # Original is original
+    lowered = [_ORDERS.get(role, role) for role in lowered]
     unknown = np.array([role not in ROLES for role in lowered])
     if unknown.any():
         row = int(np.argmax(unknown[codes]))
         raise column_error("role", names.role, f"be one of {', '.join(ROLES)}", roles.item(row), row)
     return np.array(lowered)[codes]
+
+
+def _places(places: Sequence[str] | None, labels: NDArray[Any]) -> tuple[Any, ...] | None:
+    """Return labels that were named as text as what the labels are."""
+    if places is None or is_text(labels):
+        return None if places is None else tuple(places)
+    try:
+        return tuple(map(int, places))
+    except ValueError:
+        raise input_error("score", "places", "be numbers, as the labels are", got=[*places]) from None
 
 
 def _inputs(table: pa.Table) -> NDArray[np.int32] | None:
@@ -202,30 +246,38 @@ def _label_probabilities(
     predictions: Predictions, probabilities: Sequence[str], labels: NDArray[Any]
 ) -> NDArray[np.float64] | None:
     """Return the probability of each row's label, nan for what is no label; None where no column says it."""
+    if is_text(labels):
+        index = {name: i for i, name in enumerate(predictions.label_names)}
+        if not index:
+            return None
+        labels = np.array([index.get(label, -1) for label in labels.tolist()])
+    matrix = _probability_rows(predictions, probabilities)
+    if matrix is None:
+        return None
+    inside = (labels >= 0) & (labels < matrix.shape[1])
+    picked = matrix[np.arange(len(labels)), np.where(inside, labels, 0)]
+    return np.where(inside, picked, np.nan)
+
+
+def _probability_rows(predictions: Predictions, probabilities: Sequence[str]) -> NDArray[np.float64] | None:
+    """Return the probability of every label, shape (n, n_labels), nan where none was read; None where none is there."""
     table = predictions.table
     columns = [name for name in probabilities if name in table.column_names]
     if not columns:
         return None
     for name in probabilities:
         column_of(table, name, parameter="probabilities")
-    if is_text(labels):
-        index = {name: i for i, name in enumerate(predictions.label_names)}
-        if not index:
-            return None
-        labels = np.array([index.get(label, -1) for label in labels.tolist()])
     answered = np.full(len(table), True)
     if UNANSWERED in table.column_names and len(columns) == 1:
         answered = table[UNANSWERED].is_null().to_numpy()
         if not answered.any():
             return None
-    given = _probability_matrix(table if answered.all() else table.filter(pa.array(answered)), columns)
+    held = _probability_matrix(table if answered.all() else table.filter(pa.array(answered)), columns)
     if "(none)" not in predictions.metadata.get("label_map", ""):  # a partial map leaves probability out
-        _check_probabilities(given, columns[0])
-    matrix = np.full((len(table), given.shape[1]), np.nan)
-    matrix[answered] = given
-    inside = (labels >= 0) & (labels < matrix.shape[1])
-    picked = matrix[np.arange(len(labels)), np.where(inside, labels, 0)]
-    return np.where(inside, picked, np.nan)
+        _check_probabilities(held, columns[0])
+    matrix = np.full((len(table), held.shape[1]), np.nan)
+    matrix[answered] = held
+    return matrix
 
 
 def _probability_matrix(table: pa.Table, names: Sequence[str]) -> NDArray[np.float64]:

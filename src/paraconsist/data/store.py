@@ -149,7 +149,7 @@ class ShardWriter:
         `results` may be finite probabilities, shape (n, n_labels); `n_cut` are the tokens that each input lost, if any.
         """
         if isinstance(results, np.ndarray):
-            if not any(n_cut) and (together := "".join(input_ids)).isascii() and together.isalnum():
+            if not any(n_cut) and "".join(input_ids).encode("utf-8", "surrogatepass").isalnum():
                 self._write(b"".join(_number_lines(input_ids, results)))
                 if self.written is not None:
                     self.written.extend(np.array(input_ids, "S"), results)

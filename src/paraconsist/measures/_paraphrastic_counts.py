@@ -47,13 +47,8 @@ NOT_MEANS = ("between_variance", "between_variance_unbiased", "pvap", "pvap_unbi
 PUBLISHED_VARIANCES = ("between_variance", "pvap", "pvap_pooled")
 """Those without an interval by default: they are biased by the number of paraphrases and by that of buckets."""
 
-UNBIASED = {
-    "paraphrastic_consistency": "paraphrastic_consistency_unbiased",
-    "vap": "vap_unbiased",
-    "between_variance": "between_variance_unbiased",
-    "pvap": "pvap_unbiased",
-    "agreement": "agreement_unbiased",
-}
+_BIASED = ("paraphrastic_consistency", "vap", "between_variance", "pvap", "agreement")
+UNBIASED = {name: f"{name}_unbiased" for name in _BIASED}
 """Plug-in measure to its unbiased one."""
 
 OVER_PAIRS = (*UNBIASED.values(), "consistently_right", "consistently_wrong")

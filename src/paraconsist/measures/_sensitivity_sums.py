@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +54,8 @@ class Sums:
     def __init__(self, counts: BucketCounts) -> None:
         self._columns: list[npt.NDArray[Any]] = [np.ones(len(counts))]
         self._ratios: dict[str, tuple[int, int]] = {}
-        self._more: dict[str, tuple[Any, tuple[float, float], bool]] = {}  # function of sums, its range, whether a mean
+        self._functions: list[Any] = []  # of sums, shape (..., m) to (..., q)
+        self._more: dict[str, tuple[float, bool]] = {}  # what these are called: greatest value, whether a mean
         self._extra: list[Integers] = []
         self.n_units = 0
 
@@ -67,9 +68,10 @@ class Sums:
         """Add the mean of values over all buckets, or the sum of values over that of weights."""
         self._ratios[name] = (self.add(values), 0 if weights is None else self.add(weights))
 
-    def function(self, name: str, function: Any, high: float = 1.0, *, is_mean: bool = False) -> None:
-        """Add a function of all sums, shape (..., m) to (...)."""
-        self._more[name] = (function, (0.0, high), is_mean)
+    def functions(self, function: Any, names: Mapping[str, tuple[float, bool]]) -> None:
+        """Add a function of all sums, shape (..., m) to (..., q): each value's name, greatest value, whether a mean."""
+        self._functions.append(function)
+        self._more |= names
 
     def differ_by(self, column: Integers) -> None:
         """Say that buckets with other values here are other buckets."""
@@ -81,7 +83,7 @@ class Sums:
 
     def _values(self, sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
         tops, bottoms = (list(places) for places in zip(*self._ratios.values(), strict=True))
-        more = [function(sums)[..., None] for function, *_ in self._more.values()]
+        more = [function(sums) for function in self._functions]
         return np.concatenate([sums[..., tops] / sums[..., bottoms], *more], axis=-1)
 
     def estimate(
@@ -94,8 +96,8 @@ class Sums:
         buckets = Units.of(sums, multiplicity)
         units = buckets if groups is None else group_units(sums, code, groups)
         self.n_units = units.n
-        ranges = [(0.0, 1.0)] * len(self._ratios) + [ends for _, ends, _ in self._more.values()]
-        are_means = [True] * len(self._ratios) + [is_mean for *_, is_mean in self._more.values()]
+        ranges = [(0.0, 1.0)] * len(self._ratios) + [(0.0, high) for high, _ in self._more.values()]
+        are_means = [True] * len(self._ratios) + [is_mean for _, is_mean in self._more.values()]
         with np.errstate(divide="ignore", invalid="ignore"):
             values = np.clip(self._values(units.total), *np.array(ranges).T)
             bounds = estimates.intervals(units, self._values, ranges, are_means, reported=values)
@@ -135,13 +137,13 @@ def add_curve(sums: Sums, counts: BucketCounts) -> None:
         sums.mean(name, 10 * counts.correct >= tenth * counts.size)
     places = [sums.place(name) for name in names]
     trapezoid = np.array([0.5, *[1.0] * 9, 0.5]) / 10.0
-    sums.function("aucar", lambda total: total[..., places] @ trapezoid / total[..., 0], is_mean=True)
-    sums.function(
-        "core",
-        lambda total: (
-            (total[..., places] @ trapezoid) * total[..., places[1:]].sum(axis=-1) / 10.0 / total[..., 0] ** 2
-        ),
-    )
+
+    def areas(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        curve = total[..., places] / total[..., :1]
+        aucar = curve @ trapezoid
+        return np.stack([aucar, aucar * curve[..., 1:].sum(axis=-1) / 10.0], axis=-1)
+
+    sums.functions(areas, {"aucar": (1.0, True), "core": (1.0, False)})
 
 
 def add_draws(sums: Sums, counts: BucketCounts, draws: Sequence[int]) -> None:
@@ -185,22 +187,24 @@ def add_variants(sums: Sums, buckets: Integers, variants: Integers, right: npt.N
     best, worst = int(accuracies.argmax()), int(accuracies.argmin())
     sums.differ_by(np.arange(n_buckets))
 
-    def shares(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.asarray(total[..., last : last + n_variants] / total[..., first : first + n_variants])
+    def of_shares(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return of_variants(total[..., last : last + n_variants] / total[..., first : first + n_variants], best, worst)
 
-    sums.function("mean_accuracy", lambda total: shares(total).mean(axis=-1), is_mean=True)
-    sums.function("max_accuracy", lambda total: shares(total)[..., best], is_mean=True)
-    sums.function("spread", lambda total: shares(total)[..., best] - shares(total)[..., worst])
-    sums.function("performance_drop_rate", lambda total: 1.0 - shares(total)[..., worst] / shares(total)[..., best])
-    sums.function("combined_performance_score", lambda total: _combined(shares(total), best))
-    sums.function("variant_deviation", lambda total: _deviation(shares(total)), 0.5)
+    sums.functions(of_shares, OF_VARIANTS)
     return np.asarray(accuracies, dtype=np.float64)
 
 
-def _combined(accuracies: npt.NDArray[Any], best: int) -> npt.NDArray[Any]:
-    most = accuracies[..., best]
-    return np.asarray(most * (1.0 - (most - accuracies.mean(axis=-1))))
+#: What the accuracies of variants are summed up by: the greatest possible value, and whether it is a mean over buckets.
+OF_VARIANTS = {
+    **{"mean_accuracy": (1.0, True), "max_accuracy": (1.0, True), "spread": (1.0, False)},
+    **{"performance_drop_rate": (1.0, False), "combined_performance_score": (1.0, False)},
+    "variant_deviation": (0.5, False),
+}
 
 
-def _deviation(accuracies: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.asarray(np.sqrt(((accuracies - accuracies.mean(axis=-1, keepdims=True)) ** 2).mean(axis=-1)))
+def of_variants(accuracies: npt.NDArray[Any], best: int, worst: int) -> npt.NDArray[Any]:
+    """Return `OF_VARIANTS` of accuracies, shape (..., n_variants) to (..., 6)."""
+    mean, most, least = accuracies.mean(axis=-1), accuracies[..., best], accuracies[..., worst]
+    deviation = np.sqrt(((accuracies - mean[..., None]) ** 2).mean(axis=-1))
+    values = [mean, most, most - least, 1.0 - least / most, most * (1.0 - (most - mean)), deviation]
+    return np.stack(values, axis=-1)

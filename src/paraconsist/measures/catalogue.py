@@ -8,12 +8,8 @@ page only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
 from paraconsist.measures.consistency_difference import consistency_difference
@@ -24,98 +20,11 @@ from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.measures.prediction_change import prediction_change
+from paraconsist.measures.probability_coherence import incoherent, probability_coherence
 from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
-from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, Answers, Rule, changed, does_not_follow, mixed, unchanged
-from paraconsist.measures.signatures import SHORT_NAMES
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """A number among a measure's results that tables and plots show."""
-
-    key: str  # in the results
-    label: str  # what it is called in a line of its own
-    symbol: str  # over a column
-    meaning: str = ""  # in one sentence, for a reader who does not know the symbol
-    is_share: bool = True  # whether it is shown in per cent
-    words: str = ""  # for a reader who knows no symbol; by default the label without its own
-
-    @property
-    def name(self) -> str:
-        """The label without the symbol before it."""
-        symbol, _, rest = self.label.partition(", ")
-        return rest if rest and len(symbol) <= 4 else self.label
-
-    @property
-    def plain(self) -> str:
-        """What it is called where words come first and the symbol second."""
-        return self.words or self.name
-
-
-@dataclass(frozen=True, repr=False)
-class MeasureSpec:
-    """What is said of a measure."""
-
-    function: Callable[..., Any]  # the measure; its name is the measure's
-    title: str  # for people who meet it, as the question
-    question: str
-    direction: str  # which end is good, in a sentence
-    headline: str  # the key of the results that the measure is known by
-    symbol: str  # over columns of summaries
-    quantities: Sequence[Quantity] = ()  # what is shown of its results
-    #: What answers that are drawn independently get, in a sentence; what a model's own answers get when they are
-    #: shuffled over the texts is `chance` in its results (`paraconsist.measures.chance`).
-    chance: str = ""
-    #: How much breaks the rule, in words: ``{answer}`` becomes "1 answer in 5", and a key of the results its value.
-    sentence: str = ""
-    asks: str = ""  # as the title of a page: a question that a good model answers with yes
-    outcomes: tuple[str, str] = ("keeps the rule", "breaks the rule")  # in a legend
-    #: The key of the headline as its paper computes it, where that is another; ``pc_published`` in conditions.
-    published: str = ""
-    higher_is_better: bool | None = False  # None where neither end is good
-    target: str = ""  # the role of the rows that are counted; empty where bucket sets are not scored by it
-    partners: tuple[str, ...] = ()  # roles of those that must stand beside each in its bucket
-    optional_partners: tuple[str, ...] = ()  # roles that may be there too
-    is_default: bool = False  # whether rows with the target role are scored by it where nobody says by what
-    #: The function's parameter -> ``role.column``: prediction, label, allowed, unanswered or strata of the counted rows
-    #: (role ``target``) or of a partner; prediction, label, bucket or role of all rows (role ``rows``).
-    arguments: Mapping[str, str] = field(default_factory=dict)
-    breaks: Rule | None = None  # which rows break its rule
-    #: Or "buckets": what the headline averages `breaks` over; it is 1 minus that where higher is better.
-    mean_over: str = "rows"
-
-    @property
-    def name(self) -> str:
-        """As `evaluate.load` and ``--measure`` know it."""
-        return str(self.function.__name__)
-
-    def __repr__(self) -> str:
-        return f"<{self.name}: {self.question} {self.direction}>"
-
-    @property
-    def short(self) -> str:
-        """As signatures and the conditions of `gate` call it."""
-        return SHORT_NAMES.get(self.name, self.name)
-
-    @property
-    def is_conditional(self) -> bool:
-        """Whether the rule is about those rows only whose partners are answered right."""
-        return bool(self.partners) and ORIGINAL not in self.partners
-
-    @property
-    def is_about_pairs(self) -> bool:
-        """Whether it compares an original with one other text, and nothing else."""
-        return self.partners == (ORIGINAL,) and self.mean_over == "rows"
-
-    def violations(self, answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return how much of each row breaks the rule, in [0, 1], and which rows the rule is about.
-
-        This is the one place that says so: the headline is the mean of the first over the second.
-        """
-        if self.breaks is None:
-            raise TypeError(f"{self.name} has no rule that a row could break")
-        return self.breaks(answers)
-
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, changed, does_not_follow, mixed, unchanged
+from paraconsist.measures.specification import MeasureSpec as MeasureSpec
+from paraconsist.measures.specification import Quantity as Quantity
 
 _ASKS = "Does {model} say the same however it is asked?"
 _REWORDING = "Rewording a question changes {answer}"
@@ -141,18 +50,39 @@ _SCALE = "0: as if the wording decided all, so answers shuffled over the texts; 
 ABOVE_CHANCE = Quantity("chance_corrected", "consistency above chance", "above chance", _SCALE)
 
 
-def _share_of_pairs(kind: str) -> tuple[Quantity, ...]:
-    return (
+def _pairs(
+    function: Callable[..., Any],
+    kind: str,
+    arguments: dict[str, str] | None = None,
+    also: Sequence[Quantity] = (),
+    **more: Any,
+) -> MeasureSpec:
+    """Return the entry of a share of pairs that break a rule."""
+    quantities = (
         Quantity("inconsistency", f"tau, {kind} inconsistency", "tau", "share of pairs that break the rule"),
         Quantity("accuracy", "A, accuracy on originals", "acc.", "accuracy on the originals"),
         Quantity("perturbed_accuracy", "A, accuracy on perturbed texts", "pert.", "accuracy on the perturbed side"),
         ABOVE_CHANCE,
+        *also,
     )
+    return _tau(function, kind, quantities, partners=(ORIGINAL,), arguments={**_PAIRS, **(arguments or {})}, **more)
 
 
-def _share_of_conclusions(kind: str) -> tuple[Quantity, ...]:
+def _conclusions(function: Callable[..., Any], kind: str, **more: Any) -> MeasureSpec:
+    """Return the entry of a share of conclusions."""
     meaning = "share of conclusions that break the rule, of those whose antecedents are answered right"
-    return (Quantity("inconsistency", f"tau, {kind} inconsistency", "tau", meaning), ABOVE_CHANCE)
+    tau = Quantity("inconsistency", f"tau, {kind} inconsistency", "tau", meaning)
+    return _tau(function, kind, (tau, ABOVE_CHANCE), is_default=True, breaks=does_not_follow, **more)
+
+
+def _tau(function: Callable[..., Any], kind: str, quantities: Sequence[Quantity], **more: Any) -> MeasureSpec:
+    shared: dict[str, Any] = {
+        "direction": _DOWN,
+        "headline": "inconsistency",
+        "symbol": f"tau {kind[:3]}.",
+        "quantities": quantities,
+    }
+    return MeasureSpec(function, title=f"{kind.capitalize()} inconsistency", **shared, **more)
 
 
 _SPECS = (
@@ -212,6 +142,7 @@ _SPECS = (
             Quantity("corrected_pvap", "PVAP, corrected", "PVAP corr.", "PVAP weighted back to the full test set"),
             Quantity("covered_mass", "test mass in deciles with buckets", "mass", "test mass in deciles with buckets"),
         ),
+        has_table=True,
         chance="A constant answer gets 100 %; two coins get 50 %.",
         asks=_ASKS,
         sentence=_MIXED,
@@ -223,74 +154,58 @@ _SPECS = (
         breaks=mixed,
         mean_over="buckets",
     ),
-    MeasureSpec(
+    _pairs(
         semantic_inconsistency,
-        title="Semantic inconsistency",
+        "semantic",
         question="How often does a paraphrase change the model's answer?",
-        direction=_DOWN,
-        headline="inconsistency",
-        symbol="tau sem.",
-        quantities=_share_of_pairs("semantic"),
         chance="Two independent uniform answers among L labels get 1 - 1/L.",
         asks=_ASKS,
         sentence=_REWORDING,
         outcomes=_SAME,
         target=PARAPHRASE,
-        partners=(ORIGINAL,),
-        arguments=_PAIRS,
         breaks=changed,
     ),
-    MeasureSpec(
+    _pairs(
         symmetric_inconsistency,
-        title="Symmetric inconsistency",
+        "symmetric",
         question="How often does the answer depend on which of two texts comes first?",
-        direction=_DOWN,
-        headline="inconsistency",
-        symbol="tau sym.",
-        quantities=_share_of_pairs("symmetric"),
+        also=(
+            Quantity("first_place_share", "verdicts for what is shown first", "first", "50 % without position bias"),
+            Quantity("primacy", "of the verdicts that turn, for the first", "primacy", "50 % without position bias"),
+            Quantity("tie_rate", "pairs with a tie", "ties", "in either order"),
+        ),
         chance="Two independent uniform answers among L labels get 1 - 1/L.",
         asks="Does {model} say the same whichever text comes first?",
         sentence="Swapping the two texts changes {answer}",
         outcomes=_SAME,
         target="swap",
-        partners=(ORIGINAL,),
         is_default=True,
-        arguments=_PAIRS,
+        arguments={"places": "rows.places"},
         breaks=changed,
     ),
-    MeasureSpec(
+    _pairs(
         negational_inconsistency,
-        title="Negational inconsistency",
+        "negational",
         question="How often does the model give a text and its negation the same answer?",
-        direction=_DOWN,
-        headline="inconsistency",
-        symbol="tau neg.",
-        quantities=_share_of_pairs("negational"),
         chance="Two independent uniform answers among L labels get 1/L; a constant answer gets 100 %.",
         asks="Does {model} notice a negation?",
         sentence="A negation does not change {answer}",
         outcomes=("negated, another answer", "negated, the same answer"),
         target="negation",
-        partners=(ORIGINAL,),
         is_default=True,
-        arguments={**_PAIRS, "unanswered": "target.unanswered"},
+        arguments={"unanswered": "target.unanswered"},
         breaks=unchanged,
     ),
-    MeasureSpec(
+    _conclusions(
         transitive_inconsistency,
-        title="Transitive inconsistency",
-        question="Does the model draw the conclusion of two premises that it answers right?",
-        direction=_DOWN,
-        headline="inconsistency",
-        symbol="tau tra.",
-        quantities=_share_of_conclusions("transitive"),
+        "transitive",
+        question="Does the model draw the conclusion that follows from two premises it gets right?",
         chance="A uniform answer among L labels gets 1 - a/L where the rule allows a of them.",
         asks="Does {model} draw the conclusions of what it gets right?",
         sentence="Of two premises that are answered right it fails to draw {conclusion}",
         outcomes=("the conclusion follows", "it does not follow"),
         target="consequent",
         partners=("antecedent_1", "antecedent_2"),
-        is_default=True,
         arguments={
             "predictions": "target.prediction",
             "references": "target.allowed",
@@ -299,30 +214,23 @@ _SPECS = (
             "antecedent_2_predictions": "antecedent_2.prediction",
             "antecedent_2_references": "antecedent_2.label",
         },
-        breaks=does_not_follow,
     ),
-    MeasureSpec(
+    _conclusions(
         additive_inconsistency,
-        title="Additive inconsistency",
-        question="Does a text keep the label that the model gives, correctly, to both of its parts?",
-        direction=_DOWN,
-        headline="inconsistency",
-        symbol="tau add.",
-        quantities=_share_of_conclusions("additive"),
+        "additive",
+        question="If the model labels both parts of a text correctly, does the merged text keep that label?",
         chance="A uniform answer among L labels gets 1 - 1/L.",
         asks="Does {model} stand by the answers to the parts of a text?",
         sentence="Both parts of a text answered right, it gets {merged text} wrong",
         outcomes=("the whole as its parts", "the whole otherwise"),
         target="merged",
         partners=("part_1", "part_2"),
-        is_default=True,
         arguments={
             "predictions": "target.prediction",
             "references": "target.label",
             "part_1_predictions": "part_1.prediction",
             "part_2_predictions": "part_2.prediction",
         },
-        breaks=does_not_follow,
     ),
     MeasureSpec(
         prediction_change,
@@ -358,7 +266,7 @@ _SPECS = (
     MeasureSpec(
         prompt_sensitivity,
         title="Prompt sensitivity",
-        question="How much do answers depend on the wording, by the indices that other papers report?",
+        question="How much do answers depend on the wording, in terms of the indices that other papers report?",
         direction="Down is good: 0 % means that every problem is right in all its wordings, or wrong in all of them.",
         headline="prompt_sensitivity_score",
         symbol="PSS",
@@ -382,21 +290,58 @@ _SPECS = (
             Quantity(
                 "normalized_entropy", "entropy of the answers", "entropy", "over that of equally many", is_share=False
             ),
+            Quantity("mean_accuracy", "AvgP, mean accuracy of the variants", "AvgP"),
+            Quantity("max_accuracy", "MaxP, accuracy of the best variant", "MaxP"),
+            Quantity("spread", "spread, best less worst variant", "spread"),
+            Quantity("performance_drop_rate", "PDR, performance drop rate", "PDR"),
+            Quantity("combined_performance_score", "CPS, combined performance score", "CPS"),
         ),
+        has_table=True,
         chance="A constant answer gets 0 %; two coins get 50 %.",
         asks=_ASKS,
         sentence=_MIXED,
         outcomes=("all right, or all wrong", "right in some wordings, wrong in others"),
         target=PARAPHRASE,
         optional_partners=(ORIGINAL,),
-        arguments=_ROWS,
+        arguments={**_ROWS, "variants": "rows.variant"},
         breaks=mixed,
         mean_over="buckets",
     ),
     MeasureSpec(
+        probability_coherence,
+        title="Coherence of probabilities",
+        question="Could the probabilities of related statements all be right?",
+        direction="Down is good: 0 % means that no bettor can be sure to gain .01 nats from any bucket.",
+        headline="arbitrage_rate",
+        symbol="incoherent",
+        quantities=(
+            Quantity("arbitrage_rate", "incoherent: a sure gain of .01 nats", "incoherent", "a bettor surely gains"),
+            Quantity("arbitrage_violation", "mean sure gain, in nats", "gain", "of the best bet", is_share=False),
+            Quantity("frequentist_rate", "frequentist violation of .129 or more", "freq.", "beyond noise"),
+            Quantity("frequentist_violation", "mean frequentist violation", "freq. mean", "in sd", is_share=False),
+        ),
+        has_table=True,
+        asks="Do {model}'s probabilities agree with one another?",
+        sentence="The probabilities of texts that belong together contradict one another in {case}",
+        outcomes=("coherent", "incoherent"),
+        target=PARAPHRASE,
+        partners=(ORIGINAL,),
+        alternatives={
+            **dict.fromkeys(("swap", "negation"), (ORIGINAL,)),
+            "consequent": ("antecedent_1", "antecedent_2"),
+        },
+        arguments={
+            "probabilities": "tuple.probability",
+            "roles": "tuple.role",
+            "buckets": "tuple.bucket",
+            "relations": "tuple.relations",
+        },
+        breaks=incoherent,
+    ),
+    MeasureSpec(
         fooling_rate,
         title="Fooling rate",
-        question="How many right answers does at least one harmless variant turn?",
+        question="How many right answers does at least one harmless variant change?",
         direction="Down is good. It grows with the number of variants, so compare only at one number.",
         headline="relaxed",
         symbol="fooled",
@@ -462,6 +407,7 @@ PARAPHRASTIC = CATALOGUE[paraphrastic_consistency.__name__]
 SEMANTIC = CATALOGUE[semantic_inconsistency.__name__]
 CHANGE = CATALOGUE[prediction_change.__name__]
 FOOLING = CATALOGUE[fooling_rate.__name__]
+COHERENCE = CATALOGUE[probability_coherence.__name__]
 SHIFT = CATALOGUE[distribution_shift.__name__]
 IE_TEST = CATALOGUE[ie_test.__name__]
 
@@ -474,6 +420,11 @@ def list_measures() -> list[MeasureSpec]:
 def scored_measures() -> dict[str, MeasureSpec]:
     """Return the measures that bucket sets are scored by, by name."""
     return {name: spec for name, spec in CATALOGUE.items() if spec.target}
+
+
+def reads_probabilities(names: Sequence[str] | None) -> bool:
+    """Say whether a measure among these reads what probability each label has."""
+    return any(name in CATALOGUE and CATALOGUE[name].is_about_probabilities for name in names or ())
 
 
 def default_measures(roles: Sequence[str]) -> list[str]:

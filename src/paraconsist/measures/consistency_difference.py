@@ -27,8 +27,9 @@ from paraconsist.measures.buckets import BucketCounts, partition
 from paraconsist.measures.difference_tests import DifferenceTest, check_margin, margin_test
 from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.paired_differences import METHODS, Compared, PairedDifferences, paired_differences
-from paraconsist.measures.resampling import Floats, distinct, mean_of_sums, sums_by_group
+from paraconsist.measures.resampling import distinct, mean_of_sums, sums_by_group
 from paraconsist.measures.results import UNCERTAINTY, Result
+from paraconsist.measures.standings import UnitValues
 
 _FUNCTION = "consistency_difference"
 _ESTIMATORS = {"unbiased": "paraphrastic_consistency_unbiased", "plugin": "paraphrastic_consistency"}
@@ -215,26 +216,20 @@ def consistency_difference(
     )
 
 
-def unit_differences(
+def unit_values(
     predictions: Mapping[str, Any],
-    pairs: Sequence[tuple[str, str]],
     references: Any,
     buckets: Any,
     *,
     roles: Sequence[str] | None = None,
     groups: Any = None,
     estimator: str = "unbiased",
-) -> Floats:
-    """Return what each bucket (group) adds to each pair's difference of P_C, shape (n_units, n_pairs), in any scale."""
+) -> UnitValues:
+    """Return what each bucket (group) adds to each model's P_C, in any scale; `predictions` are by model."""
     checked = check_input(_FUNCTION, predictions, references, buckets, roles, groups)
     column = _DIFFER if estimator == "unbiased" else _WITHIN
-    sums = [bucket_sums(counts)[:, column] for counts in checked.counts]
-    each = np.stack(sums, axis=1)
-    if checked.groups is not None:
-        each = sums_by_group(each, checked.groups)
-    place = {model: i for i, model in enumerate(predictions)}
-    differences: Floats = np.stack([each[:, place[two]] - each[:, place[one]] for one, two in pairs], axis=1)
-    return differences
+    short = np.stack([bucket_sums(counts)[:, column] for counts in checked.counts], axis=1)
+    return UnitValues(-short if checked.groups is None else -sums_by_group(short, checked.groups))
 
 
 def _warn(estimates: Estimates, counts: list[BucketCounts], n_units: int) -> None:

@@ -6,9 +6,9 @@ import itertools
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -99,11 +99,10 @@ _PASSIVE = re.compile(
     rf"|^{_BE} (?:(?!\w+ing )\w+ ){{1,4}}?(?:{_PARTICIPLE}))\b"
 )
 
-_SYMBOLS = frozenset("%&#@*/\\§")
+_PLAIN = re.compile(r"\d+(?:[.,]\d+)+\w*|\w+(?:'\w+)*|[^\w\s]|\n")
 _APART = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # scripts without blanks
 _HIDDEN = re.compile("[\u200b-\u200d\u2060\ufeff]")
 _BLANKS = re.compile(rf"[(\[]?[\s{_HIDDEN.pattern[1:-1]}]+[,.;:!?)\]]?")
-_PLAIN = re.compile(r"\d+(?:[.,]\d+)+\w*|\w+(?:'\w+)*|[^\w\s]|\n")
 
 
 class _Read(NamedTuple):
@@ -111,8 +110,9 @@ class _Read(NamedTuple):
 
     text: str
     words: tuple[str, ...]  # in lower case, in order
-    forms: frozenset[tuple[str, bool]]  # words as written, and whether they open a sentence
-    marks: tuple[str, ...]  # punctuation, sorted
+    distinct: frozenset[str]
+    capitals: frozenset[str]  # words as written that are not in lower case
+    marks: list[str]  # punctuation, sorted
     blanks: tuple[object, ...]  # all white space but single blanks between words
     n_letters: int
     n_negations: int
@@ -198,80 +198,80 @@ def edit_kinds(
     check_length("edit_kinds", "buckets", buckets, len(originals), "originals")
     n = len(originals)
     read = lru_cache(1 << 12)(_read)
-    found: list[set[str]] = []
+    flags = {kind: np.zeros(n, dtype=np.bool_) for kind in EDIT_KINDS}
     words_of: defaultdict[object, set[str]] = defaultdict(set)
     n_english, new_words = 0, []
     for row, texts in enumerate(zip(originals, rewordings, strict=True)):
-        if not all(isinstance(one, str) or all(isinstance(text, str) for text in one) for one in map(_listed, texts)):
-            raise input_error("edit_kinds", "originals", "hold texts, or sequences of texts", got=texts, row=row)
-        old, new = ([read(text) for text in ([one] if isinstance(one, str) else one)] for one in texts)
+        try:
+            old, new = ([read(text) for text in ([one] if isinstance(one, str) else one)] for one in texts)
+        except (TypeError, AttributeError):
+            must = "hold texts, or sequences of texts"
+            raise input_error("edit_kinds", "originals", must, got=texts, row=row) from None
         if len(old) != len(new):
             must = "have as many texts in a row as originals"
             raise input_error("edit_kinds", "rewordings", must, got=texts[1], row=row)
-        is_swap = old != new and sorted(one.text for one in old) == sorted(one.text for one in new)
-        pairs = [] if is_swap else [pair for pair in zip(old, new, strict=True) if pair[0].text != pair[1].text]
-        found.append({kind for pair in pairs for kind in _kinds(*pair)})
-        words, added = ({word for text in side for word in text.words} for side in (old, new))
+        is_swap = len(old) > 1 and old != new and sorted(one.text for one in old) == sorted(one.text for one in new)
+        for pair in () if is_swap else zip(old, new, strict=True):
+            for kind in _kinds(*pair) if pair[0].text != pair[1].text else ():
+                flags[kind][row] = True
+        words, added = map(_all_words, (old, new))
         n_english += not _ENGLISH.isdisjoint(words)
         new_words.append(added - words)
-        words_of[buckets[row]] |= words | added
-    times = Counter(word for words in words_of.values() for word in words)
+        words_of[buckets[row]].update(words, added)
+    times = Counter(itertools.chain.from_iterable(words_of.values()))
     most = max(1, int(RARE * len(words_of)))
-    for kinds, words in zip(found, new_words, strict=True):
-        if any(times[word] <= most and not word[0].isdigit() for word in words):
-            kinds.add("rare word")
+    rare = {word for word, n_buckets in times.items() if n_buckets <= most and not word[0].isdigit()}
+    flags["rare word"] |= [not rare.isdisjoint(words) for words in new_words]
     english = n_english >= n / 4 if english is None else english
-    names = [kind for kind in EDIT_KINDS if english or kind not in ENGLISH_KINDS]
-    return {kind: np.fromiter((kind in kinds for kinds in found), np.bool_, n) for kind in names}
+    return {kind: flag for kind, flag in flags.items() if english or kind not in ENGLISH_KINDS}
 
 
-def _listed(texts: Any) -> Sequence[Any]:
-    """Return texts as a sequence, one that holds no text where they are none."""
-    return texts if isinstance(texts, Sequence) else [texts]
+def _all_words(texts: Sequence[_Read]) -> frozenset[str]:
+    return texts[0].distinct if len(texts) == 1 else frozenset[str]().union(*(text.distinct for text in texts))
 
 
-def _kinds(old: _Read, new: _Read) -> list[str]:
-    """Return the kinds of a pair of two different texts, but for rare words."""
-    kinds = []
+def _kinds(old: _Read, new: _Read) -> Iterator[str]:
+    """Yield the kinds of a pair of two different texts, but for rare words."""
     if old.words != new.words:
-        shorter, longer = sorted((old.n_letters, new.n_letters))
-        facts = {
-            "negation": old.n_negations != new.n_negations,
-            "number": old.numbers != new.numbers,
-            "order": _is_reordered(old.words, new.words),
-            "length": longer >= _LONGER * shorter,
-            "passive": old.n_passives != new.n_passives,
-            "word in or out": _is_within(old.words, new.words) or _is_within(new.words, old.words),
-        }
-        kinds = [kind for kind, holds in facts.items() if holds]
-    if old.forms != new.forms and _is_recased(old, new):
-        kinds.append("case")
+        if old.n_negations != new.n_negations:
+            yield "negation"
+        if old.numbers != new.numbers:
+            yield "number"
+        if _is_reordered(old, new):
+            yield "order"
+        if max(old.n_letters, new.n_letters) >= _LONGER * min(old.n_letters, new.n_letters):
+            yield "length"
+        if old.n_passives != new.n_passives:
+            yield "passive"
+        if _is_within(old, new) or _is_within(new, old):
+            yield "word in or out"
+    if old.capitals != new.capitals and _is_recased(old, new):
+        yield "case"
     if old.marks != new.marks:
-        kinds.append("punctuation")
+        yield "punctuation"
     if old.blanks != new.blanks or (old.n_letters == new.n_letters and _unspaced(old.text) == _unspaced(new.text)):
-        kinds.append("white space")
-    return kinds
+        yield "white space"
 
 
-def _is_reordered(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
-    both = set(old).intersection(new) - _ARTICLES
-    one, other = ([word for word in words if word in both] for words in (old, new))
+def _is_reordered(old: _Read, new: _Read) -> bool:
+    both = (old.distinct & new.distinct) - _ARTICLES
+    one, other = ([word for word in text.words if word in both] for text in (old, new))
     if one == other or len(one) == len(other) == len(both):
         return one != other
-    both = {word for word in both if one.count(word) == other.count(word) == 1}
-    return [word for word in one if word in both] != [word for word in other if word in both]
+    once = {word for word in both if one.count(word) == other.count(word) == 1}
+    return [word for word in one if word in once] != [word for word in other if word in once]
 
 
-def _is_within(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
+def _is_within(part: _Read, whole: _Read) -> bool:
     """Return whether all words of one text stand in the other, in order."""
-    rest = iter(whole)
-    return 0 < len(part) < len(whole) and all(word in rest for word in part)
+    rest = iter(whole.words)
+    is_shorter = 0 < len(part.words) < len(whole.words) and part.distinct <= whole.distinct
+    return is_shorter and all(word in rest for word in part.words)
 
 
 def _is_recased(old: _Read, new: _Read) -> bool:
-    apart = {form.lower() for form, _ in old.forms ^ new.forms}
-    for word in apart.intersection(old.words).intersection(new.words):
-        forms = ([one for one in text.forms if one[0].lower() == word] for text in (old, new))
+    for word in {form.lower() for form in old.capitals ^ new.capitals} & old.distinct & new.distinct:
+        forms = ([one for one in _forms(_tokens(text.text)) if one[0].lower() == word] for text in (old, new))
         if not any(_agree(*one, *other) for one, other in itertools.product(*forms)):
             return True
     return False
@@ -284,45 +284,47 @@ def _agree(form: str, opens: bool, other: str, other_opens: bool) -> bool:
     return form == other or (form if opens else other)[0].isupper()
 
 
+def _forms(tokens: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Yield words as written, and whether they open a sentence."""
+    opens = True
+    for token in tokens:
+        if token[0].isalnum() or token[0] == "_":
+            yield token, opens
+            opens = False
+        else:
+            opens |= token in ".!?:\n"
+
+
 def _read(text: str) -> _Read:
     """Take a text apart, once for all of the kinds."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
-    forms, marks = [], []
-    opens = True
-    for token in _tokens(text):
-        if token[0].isalnum() or token[0] == "_":
-            forms.append((token, opens))
-            opens = False
-        else:
-            marks.append(token)
-            opens |= token in ".!?:\n"
-    words = tuple([form.lower() for form, _ in forms])
-    joined = " ".join(words)
-    has_passive = not _HELPERS.isdisjoint(words) or "n't" in joined
+    tokens = _tokens(text)
+    forms = [token for token in tokens if token[0].isalnum() or token[0] == "_"]
+    words = tuple(map(str.lower, forms))
+    joined, distinct = " ".join(words), frozenset(words)
+    blanks = [] if " ".join(forms) == text else [run for run in _BLANKS.findall(text) if run != " "]
     return _Read(
         text,
         words,
-        frozenset(forms),
-        tuple(sorted(filter(_is_punctuation, marks))),
-        (text[:1].isspace(), text[-1:].isspace(), *sorted(run for run in _BLANKS.findall(text) if run != " ")),
+        distinct,
+        frozenset(forms) - distinct,
+        sorted(filter(_is_punctuation, tokens)) if len(tokens) > len(words) else [],
+        (text[:1].isspace(), text[-1:].isspace(), *sorted(blanks)),
         sum(map(len, words)),
-        _n_negations(joined),
-        sum(1 for _ in _PASSIVE.finditer(joined)) if has_passive else 0,
-        _numbers(words),
+        _n_negations(joined, distinct),
+        0 if _HELPERS.isdisjoint(distinct) and "n't" not in joined else sum(1 for _ in _PASSIVE.finditer(joined)),
+        _numbers(words, distinct),
     )
 
 
-@cache
-def _is_punctuation(mark: str) -> bool:
-    return mark not in _SYMBOLS and unicodedata.category(mark[0])[0] == "P"
+def _is_punctuation(token: str) -> bool:
+    return token[0] not in "%&#@*/\\§_" and unicodedata.category(token[0])[0] == "P"
 
 
 def _tokens(text: str) -> list[str]:
     """Return words, marks and line breaks in order."""
-    if text.isascii():
-        return _PLAIN.findall(text)
-    return _full().findall(text.replace("’", "'"))
+    return _PLAIN.findall(text) if text.isascii() else _full().findall(text.replace("’", "'"))
 
 
 @cache
@@ -333,18 +335,16 @@ def _full() -> re.Pattern[str]:
     return re.compile(rf"\d+(?:[.,]\d+)+\w*|[{_APART}][{''.join(signs)}]*|{letter}+(?:'{letter}+)*|[^\w\s]|\n")
 
 
-def _n_negations(joined: str) -> int:
-    if not ("n't" in joined or "nt " in f"{joined} " or " t " in f"{joined} ") and _NEGATIVES.isdisjoint(
-        joined.split()
-    ):
+def _n_negations(joined: str, distinct: frozenset[str]) -> int:
+    if not ("n't" in joined or "nt " in f"{joined} " or " t " in f"{joined} ") and _NEGATIVES.isdisjoint(distinct):
         return 0
     negative = _NEGATION.findall(_NO_NEGATION.sub("", joined))
     return len(negative) - (len(negative) > 1) * negative.count("nor")
 
 
-def _numbers(words: Sequence[str]) -> frozenset[float]:
+def _numbers(words: Sequence[str], distinct: frozenset[str]) -> frozenset[float]:
     """Return the numbers of a text, without 1."""
-    if _NUMBER_WORDS.isdisjoint(words) and not _DIGIT.search("".join(words)):
+    if _NUMBER_WORDS.isdisjoint(distinct) and not _DIGIT.search("".join(distinct)):
         return frozenset()
     numbers: list[float] = []
     total, part = 0.0, None  # of the number that is being read: its thousands, and what is below

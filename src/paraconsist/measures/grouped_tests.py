@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -25,7 +25,7 @@ from paraconsist.measures.paired_tests import (
     score_bound,
     two_sided,
 )
-from paraconsist.measures.resampling import NO_SPREAD, Units, design_effects, standard_errors
+from paraconsist.measures.resampling import NO_SPREAD, Units, design_effects, mean_of_sums, standard_errors
 
 MOST_CELLS: Final = 1 << 22
 """Of the joint distribution of K* and Q* that `grouped_exact_p_value` computes; beyond, it draws."""
@@ -135,8 +135,8 @@ def grouped_difference(
     n, n10, n01 = int(sizes.sum()), int(right_before.sum()), int(right_after.sum())
     groups = Units.of(np.stack([sizes, right_before - right_after], 1).astype(float), np.ones(len(sizes)))
     items = Units.of(np.array([[1.0, 1.0], [1.0, -1.0], [1.0, 0.0]]), [n10, n01, n - n10 - n01])
-    error = float(standard_errors(groups, _mean)[0])
-    effect = float(design_effects(groups, items, _mean)[0])
+    error = float(standard_errors(groups, mean_of_sums)[0])
+    effect = float(design_effects(groups, items, mean_of_sums)[0])
     if len(sizes) == 1:
         return [float("nan")] * 2, error, effect
     shrink = 1.0
@@ -150,10 +150,6 @@ def grouped_difference(
     high = float(score_bound(size, before, after, confidence_level)[0])
     point = (n10 - n01) / n
     return [min(low, point), max(high, point)], error, effect
-
-
-def _mean(total: Any) -> Any:
-    return total[..., 1:2] / total[..., :1]
 
 
 def _reduced(differences: IntArray) -> IntArray:

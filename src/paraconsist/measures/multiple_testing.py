@@ -44,7 +44,8 @@ def correct_p_values(
     >>> correct_p_values([0.01, 0.02, 0.04]).rejected.tolist()
     [True, False, False]
     """
-    p = _p_values("correct_p_values", p_values)
+    p = _numbers("correct_p_values", "p_values", p_values)
+    check_rows("correct_p_values", "p_values", "lie between 0 and 1", p, ~((p >= 0) & (p <= 1)))
     level = check_fraction("correct_p_values", "alpha", alpha)
     check_choice("correct_p_values", "correction", correction, get_args(Correction))
     adjusted = adjusted_p_values(p, correction)
@@ -65,12 +66,6 @@ def adjusted_p_values(p: npt.NDArray[np.float64], correction: str) -> npt.NDArra
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(1.0, stepped)
     return adjusted
-
-
-def _p_values(function: str, p_values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    p = _numbers(function, "p_values", p_values)
-    check_rows(function, "p_values", "lie between 0 and 1", p, ~((p >= 0) & (p <= 1)))
-    return p
 
 
 def too_few_resamples(n_resamples: int, n_tests: int, alpha: float, *, tails: int = 2) -> bool:

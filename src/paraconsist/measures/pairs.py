@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from paraconsist.measures._estimates import Estimates, IntervalOptions, share_op
 from paraconsist.measures._validation import CodedColumns, as_column, as_mask, code_columns
 from paraconsist.measures.chance import pair_chance
 from paraconsist.measures.dyads import group_columns, grouping
+from paraconsist.measures.grouped_tests import grouped_difference
 from paraconsist.measures.results import Result
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, Answers, Rule, changed, unchanged
 
@@ -29,6 +31,10 @@ class PairInconsistencyResult(Result):
         Over the pairs whose original got the label `condition`, and their number; nan if there are none.
     accuracy, perturbed_accuracy : float or None
         Share of right predictions on the originals (once per pair) and on the perturbed texts.
+    first_place_share, primacy, tie_rate : float or None
+        With `places`: of the answers of pairs that name a text twice, the share that name the one shown first; of such
+        pairs that turn, the share that name the one shown first both times; the share of pairs with a tie. The first
+        two are 0.5 without position bias, nan where there is no such pair; the first has Tango's interval.
     """
 
     inconsistency: float
@@ -37,6 +43,9 @@ class PairInconsistencyResult(Result):
     n_conditional: int | None = None
     accuracy: float | None = None
     perturbed_accuracy: float | None = None
+    first_place_share: float | None = None
+    primacy: float | None = None
+    tie_rate: float | None = None
 
 
 def semantic_inconsistency(
@@ -123,6 +132,7 @@ def symmetric_inconsistency(
     condition: Any = None,
     references: Any = None,
     perturbed_references: Any = None,
+    places: Sequence[Any] | None = None,
     groups: Any = None,
     interval_method: str = "auto",
     confidence_level: float = 0.95,
@@ -146,6 +156,9 @@ def symmetric_inconsistency(
     condition : int or str, optional
         Gives `conditional_inconsistency`, over the rows whose original was predicted to have this label: the
         label for which symmetry holds. 0 is a label (the authors' script takes it for "no condition").
+    places : sequence of two or three labels, optional
+        Of a judge that names the better of two texts: the label of the text that the originals show first, that of the
+        other, and a third for ties. They give `first_place_share`, `primacy` and `tie_rate`.
     references, perturbed_references, groups
         As for `semantic_inconsistency`.
     interval_method, confidence_level, n_resamples, seed
@@ -172,10 +185,16 @@ def symmetric_inconsistency(
     (0.5, 1.0)
 
     On the example predictions that the authors publish for SNLI it gives their .04, and .0104 on condition 2.
+
+    A judge names the better answer, A or B, first with A above B and then with B above A:
+
+    >>> result = symmetric_inconsistency(list("AAAB"), list("ABBB"), places="AB")
+    >>> result.inconsistency, result.first_place_share, result.primacy
+    (0.5, 0.75, 1.0)
     """
     options = share_options("symmetric_inconsistency", interval_method, confidence_level, n_resamples, seed, groups)
     labels = (predictions, perturbed_predictions, references, perturbed_references)
-    return _pair_measure(options, labels, condition, groups, changed)
+    return _pair_measure(options, labels, condition, groups, changed, places=places)
 
 
 def negational_inconsistency(
@@ -253,6 +272,7 @@ def _pair_measure(
     groups: Any,
     rule: Rule,
     unanswered: Any = None,
+    places: Sequence[Any] | None = None,
 ) -> PairInconsistencyResult:
     """Count the pairs that break the rule."""
     names = ("predictions", "perturbed_predictions", "references", "perturbed_references")
@@ -271,7 +291,7 @@ def _pair_measure(
     values |= estimates.add_chance(pair_chance(original, perturbed, must_differ=rule is unchanged, unanswered=silent))
     parts = {"condition": "none"}
     if condition is not None:
-        label = _condition(options.function, columns, condition)
+        label = _label(columns, condition, function=options.function, parameter="condition")
         population = original == columns.code_of(label)
         values["conditional_inconsistency"] = estimates.add_share("conditional_inconsistency", violated, population)
         values["n_conditional"] = int(np.count_nonzero(population))
@@ -282,6 +302,8 @@ def _pair_measure(
         if f"{side}references" in columns.codes:
             right = columns[f"{side}predictions"] == columns[f"{side}references"]
             values[name] = estimates.add_share(name, right)
+    if places is not None:
+        values |= _position_bias(estimates, columns, places)
     constant = columns.constant("predictions", "perturbed_predictions")
     if constant:
         estimates.warn_of_constant(constant[0], int(rule is unchanged))
@@ -290,10 +312,42 @@ def _pair_measure(
     )
 
 
-def _condition(function: str, columns: CodedColumns, condition: Any) -> Any:
-    """Return the label that the population is limited to, of the same kind as the labels."""
-    value = as_column([condition], function=function, parameter="condition", what="one label").tolist()[0]
+def _position_bias(estimates: Estimates, columns: CodedColumns, places: Sequence[Any]) -> dict[str, float]:
+    """Return which place a judge of two texts prefers, and how often it names neither."""
+    function = estimates.options.function
+    labels = [_label(columns, place, function=function, parameter="places") for place in places]
+    if len({*labels}) != len(labels) or len(labels) not in (2, 3):
+        raise input_error(function, "places", "be two labels, or three with that of ties", got=labels)
+    first, second, *ties = map(columns.code_of, labels)
+    before, after = columns["predictions"], columns["perturbed_predictions"]
+    to_first, to_second = (before == first) & (after == second), (before == second) & (after == first)
+    values = {"primacy": estimates.add_share("primacy", to_first, to_first | to_second)}
+    named = np.isin(before, (first, second)) & np.isin(after, (first, second))
+    values["first_place_share"] = float("nan")
+    listed = (first, second, *ties)
+    if n_others := int((~np.isin(before, listed) | ~np.isin(after, listed)).sum()):
+        estimates.warnings.append(
+            f"{n_others} pairs have an answer that is none of `places`: no position bias is of these"
+        )
+    if not named.any():
+        estimates.undefined.append("first_place_share")
+    else:
+        groups = np.arange(len(before)) if estimates.codes is None else estimates.codes
+        codes = np.unique(groups[named], return_inverse=True)[1]
+        up, down = (np.bincount(codes, turned[named]).astype(np.int64) for turned in (to_first, to_second))
+        ends, error, effect = grouped_difference(up, down, np.bincount(codes), estimates.options.confidence_level)
+        values["first_place_share"] = 0.5 + 0.5 * float(up.sum() - down.sum()) / len(codes)
+        low, high = (0.5 + 0.5 * end for end in ends)
+        estimates.put("first_place_share", (low, high), 0.5 * error, len(up), effect)
+    if ties:
+        values["tie_rate"] = estimates.add_share("tie_rate", (before == ties[0]) | (after == ties[0]))
+    return values
+
+
+def _label(columns: CodedColumns, label: Any, *, function: str, parameter: str) -> Any:
+    """Return a label that was named, of the same kind as the labels."""
+    value = as_column([label], function=function, parameter=parameter, what="one label").tolist()[0]
     if isinstance(value, str) != isinstance(columns.labels[0], str):
         kind = "a name" if isinstance(columns.labels[0], str) else "a number"
-        raise input_error(function, "condition", f"be {kind}, as the predictions are", got=condition)
+        raise input_error(function, parameter, f"be {kind}, as the predictions are", got=label)
     return value

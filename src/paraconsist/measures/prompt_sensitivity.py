@@ -12,6 +12,7 @@ import numpy.typing as npt
 from paraconsist.errors import check_whole, input_error
 from paraconsist.measures._estimates import Estimates, interval_options
 from paraconsist.measures._sensitivity_sums import (
+    OF_VARIANTS,
     Answers,
     Sums,
     add_contrasts,
@@ -19,8 +20,9 @@ from paraconsist.measures._sensitivity_sums import (
     add_draws,
     add_indices,
     add_variants,
+    of_variants,
 )
-from paraconsist.measures._validation import Column, Integers, as_generator, code_columns
+from paraconsist.measures._validation import Column, Integers, as_generator, as_probabilities, code_columns
 from paraconsist.measures.alarms import constant_message
 from paraconsist.measures.buckets import bucket_groups, one_per_bucket, partition, partition_integers
 from paraconsist.measures.intervals import FEW_UNITS
@@ -125,6 +127,7 @@ def prompt_sensitivity(
     agreement                   mean of sum n_l(n_l-1)/[k(k-1)]
     agreement_plugin            mean of sum (n_l/k)^2, which counts self-pairs
     consistency_rate_pooled     equal pairs over all pairs, of all buckets: consistency rate of SCORE [3]_
+    majority_accuracy           share of buckets whose commonest answer is right: self-consistency [16]_
     worst_case_accuracy         share of buckets with c = k: HELM [4]_, DynaMath [5]_; MCA(1), pass^k
     pass_hat_n                  mean of C(c,n)/C(k,n): pass^k of tau-bench [6]_
     pass_at_n                   mean of 1 - C(k-c,n)/C(k,n): pass@k [7]_
@@ -183,6 +186,7 @@ def prompt_sensitivity(
     .. [13] Zhu et al. (2023), PromptBench.
     .. [14] Mizrahi et al. (2024), State of What Art? A Call for Multi-Prompt LLM Evaluation, TACL.
     .. [15] Gardner et al. (2020), Evaluating Models' Local Decision Boundaries via Contrast Sets, Findings of EMNLP.
+    .. [16] Wang et al. (2023), Self-Consistency Improves Chain of Thought Reasoning in Language Models, ICLR.
 
     Examples
     --------
@@ -236,6 +240,8 @@ def prompt_sensitivity(
     if variants is not None:
         named = partition(checked["variants"])
         shared = partition_integers(named.codes[is_wording])
+        if len(keep) > 1 and shared.sizes.max() == 1:
+            raise input_error(function, "variants", "name wordings that buckets share", got="another in every row")
         right = predicted[is_wording] == codes_of["references"][is_wording]
         each = add_variants(sums, buckets_of[is_wording], shared.codes, right)
         accuracies = dict(zip(map(str, named.ids_of(np.asarray(shared.ids))), each.tolist(), strict=True))
@@ -262,6 +268,38 @@ def prompt_sensitivity(
         variant_accuracies=accuracies,
         **estimates.fields(method, avg="bucket", unparsed="refused"),
     )
+
+
+def variant_indices(accuracies: Any) -> dict[str, float]:
+    """Return what `prompt_sensitivity` sums the accuracies of shared variants up by, where these alone are known.
+
+    Parameters
+    ----------
+    accuracies : sequence of float, shape (n,)
+        Accuracy of each variant (prompt template) on the same problems, in [0, 1].
+
+    Returns
+    -------
+    dict of str to float
+        ``mean_accuracy`` (AvgP), ``max_accuracy`` (MaxP), ``spread``, ``performance_drop_rate`` (nan where all
+        accuracies are 0), ``combined_performance_score`` (CPS) and ``variant_deviation``, without intervals: these need
+        the answers.
+
+    Raises
+    ------
+    InputError
+        For no accuracies, and those outside [0, 1].
+
+    Examples
+    --------
+    >>> indices = variant_indices([0.75, 0.5, 0.25])
+    >>> indices["max_accuracy"], indices["mean_accuracy"], indices["combined_performance_score"]
+    (0.75, 0.5, 0.5625)
+    """
+    of_each = as_probabilities(accuracies, function="variant_indices", parameter="accuracies")
+    with np.errstate(invalid="ignore"):
+        values = of_variants(of_each, int(of_each.argmax()), int(of_each.argmin()))
+    return dict(zip(OF_VARIANTS, values.tolist(), strict=True))
 
 
 def _kinds(function: str, roles: Column) -> npt.NDArray[np.str_]:

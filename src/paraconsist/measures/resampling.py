@@ -26,6 +26,7 @@ NO_SPREAD = 1e-12
 """Standard errors up to this are rounding."""
 
 _CELLS_AT_ONCE = 1 << 21  # bounds the memory of a bootstrap: 16 MiB of weights at a time
+_SUMS_AT_ONCE = 512  # bounds that of a gradient: two sums for each of the variants that buckets share
 _MULTINOMIAL_COST = 6  # a multinomial cell costs about this many single draws
 
 
@@ -132,7 +133,9 @@ def linearised_errors(units: Units, estimate: Estimate) -> Linearised:
     total, n, weight = units.total, units.n, units.multiplicity
     step = 1e-20 * max(1.0, float(np.abs(total).max()))
     with np.errstate(divide="ignore", invalid="ignore"):
-        gradient = estimate(total + 1j * step * np.eye(len(total))).imag / step  # (m, q)
+        starts = range(0, len(total), _SUMS_AT_ONCE)
+        steps = (1j * step * np.eye(min(_SUMS_AT_ONCE, len(total) - at), len(total), at) for at in starts)
+        gradient = np.concatenate([estimate(total + each).imag for each in steps]) / step  # (m, q)
         influence = units.sums @ gradient  # (p, q)
         influence -= weight @ influence / n
         size = units.sums[:, 0] / total[0]

@@ -9,14 +9,8 @@ from typing import Any
 
 #: The mappings of values to what is known of their uncertainty.
 UNCERTAINTY = ("confidence_interval", "standard_error", "n_clusters", "design_effect")
-_LAST = (
-    "chance",
-    "chance_corrected",
-    *UNCERTAINTY,
-    "bias",
-    "signature",
-    "warnings",
-)  # what stands after a result's own values
+#: What stands after a result's own values.
+_LAST = ("chance", "chance_corrected", *UNCERTAINTY, "bias", "signature", "warnings")
 
 
 class Record:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 ORIGINAL, PARAPHRASE = "original", "paraphrase"
+
+
+class Statements(NamedTuple):
+    """The probabilities of the tuples that m counted rows stand for, arrays of shape (n,): each row is a statement."""
+
+    probability: NDArray[np.float64]  # that it is true; or shape (n, n_labels)
+    role: NDArray[Any]
+    bucket: NDArray[np.intp]  # the tuple, 0..m-1 in the order of the counted rows
+    group: NDArray[Any] | None  # what it shares with others
+    relations: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -25,6 +35,7 @@ class Answers:
     #: the labels that a rule allows each counted row, where it allows several
     allowed: Sequence[Sequence[Any]] | None = None
     never_agree: bool = False  # whether an unparsed answer is a failure of every rule
+    statements: Statements | None = None  # where the rule is about probabilities
 
     @property
     def unanswered(self) -> NDArray[np.bool_]:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.errors import input_error
 from paraconsist.measures._validation import Integers, as_probabilities
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.intervals import FEW_UNITS, stratified_interval
@@ -39,9 +38,7 @@ def deciles(confidences: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return np.minimum(tenths, N_DECILES - 1)
 
 
-def decile_weights(
-    test_confidences: Any, *, function: str = "decile_weights", parameter: str = "test_confidences"
-) -> npt.NDArray[np.float64]:
+def decile_weights(test_confidences: Any, *, function: str = "decile_weights") -> npt.NDArray[np.float64]:
     """Return the share of the test set in each decile of confidence in the gold label, shape (10,).
 
     Raises
@@ -49,7 +46,7 @@ def decile_weights(
     InputError
         If a confidence is missing or outside [0, 1].
     """
-    confidences = as_probabilities(test_confidences, function=function, parameter=parameter)
+    confidences = as_probabilities(test_confidences, function=function, parameter="test_confidences")
     shares: npt.NDArray[np.float64] = np.bincount(deciles(confidences), minlength=N_DECILES) / len(confidences)
     return shares
 
@@ -129,14 +126,11 @@ def bucket_values(counts: BucketCounts) -> npt.NDArray[np.float64]:
     return np.stack([theta, theta**2 + (1.0 - theta) ** 2, unbiased])
 
 
-def correct_for_sampling(
-    counts: BucketCounts, original_confidences: Any, test_confidences: Any, *, renormalize: bool = False
-) -> Corrected:
+def corrected_values(theta: Stratified, plugin: Stratified, unbiased: Stratified, *, renormalize: bool) -> Corrected:
     """Correct the measures for buckets that were drawn evenly over the model's confidence [S24].
 
     Buckets chosen evenly over deciles of confidence are harder than the test set; weighting each decile by its share of
-    the test set tells what the measures would be there. Confidences are those in the gold labels: of each bucket's
-    original, shape (n_buckets,), and of the test set, shape (n_test,).
+    the test set tells what the measures would be there. The strata are of the buckets' theta, P_C and unbiased P_C.
 
     ``f~ = sum_d w_d mean{f_b : b in decile d}``, with w_d the share of the test set whose confidence in the gold label
     is in decile d, and a bucket's decile that of its original. Then A~ = theta~, P~_C = (theta^2)~ + ((1-theta)^2)~,
@@ -145,28 +139,8 @@ def correct_for_sampling(
     unbiased P~_C, over buckets of two paraphrases.
 
     As published, test mass in deciles without a bucket is lost and every value is too low by that share; `renormalize`
-    divides by the covered mass. InputError if a confidence is outside [0, 1], or there is not one per bucket.
-
-    Two buckets, always right where the model is sure, half right where it is not; 3 test rows in 4 are sure
-    ones:
-
-    >>> counts = BucketCounts.from_counts(size=[4, 4], correct=[4, 2])
-    >>> corrected = correct_for_sampling(counts, [0.95, 0.55], [0.99, 0.98, 0.97, 0.51])
-    >>> corrected.corrected_accuracy, corrected.corrected_paraphrastic_consistency
-    (0.875, 0.875)
+    divides by the covered mass.
     """
-    function = "correct_for_sampling"
-    originals = as_probabilities(original_confidences, function=function, parameter="original_confidences")
-    if len(originals) != len(counts):
-        must = f"have one value per bucket ({len(counts)})"
-        raise input_error(function, "original_confidences", must, got=f"{len(originals)} values")
-    decile, test_weights = deciles(originals), decile_weights(test_confidences, function=function)
-    strata = [Stratified.of(values, decile, test_weights) for values in bucket_values(counts)]
-    return corrected_values(*strata, renormalize=renormalize)
-
-
-def corrected_values(theta: Stratified, plugin: Stratified, unbiased: Stratified, *, renormalize: bool) -> Corrected:
-    """Return the corrected measures from the buckets' theta, P_C and unbiased P_C."""
     mass = theta.mass
     if mass == 0.0:
         return Corrected._make([np.nan] * 6 + [0.0])

@@ -32,6 +32,7 @@ MEASURE_NAMES: Mapping[str, str] = {
     "diversity": "paraphrase_diversity",
     "noise": "noise_floor",
     "sensitivity": "prompt_sensitivity",
+    "coherence": "probability_coherence",
 }
 SHORT_NAMES = {name: short for short, name in MEASURE_NAMES.items()}
 

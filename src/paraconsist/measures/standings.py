@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from paraconsist.measures.resampling import Floats
+from paraconsist.measures._validation import Integers
+from paraconsist.measures.resampling import Floats, sums_by_group
 from paraconsist.measures.results import Record
 
 _CELLS_AT_ONCE = 1 << 22
@@ -50,19 +54,11 @@ def joint_test(differences: Floats, *, n_draws: int = 10_000, seed: int = 0) -> 
 
     Westfall, Young (1993), "Resampling-based multiple testing", section 2.5.
     """
-    rng = np.random.default_rng(seed)
     norms = np.sqrt((differences**2).sum(axis=0))
     scaled = differences[:, norms > 0.0] / norms[norms > 0.0]
-    units, counts = np.unique(scaled, axis=0, return_counts=True)
     if not scaled.shape[1]:
         return JointTest(np.ones(n_draws))
-    if len(units) > _MOST_DRAWN:
-        values, vectors = np.linalg.eigh(scaled.T @ scaled)
-        drawn = rng.standard_normal((n_draws, len(values))) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    else:
-        chunk = max(1, _CELLS_AT_ONCE // len(units))
-        sizes = [min(chunk, n_draws - start) for start in range(0, n_draws, chunk)]
-        drawn = np.concatenate([(2.0 * rng.binomial(counts, 0.5, (s, len(units))) - counts) @ units for s in sizes])
+    drawn = np.concatenate(list(_signed_sums(scaled, n_draws, seed)))
     statistics = np.round(np.abs(drawn), 9)  # equal sums are ties
     ranked = np.sort(statistics, axis=0)
     p_values = [
@@ -73,13 +69,76 @@ def joint_test(differences: Floats, *, n_draws: int = 10_000, seed: int = 0) -> 
 
 
 @dataclass(frozen=True)
+class UnitValues:
+    """What each of n units (a bucket, or a group of them) adds to the sums of m models."""
+
+    values: Floats  # shape (n, m)
+    #: shape (n, m): which units count for a model, where two are compared on those that count for both
+    counted: npt.NDArray[np.bool_] | None = None
+    groups: Integers | None = None  # shape (n,): codes of what is flipped together
+
+    def differences(self, one: Any, two: Any) -> Floats:
+        """Return what each unit adds to pairs' differences, shape (n_units, p); a pair is two places of models."""
+        each: Floats = self.values[:, one] - self.values[:, two]
+        if self.counted is not None:
+            each *= self.counted[:, one] & self.counted[:, two]
+        return each if self.groups is None else sums_by_group(each, self.groups)
+
+    def pair_tests(self, *, n_draws: int = 10_000, seed: int = 0) -> tuple[Any, Any, Floats, Floats]:
+        """Test every pair of models: two columns of places, the pairs' differences (sums), and their p-values.
+
+        These hold for all pairs together: the single-step max-T of joint sign flips, as in `joint_test`, of |sum d| /
+        sqrt(sum d^2), which rises with the paired t. Where all units count for every model, all pairs' spreads are one
+        product of matrices, and a draw is flipped once for all models: 4,950 pairs take as long as 30 of `joint_test`.
+        """
+        one, two = np.triu_indices(self.values.shape[1], 1)
+        if self.counted is None:
+            each = self.values if self.groups is None else sums_by_group(self.values, self.groups)
+            gram, total = each.T @ each, each.sum(axis=0)
+            squares, sums = np.diag(gram)[one] + np.diag(gram)[two] - 2.0 * gram[one, two], total[one] - total[two]
+        else:
+            each = self.differences(one, two)
+            squares, sums = (each**2).sum(axis=0), each.sum(axis=0)
+        apart = np.flatnonzero(squares > _ROUNDING)
+        norms, first, second = np.sqrt(squares[apart]), one[apart], two[apart]
+        greatest = []
+        for drawn in _signed_sums(each, n_draws, seed, width=len(one)):
+            of_pairs = drawn[:, first] - drawn[:, second] if self.counted is None else drawn[:, apart]
+            greatest.append((np.abs(of_pairs) / norms).max(axis=1, initial=0.0))
+        statistics = np.zeros(len(one))
+        statistics[apart] = np.round(np.abs(sums[apart]) / norms, 9)
+        ranked = np.sort(np.round(np.concatenate(greatest), 9))
+        as_large = n_draws - np.searchsorted(ranked, statistics, side="left")
+        p_values: Floats = np.divide(as_large + 1.0, n_draws + 1.0, dtype=np.float64)
+        return one, two, sums, p_values
+
+
+def _signed_sums(columns: Floats, n_draws: int, seed: int, width: int = 0) -> Iterator[Floats]:
+    """Yield the columns' sums under joint random signs of their rows, shape (some, p), `n_draws` in all.
+
+    Of many distinct rows normal ones with their covariances. A part has as many as fit `width` columns, too.
+    """
+    rng = np.random.default_rng(seed)
+    units, counts = np.unique(columns, axis=0, return_counts=True)
+    chunk = max(1, _CELLS_AT_ONCE // max(len(units) if len(units) <= _MOST_DRAWN else 1, width))
+    sizes = [min(chunk, n_draws - start) for start in range(0, n_draws, chunk)]
+    if len(units) > _MOST_DRAWN:
+        values, vectors = np.linalg.eigh(columns.T @ columns)
+        for size in sizes:
+            yield rng.standard_normal((size, len(values))) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    else:
+        for size in sizes:
+            yield (2.0 * rng.binomial(counts, 0.5, (size, len(units))) - counts) @ units
+
+
+@dataclass(frozen=True)
 class Standing(Record):
     """One model among several, by one measure."""
 
     measure: str
     model: str
     #: 1 plus the models that are better, and all models less those that are worse, beyond chance for all pairs
-    #: together: the true rank lies between them with the confidence level (Klein, Wright, Wieczorek 2020).
+    #: together: all models' true ranks lie between theirs with the confidence level.
     rank_low: int
     rank_high: int
     letters: str  # models with a letter in common do not differ beyond chance
@@ -88,12 +147,15 @@ class Standing(Record):
 def standings(
     measure: str, models: Sequence[str], better: Mapping[tuple[str, str], bool], differ: Mapping[tuple[str, str], bool]
 ) -> list[Standing]:
-    """Rank models, named in the order in which letters are given, the best first, by their pairs' tests.
+    """Rank models by their pairs' tests, the one first that is better than the most others.
 
     Of a pair, once: whether the first is the `better` one, by point values, and whether the two `differ` beyond chance,
     corrected for all pairs. Klein, Wright, Wieczorek (2020), "A joint confidence region for an overall ranking of
-    populations", JRSS C 69.
+    populations", JRSS C 69; Mogstad, Romano, Shaikh, Wilhelm (2024), "Inference for ranks", Review of Economic Studies
+    91.
     """
+    wins = Counter(pair[0] if first else pair[1] for pair, first in better.items())
+    models = sorted(models, key=lambda model: -wins[model])
     letters = compact_letters(models, [pair for pair, apart in differ.items() if apart])
     low, high = dict.fromkeys(models, 1), dict.fromkeys(models, len(models))
     for pair, apart in differ.items():

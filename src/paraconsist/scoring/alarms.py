@@ -14,6 +14,7 @@ from paraconsist.data.tables import is_among, is_text
 from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels
 from paraconsist.measures.catalogue import MeasureSpec
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
+from paraconsist.scoring.roles import is_counted
 
 _UNPARSED = {
     "wrong": "count as wrong answers: two of them are both wrong, so consistent, in P_C; else each differs from all",
@@ -99,7 +100,7 @@ def judged(spec: MeasureSpec, rows: Rows, values: dict[str, Any]) -> dict[str, A
     if rows.unparsed.all():
         return {**_undefined(values), "warnings": [_nothing_parsed(rows)]}
     assert rows.buckets is not None
-    counted = rows.buckets[rows.roles == spec.target]
+    counted = rows.buckets[is_counted(spec, rows)]
     if len(counted) and (counted == counted[0]).all():
         reason = f"there is one bucket, so {spec.symbol} is undefined: one problem says nothing of others"
     elif spec.mean_over == "buckets" and values["n_examples"] == values["n_buckets"]:

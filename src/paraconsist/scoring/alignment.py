@@ -30,7 +30,7 @@ class Aligned:
     notes: list[str]  # what a reader has to know: buckets that were left out, how rows were matched
 
 
-def align(given: Mapping[str, Rows]) -> Aligned:
+def align(rows_of: Mapping[str, Rows]) -> Aligned:
     """Keep the buckets that every model (name -> rows, two or more) has, and bring their rows into one order.
 
     Rows of a bucket are matched by their own id (the stratum `ROW_ID`) where all files have one, else by role and place
@@ -38,9 +38,9 @@ def align(given: Mapping[str, Rows]) -> Aligned:
     common, a common one has other rows, roles, gold labels or allowed labels in another file, or labels are names here
     and numbers there.
     """
-    names = list(given)
-    _check_kinds(given)
-    of_model = {name: np.unique(_buckets(rows)) for name, rows in given.items()}
+    names = list(rows_of)
+    _check_kinds(rows_of)
+    of_model = {name: np.unique(_buckets(rows)) for name, rows in rows_of.items()}
     common = of_model[names[0]]
     for name in names[1:]:
         common = np.intersect1d(common, of_model[name], assume_unique=True)
@@ -53,7 +53,7 @@ def align(given: Mapping[str, Rows]) -> Aligned:
     if any(count > len(common) for count in counts.values()):
         had = ", ".join(f"{name} has {count:,}" for name, count in counts.items())
         notes.append(f"{len(common):,} buckets are common and compared; {had}")
-    kept = {name: rows.where(is_among(_buckets(rows), common)) for name, rows in given.items()}
+    kept = {name: rows.where(is_among(_buckets(rows), common)) for name, rows in rows_of.items()}
     by_id = all(ROW_ID in rows.strata for rows in kept.values())
     ordered = {name: rows.take(_order(rows, by_id)) for name, rows in kept.items()}
     first = ordered[names[0]]
@@ -64,10 +64,10 @@ def align(given: Mapping[str, Rows]) -> Aligned:
     return Aligned(ordered, counts, len(common), notes)
 
 
-def _check_kinds(given: Mapping[str, Rows]) -> None:
-    first, *others = given
+def _check_kinds(rows_of: Mapping[str, Rows]) -> None:
+    first, *others = rows_of
     for what in ("labels", "buckets"):
-        kinds = {name: is_text(getattr(rows, what)) for name, rows in given.items()}
+        kinds = {name: is_text(getattr(rows, what)) for name, rows in rows_of.items()}
         for name in others:
             if kinds[name] != kinds[first]:
                 words = {True: "names", False: "numbers"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -15,19 +14,18 @@ import numpy as np
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.errors import check_choice, input_error, renamed
 from paraconsist.measures.buckets import partition
-from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec
+from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec, reads_probabilities
 from paraconsist.measures.consistency_difference import (
     ConsistencyDifferenceResult,
     consistency_difference,
-    unit_differences,
+    unit_values,
 )
 from paraconsist.measures.inconsistency_difference import InconsistencyDifferenceResult, inconsistency_difference
 from paraconsist.measures.pareto import CORRECTIONS, PairTest, ParetoRow, corrected_p_values, pareto_table
-from paraconsist.measures.resampling import Floats, sums_by_group
 from paraconsist.measures.results import Record
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.measures.signatures import parse_signature
-from paraconsist.measures.standings import Standing, joint_test, standings
+from paraconsist.measures.standings import Standing, UnitValues, joint_test, standings
 from paraconsist.scoring.alignment import ROW_ID, Aligned, align
 from paraconsist.scoring.roles import groups_of, members_of, violations
 from paraconsist.scoring.score import chosen_measures, origin_of
@@ -216,25 +214,39 @@ class _Part:
     n_unparsed: dict[str, int]
 
 
-def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
-    rows, n_unparsed, named = {}, {}, None
+def tested_by(spec: MeasureSpec) -> MeasureSpec:
+    """Return whose test a measure's differences have: what is read off whole buckets is 1 less P_C."""
+    return PARAPHRASTIC if spec.mean_over == "buckets" else spec
+
+
+def read_models(sources: Mapping[str, Source], options: CompareOptions) -> dict[str, Rows]:
+    """Return each model's rows of one set as they stand, with their own ids where every file has them."""
+    rows = {}
     has_ids = all(options.example in source.predictions.table.column_names for source in sources.values())
     for model, source in sources.items():
-        columns = replace(source.columns, confidence=None, probabilities=())
+        need = reads_probabilities(options.measures or source.predictions.metadata.get("measures"))
+        columns = source.columns if need else replace(source.columns, confidence=None, probabilities=())
         with renamed(stratum="example"):
-            read = read_rows(source.predictions, replace(columns, strata=[options.example] if has_ids else []))
-        if has_ids:
-            read = replace(read, strata={ROW_ID: read.strata[options.example]})
-        n_unparsed[model] = int(read.unparsed.sum())
-        check_parsed("compare", "models", read, model)
-        rows[model] = apply_policy(read, options.unparsed)[0]
-        named = named or source.predictions.metadata.get("measures")
-    aligned = align(rows)
+            strata = [options.example] if has_ids else []
+            read = read_rows(source.predictions, replace(columns, strata=strata), need_probabilities=need)
+        rows[model] = replace(read, strata={ROW_ID: read.strata[options.example]}) if has_ids else read
+        check_parsed("compare", "models", rows[model], model)
+    return rows
+
+
+def compared_measures(sources: Mapping[str, Source], aligned: Aligned, options: CompareOptions) -> list[MeasureSpec]:
+    """Return the measures that models are compared by on one set."""
+    named = next((m for source in sources.values() if (m := source.predictions.metadata.get("measures"))), None)
     first = next(iter(aligned.rows.values()))
     chosen_specs = chosen_measures("compare", options.measures, {"measures": named}, first)
-    # What is read off whole buckets is 1 less P_C, whose difference has a test of its own.
-    tested = (PARAPHRASTIC if spec.mean_over == "buckets" else spec for spec in chosen_specs)
-    specs = list({spec.name: spec for spec in tested}.values())
+    return list({spec.name: spec for spec in map(tested_by, chosen_specs)}.values())
+
+
+def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
+    rows = read_models(sources, options)
+    n_unparsed = {model: int(read.unparsed.sum()) for model, read in rows.items()}
+    aligned = align({model: apply_policy(read, options.unparsed)[0] for model, read in rows.items()})
+    specs = compared_measures(sources, aligned, options)
     names = list(aligned.rows)
     chosen = [(names[0], other) for other in names[1:]] if options.against_first else list(combinations(names, 2))
     origins = [origin_of(source.predictions.metadata) for source in sources.values()]
@@ -251,7 +263,9 @@ def _pairs(part: _Part, spec: MeasureSpec, n_families: int, options: CompareOpti
     rows = part.aligned.rows
     level, joint = 1.0, None
     if len(rows) > 2:
-        differences = _unit_differences(spec, rows, part.who, options)
+        places = {model: place for place, model in enumerate(rows)}
+        columns = [[places[model] for model in models] for models in zip(*part.who, strict=True)]
+        differences = values_of_units(spec, rows, options).differences(*columns)
         joint = joint_test(differences, n_draws=options.n_permutations, seed=options.seed)
         level = 1.0 - joint.critical((1.0 - options.confidence_level) / n_families)
     for one, two in part.who:
@@ -302,46 +316,39 @@ def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptio
     )
 
 
-def _unit_differences(
-    spec: MeasureSpec, rows: Mapping[str, Rows], who: Sequence[tuple[str, str]], options: CompareOptions
-) -> Floats:
-    """Return what each unit adds to each pair's difference, shape (n_units, n_pairs)."""
+def values_of_units(spec: MeasureSpec, rows: Mapping[str, Rows], options: CompareOptions) -> UnitValues:
+    """Return what each unit of the models' aligned rows adds to each model's P_C, or to its violations."""
     first = next(iter(rows.values()))
     if spec is PARAPHRASTIC:
-        return unit_differences(
+        return unit_values(
             {model: one.predictions for model, one in rows.items()},
-            who,
             first.labels,
             first.buckets,
             roles=first.roles.tolist() if (first.roles == ORIGINAL).any() else None,
             groups=first.groups,
             estimator=options.estimator,
         )
-    by_model = {model: violations(spec, one) for model, one in rows.items()}
-    columns = []
-    for one, two in who:
-        common = by_model[one].counts & by_model[two].counts if spec.is_conditional else True
-        columns.append(((by_model[one].amount > 0).astype(np.float64) - (by_model[two].amount > 0)) * common)
-    each: Floats = np.stack(columns, axis=1)
-    counted = next(iter(by_model.values()))
-    members = members_of(first, counted.positions, counted.partners)
+    by_model = [violations(spec, one) for one in rows.values()]
+    kept = np.stack([(one.amount > 0).astype(np.float64) for one in by_model], axis=1)
+    counted = np.stack([one.counts for one in by_model], axis=1) if spec.is_conditional else None
+    members = members_of(first, by_model[0].positions, by_model[0].partners)
+    groups = groups_of(first, by_model[0].positions)
     if members is not None:  # only the likeness of the pairs is used: each row counts for both of its members
-        return sums_by_group(np.concatenate([each, each]), partition(np.concatenate(members)).codes)
-    groups = groups_of(first, counted.positions)
-    return each if groups is None else sums_by_group(each, partition(groups).codes)
+        groups, kept = np.concatenate(members), np.concatenate([kept, kept])
+        counted = None if counted is None else np.concatenate([counted, counted])
+    return UnitValues(kept, counted, None if groups is None else partition(groups).codes)
 
 
 def _standings(
     spec: MeasureSpec, models: Sequence[str], pairs: Sequence[ModelPair], options: CompareOptions
 ) -> list[Standing]:
-    """Return the models' ranks and letters; the order is that of how many others each is better than."""
+    """Return the models' ranks and letters."""
     alpha = 1.0 - options.confidence_level
     mine = {(pair.first, pair.second): pair for pair in pairs if pair.measure == spec.name}
     sign = 1.0 if spec is PARAPHRASTIC else -1.0  # of violations fewer are better
     better = {who: sign * pair.result["difference"] > 0.0 for who, pair in mine.items()}
     differ = {who: (pair.simultaneous_p_value or 0.0) <= alpha for who, pair in mine.items()}
-    wins = Counter(who[0] if better[who] else who[1] for who in mine)
-    return standings(spec.name, sorted(models, key=lambda model: -wins[model]), better, differ)
+    return standings(spec.name, models, better, differ)
 
 
 def _pareto(pairs: Sequence[ModelPair], names: Sequence[str], options: CompareOptions) -> list[ParetoRow]:

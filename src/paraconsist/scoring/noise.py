@@ -20,8 +20,6 @@ from paraconsist.errors import input_error
 from paraconsist.measures.noise_floor import noise_floor
 from paraconsist.measures.signatures import parse_signature
 
-#: Where a run folder keeps the answers that were asked again: the same file names as in ``predictions/``.
-NOISE_FOLDER = "noise"
 RUN_AGAIN = "Run with --noise-floor again."
 _RUN, _KIND = "repeat", "kind"
 

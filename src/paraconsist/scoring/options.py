@@ -29,7 +29,7 @@ class SourceOptions:
         r"(doc.id ~ '^(\d+)-'), a comparison (doc.kind == 'original') or a template ({doc.set}-{doc.number}).",
     )
     prediction: str = option(
-        "prediction", "Column of the predictions; in logs, in place of the tool's own answer and verdict."
+        "prediction", "Column of the predictions; for logs, replaces the answer and verdict recorded by the tool."
     )
     label: str = option("label", "Column of the gold labels.")
     role: str = option("role", "Column that says 'original' or 'paraphrase'.")
@@ -38,30 +38,45 @@ class SourceOptions:
         None, "For files with a pair in each row: column of the originals' predictions."
     )
     label_names: str | None = option(
-        None, "Names of the labels 0,1,... where gold is given by name and predictions by number."
+        None, "Names of the labels 0,1,..., if gold labels are names and predictions are numbers."
     )
     group: str = option(
-        "group_id", "Column of groups that intervals resample whole, such as a shared context; by default buckets."
+        "group_id", "Column of the sampling units of intervals, such as a shared context; by default buckets."
     )
     groups_from: Path | None = option(
-        None, "A table with the columns of `bucket` and `group`, where the predictions have no groups."
+        None, "A table with the columns of `bucket` and `group`, if the predictions have no column of groups."
     )
-    example: str = option("example_id", "Column that tells the rows of a bucket apart; need not be there.")
+    example: str = option("example_id", "Column that identifies the rows of a bucket; optional.")
     trial: str | None = option(
         None,
-        "For tables in which an `example` stands several times: column that says which answer it is. The first is "
-        "scored, all give the noise floor.",
+        "For tables with several answers to each `example`: column with the number of the answer. The first answer is "
+        "scored; all are used for the noise floor.",
+    )
+    variant: str | None = option(
+        None,
+        "Column that names the wording of each row, if buckets share wordings, such as prompt templates: "
+        "prompt_sensitivity then reports how much accuracy depends on it.",
+    )
+    places: str | None = option(
+        None,
+        "For judges asked in both orders (roles given and swapped): names of the text shown first and second in the "
+        "given order, and of ties, such as A,B,tie: symmetric_inconsistency then reports the position bias.",
+    )
+    relations: Path | None = option(
+        None,
+        "For files of statements, with a role and a probability in each row: YAML file with your own relations "
+        "between them, name: {role: formula}.",
     )
     confidence: str | None = option(None, "Column of the probability of the gold label.")
     probabilities: str = option("probabilities", "Column of lists of probabilities, or one column a label: P0,P1,...")
     stratum: list[str] | None = option(None, "Column to break results down by; repeat for several.")
-    metric: str | None = option(None, "For logs: the metric (lm-eval) or scorer (inspect) that says what is right.")
-    filter: str | None = option(None, "For lm-eval logs with several: which filter's answers.", option="--filter")
+    metric: str | None = option(None, "For logs: the metric (lm-eval) or scorer (inspect) that decides what is right.")
+    filter: str | None = option(None, "For lm-eval logs with several filters: which one to use.", option="--filter")
     epoch: int | None = option(None, "For inspect logs with several epochs: only this one.", min=1)
     exclude: Path | None = option(
-        None, "A table with a column bucket_id: buckets to leave out, such as those marked on the report's page."
+        None, "A table with a column bucket_id: buckets to leave out, such as those marked in a report."
     )
-    encoding: str | None = option(None, "Of CSV and JSON Lines that are not UTF-8, such as latin-1 or cp1252.")
+    encoding: str | None = option(None, "Encoding of CSV and JSON Lines that are not UTF-8, such as latin-1 or cp1252.")
 
     @property
     def columns(self) -> ColumnNames:
@@ -75,6 +90,8 @@ class SourceOptions:
             role=self.role,
             original=self.original,
             group=self.group,
+            variant=self.variant,
+            places=listed(self.places),
             confidence=self.confidence,
             probabilities=self.probabilities.split(","),
             strata=self.stratum,
@@ -96,9 +113,9 @@ class IntervalOptions:
     panel: ClassVar[str] = "Intervals"
     confidence_level: float = option(0.95, "Confidence level of the intervals.", min=0, max=1)
     interval_method: str = option(
-        "auto", "How intervals are made: auto (closed forms that hold), bootstrap or closed_form."
+        "auto", "Method of the intervals: auto (the recommended closed forms), bootstrap or closed_form."
     )
-    n_resamples: int = option(10000, "Bootstrap replicates, where one is used.", min=1)
+    n_resamples: int = option(10000, "Number of bootstrap resamples, if a bootstrap is used.", min=1)
     seed: int = option(0, "Random seed of the bootstrap.", min=0)
 
     @property
@@ -113,9 +130,9 @@ class MeasureOptions:
     """Which measures, and what becomes of answers that could not be read."""
 
     measure: list[str] | None = option(
-        None, "Measure to compute; repeat for several. By default those that fit the rows' roles."
+        None, "Measure to compute; repeat for several. By default all that apply to the roles of the rows."
     )
-    unparsed: str = option("wrong", "What unparsed answers count as: wrong, own_class or drop_bucket.")
+    unparsed: str = option("wrong", "How unparsed answers are treated: wrong, own_class or drop_bucket.")
 
 
 def listed(values: str | Sequence[str] | None) -> list[str] | None:

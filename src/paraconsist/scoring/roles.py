@@ -14,7 +14,7 @@ from paraconsist.errors import input_error, renamed
 from paraconsist.measures.bucket_model import fit_bucket_model
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec, scored_measures
-from paraconsist.measures.rules import ORIGINAL, Answers
+from paraconsist.measures.rules import ORIGINAL, Answers, Statements
 
 #: A column with more values than this is no stratum (an id, say).
 MAX_STRATUM_VALUES = 20
@@ -82,6 +82,7 @@ def violations(spec: MeasureSpec, rows: Rows) -> Violations:
 
     `rows` are those that a policy for unparsed answers has left (see `paraconsist.scoring.unparsed`).
     """
+    spec = spec.on(rows.roles)
     positions, partners = find_partners(spec, rows)
     amount, counts = spec.violations(_answers(spec, rows, positions, partners))
     return Violations(positions, partners, amount, counts)
@@ -95,6 +96,8 @@ def measure_rows(spec: MeasureSpec, rows: Rows, **options: Any) -> dict[str, Any
     columns = {parameter: column for parameter, column in columns.items() if column is not None}
     of_all_rows = all(source.startswith("rows.") for source in spec.arguments.values())
     groups = rows.groups if of_all_rows else members_of(rows, positions, partners) or groups_of(rows, positions)
+    if answers.statements is not None:
+        groups = answers.statements.group
     called = {parameter: source.partition(".")[2] for parameter, source in spec.arguments.items()}
     with renamed(**called, groups="group"):
         result: dict[str, Any] = spec.function(**columns, groups=groups, **options).to_dict()
@@ -153,15 +156,45 @@ def _answers(spec: MeasureSpec, rows: Rows, positions: Positions, partners: Mapp
         target=spec.target,
         allowed=None if rows.allowed is None else [rows.allowed[i] for i in positions],
         never_agree=rows.never_agree,
+        statements=_statements(spec, rows, positions, partners) if spec.is_about_probabilities else None,
     )
+
+
+def _statements(spec: MeasureSpec, rows: Rows, positions: Positions, partners: Mapping[str, Positions]) -> Statements:
+    """Return the tuples that rows stand for: with their partners, or the whole buckets of files of statements."""
+    if rows.probabilities is None:
+        remedy = "Give `probabilities` the column of lists, or one column for each label."
+        raise input_error(f"score {spec.name}", "probabilities", "be there", remedy=remedy)
+    index, roles, group, p = np.arange(len(rows)), rows.roles, rows.groups, rows.probabilities
+    buckets = np.unique(np.asarray(rows.buckets), return_inverse=True)[1]
+    if partners:
+        n = len(positions)
+        places = {**partners, spec.target: positions}
+        index, buckets = np.concatenate(list(places.values())), np.tile(np.arange(n), len(places))
+        roles = np.repeat(list(places), n)
+        if (pair := members_of(rows, positions, partners)) is not None:
+            group = np.concatenate([*pair, pair[0]])
+        elif (own := groups_of(rows, positions)) is not None:
+            group = np.tile(own, len(places))
+        if spec.is_conditional and rows.allowed_probabilities is not None:
+            p = rows.allowed_probabilities[:, np.newaxis] * [-1.0, 1.0] + [1.0, 0.0]
+    p = np.clip(p[index], 0.0, 1.0)
+    if (unknown := np.isnan(p).any(axis=1)).any():
+        remedy = "Choose the policy drop_bucket for unparsed answers."
+        row = int(index[int(unknown.argmax())])
+        raise input_error(f"score {spec.name}", "probabilities", "be there for every row", row=row, remedy=remedy)
+    return Statements(p[:, 1] if p.shape[1] == 2 else p, roles, buckets, group, rows.relations)
 
 
 def _column(source: str, rows: Rows, positions: Positions, answers: Answers) -> Any:
     role, _, column = source.partition(".")
     if role == "rows":
-        whole = {"prediction": rows.predictions, "label": rows.labels, "bucket": rows.buckets}
+        whole: dict[str, Any] = {"prediction": rows.predictions, "label": rows.labels, "bucket": rows.buckets}
+        whole |= {"variant": rows.variants, "places": rows.places}
         has_originals = bool((rows.roles == ORIGINAL).any())
         return whole[column] if column in whole else rows.roles.tolist() if has_originals else None
+    if role == "tuple":
+        return getattr(answers.statements, column)
     role = answers.target if role == "target" else role
     if column == "allowed":
         return answers.references[role] if answers.allowed is None else answers.allowed
@@ -180,7 +213,16 @@ def find_partners(spec: MeasureSpec, rows: Rows) -> tuple[Positions, dict[str, P
     InputError if no row is counted, a role plays no part in the measure, or a partner is missing or there twice; the
     message names the bucket.
     """
+    if spec.is_about_probabilities and not spec.partners:
+        return np.unique(np.asarray(rows.buckets), return_index=True)[1], {}
     return partners_of(rows, spec.name, spec.target, spec.partners, optional=spec.optional_partners)
+
+
+def is_counted(spec: MeasureSpec, rows: Rows) -> NDArray[np.bool_]:
+    """Return which rows a measure counts, of shape (n,): those of its target; of files of statements one a bucket."""
+    if spec.partners or not spec.is_about_probabilities:
+        return np.asarray(rows.roles == spec.target)
+    return np.isin(np.arange(len(rows)), find_partners(spec, rows)[0])
 
 
 def partners_of(

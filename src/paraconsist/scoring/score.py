@@ -17,13 +17,14 @@ from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.data.tables import is_among
 from paraconsist.errors import InputError, input_error
-from paraconsist.measures.catalogue import CHANGE, PARAPHRASTIC, MeasureSpec, default_measures
+from paraconsist.measures.catalogue import CHANGE, PARAPHRASTIC, MeasureSpec, default_measures, reads_probabilities
+from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.measures.signatures import parse_signature
 from paraconsist.scoring.alarms import degenerate, judged, row_alarms
 from paraconsist.scoring.answer_changes import pair_figures
 from paraconsist.scoring.options import IntervalOptions
-from paraconsist.scoring.roles import MAX_STRATUM_VALUES, measure_rows, spec_of
+from paraconsist.scoring.roles import MAX_STRATUM_VALUES, is_counted, measure_rows, spec_of
 from paraconsist.scoring.training_overlap import Overlap, training_overlap
 from paraconsist.scoring.unparsed import POLICIES, apply_policy
 
@@ -118,7 +119,8 @@ def score_set(
     `training`, what the model was trained on, are counted, and said. InputError if columns are missing or hold what
     they must not, or rows lack their partners.
     """
-    rows = read_rows(predictions, options.columns)
+    need = reads_probabilities(options.measures or predictions.metadata.get("measures"))
+    rows = read_rows(predictions, options.columns, need_probabilities=need)
     if not len(rows):
         raise input_error("score", "predictions", "have at least one row")
     test_rows = None if test is None else read_rows(test, options.columns, need_buckets=False)
@@ -190,9 +192,11 @@ def _reference_labels(rows: Rows, specs: Sequence[MeasureSpec]) -> NDArray[Any]:
 def chosen_measures(
     function: str, wanted: Sequence[str] | None, metadata: Mapping[str, Any], rows: Rows
 ) -> list[MeasureSpec]:
-    """Return the measures that were named, else those that the run names, else those that the rows' roles call for."""
+    """Return the measures that were named, else those that the run names, else those that the rows call for."""
     names = wanted or metadata.get("measures") or default_measures(np.unique(rows.roles).tolist())
-    return [spec_of(function, name) for name in names]
+    if rows.variants is not None and not wanted and PARAPHRASTIC.name in names:
+        names = [*names, prompt_sensitivity.__name__]
+    return [spec_of(function, name).on(rows.roles) for name in names]
 
 
 def _score(
@@ -270,7 +274,7 @@ def _strata(
 
 def _undivided(rows: Rows, specs: Sequence[MeasureSpec], wanted: Sequence[str]) -> list[str]:
     """Say which of the columns that were named have more values than results are broken down by."""
-    is_target = np.isin(rows.roles, [spec.target for spec in specs])
+    is_target = np.logical_or.reduce([is_counted(spec, rows) for spec in specs])
     sizes = {name: len(np.unique(rows.strata[name][is_target])) for name in wanted}
     most = f"more than the {MAX_STRATUM_VALUES} that results are broken down by"
     return [f"{name} has {n:,} values, {most}" for name, n in sizes.items() if n > MAX_STRATUM_VALUES]
@@ -306,7 +310,7 @@ def _breakdowns(
     A value's rows are the counted ones that have it, and their partners.
     """
     assert rows.buckets is not None
-    is_target = rows.roles == spec.target
+    is_target = is_counted(spec, rows)
     is_partner = np.isin(rows.roles, [*spec.partners, *spec.optional_partners])
     for name, values in {"label": rows.labels, **rows.strata}.items():
         distinct = np.unique(values[is_target])

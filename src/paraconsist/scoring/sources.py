@@ -11,22 +11,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from paraconsist.data.foreign import read_yaml
 from paraconsist.data.logs.format import GOLD_CONFIDENCE
 from paraconsist.data.logs.reading import LogTexts, read_logs
 from paraconsist.data.predictions import Predictions, read_predictions
+from paraconsist.data.published_predictions import PREFIX, published_folder
 from paraconsist.data.reshaping import long_format, named_labels, with_groups
 from paraconsist.data.rows import ColumnNames
 from paraconsist.data.run_folder import RunFolder
-from paraconsist.data.tables import plain_table
+from paraconsist.data.tables import column_error, floats, plain_table, values_of
 from paraconsist.errors import first_line, input_error
+from paraconsist.measures.buckets import partition
+from paraconsist.measures.catalogue import COHERENCE
+from paraconsist.measures.probability_coherence import chains
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.scoring.exclusion import without_listed
 from paraconsist.scoring.noise import Repeats, split_trials
 from paraconsist.scoring.options import SourceOptions, listed
 
 _TEST = "_test"
+_STATEMENT = "probability"  # of files of statements, which have no predictions, where no other column is named
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,8 @@ def open_source(
     """Open predictions, whatever they are.
 
     `named` is a predictions file (Parquet, JSON Lines, CSV, TSV), a log of another tool, a folder of logs, a run
-    folder, a table in memory (pandas, polars, pyarrow, `datasets.Dataset`), or several files of one run; `test` the
+    folder, a table in memory (pandas, polars, pyarrow, `datasets.Dataset`), several files of one run, or published
+    predictions (``published:paranlu/roberta-large``: see `paraconsist.data.published_predictions`); `test` the
     model's predictions on the full test set. InputError if there is no such file, it is of no known format, or it lacks
     a column that was named.
     """
@@ -97,6 +105,11 @@ def open_source(
     several = list(named) if isinstance(named, (list, tuple)) else [named]
     if not several:
         raise input_error(function, "path", "name at least one file", got=[])
+    is_published = [isinstance(one, (str, Path)) and str(one).startswith(PREFIX) for one in several]
+    several = [
+        published_folder(Path(one).as_posix(), function) if p else one
+        for one, p in zip(several, is_published, strict=True)
+    ]
     if all(isinstance(one, (str, Path)) for one in several):
         paths = [Path(one) for one in several]
         try:
@@ -215,18 +228,60 @@ def _as_named(name: str, path: Path | None, predictions: Predictions, options: S
         if of_tables:
             raise input_error("score", of_tables[-1], "be given for tables only", got=name, remedy="This is a log.")
         has_confidence = GOLD_CONFIDENCE in predictions.table.column_names
-        columns = ColumnNames(confidence=GOLD_CONFIDENCE if has_confidence else None, strata=options.stratum or ())
+        confidence = GOLD_CONFIDENCE if has_confidence else None
+        strata, places = options.stratum or (), listed(options.places)
+        columns = ColumnNames(variant=options.variant, places=places, confidence=confidence, strata=strata)
     else:
         _check_named(options, predictions.table.column_names)
     if names is not None:
         predictions = named_labels(predictions, columns.label, names)
     if options.groups_from is not None:
         predictions = with_groups(predictions, options.groups_from, bucket=columns.bucket, group=columns.group)
+    statement = _statement_column(predictions.table, columns)
+    if statement is not None:
+        predictions = _of_statements(predictions, statement, columns, options)
     if options.original_prediction is not None:
         predictions, columns = long_format(predictions, columns, options.original_prediction)
     if options.trial is not None:
         predictions, noise = split_trials(predictions, columns.bucket, options.example, options.trial)
     return Source(name, predictions, columns, path, noise=noise, has_name=has_name)
+
+
+def _statement_column(table: pa.Table, names: ColumnNames) -> str | None:
+    """Return the column of a file of statements that has their probabilities; None where it has predictions."""
+    if names.prediction in table.column_names:
+        return None
+    named = names.probabilities if len(names.probabilities) == 1 else ()
+    columns = [name for name in (*named, _STATEMENT) if name in table.column_names]
+    return next((name for name in columns if not pa.types.is_nested(table.schema.field(name).type)), None)
+
+
+def _of_statements(predictions: Predictions, statement: str, names: ColumnNames, options: SourceOptions) -> Predictions:
+    """Return statements, with a role and a probability in each row, as predictions of true or false without gold."""
+    table = predictions.table
+    p = floats(table[statement], statement, "probabilities")
+    inside = (p >= 0.0) & (p <= 1.0)
+    if not inside.all():
+        row = int(np.argmin(inside))
+        raise column_error("probabilities", statement, "lie between 0 and 1", float(p[row]), row)
+    own = None if options.relations is None else read_yaml("score", "relations", options.relations, typed=False)
+    table = table.append_column(names.prediction, pa.array((p >= 0.5).astype(np.int64)))
+    if names.label not in table.column_names:
+        table = table.append_column(names.label, pa.array(np.full(len(p), -1)))
+        table = table.append_column("allowed_labels", pa.array([[0, 1]] * len(p)))
+    if names.group in table.column_names and names.bucket in table.column_names:
+        buckets, shared = (
+            partition(values_of(table, getattr(names, name), parameter=name)) for name in ("bucket", "group")
+        )
+        place = table.column_names.index(names.group)  # one group a bucket, however its rows are joined to others
+        table = table.set_column(place, names.group, pa.array(chains(buckets, shared)[buckets.codes]))
+    both = pa.array(np.column_stack([1.0 - p, p]).tolist())
+    lists = names.probabilities[0]
+    if lists in table.column_names:
+        table = table.drop_columns([lists])
+    table = table.append_column(lists, both)
+    more = {"label_names": ["false", "true"], "measures": [COHERENCE.name], "relations": own}
+    return Predictions(table, {**predictions.metadata, **more})
 
 
 def _check_named(options: SourceOptions, columns: Sequence[str]) -> None:

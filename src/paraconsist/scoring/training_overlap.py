@@ -49,7 +49,7 @@ def training_overlap(predictions: Predictions, training: pa.Table, *, role: str 
     if columns and "input_id" in table.column_names and set(columns) <= set(training.column_names):
         assert task is not None
         seen = set(_input_ids(training, task, columns))
-        shared = [found in seen for found in table["input_id"].to_pylist()]
+        shared = [one in seen for one in table["input_id"].to_pylist()]
     else:
         columns = _shared_texts(table, training)
         if not columns:

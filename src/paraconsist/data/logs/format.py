@@ -36,6 +36,7 @@ class LogQuery:
     prediction: str | None = None
     confidence: str | None = None
     probabilities: Sequence[str] | None = None  # A field of lists, or one field a label
+    variant: str | None = None  # The field of the wording that rows of several buckets have
     strata: Sequence[str] = ()  # Fields to break results down by
     metric: str | None = None  # Which of the log's metrics (lm-eval) or scorers (inspect) says what is right
     filter: str | None = None  # Which of lm-eval's filters
@@ -60,6 +61,7 @@ def log_query(columns: ColumnNames, **more: Any) -> LogQuery:
         prediction=None if columns.prediction == default.prediction else columns.prediction,
         confidence=columns.confidence,
         probabilities=None if tuple(columns.probabilities) in ((), default.probabilities) else columns.probabilities,
+        variant=columns.variant,
         strata=tuple(columns.strata or ()),
         **more,
     )
@@ -107,8 +109,8 @@ def linked_columns(fields: Fields, query: LogQuery, *, roots: Sequence[str]) -> 
     else:
         add_unless_absent("role", query.role, DEFAULT_QUERY.role, "role")
     add_unless_absent("group_id", query.group, DEFAULT_QUERY.group, "group")
-    for name in query.strata:
-        columns[name] = value_of(fields, name, parameter="stratum", roots=roots)
+    for parameter, names in {"variant": filter(None, [query.variant]), "stratum": query.strata}.items():
+        columns |= {name: value_of(fields, name, parameter=parameter, roots=roots) for name in names}
     return columns
 
 

@@ -98,11 +98,10 @@ def read(path: Path, query: LogQuery) -> Predictions:
         "scorer": scorer,
         "reported": _reported(header, scorer),
     }
-    name, model = walk(header, "eval", "task"), walk(header, "eval", "model")
-    shown = shown_texts(fields, query, _ROOTS, lambda: _texts(fields.rows))
+    name, model = walk(header, "eval", "task") or path.stem, walk(header, "eval", "model")
+    texts = shown_texts(fields, query, _ROOTS, lambda: _texts(fields.rows))
     columns = {**linked, **columns}
-    name = name or path.stem
-    return log_predictions(ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=shown)
+    return log_predictions(ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=texts)
 
 
 def _texts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -223,7 +222,7 @@ def _scorer(header: Any, samples: Sequence[Mapping[str, Any]], wanted: str | Non
 def _row(sample: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a sample that can be asked for, with long texts put back in."""
     kept = {name: sample[name] for name in _KEPT if sample.get(name) not in (None, {}, [])}
-    kept["completion"] = walk(sample, "output", "completion") or ""
+    kept["completion"] = _completion(sample)
     row: dict[str, Any] = _with_attachments(kept, sample.get("attachments"))
     return row
 

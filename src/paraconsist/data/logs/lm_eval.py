@@ -54,14 +54,15 @@ def read(path: Path, query: LogQuery) -> Predictions:
     InputError if the file is cut short, a field is missing, several filters are in it and none was named, a question
     occurs twice, or no metric says right or wrong.
     """
-    name = _NAME.fullmatch(path.stem)
-    task = name["task"] if name else path.stem
-    results = _results(path, name["time"] if name else None)
+    parts = _NAME.fullmatch(path.stem)
+    task = parts["task"] if parts else path.stem
+    results = _results(path, parts["time"] if parts else None)
     fields, which = _of_one_filter(_rows(path), query.filter, path)
     metric, right = _verdicts(fields, query, compared=query.prediction is not None)
     answers = _answers(fields, metric, right, _fallbacks(results, task))
     columns, label_names = answers.columns(fields, query, _ROOTS)
-    doc_ids = fields.column("doc_id")
+    own = walk(results, "configs", task, "metadata", "dataset") if task.startswith("paraconsist") else None
+    doc_ids = fields.column("doc_id" if own is None else "doc.example_id")  # our tasks say which set's rows they are
     if doc_ids is None or doc_ids.null_count:
         raise bad_log("have `doc_id` in every row", path, remedy="lm-eval writes it.")
     ids = unique_ids(doc_ids.to_pylist(), path, "doc_id")
@@ -84,8 +85,9 @@ def read(path: Path, query: LogQuery) -> Predictions:
     }
     model = walk(results, "model_name") or walk(results, "config", "model_args")
     columns = linked_columns(fields, query, roots=_ROOTS) | columns
-    shown = shown_texts(fields, query, _ROOTS, lambda: _texts(fields))
-    return log_predictions(ids, columns, label_names, name=task, model=model, source=source, notes=notes, texts=shown)
+    texts = shown_texts(fields, query, _ROOTS, lambda: _texts(fields))
+    name = task if own is None else str(own)
+    return log_predictions(ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=texts)
 
 
 def _texts(fields: Fields) -> dict[str, Any]:

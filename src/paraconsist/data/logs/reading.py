@@ -51,7 +51,7 @@ def _named_fields(query: LogQuery) -> list[tuple[str, str]]:
 
     Names without a point are columns, and are looked for where they are read.
     """
-    single = ("bucket", "role", "group", "original", "label", "prediction", "confidence")
+    single = ("bucket", "role", "group", "original", "label", "prediction", "variant", "confidence")
     named = [(getattr(query, name), name) for name in single if getattr(query, name) != getattr(DEFAULT_QUERY, name)]
     named += [(text, "probabilities") for text in query.probabilities or ()]
     return named + [(text, "stratum") for text in query.strata]

@@ -1,0 +1,119 @@
+"""Coherence of files of statements, and of the label probabilities of bucket sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.commands import Command
+
+import paraconsist as pc
+from paraconsist.errors import InputError
+from paraconsist.measures.relations import RELATIONS
+
+NAME = "probability_coherence"
+
+
+def statements(seed: int = 0, n: int = 30) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    names = ["Neg", "And", "Cond"]
+    rows = [
+        (f"{names[i % 3]}{i}", role, names[i % 3], f"q{i // 2}" if role == "P" else f"{i}{role}")
+        for i in range(n)
+        for role in RELATIONS[names[i % 3]].statements
+    ]
+    table = pd.DataFrame(rows, columns=["bucket_id", "role", "check", "question"])
+    return table.assign(probability=rng.random(len(table)).round(2), text=[f"statement {i}" for i in range(len(table))])
+
+
+def labelled(target: str, n_labels: int, seed: int = 1, n: int = 40) -> pd.DataFrame:
+    """Buckets of a measure's roles with random label probabilities."""
+    rng = np.random.default_rng(seed)
+    roles = list(RELATIONS[target].statements)
+    p = rng.dirichlet(np.full(n_labels, 0.8), n * len(roles))
+    table = pd.DataFrame(
+        {"bucket_id": np.repeat(np.arange(n), len(roles)), "role": roles * n, "prediction": p.argmax(1)}
+    )
+    gold = p.argmax(axis=1)
+    allowed = [[int(g)] if role != "consequent" else [0] for g, role in zip(gold, table["role"], strict=True)]
+    return table.assign(label=gold, probabilities=p.tolist(), **({"allowed_labels": allowed} if len(roles) > 2 else {}))
+
+
+def values(scores: Any) -> dict[str, Any]:
+    return scores.sets["predictions"].measures[NAME]
+
+
+def test_files_of_statements_are_scored_compared_and_reported(tmp_path: Path) -> None:
+    rows, other = statements(), statements(5)
+    scores = pc.score(rows, group="question", stratum=["check"])
+    direct = pc.probability_coherence(rows["probability"], rows["role"], rows["bucket_id"], groups=rows["question"])
+    for key in ("arbitrage_rate", "arbitrage_violation", "frequentist_rate"):
+        assert values(scores)[key] == pytest.approx(direct.to_dict()[key], rel=1e-12)
+        assert values(scores)["confidence_interval"][key] == pytest.approx(direct.confidence_interval[key])
+    assert values(scores)["n_clusters"]["arbitrage_rate"] == len(rows["bucket_id"].unique()) // 2
+    by_check = {
+        check: part[NAME]["arbitrage_rate"] for check, part in scores.sets["predictions"].strata["check"].items()
+    }
+    assert by_check == {name: part["arbitrage_rate"] for name, part in direct.by_relation.items()}
+    (pair,) = pc.compare(rows, other, n_permutations=50).sets[0].pairs
+    assert pair.result["difference"] == pytest.approx(direct.arbitrage_rate - values(pc.score(other))["arbitrage_rate"])
+    page = scores.report(tmp_path / "page.html").read_text()
+    assert f"{100 * direct.arbitrage_rate:.1f}" in page
+    assert f"{direct.arbitrage_violation:.4f}" in page
+    assert "contradict one another" in page
+
+
+def test_the_column_of_statements_may_be_named() -> None:
+    renamed = statements().rename(columns={"probability": "p"})
+    assert values(pc.score(renamed, probabilities="p")) == values(pc.score(statements()))
+    with pytest.raises(InputError, match=r"lie between 0 and 1; got 1\.5 at row 0\. It is column p"):
+        pc.score(renamed.assign(p=1.5), probabilities="p")
+    with pytest.raises(InputError, match="`prediction` must name a column"):  # one a label: an answer is missing
+        pc.score(renamed.assign(q=1 - renamed["p"]), probabilities=["q", "p"])
+
+
+def test_relations_of_one_s_own_come_from_yaml(tmp_path: Path, command: Command) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("Rain:\n  rain: R\n  wet: W\n  where: not R or W\nDry:\n  rain: R\n  dry: not R\n")
+    rows = pd.DataFrame(
+        {"bucket_id": [1, 1, 2, 2], "role": ["rain", "wet", "rain", "dry"], "probability": [0.9, 0.2, 0.4, 0.6]}
+    )
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    assert values(pc.score(rows, relations=own))["arbitrage_rate"] == 0.5
+    code, out, err = command("score", tmp_path / "rows.csv", "--relations", own)
+    assert (code, "50.0 %" in out) == (0, True), err
+    code, _, err = command("score", tmp_path / "rows.csv")
+    assert code == 2
+    assert "each once" in err
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+@pytest.mark.parametrize("target", ["paraphrase", "swap", "negation", "consequent"])
+def test_label_probabilities_of_bucket_sets(target: str, n_labels: int) -> None:
+    rows = labelled(target, n_labels)
+    found = values(pc.score(rows, measures=[NAME]))
+    p = np.array(rows["probabilities"].tolist())
+    if target == "consequent":
+        p = np.array([p[i, allowed].sum() for i, allowed in enumerate(rows["allowed_labels"])])
+    direct = pc.probability_coherence(p, rows["role"], rows["bucket_id"])
+    assert found["arbitrage_violation"] == pytest.approx(direct.arbitrage_violation, abs=1e-12)
+    assert found["arbitrage_rate"] == direct.arbitrage_rate > 0
+    assert ("frequentist_rate" in found) == (n_labels == 2 or target == "consequent")
+    gold_free = values(pc.score(rows.assign(label=1) if target != "consequent" else rows, measures=[NAME]))
+    assert gold_free["arbitrage_violation"] == found["arbitrage_violation"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "word"),
+    [
+        (labelled("swap", 2).drop(columns="probabilities"), "be there"),
+        (statements().assign(probability=1.2), "between 0 and 1"),
+        (statements().iloc[1:], "each once"),
+    ],
+)
+def test_what_cannot_be_measured_is_named(rows: pd.DataFrame, word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        pc.score(rows, measures=[NAME])

@@ -1,0 +1,132 @@
+"""Many models ranked at once: the test by its definition, what its ranks cover, and who cannot be compared."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from helpers.report import rows
+
+from paraconsist.data.predictions import Predictions
+from paraconsist.data.rows import ColumnNames
+from paraconsist.measures.standings import UnitValues, standings
+from paraconsist.scoring.compare import CompareOptions, compare
+from paraconsist.scoring.ranking import rank_models
+from paraconsist.scoring.sources import Source
+
+OPTIONS = CompareOptions(n_permutations=2_000, n_resamples=200)
+
+
+@pytest.mark.parametrize("kind", ["plain", "groups", "counted", "both"])
+def test_pairs_are_tested_together_by_every_flip_of_the_signs(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    values = rng.integers(0, 3, (18, 4)) * (rng.random((18, 4)) < 0.8) + [0.0, 0.0, 0.4, 1.5]
+    counted = rng.random((18, 4)) < 0.7 if kind in ("counted", "both") else None
+    groups = np.arange(18) // 2 if kind in ("groups", "both") else None
+    units = UnitValues(values, counted, groups)
+    one, two, sums, p = units.pair_tests(n_draws=40_000)
+    assert list(zip(one, two, strict=True)) == list(combinations(range(4), 2))
+    each = []
+    for i, j in combinations(range(4), 2):
+        d = np.array([(a - b) if counted is None or (counted[u, i] and counted[u, j]) else 0.0
+                      for u, (a, b) in enumerate(values[:, [i, j]])])  # fmt: skip
+        each.append(d if groups is None else np.bincount(groups, weights=d))
+    each = np.stack(each, axis=1)
+    np.testing.assert_allclose(sums, each.sum(axis=0), atol=1e-9)
+    norms = np.sqrt((each**2).sum(axis=0))
+    n = len(each)
+    signs = np.array(list(product([-1.0, 1.0], repeat=n))) if n < 12 else rng.choice([-1.0, 1.0], (100_000, n))
+    greatest = (np.abs(signs @ each) / norms).max(axis=1)
+    exact = [(greatest >= abs(d.sum()) / norm - 1e-9).mean() for d, norm in zip(each.T, norms, strict=True)]
+    np.testing.assert_allclose(p, exact, atol=0.012)
+    assert min(p) < 0.2 < 0.9 < max(p)
+
+
+def test_models_that_answer_alike_do_not_differ() -> None:
+    values = np.repeat(np.random.default_rng(0).random((30, 1)), 3, axis=1)
+    *_, p = UnitValues(values).pair_tests(n_draws=99)
+    assert p.tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_all_true_ranks_lie_in_their_intervals_together(equal: bool) -> None:
+    """Ten models whose true shares are known, two and two alike or all alike, on questions that are hard for all."""
+    rng = np.random.default_rng(5)
+    true = np.full(10, 0.3) if equal else np.repeat([0.1, 0.2, 0.3, 0.35, 0.6], 2)
+    best, worst = 1 + (true[:, None] > true).sum(axis=1), 10 - (true[:, None] < true).sum(axis=1)
+    n, covered, lengths = 150, 0, 0
+    for seed in range(n):
+        hard = rng.normal(size=(150, 1)) / 10  # the same questions for all
+        values = (rng.random((150, 10)) < np.clip(true + hard, 0, 1)).astype(float)
+        one, two, sums, p = UnitValues(values).pair_tests(n_draws=399, seed=seed)
+        pairs = list(zip(map(str, one), map(str, two), strict=True))
+        ranked = standings(
+            "", [str(i) for i in range(10)], *(dict(zip(pairs, x, strict=True)) for x in (sums < 0, p <= 0.05))
+        )
+        of_model = {int(row.model): (row.rank_low, row.rank_high) for row in ranked}
+        covered += all(of_model[i][0] <= best[i] and worst[i] <= of_model[i][1] for i in range(10))
+        lengths += sum(high - low + 1 for low, high in of_model.values())
+    assert covered / n >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / n)
+    assert lengths / n > 99 if equal else lengths / n < 65  # of 100 ranks
+
+
+def source(answers: dict[str, str], name: str = "toy") -> Source:
+    return Source(name, Predictions(pa.Table.from_pylist(rows(answers))), ColumnNames())
+
+
+def answers_of(seed: int, right: float, n: int = 40) -> dict[str, str]:
+    drawn = np.random.default_rng(seed).random((n, 4)) < right
+    return {f"b{b:02d}": "".join(map(str, one)) for b, one in enumerate(drawn.astype(int).tolist())}
+
+
+def test_ranks_are_those_of_compare() -> None:
+    models = {f"m{i}": {"toy": source(answers_of(i, right))} for i, right in enumerate((0.55, 0.9, 0.97, 1.0))}
+    (compared,), (ranked,) = compare(models, OPTIONS), rank_models(models, OPTIONS)
+    assert ranked.standings == compared.standings
+    assert {row["rank_high"] - row["rank_low"] for row in ranked.standings} > {0}
+    assert (ranked.n_common_buckets, ranked.left_out) == (40, {})
+
+
+def test_who_answered_other_rows_is_said_and_not_ranked() -> None:
+    whole = answers_of(0, 0.9)
+    wrong_gold = Predictions(pa.Table.from_pylist([{**row, "label": 0} for row in rows(whole)]))
+    silent = (
+        source(whole)
+        .predictions.table.drop_columns("prediction")
+        .append_column("prediction", pa.nulls(160, pa.int64()))
+    )
+    models = {
+        "few": {"toy": source({b: a for b, a in whole.items() if b < "b05"})},
+        "most": {"toy": source({b: a for b, a in answers_of(1, 0.6).items() if b < "b30"})},
+        "all": {"toy": source(whole), "alone": source(whole, "alone")},
+        "gold": {"toy": Source("toy", wrong_gold, ColumnNames())},
+        "silent": {"toy": Source("toy", Predictions(silent), ColumnNames())},
+    }
+    (ranked,) = rank_models(models, OPTIONS)
+    assert {row["model"] for row in ranked.standings} == {"most", "all"}
+    assert ranked.n_common_buckets == 30
+    assert ranked.left_out["few"] == "answered 5 of the 40 problems that all answered"
+    assert "gold label" in ranked.left_out["gold"]
+    assert "answer" in ranked.left_out["silent"]
+    assert list(ranked.left_out) == ["silent", "few", "gold"]
+    (nobody,) = rank_models({m: models[m] for m in ("all", "gold")}, OPTIONS)
+    assert (nobody.standings, list(nobody.left_out)) == ([], ["gold"])
+
+
+@pytest.mark.parametrize("case", ["more problems than all others", "other gold labels", "nothing in common with some"])
+def test_one_model_on_other_rows_leaves_the_others_ranked(case: str) -> None:
+    whole = answers_of(9, 0.8)
+    models = {f"m{i}": {"toy": source(answers_of(i, 0.8))} for i in range(4)}
+    odd = source(answers_of(8, 0.8, 99))
+    if case == "other gold labels":
+        table = pa.Table.from_pylist([{**row, "label": 0} for row in rows(answers_of(8, 0.8, 41))])
+        odd = Source("toy", Predictions(table), ColumnNames())
+    elif case.startswith("nothing"):
+        odd = source({b: a for b, a in whole.items() if b >= "b20"})
+        models["m3"] = {"toy": source({b: a for b, a in answers_of(3, 0.8).items() if b < "b20"})}
+    (ranked,) = rank_models({"odd": {"toy": odd}} | models, OPTIONS)
+    n_ranked, n_problems = {"m": (5, 40), "o": (4, 40), "n": (4, 20)}[case[0]]
+    assert (len({row["model"] for row in ranked.standings}), ranked.n_common_buckets) == (n_ranked, n_problems)
+    assert len(ranked.left_out) == 5 - n_ranked
