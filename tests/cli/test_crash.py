@@ -52,14 +52,18 @@ def test_a_power_cut_keeps_what_was_synced(tmp_path: Path) -> None:
     ]
     events += [("sync", "out", ""), ("create", "out/.b", ""), ("rename", "out/.b", "out/b.json")]
     left = {}
+    (tmp_path / "start" / "in").mkdir(parents=True)
+    (tmp_path / "start" / "in" / "old.json").write_bytes(b"[0]")
     for names_kept in (False, True):
         disk = Disk(work, tmp_path / "snapshots")
+        disk.hold("run", tmp_path / "start")  # what the command goes on in
         for number, (call, path, other) in enumerate(events, start=1):
             disk.play(str(number), call, str(work / path), str(work / other) if other else "")
         target = tmp_path / str(names_kept)
         target.mkdir()
         disk.write(target, names_kept=names_kept)
         left[names_kept] = tree(target)
+    assert [one.pop("run/in/old.json") for one in left.values()] == [b"[0]"] * 2
     assert left == {False: {"out/a.json": b"{}"}, True: {"out/a.json": b"{}", "out/b.json": b""}}
     undisturbed = {"out/a.json": b"{}", "out/b.json": b"[1]"}
     assert half_written(left[True], undisturbed) == ["out/b.json"]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
+from helpers.processes import launch
 
 from paraconsist.data.predictions import read_predictions
 
@@ -18,11 +16,10 @@ pytestmark = pytest.mark.slow
 def demo(tmp_path_factory):
     """Run the demo twice, in fresh processes, without a network."""
     folder = tmp_path_factory.mktemp("demo")
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "home")}
-    command = [sys.executable, "-m", "paraconsist", "demo", "--output", str(folder / "out")]
+    command = ("-m", "paraconsist", "demo", "--output", str(folder / "out"))
     runs = []
-    for _ in range(2):
-        runs.append(subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300))
+    for is_fresh in (True, False):  # the second is forked
+        runs.append(launch([], script=command, check=False, fresh=is_fresh))
         records.append(json.loads((folder / "out" / "run" / "run.json").read_text()))
     return folder / "out", runs
 

@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from helpers.models import tiny_encoder
-from helpers.processes import shards, write_set
+from helpers.processes import NOWHERE, Forked, hear, shards, write_set
 from helpers.rows import easy_rows, write_csv
 from helpers.study_rows import bucket_rows
 
@@ -24,6 +26,7 @@ def test_what_nobody_foresaw_has_an_exit_code_of_its_own_and_one_line(command, m
     def fail(*_, **__):
         raise TypeError("no such thing\nand more")
 
+    import_module("paraconsist.reporting.page.entries")  # what keeps a name of its own for it
     monkeypatch.setattr("paraconsist.scoring.sources.open_source", fail)
     code, out, err = command("score", tmp_path / "rows.csv")
     assert (code, out) == (70, "")
@@ -58,11 +61,6 @@ def test_what_comes_of_foreign_files_and_of_the_machine_is_bad_input(command, mo
     assert err.startswith("error: gate: ")
     assert len(err.splitlines()) == 1
     assert type(problem).__name__ in err
-
-
-def hear() -> None:
-    for name in SIGNALS:  # a shell's background jobs are deaf to Ctrl-C, those of nohup to SIGHUP, and pass it on
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
 def start(arguments: list[str], *, script: tuple[str, ...] = ("-m", "paraconsist"), **more) -> subprocess.Popen:
@@ -127,13 +125,13 @@ def test_a_stopped_run_goes_on_with_the_same_command(tmp_path):
     line = ["run", "--model", str(model), "--dataset", str(rows), "--output", str(tmp_path / "run")]
     line += ["--device", "cpu", "--batch-tokens", "64", "--task", "defeasible_nli"]
     for name in ("SIGTERM", "SIGHUP"):
-        process = start(line)
+        process = Forked(line, streams=(NOWHERE, tmp_path / name))
         kept = sum(shards(tmp_path / "run").values())
         while process.poll() is None and sum(shards(tmp_path / "run").values()) <= kept:
             time.sleep(0.05)
         process.send_signal(getattr(signal, name))
-        err = process.communicate(timeout=60)[1]
-        assert (process.returncode, err.count("\n")) == (143, 1)
+        code, err = process.wait(), (tmp_path / name).read_text()
+        assert (code, err.count("\n")) == (143, 1)
         assert err == f"stopped by {name}: what was finished is kept; the same command goes on from there.\n"
 
 
@@ -141,12 +139,12 @@ def test_a_stopped_run_goes_on_with_the_same_command(tmp_path):
 def test_a_stopped_training_goes_on_with_resume(tmp_path):
     line = ["train", "--model", "bow", "--dataset", "sample:defeasible_nli_train", "--output", str(tmp_path / "model")]
     line += ["--device", "cpu", "--epochs", "2000"]
-    process = start(line)
+    process = Forked(line, streams=(NOWHERE, tmp_path / "err"))
     while process.poll() is None and not list((tmp_path / "model").rglob("trainer_state.json")):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    err = process.communicate(timeout=60)[1]
-    assert process.returncode == 130
+    code, err = process.wait(), (tmp_path / "err").read_text()
+    assert code == 130
     assert err.splitlines()[-1] == "interrupted: the same command with --resume goes on from the last checkpoint."
     assert "Traceback" not in err
 
@@ -191,3 +189,13 @@ def test_ctrl_c_in_a_terminal_reaches_worker_processes_too_and_only_the_command_
     assert process.returncode == 130
     assert err.splitlines()[-1].startswith("interrupted: what was finished is kept")
     assert "Traceback" not in err
+
+
+def test_quiet_shows_no_bar(monkeypatch: pytest.MonkeyPatch, command: Any) -> None:
+    from paraconsist.models.progress import ProgressBar
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.delenv("PARACONSIST_QUIET", raising=False)
+    for options, is_hidden in ((["--quiet"], True), ([], False)):
+        assert command("list", *options)[0] == 0
+        assert ProgressBar(3, "toy", visible=True)._progress.disable is is_hidden

@@ -26,12 +26,14 @@ COMMANDS = {
     ("demo", "--output", "d"): "run",
     ("report", SAMPLE): "report",
     ("space", "ie_test"): "space",
+    ("score", SAMPLE, "--log-to", "trackio"): "trackers",
 }
 #: Python names -> what is called of them.
 CALLS = {
     "pc.load_model": "run",
     "pc.run('bow', 'sample', output='r')": "run",
     f"pc.score({SAMPLE!r}).plot()": "report",
+    f"pc.score({SAMPLE!r}).log_to('mlflow')": "trackers",
     "pc.BucketEvaluation({'bucket_id': [1], 'label': [1]}).callback": "run",
 }
 #: The extras' packages but for some are not found from here on.

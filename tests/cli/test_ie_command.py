@@ -8,15 +8,13 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 import warnings
 
 import numpy as np
 import pytest
 from helpers.ie_rows import LABELS, inference_rows, write_experiment
-from helpers.processes import launch
+from helpers.processes import Forked, launch
 from helpers.rows import write_csv
 
 from paraconsist.cli.app import main
@@ -119,19 +117,15 @@ def test_two_processes_give_the_table_of_one(folder, undisturbed, tmp_path):
 @pytest.mark.slow
 def test_processes_of_a_launcher_give_the_table_of_one(folder, undisturbed, tmp_path):
     """As torchrun starts them: RANK and WORLD_SIZE in the environment; the first one speaks."""
-    command = [sys.executable, "-m", "paraconsist", *arguments(folder, tmp_path / "ranks", "--no-plots")]
+    command = arguments(folder, tmp_path / "ranks", "--no-plots")
+    streams = [(tmp_path / f"{rank}.out", tmp_path / f"{rank}.err") for rank in "01"]
     started = [
-        subprocess.Popen(
-            command,
-            env={**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in (0, 1)
+        Forked(command, streams=files, RANK=rank, LOCAL_RANK=rank, WORLD_SIZE="2")
+        for rank, files in zip("01", streams, strict=True)
     ]
-    said = [process.communicate(timeout=300) for process in started]
-    assert [process.returncode for process in started] == [0, 0], said
+    codes = [process.wait() for process in started]
+    said = [tuple(file.read_text() for file in files) for files in streams]
+    assert codes == [0, 0], said
     assert "6 trainings" in said[0][1]
     assert said[1] == ("", "")
     same_results(tmp_path / "ranks", undisturbed[0])
@@ -144,13 +138,7 @@ def test_killed_at_random_and_resumed_the_table_is_the_same(folder, undisturbed,
     killed = 0
     for attempt in range(6):
         given = arguments(folder, tmp_path / "ie", f"--jobs={1 + attempt % 2}", "--no-plots")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "paraconsist", *given],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
+        process = Forked(given)
         units = tmp_path / "ie" / "units"
         there = len(list(units.glob("*/rho-*.npz")))
         limit = time.monotonic() + 60
@@ -160,10 +148,10 @@ def test_killed_at_random_and_resumed_the_table_is_the_same(folder, undisturbed,
         if process.poll() is None and killed < 2:
             os.killpg(process.pid, signal.SIGKILL)
             killed += 1
-        process.wait(timeout=300)
-        if process.returncode == 0:
+        code = process.wait()
+        if code == 0:
             break
-    assert process.returncode == 0
+    assert code == 0
     assert killed > 0
     same_results(tmp_path / "ie", undisturbed[0])
 
@@ -248,6 +236,7 @@ def test_published_runs_through_the_command(data_folder, here):
     families = json.loads(here(command))["families"]
     runs = [(family["name"], run) for family in families for run in family["runs"]]
     assert len(runs) == len(published) == 1150
+    assert json.loads(here([*command[:2], "published:ie", *command[3:]]))["families"] == families
     golden = [published[name, run["rho"], run["run"]] for name, run in runs]
 
     def column(name):
@@ -278,6 +267,13 @@ def test_published_vectors_through_the_command(data_folder, method, golden, here
         assert run["p_value"] == vector[golden]
         assert (run["n"], run["n10"], run["n01"]) == (vector["n"], vector["n10"], vector["n01"])
         assert run["collapsed"] is (vector["n10"] + vector["n01"] == 0)
+
+
+def test_a_published_family_by_its_name(here, refused):
+    """The baseline of the paper on SNLI: 505 runs at 101 rhos."""
+    (family,) = json.loads(here(["ie-test", "--from", "published:ie/snli/xgb", "--json"]))["families"]
+    assert (family["name"], family["n_runs"]) == ("snli xgb", 505)
+    assert "be published:ie or one of published:ie/" in refused(["ie-test", "--from", "published:ie/snli/gpt"])
 
 
 # ------------------------------------------------------------------------------------------ bad input

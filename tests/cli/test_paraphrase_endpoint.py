@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from helpers.endpoint import command, done
 from helpers.faulty_server import KEY, FaultyServer, at_random
 from helpers.models import tiny_encoder
 from helpers.perturb import write_csv
+from helpers.processes import Forked
 
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
@@ -110,11 +108,11 @@ def test_killed_at_random_and_resumed(tmp_path, rows, seed):
         expected = load_bucket_set(str(tmp_path / "whole.parquet")).table.drop_columns(["input_id"])
     with FaultyServer(write=reworded, script=at_random(seed, 0.2), delay=0.05) as server:
         given = arguments(server.url, rows, tmp_path / "set.parquet", "--concurrency", 2)
-        process = subprocess.Popen([sys.executable, "-m", "paraconsist", *given], stdout=subprocess.DEVNULL)
+        process = Forked(given)
         wanted = random.Random(seed).randint(1, 10)
         while process.poll() is None and len(server.answered()) < wanted:
             time.sleep(0.002)
-        os.kill(process.pid, signal.SIGKILL)
+        process.send_signal(signal.SIGKILL)
         process.wait()
         assert not (tmp_path / "set.parquet").exists()
         done(given)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 
+import numpy as np
 import pytest
 from helpers.endpoint import (
     CONCURRENCY,
@@ -23,7 +22,7 @@ from helpers.endpoint import (
     predictions,
 )
 from helpers.faulty_server import KEY, FaultyServer, at_random, first
-from helpers.processes import write_set
+from helpers.processes import NOWHERE, Forked, write_set
 
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import store_key
@@ -53,28 +52,17 @@ def test_killed_three_times_loses_nothing_and_sends_nothing_again(place, tmp_pat
     assert predictions(tmp_path / "run").table.equals(expected)
 
 
-def _hear_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 @pytest.mark.slow
 def test_stopped_by_the_user_it_ends_at_once_and_keeps_what_was_answered(place, tmp_path):
     with FaultyServer(script=lambda number, tag: "hang" if number > 20 else None) as server:
         given = arguments(server.url, place / "set.jsonl", tmp_path, concurrency=CONCURRENCY)
-        line = [sys.executable, "-m", "paraconsist", *given]
-        # a shell starts what runs in its background deaf to Ctrl-C, and this process hands that on
-        process = subprocess.Popen(
-            line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=_hear_interrupts
-        )
-        try:
-            while len(server.received) < 25:
-                time.sleep(0.005)
-            process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=240)[1]
-        finally:
-            process.kill()
-        assert process.returncode == 130
-        assert "Traceback" not in said
+        errors = tmp_path.with_suffix(".err")
+        process = Forked(given, streams=(NOWHERE, errors))
+        while process.poll() is None and len(server.received) < 25:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+        assert "Traceback" not in errors.read_text()
         kept = set(answered_tags(tmp_path))
         assert kept == set(server.answered())
         server.script, seen = None, len(server.received)
@@ -103,6 +91,20 @@ def test_faults_of_every_kind_change_nothing(place, tmp_path):
     assert predictions(tmp_path / "run").table.equals(predictions(tmp_path / "whole").table)
     assert "sent again: " in out
     assert all(f"for {kind}" in out for kind in ("429", "500", "connection", "malformed", "timeout"))
+
+
+@pytest.mark.slow
+def test_scored_tokens_have_the_probabilities_of_first_tokens(place, tmp_path):
+    tables = []
+    for name, options in (("first", {}), ("scored", {"scores": True, "facts": {"owned_by": "sglang"}})):
+        with FaultyServer(script=at_random(1, 0.2), **options) as server:
+            done(arguments(server.url, place / "set.jsonl", tmp_path / name, concurrency=CONCURRENCY))
+            answered = [r for r in server.received if r.outcome == "answered" and r.tag != "probe"]
+        assert {r.path for r in answered} == {"/v1/score" if options else "/v1/completions"}
+        tables.append(predictions(tmp_path / name))
+    before, after = (np.array(table.table["probabilities"].to_pylist()) for table in tables)
+    np.testing.assert_allclose(after, before, rtol=0, atol=1e-9)
+    assert tables[1].metadata["model"]["log_probabilities"] == "scored tokens; prompt echo"
 
 
 @pytest.mark.slow

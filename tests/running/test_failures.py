@@ -129,6 +129,27 @@ def test_a_language_model_meets_one_not_finite_and_one_too_long(tmp_path):
     assert "`--shots` must make prompts of at most 500 tokens" in said
 
 
+def test_written_answers_out_of_numbers_that_are_not_finite_fail_and_the_others_stay(tmp_path):
+    data, model = write_rows(tmp_path / "set.jsonl", 60), save_language_model(tmp_path / "model")
+    given = {"scoring": "generate", "max_new_tokens": 3}
+    done(local(data, tmp_path / "whole", model, **given))
+    spoil(model, "AutoModelForCausalLM", "@")
+    done(local(data, tmp_path / "run", model, **given))
+    whole, rows = (predictions(tmp_path / name).table.to_pylist() for name in ("whole", "run"))
+    assert (rows[ODD]["unanswered"], rows[ODD]["prediction"], rows[ODD]["raw_output"]) == ("not finite", None, None)
+    assert [row["raw_output"] for i, row in enumerate(rows) if i != ODD] == [
+        row["raw_output"] for i, row in enumerate(whole) if i != ODD
+    ]
+    assert counts_of(tmp_path / "run")["failed"] == {"not finite": 1}
+    assert (
+        f"1 of 60 inputs have no answer and count as unparsed (1 not finite; the first: {rows[ODD]['input_id']})"
+        in (notes_of(tmp_path / "run"))
+    )
+    code, _, said = command(local(data, tmp_path / "other", model, **given, on_error="stop"))
+    assert code == 2
+    assert "numbers that are not finite for input" in said
+
+
 def test_the_finite_rows_of_a_batch_are_kept_as_they_are(tmp_path):
     data, model = write_rows(tmp_path / "set.jsonl", 60), tiny_encoder(tmp_path / "model", words=[*WORDS, "@"])
     done(local(data, tmp_path / "whole", model))

@@ -95,6 +95,7 @@ def test_imported_answers_are_those_of_a_run(data, tmp_path, options):
     passes[1]["last"].pop("urls")
     assert passes[0] == passes[1]
     assert "were there already" in done(_import(tmp_path / "batch", files[0]))
+    assert "batch.invalid" not in (tmp_path / "batch" / "run.json").read_text()  # no server's address
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.models import WORDS, tiny_encoder
-from helpers.processes import HERE, N_ROWS, launch, shards, write_set
+from helpers.processes import HERE, N_ROWS, Forked, launch, shards, write_set
 
 from paraconsist.data.predictions import KEY_COLUMNS, read_predictions
 from paraconsist.errors import InputError
@@ -110,7 +107,7 @@ def test_more_processes_give_the_same_file(place, undisturbed, tmp_path, process
 
 
 def test_several_threads_give_the_same_file(place, undisturbed, tmp_path):
-    launch(arguments(place, tmp_path), threads=3, fresh=True)
+    launch(arguments(place, tmp_path), threads=3)
     assert_same_rows(predictions(tmp_path).table, undisturbed.table)
     assert sum(shards(tmp_path).values()) == len(set(undisturbed.table["input_id"].to_pylist()))
 
@@ -144,7 +141,6 @@ def test_one_of_two_processes_killed_then_resumed_by_one(place, undisturbed, tmp
         script=(str(HERE / "faulty_run.py"),),
         processes=2,
         check=False,
-        fresh=True,
     )
     assert done.returncode != 0
     assert not list((tmp_path / "predictions").glob("*.parquet"))
@@ -153,17 +149,12 @@ def test_one_of_two_processes_killed_then_resumed_by_one(place, undisturbed, tmp
 
 
 def test_killed_at_random_and_resumed(place, undisturbed, tmp_path):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "paraconsist", *arguments(place, tmp_path)],
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = Forked(arguments(place, tmp_path))
     deadline = time.monotonic() + 60
     while not shards(tmp_path) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
     time.sleep(random.uniform(0, 0.1))
-    process.kill()
+    process.send_signal(signal.SIGKILL)
     process.wait()
     launch(arguments(place, tmp_path))
     assert_same_rows(predictions(tmp_path).table, undisturbed.table)

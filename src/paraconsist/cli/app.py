@@ -39,15 +39,17 @@ _RESUME = "the same command with --resume goes on from the last checkpoint."
 _ANSWERS = "what an endpoint answered is kept, and the same command does not ask for it again."
 #: The commands, in the order of ``--help``.
 COMMANDS = {
-    "demo": Command("Measure", "Train a small model, run and score it: everything once.", KEPT, "run"),
-    "run": Command("Measure", "Run a model over bucket sets and print its consistency.", KEPT),
-    "merge": Command("Measure", "Put the parts of a run together: run --part 1/8 to 8/8.", KEPT, "run"),
+    "demo": Command("Measure", "Train, run and score a small model: a complete example.", KEPT, "run"),
+    "run": Command("Measure", "Run a model on bucket sets and print its consistency.", KEPT),
+    "merge": Command("Measure", "Join the parts of a run: run --part 1/8 to 8/8.", KEPT, "run"),
     "export-requests": Command("Measure", "Write a run's requests as batch files, for other engines.", module="run"),
     "import-answers": Command("Measure", "Read the answers to exported requests.", KEPT, "run"),
-    "score": Command("Measure", "Score predictions made anywhere.", spares_pandas=True),
+    "score": Command("Measure", "Score predictions from a file, a log or a run.", spares_pandas=True),
     "compare": Command("Measure", "Is one model more consistent than another?", spares_pandas=True),
-    "gate": Command("Measure", "Pass or fail on a number, for continuous integration.", spares_pandas=True),
-    "report": Command("Measure", "Write the results as one page to send.", spares_pandas=True),
+    "gate": Command("Measure", "Pass or fail on a condition, for continuous integration.", spares_pandas=True),
+    "report": Command("Measure", "Write the results as an HTML page.", spares_pandas=True),
+    "leaderboard": Command("Measure", "Rank many models, on a static site.", spares_pandas=True),
+    "lm-eval": Command("Measure", "Print where the tasks for lm-evaluation-harness are."),
     "plan": Command("Measure", "How many buckets and paraphrases does a study need?", spares_pandas=True),
     "list": Command("Test sets", "Show measures, bucket sets, tasks and presets.", module="build"),
     "build": Command("Test sets", "Download, verify and prepare bucket sets.", KEPT),
@@ -55,15 +57,15 @@ COMMANDS = {
     "paraphrase": Command("Test sets", "Generate and filter paraphrases, for people to judge.", _ANSWERS),
     "transform": Command("Test sets", "Change a file's texts by synonyms or your function."),
     "select": Command("Test sets", "Draw easy and difficult items to be paraphrased."),
-    "check": Command("Test sets", "Is a folder that a command wrote whole?"),
+    "check": Command("Test sets", "Check the files in a folder that a command wrote."),
     "train": Command("Studies", "Train a classifier or a baseline.", _RESUME),
     "ie-test": Command("Studies", "Is a model invariant under a change that keeps meaning?", KEPT),
-    "sensitivity": Command("Studies", "How often do a model's own equivalents fool it?", KEPT),
-    "artifacts": Command("Studies", "Consistency where part of the input tells the label.", spares_pandas=True),
+    "sensitivity": Command("Studies", "Test a model on variants that it finds equivalent.", KEPT),
+    "artifacts": Command("Studies", "Consistency where part of the input reveals the label.", spares_pandas=True),
     "sweep": Command("Studies", "Train, run and score every cell of a grid.", KEPT, "studies"),
     "adversarial": Command("Studies", "Train with variants of the rows, and compare.", KEPT, "studies"),
-    "push": Command("Publish", "Send a metric, a bucket set or a run to the Hub.", KEPT),
-    "space": Command("Publish", "Open a metric's page on this machine.", "its page is closed.", "report"),
+    "push": Command("Publish", "Upload a metric, a bucket set or a run to the Hub.", KEPT),
+    "space": Command("Publish", "Open a metric's demo page locally.", "its page is closed.", "report"),
 }
 
 
@@ -120,7 +122,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help=(
         "Does a language model give the same answer however a question is phrased?\n\n"
-        "Every command takes --config FILE.yaml with its options by name; options on the command line win."
+        "Every command can read its options from --config FILE.yaml; options on the command line take precedence."
     ),
 )
 
@@ -134,8 +136,8 @@ def _version(value: bool) -> None:
 @app.callback()
 def _options(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
-    quiet: bool = typer.Option(False, "--quiet", help="Say nothing of what is being done. With any command."),
-    verbose: bool = typer.Option(False, "--verbose", help="Show where an error arose. With any command."),
+    quiet: bool = typer.Option(False, "--quiet", help="Show only results and warnings. Works with any command."),
+    verbose: bool = typer.Option(False, "--verbose", help="Show where an error arose. Works with any command."),
 ) -> None:
     from paraconsist.cli.options import quiet_libraries
 
@@ -155,6 +157,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _run(arguments: list[str]) -> int:
     """Run the command that the arguments name and return its exit code."""
     ends.state.arguments, ends.state.quiet = tuple(arguments), "--quiet" in arguments
+    os.environ.pop("PARACONSIST_QUIET", None)
+    if ends.state.quiet:
+        os.environ["PARACONSIST_QUIET"] = "1"  # progress bars read it, those of started processes too
     ends.state.verbose = "--verbose" in arguments or bool(os.environ.get("PARACONSIST_DEBUG"))
     arguments = [argument for argument in arguments if argument not in ("--quiet", "--verbose")]
     if ends.state.verbose:

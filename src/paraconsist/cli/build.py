@@ -78,12 +78,12 @@ def list_(
         str | None, typer.Argument(help="Only what has this in its name, with all that is known of it.")
     ] = None,
     long: Annotated[bool, typer.Option("--long", help="All that is known, not a line for each.")] = False,
-    published: Annotated[bool, typer.Option("--published", help="Instead: the numbers that the papers print.")] = False,
+    published: Annotated[bool, typer.Option("--published", help="Instead: numbers and predictions of papers.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show measures, bucket sets, tasks and training presets."""
     if published:
-        tables = {"Published": _published()}
+        tables = {"Published": _published(), "Published predictions": _published_predictions()}
     else:
         tables = {"Measures": _measures(), "Bucket sets": _bucket_sets(), "Tasks": _tasks(), "Presets": _presets()}
     wanted = {
@@ -91,7 +91,7 @@ def list_(
         for title, rows in tables.items()
     }
     if not any(wanted.values()):
-        what = "a published number" if published else "a measure, bucket set, task or preset"
+        what = "what papers published" if published else "a measure, bucket set, task or preset"
         raise input_error("list", "name", f"be in the name of {what}", got=name)
     if as_json:
         print_json(wanted)
@@ -191,3 +191,13 @@ def _published() -> _Rows:
         }
         for row in published().to_pylist()
     ]
+
+
+def _published_predictions() -> _Rows:
+    from paraconsist.data.published_predictions import PREFIX, published_files
+
+    sets: dict[str, list[str]] = {}
+    for one in published_files():
+        if not one.set.endswith("_test"):
+            sets.setdefault(f"{PREFIX}{one.collection}/{one.model}", []).append(one.set)
+    return [{"name": name, "sets": ", ".join(of_model)} for name, of_model in sets.items()]

@@ -18,25 +18,26 @@ def compare(
         list[Path], typer.Argument(help="Two or more models: a predictions file, a log or a run folder of each.")
     ],
     *,
-    name: list[str] | None = option(None, "What to call the models, once for each, in their order."),
+    name: list[str] | None = option(None, "Name of a model; repeat for each model, in order."),
     read: SourceOptions,
     measuring: MeasureOptions,
     estimator: str = option("unbiased", "Which P_C is the headline: unbiased, or plugin (as published)."),
     correction: str = option(
         "holm", "Correction of p over all pairs and sets: holm, bonferroni, benjamini_hochberg or none."
     ),
-    against_first: bool = option(False, "Compare every model with the first only, not every pair."),
+    against_first: bool = option(False, "Compare each model only with the first, not every pair."),
     margin: float | None = option(
-        None, "Margin as a share, 0.02 for two points: also test who is not worse by more, and who is equal within it."
+        None, "Margin as a proportion, 0.02 for two points: also test non-inferiority and equivalence within it."
     ),
     intervals: IntervalOptions,
-    n_permutations: int = option(10_000, "Permutations that the test draws.", min=1),
+    n_permutations: int = option(10_000, "Number of permutations for the test.", min=1),
     as_json: AsJson = False,
+    markdown: bool = option(False, "Print the tables as Markdown."),
     output: Output = None,
 ) -> None:
     """Compare models on the same buckets: paired differences with intervals and permutation p-values.
 
-    p and interval come from one test: sign flips (--interval-method auto), or t (closed_form); no bootstrap here.
+    The p-value and the interval come from one test: sign flips (--interval-method auto) or t (closed_form).
     """
     from paraconsist.reporting.result import Comparison, show
     from paraconsist.reporting.tables import comparison_tables
@@ -63,4 +64,4 @@ def compare(
     if as_json:
         print_json(results)
     else:
-        show(comparison_tables(results))
+        show(comparison_tables(results), markdown=markdown)

@@ -36,18 +36,18 @@ def gate(
         None, "Only this set; repeat for several. By default every set.", option="--set"
     ),
     against: Path | None = option(None, "Another model's predictions, for pc.not_worse and pc.equivalent."),
-    margin: float | None = option(None, "By how much a measure may be worse: a share, 0.02 for two points."),
+    margin: float | None = option(None, "By how much a measure may be worse: a proportion, 0.02 for two points."),
     allow_degenerate: bool = option(
-        False, "Judge by the number alone where it says nothing of the model, as with one answer for all texts."
+        False, "Also accept numbers that say nothing about the model, such as the consistency of a constant answer."
     ),
     read: SourceOptions,
     measuring: MeasureOptions,
     intervals: IntervalOptions,
 ) -> None:
-    """Pass or fail on a number: exit code 0 where the condition holds in every set, 1 where it does not.
+    """Pass or fail on a condition: exit code 0 if it holds in every set, 1 if it does not.
 
-    What is undefined fails, and so does the consistency of a model that gives (nearly) one answer only, of labels that
-    never meet, or of answers that could not be read. Warnings about the results go to standard error.
+    Undefined values fail, and so does the consistency of a model that gives (nearly) always the same answer, whose
+    labels never match the gold labels, or whose answers could not be read. Warnings go to standard error.
     """
     from paraconsist.scoring.compare import CompareOptions
     from paraconsist.scoring.gate import (
@@ -86,12 +86,12 @@ def gate(
     checks = check(conditions, results, allow_degenerate=allow_degenerate)
     for warning in warnings_of(results):
         say(f"warning: {warning}")
-    echo(_line(checks))
+    echo(verdict(checks))
     if not all(one.passed for one in checks):
         raise typer.Exit(FAILED)
 
 
-def _line(checks: Sequence[Check]) -> str:
+def verdict(checks: Sequence[Check]) -> str:
     """Return the verdict, with the value that decided it: the one furthest outside, else the nearest inside."""
     failed = [one for one in checks if not one.passed]
     tightest = min(failed or checks, key=lambda one: one.condition.margin(one.value))
@@ -100,9 +100,8 @@ def _line(checks: Sequence[Check]) -> str:
     conditions = " and ".join(dict.fromkeys(str(one.condition) for one in checks))
     n_sets = len({one.set_name for one in checks})
     others = "" if n_sets == 1 else f"; {n_sets} sets"
-    verdict = "fail" if failed else "pass"
     why = ""
     if tightest.reason:
         why = f". Undefined: {tightest.reason}" if is_undefined else f". Says nothing of the model: {tightest.reason}"
     what = ", ".join(filter(None, (tightest.set_name, tightest.condition.what, tightest.condition.meaning)))
-    return f"{verdict}: {conditions} (found {value}: {what}{others}){why}"
+    return f"{'fail' if failed else 'pass'}: {conditions} (found {value}: {what}{others}){why}"

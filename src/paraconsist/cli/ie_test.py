@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-from paraconsist.cli.ends import say_status
+from paraconsist.cli.ends import say_status, state
 from paraconsist.cli.options import Fields, print_json, quiet_libraries, read_values
 from paraconsist.data.options import option
 from paraconsist.errors import input_error
@@ -22,7 +22,9 @@ _APART = ("output", "rhos", "transformation_options", "parameters")
 def ie_test(
     output: Path | None = option(None, "The experiment's folder. The same command goes on with an interrupted one."),
     from_: list[Path] | None = option(
-        None, "Decide again, without training: an experiment's folder, or a file; repeat.", option="--from"
+        None,
+        "Do not train; decide from these results: an experiment's folder or a file. Repeat for several.",
+        option="--from",
     ),
     plan: bool = option(False, "Only say how many trainings there are, and how long they take."),
     *,
@@ -82,7 +84,7 @@ def _train(options: ExperimentOptions, *, only_plan: bool) -> Path | None:
             f"{_duration(expected.seconds_a_training)} for a whole sample; {options.jobs} at a time)."
         )
         return None
-    with _progress(len(options.units), visible=is_main()) as advance:
+    with _progress(len(options.units), visible=is_main() and not state.quiet) as advance:
         return run_experiment(prepared, say=say_status, progress=advance)
 
 

@@ -171,7 +171,8 @@ def _say_form(form: ParaphraseDiversityResult) -> None:
     for name in names:
         value, (low, high) = getattr(form, name), form.confidence_interval[name]
         if value == value:
-            echo(f"  {name.replace('_', ' ')}: {100 * value:.1f} [{100 * low:.1f}, {100 * high:.1f}]")
+            interval = f" [{100 * low:.1f}, {100 * high:.1f}]" if low == low else ""
+            echo(f"  {name.replace('_', ' ')}: {100 * value:.1f}{interval}")
     needs = {
         "semantic_similarity": "--embedding-model ENCODER, or --bleurt CHECKPOINT",
         "syntactic_distance": "--parser stanza (or your own)",

@@ -25,13 +25,17 @@ def plan(
     pilot: Annotated[Path, typer.Argument(help="Predictions of a pilot: a file, a log, or a run folder of one set.")],
     *,
     half_width: float | None = option(
-        None, "Wanted half-width of the interval, such as 0.02 for plus or minus 2 points."
+        None, "Half-width that the interval should have, such as 0.02 for plus or minus 2 points."
     ),
-    assurance: float = option(0.8, "Chance, in (0, 1), that a study of the planned size has no larger half-width."),
-    difference: float | None = option(None, "Difference between two models that is to be found, such as 0.03."),
-    power: float = option(0.8, "Chance of finding it, in (0, 1)."),
+    assurance: float = option(
+        0.8, "Probability, in (0, 1), that a study of the planned size is at least that precise."
+    ),
+    difference: float | None = option(
+        None, "Smallest difference between two models that the study should find, such as 0.03."
+    ),
+    power: float = option(0.8, "Probability, in (0, 1), of finding it."),
     against: Path | None = option(
-        None, "Another model's predictions of the pilot: says how the two models' difference varies."
+        None, "Another model's predictions for the pilot, from which the variance of the difference is estimated."
     ),
     correlation: float = option(
         0.0, "Assumed correlation of two models over buckets, without --against. 0 is cautious."
@@ -41,15 +45,17 @@ def plan(
         "paraphrastic_consistency_unbiased, vap_unbiased, accuracy, or inconsistency with the original.",
     ),
     paraphrases: str = option("2,3,4,5,6,8,10,15,20", "Numbers of paraphrases per bucket to show."),
-    set_name: str | None = option(None, "Which set of a run folder.", option="--set"),
+    set_name: str | None = option(None, "The set to use, if the run folder has several.", option="--set"),
     read: SourceOptions,
-    budget: float | None = option(None, "Show what this much buys, in the unit of the two costs.", min=0),
+    budget: float | None = option(
+        None, "Show the most precise study for this budget, in the unit of the two costs.", min=0
+    ),
     bucket_cost: float = option(1.0, "What a new bucket costs, without its paraphrases.", min=0),
     paraphrase_cost: float = option(1.0, "What a paraphrase costs.", min=0),
     confidence_level: float = option(0.95, "Confidence level of the interval.", min=0, max=1),
     as_json: AsJson = False,
 ) -> None:
-    """Say how many buckets, and how many paraphrases each, a wanted precision takes or a budget buys."""
+    """Plan a study: how many buckets and paraphrases a precision needs, or a budget allows."""
     from paraconsist.measures.pilots import MEASURES
     from paraconsist.measures.planning import Costs, Target, spend
     from paraconsist.measures.planning import plan as plan_rows

@@ -29,7 +29,7 @@ _METRICS, _DATASETS, _RUNS = "push metric", "push dataset", "push run"
 _OPTIONS = {
     What.metric: ("namespace", "all_metrics", "package"),
     What.dataset: ("repo", "config_name", "data_dir", "cache_dir", "i_have_the_rights"),
-    What.run: ("repo", "benchmark"),
+    What.run: ("repo", "benchmark", "model"),
 }
 
 
@@ -68,14 +68,23 @@ def push(
         metavar="SET=NAMESPACE/NAME",
         rich_help_panel=_RUNS,
     ),
+    model: str | None = option(
+        None, "The model's own repository, which gets .eval_results, too: its page shows them.", rich_help_panel=_RUNS
+    ),
 ) -> None:
     """Push to the Hub: a metric as a Space, a bucket set or a run as a dataset repository.
 
     push metric NAME|--all --namespace ORG, push dataset NAME --repo ORG/NAME, push run FOLDER --repo ORG/NAME.
-    What is there already is not sent again. Log in before, with `hf auth login`.
+    Nothing that is already there is sent again. Log in before, with `hf auth login`.
     """
     options: dict[str, Any] = {"namespace": namespace, "all_metrics": all_metrics, "package": package, "repo": repo}
-    options |= {"config_name": config_name, "data_dir": data_dir, "cache_dir": cache_dir, "benchmark": benchmark}
+    options |= {
+        "config_name": config_name,
+        "data_dir": data_dir,
+        "cache_dir": cache_dir,
+        "benchmark": benchmark,
+        "model": model,
+    }
     for key, value in {**options, "i_have_the_rights": i_have_the_rights}.items():
         if value and key not in _OPTIONS[what]:
             remedy = f"The options of push {what.value} are {', '.join(f'`{name}`' for name in _OPTIONS[what])}."
@@ -97,11 +106,17 @@ def push(
     else:
         benchmarks = read_pairs("push", "benchmark", benchmark, "SET=NAMESPACE/NAME")
         from paraconsist.reporting.hub.client import look
-        from paraconsist.reporting.hub.runs import run_dataset
+        from paraconsist.reporting.hub.runs import model_results, run_dataset
 
         remote = look(str(repo), "dataset", dry_run=dry_run)
+        of_model = look(model, "model", parameter="model", dry_run=dry_run) if model else None
+        if of_model is not None and of_model.is_known and not of_model.exists:
+            raise input_error("push", "model", "name a model that is on the Hub", got=model)
         one = run_dataset(Path(str(name)), str(repo), benchmarks=benchmarks, remote=remote)
+        results = model_results(one, model) if model else None  # before anything is sent
         _carry_out(one, remote, public, dry_run)
+        if results is not None and of_model is not None:
+            _carry_out(results, of_model, False, dry_run)
 
 
 def _check_metric(name: str | None, everything: bool) -> None:
@@ -174,7 +189,7 @@ def _carry_out(one: Push, remote: Remote, public: bool, dry_run: bool) -> None:
 
 
 def _state_of(remote: Remote, repo_type: str, public: bool) -> str:
-    kind = "Space" if repo_type == "space" else "dataset repository"
+    kind = "Space" if repo_type == "space" else f"{repo_type} repository"
     if not remote.is_known:
         return f"{kind}; the Hub was not asked what it has: no network, or HF_HUB_OFFLINE=1, with which none is tried"
     if not remote.exists:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 #: What an engine's batch decides for itself, and what it is told.
-_NOT_EXPORTED = ("device", "batch_tokens", "deterministic")
+_NOT_EXPORTED = ("device", "batch_tokens", "deterministic", "compile")
 _ENGINE = ("api", "request_fields", "price_input", "price_output")
 
 

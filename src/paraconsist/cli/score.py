@@ -25,33 +25,40 @@ def score(
     more: Annotated[list[Path] | None, typer.Argument(help="Further files of the same run.")] = None,
     *,
     test_predictions: Path | None = option(
-        None, "The model's predictions on the full test set: test accuracy and corrected values."
+        None, "The model's predictions on the full test set, for test accuracy and corrected values."
     ),
     read: SourceOptions,
     measuring: MeasureOptions,
     training_file: Path | None = option(
-        None, "What the model was trained on: rows of the set that stand in it are reported."
+        None, "The model's training data: rows of the set that occur in it are reported."
     ),
     renormalize: bool = option(
-        False, "Divide corrected values by the share of the test set that the buckets stand for."
+        False, "Divide corrected values by the share of the test set that the buckets represent."
     ),
     intervals: IntervalOptions,
     figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
+    published: bool = option(True, "Show the numbers that papers report for their models on the same sets."),
     as_json: AsJson = False,
     markdown: bool = option(False, "Print the tables as Markdown."),
     output: Output = None,
-    export: str | None = option(None, "Also write results and rows as another tool does: lm-eval. Needs --output-dir."),
+    export: str | None = option(None, "Also write results and rows in the format of lm-eval. Needs --output-dir."),
     output_dir: Path | None = option(None, "Folder for --export."),
+    log_to: list[str] | None = option(
+        None, "Also log every number to this experiment tracker, mlflow or trackio; repeat for both."
+    ),
 ) -> None:
-    """Score predictions made anywhere: accuracy, consistency, intervals, breakdowns."""
+    """Score predictions from a file, a log or a run: accuracy, consistency, intervals, breakdowns."""
     from paraconsist.data.tables import read_table
     from paraconsist.reporting.result import Scores, score_tables, show
+    from paraconsist.reporting.trackers import check_tracker, log_results
     from paraconsist.scoring.export import export_lm_eval
     from paraconsist.scoring.folders import score_sources
     from paraconsist.scoring.score import ScoreOptions
     from paraconsist.scoring.sources import open_source
 
     _check_export(export, output_dir, n_formats=as_json + markdown)
+    for tracker in log_to or ():
+        check_tracker(tracker)
     opened = open_source([path, *(more or ())], read, test=test_predictions)
     training = None if training_file is None else read_table(training_file, function="score", parameter="training_file")
     options = ScoreOptions(
@@ -65,7 +72,9 @@ def score(
     if as_json:
         print_json(results)
     else:
-        show(score_tables(results, figures=figures), markdown=markdown)
+        show(score_tables(results, figures=figures, published=published), markdown=markdown)
+    for tracker in log_to or ():
+        say_status(log_results(results, tracker))
 
 
 def _check_export(export: str | None, output_dir: Path | None, *, n_formats: int) -> None:

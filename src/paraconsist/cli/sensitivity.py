@@ -31,7 +31,7 @@ from paraconsist.errors import renamed
 from paraconsist.transforms.paraphrase.generators import GeneratorSettings
 
 if TYPE_CHECKING:
-    from paraconsist.studies.sensitivity_run import SensitivityRun
+    from paraconsist.studies.sensitivity import SensitivityRun
 
 _SETTINGS = ("n", "keep", "tries", "temperature", "most_jaccard", "prompt")
 
@@ -69,8 +69,7 @@ def sensitivity(
 ) -> None:
     """Measure semantic sensitivity: fooling rates of variants that the same model finds equivalent (A24)."""
     quiet_libraries()
-    from paraconsist.studies.sensitivity import generator_settings
-    from paraconsist.studies.sensitivity_run import run_sensitivity
+    from paraconsist.studies.sensitivity import generator_settings, run_sensitivity
     from paraconsist.transforms.labelled_sets import load_labelled
     from paraconsist.transforms.paraphrase.generators import settings_of
 

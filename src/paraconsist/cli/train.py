@@ -21,7 +21,7 @@ _OF_PRESETS = frozenset(name for preset in PRESETS.values() for name in preset.s
 
 def train(
     model: str | None = option(
-        None, "bow, glove_bow, bilstm, a Hub id, or a folder: an encoder, or a classifier to go on with."
+        None, "bow, glove_bow, bilstm, or the Hub id or folder of an encoder or of a classifier to train further."
     ),
     *,
     training: Annotated[dict[str, Any], Fields(TrainingOptions, without=_NO_OPTIONS, unset=_OF_PRESETS)],

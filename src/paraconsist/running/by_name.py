@@ -133,7 +133,7 @@ def _settings(
     if sets.input_columns is not None:
         raise input_error("run", "input_columns", "not be given with `endpoint`", remedy="Use a template.")
     local = {"device": options.device, "batch_tokens": options.batch_tokens, "device_map": ask.device_map}
-    local["deterministic"] = options.deterministic or None
+    local |= {"deterministic": options.deterministic or None, "compile": options.compile or None}
     usual = vars(LoadOptions())
     for name, value in {**vars(loading), **local}.items():
         if value != usual.get(name):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import chain
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import NOT_FINITE, TOO_LONG, Failures, all_failed, are_open
-from paraconsist.data.inputs import PER_TOKEN, DistinctInputs, Places
+from paraconsist.data.inputs import PER_TOKEN, DistinctInputs, Places, mapped, sorted_pieces
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.results import Result
 from paraconsist.data.store import ShardWriter, Store
@@ -38,10 +39,11 @@ T = TypeVar("T")
 #: Input ids, and how they were prepared.
 Batch = tuple[Sequence[str], Sequence["Prepared"]]
 #: With it their probabilities, shape (n, n_labels), or what the model wrote for each.
-Finished = tuple[Sequence[str], Sequence["Prepared"], torch.Tensor | list[WrittenAnswer]]
+Finished = tuple[Sequence[str], Sequence["Prepared"], torch.Tensor | list[WrittenAnswer | None]]
 
 _MOST_WORKERS = 4
 _N_FIRST = 64
+_N_OBJECTS = 200_000
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,9 @@ def compute(
 
     def look() -> tuple[int, NDArray[np.uint8], bool]:
         store.create()
-        finished = store.finished()
-        places = np.concatenate([finished.places(table["input_id"]) for table in inputs.in_order()])
-        is_open = are_open(places, finished, retry_failed=retry_failed or on_error == "stop")
+        finished, again = store.finished(), retry_failed or on_error == "stop"
+        places = (finished.places(table["input_id"]) for table in inputs.in_order())
+        is_open = np.concatenate([are_open(some, finished, retry_failed=again) for some in places])
         return len(is_open), np.packbits(is_open), not all_failed(finished)
 
     n_inputs, bits, any_answered = from_main(accelerator, look)  # the store may change under whoever looks later
@@ -147,6 +149,7 @@ def compute(
         return sum(len(ids) for ids, _, _ in parts)
 
     with (
+        ExitStack() as stack,
         _together(accelerator),
         ProgressBar(len(pending), sets[0].task.name, visible=accelerator.is_main_process) as bar,
         store.writer(accelerator.process_index) as shard,
@@ -154,6 +157,8 @@ def compute(
         _threads(int(model.reentrant)) as tokenising,
         _threads(_n_workers(model, accelerator)) as computing,
     ):
+        stack.callback(gc.set_threshold, *gc.get_threshold())
+        gc.set_threshold(_N_OBJECTS)  # a part has many rows, and none in a cycle: no need to look for them often
         if len(inputs) != n_inputs:
             raise InputError("the sets changed while the processes read them.", function="run")
         mine = _share(model, inputs, pending, policy, accelerator)
@@ -191,7 +196,8 @@ def _share(
         by_text = inputs.by_text()
         order = by_text[np.isin(by_text, pending)]
     else:
-        order = pending[np.argsort(-lengths[pending], kind="stable")]
+        shorter = lengths.max(initial=0) - lengths[pending]
+        order = mapped((pending[rows] for rows, _ in sorted_pieces(shorter)), np.int64)
     if isinstance(model, PlansBatches) and len(order):  # what prompts have in common is found in the first it prepares
         some = np.linspace(0, len(order) - 1, _N_FIRST).astype(int)
         model.prepare(model.encode_all(inputs.task, inputs.take(order[np.unique(some)])))
@@ -271,19 +277,28 @@ def _in_turn(pool: ThreadPoolExecutor | None, function: Callable[[S], T], items:
 def _keep(
     ids: Sequence[str],
     rows: Sequence[Prepared],
-    results: torch.Tensor | list[WrittenAnswer],
+    results: torch.Tensor | list[WrittenAnswer | None],
     shard: ShardWriter,
     failures: Failures,
 ) -> None:
     """Write down results that are finite, or why one input has none."""
-    kept: list[Result] | NDArray[np.float64] = results.numpy() if isinstance(results, torch.Tensor) else [*results]
-    if isinstance(results, torch.Tensor) and not bool(torch.isfinite(results).all()):
+    kept: list[Result] | NDArray[np.float64]
+    kept = results.numpy() if isinstance(results, torch.Tensor) else [one for one in results if one is not None]
+    if not all(_finite(results)):
         remedy = "Its weights may be damaged, or its numbers pass the range of its `dtype`: try float32."
         must = f"the model returned numbers that are not finite for input {ids[0]}."
         kept = [failures.failed(NOT_FINITE, InputError(must, function="run", remedy=remedy))]
     else:
         failures.answered()
     shard.append(ids, kept, [row.n_cut for row in rows])
+
+
+def _finite(results: torch.Tensor | list[WrittenAnswer | None]) -> list[bool]:
+    """Whether each result came of finite numbers."""
+    if isinstance(results, torch.Tensor):
+        flags: list[bool] = torch.isfinite(results).all(dim=-1).tolist()
+        return flags
+    return [answer is not None for answer in results]
 
 
 def _window_error(model: Classifier, rows: Sequence[Prepared]) -> InputError:
@@ -300,7 +315,7 @@ def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]
     """
     from paraconsist.models.classifier import WritesAnswers
 
-    results: torch.Tensor | list[WrittenAnswer]
+    results: torch.Tensor | list[WrittenAnswer | None]
     if not ids:
         return
     try:
@@ -318,13 +333,14 @@ def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]
             raise InputError(what, function="run", remedy=remedy) from None
         clear_device_cache()
     else:
-        if isinstance(results, list) or len(ids) == 1 or bool(torch.isfinite(results).all()):
+        good = _finite(results)
+        if len(ids) == 1 or all(good):
             yield ids, prepared, results
             return
-        good = torch.isfinite(results).all(dim=-1).tolist()
         if any(good):
             places = [i for i, is_good in enumerate(good) if is_good]
-            yield [ids[i] for i in places], [prepared[i] for i in places], results[places]
+            kept = results[places] if isinstance(results, torch.Tensor) else [results[i] for i in places]
+            yield [ids[i] for i in places], [prepared[i] for i in places], kept
         for i, is_good in enumerate(good):
             if not is_good:
                 yield from _results(model, ids[i : i + 1], prepared[i : i + 1])

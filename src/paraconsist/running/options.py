@@ -62,7 +62,7 @@ class LoadOptions:
     dtype: str = option(
         "float32", "float32, tf32, bfloat16, float16, or auto: bfloat16 where the device has it fast, else float32."
     )
-    max_length: int | None = option(None, "Cut inputs at this many tokens.", min=1)
+    max_length: int | None = option(None, "Cut inputs after this many tokens.", min=1)
     trust_remote_code: bool = option(False, "Run code that comes with a Hub model.")
     kind: str | None = option(None, "classifier, causal or seq2seq; by default what the model's architecture says.")
 
@@ -96,7 +96,7 @@ class AskOptions:
     panel: ClassVar[str] = "Language models"
     prompts: PromptOptions
     scoring: str | None = option(
-        None, "Language models: 'label' (probabilities of the label words) or 'generate' (read answers)."
+        None, "Language models: 'label' (probabilities of the label words) or 'generate' (generated text)."
     )
     normalize: str | None = option(None, "Divide label log-probabilities by: 'none', 'tokens' or 'characters'.")
     chat: bool = option(False, "Put the prompt through the tokenizer's chat template.")
@@ -104,7 +104,7 @@ class AskOptions:
         None, "Longest answer with `scoring` generate.", min=1, option=("--max-new-tokens", "--max-tokens")
     )
     temperature: float | None = option(
-        None, "With `scoring` generate: draw the answers at this temperature; by default the most probable.", min=0
+        None, "With `scoring` generate: sampling temperature; by default greedy decoding.", min=0
     )
     device_map: str | None = option(None, "Language models: 'auto' spreads the weights over the devices there are.")
 
@@ -127,34 +127,33 @@ class RunOptions:
     """How to run; going on with an interrupted run needs no option."""
 
     panel: ClassVar[str] = "Running"
-    output: Path = field(
-        metadata={**_FIRST, "help": "The run folder. The same command goes on with an interrupted run."}
-    )
+    output: Path = field(metadata={**_FIRST, "help": "The run folder. The same command resumes an interrupted run."})
     label_map: Mapping[str, str] | None = option(
         None, "MODEL_LABEL=TASK_LABEL, repeated; may be many-to-one. By default labels are matched by name."
     )
     label_rule: str = option("argmax", LABEL_RULE)
     device: str | None = option(None, DEVICE, **_FIRST)
-    batch_tokens: int | None = option(None, "Computed tokens a batch, padding included.", min=1)
-    seed: int = option(0, "Random seed of drawn answers, and of which rows are asked again.", min=0)
+    batch_tokens: int | None = option(None, "Number of tokens in a batch, padding included.", min=1)
+    seed: int = option(0, "Random seed for sampled answers and for the choice of repeated rows.", min=0)
     deterministic: bool = option(
-        False, "Classifiers: answers equal to the last bit whatever the batches, their order and the processes."
+        False, "Classifiers: bit-identical answers for any batches, batch order and number of processes."
     )
+    compile: bool = option(False, "Classifiers: use torch.compile; worthwhile for many rows.")
     on_error: str = option(
-        "unparsed", "An input that fails: 'unparsed' (goes on, counts and names it) or 'stop' (ends the run)."
+        "unparsed", "If an input fails: 'unparsed' (count it, list it and continue) or 'stop' (end the run)."
     )
-    retry_failed: bool = option(False, "Ask again what failed in an earlier call.")
+    retry_failed: bool = option(False, "Retry inputs that failed in an earlier call.")
     overwrite: bool = option(False, "Delete an earlier run in the folder; what an endpoint answered is put beside.")
     texts: bool = option(True, "Keep the texts in the run folder, for reports; predictions files never hold them.")
-    noise_floor: int = option(0, "Ask a share of the rows N times more, in other batches: what flips anyway.", min=0)
-    repeats: int = option(
-        0, "With a `temperature`: ask a share of the rows N times more, with other seeds of the draws.", min=0
-    )
+    noise_floor: int = option(0, "Repeat a share of the rows N times in other batches, to measure noise.", min=0)
+    repeats: int = option(0, "With a `temperature`: repeat a share of the rows N times with different seeds.", min=0)
     noise_share: float = option(
         0.2, "Share of each bucket's rows that `noise_floor` and `repeats` ask again.", min=0, max=1
     )
 
     def __post_init__(self) -> None:
         check_choice("run", "on_error", self.on_error, ON_ERROR)
+        if self.compile and self.deterministic:
+            raise input_error("run", "compile", "not be given with `deterministic`", got=True)
         if not 0.0 < self.noise_share <= 1.0:
             raise input_error("run", "noise_share", "lie between 0 and 1", got=self.noise_share)

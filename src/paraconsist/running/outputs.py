@@ -5,16 +5,14 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import Failed
-from paraconsist.data.inputs import DistinctInputs
+from paraconsist.data.inputs import DistinctInputs, Places
 from paraconsist.data.predictions import KEY_COLUMNS, UNANSWERED
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.results import Result, Results
@@ -42,24 +40,27 @@ def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], lab
     return joined(predictions_parts(bucket_set, finished, label_map))
 
 
-def predictions_parts(bucket_set: BucketSet, finished: Mapping[str, Result], label_map: LabelMap) -> Iterator[pa.Table]:
+def predictions_parts(
+    bucket_set: BucketSet, finished: Mapping[str, Result], label_map: LabelMap, places: Places | None = None
+) -> Iterator[pa.Table]:
     """Give every row of the set the prediction of its input, a block of rows at a time (one at least).
 
     `finished` is from the store: input id -> probabilities over the model's labels, what the model wrote, or why there
-    is neither. A block has `KEY_COLUMNS`, strata, `prediction` (null where no label could be read from what the model
-    wrote, and where there is no answer), `probabilities` (over the task's labels, null where there is no answer; absent
-    where some answer has none, as written ones), `raw_output` (null for the others) and, where inputs failed,
-    `unanswered` (of which kind).
+    is neither; `places` are those of the rows' inputs in it, where they are known already. A block has `KEY_COLUMNS`,
+    strata, `prediction` (null where no label could be read from what the model wrote, and where there is no answer),
+    `probabilities` (over the task's labels, null where there is no answer; absent where some answer has none, as
+    written ones), `raw_output` (null for the others) and, where inputs failed, `unanswered` (of which kind).
     """
     table, results = bucket_set.table, Results.of(finished)
-    places = results.places(table["input_id"])
-    if (places < 0).any():
+    places = results.places(table["input_id"]) if places is None else places
+    if places.min(initial=0) < 0:
         ids = table["input_id"].unique()
         missing = ids.filter(pa.array(results.places(ids) < 0))
         what = f"{len(missing)} of {len(ids)} inputs of {bucket_set.name} were not computed"
         remedy = f"Run the same command again to go on. {SHARED}"
         raise InputError(f"{what} (the first is {missing[0]}).", function="run", remedy=remedy)
-    kinds = {type(results.at(place)) for place in np.intersect1d(places, list(results.others))}
+    used = results.used(places)
+    kinds = {type(result) for place, result in results.others.items() if used[place]}
     table = table.select([*KEY_COLUMNS, *bucket_set.strata])
     starts = range(0, len(table), _BLOCK) or [0]
     return (
@@ -68,9 +69,7 @@ def predictions_parts(bucket_set: BucketSet, finished: Mapping[str, Result], lab
     )
 
 
-def _predicted(
-    table: pa.Table, places: NDArray[np.int64], results: Results, kinds: set[type], label_map: LabelMap
-) -> pa.Table:
+def _predicted(table: pa.Table, places: Places, results: Results, kinds: set[type], label_map: LabelMap) -> pa.Table:
     """The rows of a block, whose results are at `places`, with what `predictions_table` adds to them."""
     n, n_labels = len(places), len(label_map.model_labels)
     others = {row: results.others[place] for row, place in enumerate(places.tolist()) if place in results.others}
@@ -106,8 +105,7 @@ def texts_table(bucket_set: BucketSet) -> pa.Table:
 
     The run folder keeps it beside the predictions, which hold no texts, so that a report can show them.
     """
-    none = bucket_set.table.select(["input_id", *bucket_set.task.columns]).slice(0, 0)
-    return joined(chain([none], DistinctInputs([bucket_set]).in_order()))
+    return joined(DistinctInputs([bucket_set]).in_order())
 
 
 def distinct_rows(sets: Sequence[BucketSet]) -> Iterator[tuple[str, Task, dict[str, str]]]:

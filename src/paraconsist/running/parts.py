@@ -10,25 +10,29 @@ import json
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import add_counts
-from paraconsist.data.predictions import METADATA_KEY, UNANSWERED, Predictions
+from paraconsist.data.inputs import Places, first_rows, take_rows
+from paraconsist.data.predictions import METADATA_KEY, UNANSWERED
 from paraconsist.data.run_folder import RunFolder, content_identity
+from paraconsist.data.tables import joined
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import changed, locked, make_folder, replacing
 
 #: The column of a part's predictions that says which row of the whole set a row is, counted from 0.
 PLACE = "row_of_set"
+_BLOCK, _ROW_GROUP = 1 << 14, 1 << 20  # rows that are read, and written, at a time
 #: What the metadata of a set's predictions have to say alike in all parts.
 _SAME = (
     *("format", "set", "set_fingerprint", "split", "limit", "task", "template_hash", "label_names", "label_map"),
@@ -87,14 +91,20 @@ def merge_parts(parts: Sequence[str | Path], output: str | Path, *, overwrite: b
         target.open(runs[0]["models"], overwrite=overwrite)
         _merge_stores(folders, target)
         for name, file in runs[0]["sets"].items():
-            several = [_read(folder.path / file) for folder in folders]
-            table = _rows_in_order(name, several)
-            metadata = _metadata(several, table)
-            target.write(target.path / file, table, metadata)
+            table = _joined([folder.path / file for folder in folders])
+            places = np.asarray(table[PLACE])
+            order = np.argsort(places)
+            if not np.array_equal(places[order], np.arange(len(order))):
+                what = f"rows of {name} are absent or stand in two parts."
+                raise InputError(what, function="merge", remedy="Run them again.")
+            metadata = _metadata([_metadata_of(pq.read_schema(folder.path / file)) for folder in folders], table)
+            target.write(target.path / file, _row_groups(table.drop_columns([PLACE]), order), metadata)
             target.update_run({"inputs": {name: metadata["inputs"]}} if "inputs" in metadata else {})
             texts = [folder.path / file.replace("predictions/", "texts/", 1) for folder in folders]
             if all(path.is_file() for path in texts):
-                _merge_texts(texts, target, table)
+                order = np.argsort(places[first_rows(table["input_id"])])
+                about = _metadata_of(pq.read_schema(texts[0]))
+                target.write(target.path / "texts" / texts[0].name, _row_groups(_joined(texts), order), about)
         times = {"started": min(run["started"] for run in runs), "ended": max(run["ended"] for run in runs)}
         passes: dict[str, Any] = {
             kind: _together([run[kind] for run in runs]) for kind in ("loop", "endpoint") if kind in runs[0]
@@ -146,10 +156,24 @@ _IDENTITY: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-def _read(path: Path) -> Predictions:
-    """Return the rows of a part's file, which may have none, and its metadata."""
-    table = pq.read_table(path)
-    return Predictions(table, _metadata_of(table.schema))
+def _joined(paths: Sequence[Path]) -> pa.Table:
+    """Return the rows of the parts' files, which may have none; probabilities only where all have them, as in a run."""
+    schemas = [pq.read_schema(path) for path in paths if pq.read_metadata(path).num_rows] or [pq.read_schema(paths[0])]
+    names = dict.fromkeys(name for schema in schemas for name in schema.names)
+    kept = [name for name in names if name == UNANSWERED or all(name in schema.names for schema in schemas)]
+    none = pa.concat_tables([schema.empty_table() for schema in schemas], promote_options="default").select(kept)
+
+    def parts() -> Iterator[pa.Table]:
+        for path in paths:
+            with pq.ParquetFile(path, memory_map=True) as file:
+                for batch in file.iter_batches(_BLOCK, columns=kept):
+                    yield pa.concat_tables([none, pa.Table.from_batches([batch])], promote_options="default")
+
+    return joined(chain([none], parts()))
+
+
+def _row_groups(table: pa.Table, order: Places) -> Iterator[pa.Table]:
+    return (take_rows(table, order[start : start + _ROW_GROUP]) for start in range(0, len(order), _ROW_GROUP) or [0])
 
 
 def _metadata_of(schema: pa.Schema) -> dict[str, Any]:
@@ -166,29 +190,15 @@ def _check_same(name: str, folders: Sequence[RunFolder], metadata: Sequence[Mapp
                 raise input_error("merge", "parts", must, got=str(folder.path))
 
 
-def _rows_in_order(name: str, several: Sequence[Predictions]) -> pa.Table:
-    """Return the rows of all parts as the set has them; probabilities only where all parts have them, as in a run."""
-    tables = [one.table for one in several if len(one.table)] or [several[0].table]
-    names = dict.fromkeys(name for table in tables for name in table.column_names)
-    columns = [name for name in names if name == UNANSWERED or all(name in table.column_names for table in tables)]
-    parts = [one.select([name for name in columns if name in one.column_names]) for one in tables]
-    table = pa.concat_tables(parts, promote_options="default").select(columns).sort_by(PLACE)
-    if not table[PLACE].equals(pa.chunked_array([pa.array(range(len(table)), pa.int64())])):
-        raise InputError(
-            f"rows of {name} are absent or stand in two parts.", function="merge", remedy="Run them again."
-        )
-    return table.drop_columns([PLACE]).combine_chunks()
-
-
-def _metadata(several: Sequence[Predictions], table: pa.Table) -> dict[str, Any]:
+def _metadata(several: Sequence[Mapping[str, Any]], table: pa.Table) -> dict[str, Any]:
     """What the merged file says of itself: what is said alike as it is, counts added up."""
-    first = several[0].metadata
+    first = several[0]
     kept = {key: first[key] for key in (*_SAME, "model") if key in first}
-    rest = _together([{k: v for k, v in one.metadata.items() if k not in (*kept, "part", "inputs")} for one in several])
-    if all("inputs" in one.metadata for one in several):
-        counts = rest["inputs"] = add_counts([one.metadata["inputs"] for one in several])
+    rest = _together([{k: v for k, v in one.items() if k not in (*kept, "part", "inputs")} for one in several])
+    if all("inputs" in one for one in several):
+        counts = rest["inputs"] = add_counts([one["inputs"] for one in several])
         if UNANSWERED in table.column_names:  # in the order of the rows
-            failed = table.filter(pc.is_valid(table[UNANSWERED]))["input_id"].unique().to_pylist()
+            failed = table.filter(pc.is_valid(table[UNANSWERED])).sort_by(PLACE)["input_id"].unique().to_pylist()
             counts["first_failed"] = failed[: len(counts["first_failed"])]
     return {**rest, **kept, "n_rows": len(table), "strata": [name for name in first["strata"] if name != PLACE]}
 
@@ -227,11 +237,3 @@ def _merge_stores(folders: Sequence[RunFolder], target: RunFolder) -> None:
             for path in paths:
                 with path.open("rb") as part:
                     shutil.copyfileobj(part, stream)
-
-
-def _merge_texts(paths: Sequence[Path], target: RunFolder, rows: pa.Table) -> None:
-    several = [_read(path) for path in paths]
-    texts = pa.concat_tables([one.table for one in several])
-    order = pc.index_in(texts["input_id"], pc.unique(rows["input_id"]))
-    texts = texts.take(pc.array_sort_indices(order.combine_chunks()))
-    target.write(target.path / "texts" / paths[0].name, texts.combine_chunks(), several[0].metadata)

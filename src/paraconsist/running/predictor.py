@@ -84,7 +84,7 @@ class Predictor:
         inputs = BucketSet("variants", self.task, self.task.label_names, table, "")
         compute(self.model, [inputs], store, self._accelerator, self._policy)
         finished = store.finished()
-        counts = count_inputs(list(rows), finished)
+        counts = count_inputs(list(rows), finished.places(list(rows)), finished)
         for note in input_notes({"inputs": counts, "model": self.model.identity}):
             warnings.warn(f"{note}.", UserWarning, stacklevel=3)
         self._known.update({name: result for name in rows if isinstance(result := finished[name], list)})

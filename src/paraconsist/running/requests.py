@@ -142,7 +142,7 @@ def import_answers(
             raise _unanswered(left, failed, n_inputs)
         report = run_endpoint(load_sets, ask, settings, replace(options, overwrite=False, on_error=ON_ERROR[0]))
         last = {name: {**report.usage[name].to_dict(), "last": vars(own)} for name, own in statistics.items()}
-        folder.update_run({"endpoint": {name: one for name, one in last.items() if statistics[name].n_computed}})
+        folder.update_run({"endpoint": last})
         for name, own in statistics.items():
             warn_of_bounds(own, name)
     return replace(report, statistics=statistics)
@@ -263,7 +263,7 @@ def _read_pass(
         before = dict(one.store.finished())
         finished = {input_id for input_id, result in before.items() if not isinstance(result, Failed)}
         for file, row, line in _answer_lines(answers):
-            input_id, key = _asked(file, row, line, keys)
+            input_id, key = _addressed(file, row, line, keys)
             if key != one.key:
                 continue
             if input_id not in known:
@@ -308,7 +308,7 @@ def _answer_lines(files: Sequence[Path]) -> Iterator[tuple[Path, int, dict[str, 
             raise input_error("import_answers", "answers", must, got=str(file), remedy=remedy) from None
 
 
-def _asked(file: Path, row: int, line: Mapping[str, Any], keys: set[str]) -> tuple[str, str]:
+def _addressed(file: Path, row: int, line: Mapping[str, Any], keys: set[str]) -> tuple[str, str]:
     """The input and the store that an answer belongs to."""
     custom_id = line.get("custom_id")
     input_id, dash, key = custom_id.partition("-") if isinstance(custom_id, str) else ("", "", "")

@@ -56,7 +56,7 @@ def run(
     them. `load_sets` returns model -> its sets; it is called on the main process first, so that data are prepared once.
     The predictions files are there when `run` returns on the main process; errors are raised on every process alike.
     """
-    from paraconsist.models.fixed_batches import deterministic_kernels, fix_batches
+    from paraconsist.models.fixed_batches import compile_batches, deterministic_kernels, fix_batches
     from paraconsist.running.loop import compute, main_first, start_accelerator
     from paraconsist.running.repeats import ask_again, check_repeats
 
@@ -64,7 +64,7 @@ def run(
     accelerator = start_accelerator(device=options.device)
     started = time.time()
     policy = BatchPolicy.for_device(accelerator.device.type, options.batch_tokens)
-    if options.deterministic:  # one batch here is several of a fixed shape, and each shape is filled up once
+    if options.deterministic or options.compile:  # a batch here is several of a fixed shape, each filled up once
         policy = replace(policy, max_tokens=2 * policy.max_tokens, max_padding=1.0)
     groups = group_sets(main_first(accelerator, load_sets))
     models = {name: load_model(model, sets) for name, (model, sets) in groups.items()}
@@ -72,12 +72,14 @@ def run(
         check_repeats(options, drawn=getattr(model, "draws", False))
         if options.deterministic:
             fix_batches(model, accelerator.device.type)
+        if options.compile:
+            compile_batches(model, accelerator.device.type)
     label_maps = label_maps_of(groups, {name: model.label_names for name, model in models.items()}, options)
     folder = RunFolder(options.output)
     identities = {name: dict(model.identity) for name, model in models.items()}
     facts = {
         "n_processes": accelerator.num_processes,
-        "batch_policy": policy.describe(),
+        "batch_policy": policy.describe() + ", compiled" * options.compile,
         "device": accelerator.device.type,
     }
     statistics: dict[str, LoopStatistics] = {}
@@ -135,8 +137,9 @@ def _check_gold(bucket_set: BucketSet) -> None:
     roles = set(table["role"].unique().to_pylist())
     if roles == {ORIGINAL} or PARAPHRASTIC.name not in (bucket_set.measures or default_measures(sorted(roles))):
         return
-    counted = table.filter(pc.is_in(table["role"], pa.array([ORIGINAL, PARAPHRASE])))
-    gold = counted.group_by("bucket_id").aggregate([("label", "min"), ("label", "max")])
+    if roles - {ORIGINAL, PARAPHRASE}:
+        table = table.filter(pc.is_in(table["role"], pa.array([ORIGINAL, PARAPHRASE])))
+    gold = table.group_by("bucket_id").aggregate([("label", "min"), ("label", "max")])
     other = gold.filter(pc.not_equal(gold["label_min"], gold["label_max"])).to_pylist()
     if other:
         names, one = dict(enumerate(bucket_set.label_names)), other[0]
@@ -189,8 +192,9 @@ def write_sets(
     files = {}
     for s in sets:
         path = files[s.name] = folder.predictions_file(s.file_name)
-        parts = predictions_parts(s, finished, label_maps[s.name])
-        counts = count_inputs(s.table["input_id"], finished)
+        places = finished.places(s.table["input_id"])
+        parts = predictions_parts(s, finished, label_maps[s.name], places)
+        counts = count_inputs(s.table["input_id"], places, finished)
         more = {**metadata, "inputs": counts, "seed": options.seed, "measures": list(s.measures)}
         written = run_metadata(s, identity, label_maps[s.name], **more)
         folder.write(path, parts, written)

@@ -1,0 +1,171 @@
+"""The pytest plug-in: the fixture `paraconsist`, tests of buckets, a table in the summary, ``--paraconsist-report``.
+
+Nothing but pytest is imported before a test asks for a set or the fixture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from paraconsist.reporting.result import Scores
+
+_NAME = "paraconsist"
+_MARK = (
+    f"{_NAME}(sets, limit=None): what the fixture `{_NAME}` runs; an argument `bucket` is each bucket's rows in turn"
+)
+_N_BUCKETS = 3  # that a failure names
+
+
+class Consistency:
+    """The fixture; `record` keeps a line of the summary's table, `of_mark` is what the test's mark says."""
+
+    def __init__(self, folder: Path, record: Callable[[str, object], None], of_mark: dict[str, Any]) -> None:
+        self._folder, self._record, self._of_mark = folder, record, of_mark
+
+    def score(self, model: Any, **options: Any) -> Scores:
+        """Score a function or model, run as by `paraconsist.run`, or the file or run folder of its answers."""
+        import paraconsist as pc
+
+        if not callable(model) and (path := Path(model)).exists() and not (path / "config.json").exists():
+            return pc.score(path)
+        usual: dict[str, Any] = (
+            {"output": self._folder / f"run-{len([*self._folder.iterdir()])}"} if "output" not in options else {}
+        )
+        usual |= {"version": "of this test"} if callable(model) and usual else {}
+        return pc.run(model, **{**self._of_mark, **usual, **options}).score()
+
+    def assert_consistent(
+        self,
+        model: Any,
+        sets: str | None = None,
+        *,
+        pc_low: float | None = None,
+        baseline: Any = None,
+        margin: float | None = None,
+        condition: str = "",
+        **options: Any,
+    ) -> Scores:
+        """Fail unless P_C's interval lies above `pc_low`, P_C is shown to be less than `margin` below the baseline's,
+        and a `condition` of ``paraconsist gate`` holds. Model and baseline are as for `score`, `options` the model's.
+        """
+        __tracebackhide__ = True
+        from paraconsist.cli.gate import verdict
+
+        of_sets = {"sets": sets} if sets else {}
+        scores = self.score(model, **of_sets, **options)
+        against = None if baseline is None else self.score(baseline, **of_sets)
+        conditions = [f"pc.low >= {pc_low}"] * (pc_low is not None) + ["pc.not_worse"] * (against is not None)
+        conditions += [condition] * bool(condition)
+        reasons = []
+        checks = scores.checks(" and ".join(conditions), against=against, margin=margin)
+        for name in dict.fromkeys(one.set_name for one in checks):
+            mine = [one for one in checks if one.set_name == name]
+            passed, number = all(one.passed for one in mine), _number(scores, name)
+            self._record(_NAME, [name, "pass" if passed else "FAIL", *number, str(scores.opened.path or "")])
+            if not passed:
+                reasons += [verdict(mine), f"{name}: {' '.join(number)}", *_flips(scores, name, against, margin)]
+        if reasons:
+            pytest.fail("\n".join(reasons))
+        return scores
+
+
+def _number(scores: Scores, name: str) -> list[str]:
+    """The headline of a set's first measure: what it is, its value and its interval, in per cent."""
+    from paraconsist.measures.catalogue import CATALOGUE
+    from paraconsist.reporting.formatting import interval, percent
+
+    measure, keys = next(iter(scores.to_dict()[name]["measures"].items()))
+    spec = CATALOGUE[measure]
+    return [spec.short, percent(keys[spec.headline]), interval(keys["confidence_interval"].get(spec.headline))]
+
+
+def _flips(scores: Scores, name: str, against: Scores | None, margin: float | None) -> Iterator[str]:
+    """Say how far the model is from the baseline, which buckets flip or got worse most, and two wordings of one."""
+    from paraconsist.measures.catalogue import PARAPHRASTIC
+    from paraconsist.reporting.formatting import interval, percent
+    from paraconsist.reporting.page.aligned import align, set_texts
+    from paraconsist.reporting.page.entries import entry_of
+    from paraconsist.reporting.page.screen import flip
+    from paraconsist.reporting.result import compare
+
+    one = entry_of(scores).sets[name]
+    item = align(name, {"": one})
+    worst, (n, right) = item.worst_first(), item.counts[""].T[:2]
+    if against is not None:
+        other = entry_of(against).sets
+        was = align(name, {"": other.get(name, next(iter(other.values())))})
+        before = dict(zip(was.bucket_ids, was.counts[""][:, 1], strict=True))
+        lost = [before.get(bucket, k) - k for bucket, k in zip(item.bucket_ids, right, strict=True)]
+        worst = worst[sorted(range(len(worst)), key=lambda i: -lost[worst[i]])]
+        pairs = compare(scores, against, names=["model", "baseline"], margin=margin).to_frame()
+        for pair in pairs[pairs["set"] == name].itertuples():
+            ends = interval((pair.low, pair.high), signed=True)
+            yield f"less the baseline's: {percent(pair.difference, signed=True)} {ends}, margin {percent(margin)}"
+    n_flip = sum(0 < k < m for k, m in zip(right, n, strict=True))
+    most = ", ".join(f"{item.bucket_ids[i]} ({right[i]:g} of {n[i]:g} right)" for i in worst[:_N_BUCKETS])
+    yield f"{n_flip} of {len(n)} buckets flip; the worst: {most}"
+    texts = set_texts(item, [] if one.texts is None else [one.texts], [], one.columns, [])
+    example = flip(item, texts, PARAPHRASTIC, {"": {}})
+    for text, answer, is_right, _ in () if example is None else example.rows:
+        yield f"  {'right' if is_right else 'wrong'}, {answer}: {text}"
+
+
+@pytest.fixture
+def paraconsist(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Consistency:
+    """Run and score models over bucket sets: ``paraconsist.assert_consistent(function, "sample:defeasible_nli")``."""
+    folder = tmp_path_factory.mktemp(_NAME)
+    record = request.node.user_properties.append
+    return Consistency(folder, lambda key, value: record((key, value)), _of_mark(request.node))
+
+
+def _of_mark(node: pytest.Item) -> dict[str, Any]:
+    mark = node.get_closest_marker(_NAME)
+    return {} if mark is None else {**dict(zip(("sets", "limit"), mark.args, strict=False)), **mark.kwargs}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--paraconsist-report``."""
+    what = "Write the report of what the fixture `paraconsist` checked, a page of HTML."
+    parser.getgroup(_NAME).addoption("--paraconsist-report", metavar="FILE", help=what)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the mark known."""
+    config.addinivalue_line("markers", _MARK)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a test of each bucket of the mark's set where a test has an argument `bucket`."""
+    options = _of_mark(metafunc.definition)
+    if options and "bucket" in metafunc.fixturenames:
+        import paraconsist as pc
+
+        limit = options.pop("limit", None)
+        buckets: dict[str, list[Any]] = {}
+        for row in pc.load_bucket_set(options.pop("sets"), **options).limited(limit).table.to_pylist():
+            buckets.setdefault(row["bucket_id"], []).append(row)
+        metafunc.parametrize("bucket", buckets.values(), ids=buckets)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Show a line for each set that was checked, and write the report."""
+    reports = [one for some in terminalreporter.stats.values() for one in some if getattr(one, "when", "") == "call"]
+    lines = [(r.nodeid, *line) for r in reports for key, line in r.user_properties if key == _NAME]
+    if not lines:
+        return
+    from paraconsist.reporting import result, tables
+
+    columns = ("test", "set", "verdict", "measure", "value", "interval")
+    table = tables.table(_NAME, columns, [line[:-1] for line in lines], words=columns[:4])
+    terminalreporter.section(_NAME)
+    terminalreporter.write_line(result.as_text([table]))
+    if path := config.getoption("--paraconsist-report"):
+        from paraconsist.reporting.page import ReportOptions, load_entries, write_report
+
+        folders = dict.fromkeys(Path(line[-1]) for line in lines)
+        write_report(load_entries([*folders]), Path(path), ReportOptions())

@@ -1,0 +1,154 @@
+"""The tasks for lm-evaluation-harness: prompts of the runner's, commands of the document, refusals."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers.harness import lm_eval
+from helpers.language_models import save_language_model
+from helpers.scripts import ROOT
+
+import paraconsist as pc
+from paraconsist.errors import InputError
+from paraconsist.running.options import PromptOptions
+from paraconsist.running.prompting import load_pools, prompt_for
+
+DOCUMENT = ROOT / "docs" / "howto" / "lm_eval.md"
+MISSING = "lm_eval is not installed: pip install 'paraconsist[integrations]'"
+NEEDED = pytest.mark.skipif(find_spec("lm_eval") is None, reason=MISSING)
+SHOTS = {"examples": ["sample:defeasible_nli_train"]}
+
+
+@pytest.fixture
+def load() -> Any:
+    """A function: a task's name and its metadata -> the harness's task."""
+    tasks = pytest.importorskip("lm_eval.tasks", reason=MISSING)
+
+    def task(name: str, **metadata: Any) -> Any:
+        folder = Path(pc.__file__).parent / "plugins" / "lm_eval_tasks"
+        manager = tasks.TaskManager(include_path=folder, include_defaults=False, metadata=metadata)
+        return manager.load(name)["tasks"][name]
+
+    return task
+
+
+def check_prompts(task: Any, options: PromptOptions, dataset: str, n: int = 30) -> None:
+    """Compare the first requests of a task with the prompts and label words of the runner."""
+    rows = pc.load_bucket_set(dataset, data_dir=options.data_dir)
+    prompt = prompt_for([rows], options, load_pools(options))
+    words = dict(zip(prompt.template.label_names, prompt.template.answers, strict=True))
+    task.set_config("num_fewshot", options.shots or 0)
+    task.build_all_requests(limit=n)
+    mine = [prompt.text(rows.task, row) for row in rows.table.slice(0, n).to_pylist()]
+    assert [one.args[0] for one in task.instances] == [text for text in mine for _ in words]
+    assert sorted(one.args[1] for one in task.instances[: len(words)]) == sorted(words.values())
+    for one, label in zip(task.instances[:: len(words)], rows.table["label"].to_pylist(), strict=False):
+        gold = task.doc_to_choice(one.doc)[task.doc_to_target(one.doc)]
+        assert words.get(rows.label_names[label], f" {gold}") == f" {gold}"
+
+
+@pytest.mark.parametrize("options", [{}, {"shots": 5, **SHOTS}], ids=["zero-shot", "5 shots"])
+def test_the_prompts_are_the_runners(load, options):
+    options = PromptOptions(**options)
+    check_prompts(load("paraconsist_sample"), options, "sample:defeasible_nli")
+
+
+def test_a_file_whose_labels_stand_in_another_order(load, tmp_path):
+    """Its first label is the template's second: the words are in the set's order."""
+    texts = {"premise": ["A dog"] * 4, "hypothesis": ["wet", "It is wet.", "dry", "Dry?"], "bucket_id": list("aabb")}
+    table = pa.table({**texts, "role": ["original", "paraphrase"] * 2, "label": [1, 1, 0, 0]})
+    labels = b'{"info": {"features": {"label": {"names": ["not_entailed", "entailed"], "_type": "ClassLabel"}}}}'
+    file = tmp_path / "mine.parquet"
+    pq.write_table(table.replace_schema_metadata({b"huggingface": labels}), file)
+    task = load("paraconsist", dataset=str(file), pretrained="a model's argument")
+    assert [(task.doc_to_choice(doc), task.doc_to_target(doc)) for doc in task.task_docs][1:3] == [
+        (["no", "yes"], 1),
+        (["no", "yes"], 0),
+    ]
+    check_prompts(task, PromptOptions(), str(file), n=4)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("task", "dataset"), [("delta_snli", "delta_snli"), ("alpha_nli", "alpha_nli")])
+def test_the_papers_prompts(load, data_folder, task, dataset):
+    """With 36 examples, S24's: 12 from each of three test sets, or 36 of one."""
+    folder = str(data_folder)
+    pools = [f"paranlu:delta_{name}_test" for name in ("snli", "atomic", "social")]
+    options = PromptOptions(None, 36, pools if task == "delta_snli" else ["paranlu:alpha_nli_test"], data_dir=folder)
+    check_prompts(load(f"paraconsist_{task}", data_dir=folder), options, f"paranlu:{dataset}")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "word"),
+    [
+        ({}, "`dataset` must name a bucket set"),
+        ({"dataset": "sample:nothing"}, "nothing"),
+        ({"dataset": "nowhere.jsonl"}, "nowhere.jsonl"),
+        ({"dataset": "sample:defeasible_nli", "template": "topic"}, "`template`"),
+        ({"dataset": "{folder}/rules.jsonl", "task": "sentiment"}, "one right label a row at row 1"),
+        ({"dataset": "sample:defeasible_nli", "template": "{folder}/mine.yaml"}, "answer_prefix"),
+    ],
+)
+def test_refusals(load, tmp_path, metadata, word):
+    line = '{"bucket_id": "%s", "text": "%s", "label": %d, "allowed_labels": [0, 1], "role": "paraphrase"}\n'
+    (tmp_path / "rules.jsonl").write_text(line % ("a", "one", 0) + line % ("a", "two", -1))
+    question = (
+        'question: "{premise} {hypothesis} {update}"\nlabels: {weakener: W, strengthener: S}\nanswer_prefix: "\\n"'
+    )
+    (tmp_path / "mine.yaml").write_text(question)
+    with pytest.raises(InputError, match=word):
+        load("paraconsist", **{name: value.replace("{folder}", str(tmp_path)) for name, value in metadata.items()})
+
+
+def test_the_path(command, monkeypatch):
+    assert command("lm-eval", "nonsense")[0] == 2
+    monkeypatch.setattr("paraconsist.cli.lm_eval.find_spec", lambda name: None)
+    code, _, err = command("lm-eval", "path")
+    assert (code, "pip install 'paraconsist[integrations]'" in err) == (2, True)
+    monkeypatch.setattr("paraconsist.cli.lm_eval.find_spec", lambda name: name)
+    assert (Path(command("lm-eval", "path")[1].strip()) / "paraconsist_sample.yaml").is_file()
+
+
+@NEEDED
+def test_no_consistency_stops_nothing():
+    """An original alone, as --limit leaves it, and rows that are no paraphrases."""
+    from paraconsist.plugins.lm_eval import low, value
+
+    with pytest.warns(UserWarning, match="paraphrase"):
+        assert math.isnan(value([["a", "original", "a", "1.0"]]))
+    assert math.isnan(low([["a", "original", "a", "1.0"], ["a", "swap", "a", "0.0"]] * 2))
+
+
+@pytest.mark.slow
+@NEEDED
+def test_the_commands_of_the_document(command, tmp_path, monkeypatch, capsys):
+    """On two buckets; among them the recipe for the noise floor."""
+    save_language_model(tmp_path / "model", "gpt2", seed=4)
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", DOCUMENT.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    path = command("lm-eval", "path")[1].strip()
+    printed = []
+    for line in "".join(block for kind, block in blocks if kind == "sh").replace("\\\n", " ").splitlines():
+        program, *words = shlex.split(line.replace("$(paraconsist lm-eval path)", path).replace("ORG/MODEL", "model"))
+        if program == "lm_eval":
+            lm_eval(*words, "--limit", 13, "--device", "cpu")
+            printed.append(capsys.readouterr().out)
+        else:
+            code, out, err = command(*words)
+            assert code == 0, err
+            printed.append(out)
+    harness, scored, *_, compared = printed
+    assert re.search(r"\|pc +\|↑", harness)
+    assert "sample:defeasible_nli" in scored
+    assert "+0.0" in compared
+    (snippet,) = (block for kind, block in blocks if kind == "py")
+    exec(snippet, {})
+    assert "decoding" in capsys.readouterr().out

@@ -1,0 +1,120 @@
+"""The pytest plug-in on a toy repository: what it checks, why it fails, what it costs, and how often noise fails."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.scripts import ROOT
+
+import paraconsist as pc
+from paraconsist.scoring.compare import CompareOptions
+from paraconsist.scoring.gate import check, parse_conditions, with_margin_tests
+from paraconsist.scoring.sources import open_source
+
+pytest_plugins = ["pytester"]
+
+MODEL = """
+import hashlib
+
+def flips(prompt, share):
+    return hashlib.blake2b(prompt.encode()).digest()[0] < 256 * share
+
+def model(share):
+    def answer(prompts):
+        return ["WS"[flips(p, share) ^ ("ever" in p.split("Update: ")[-1])] for p in prompts]
+    return answer
+"""
+TESTS = """
+import pytest
+from toy import model
+
+SET = "sample:defeasible_nli"
+
+def test_as_good(paraconsist):
+    paraconsist.assert_consistent(model(0.02), SET, baseline=model(0.0), margin=0.1, condition="unparsed_rate <= 0")
+
+def test_worse(paraconsist):
+    paraconsist.assert_consistent(model(0.3), SET, pc_low=0.75, baseline=model(0.0), margin=0.1)
+
+@pytest.mark.paraconsist(SET)
+def test_of_the_mark(paraconsist, tmp_path):
+    scores = paraconsist.assert_consistent(model(0.0), pc_low=0.5, output=tmp_path / "run", version="1")
+    assert paraconsist.score(tmp_path / "run").to_dict() == scores.to_dict()
+"""
+DOCUMENT = ROOT / "docs" / "howto" / "pytest.md"
+NAME = "paraconsist.plugins.pytest"
+
+
+INSTALLED = any(one.name == "paraconsist" for one in entry_points(group="pytest11"))
+OPTIONS = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", *(() if INSTALLED else ("-p", NAME)))
+
+
+@pytest.fixture(scope="module")
+def baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the toy model answers; made here, as pytester forgets what is imported while it is at work."""
+    namespace: dict[str, Any] = {}
+    exec(MODEL, namespace)
+    run = pc.run(namespace["model"](0.0), "sample:defeasible_nli", output=tmp_path_factory.mktemp("toy"), version="1")
+    (file,) = (run.folder / "predictions").glob("*.parquet")
+    return file
+
+
+@pytest.fixture
+def repository(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.makepyfile(toy=MODEL, test_toy=TESTS)
+    return pytester
+
+
+@pytest.mark.slow
+def test_a_model_that_got_worse_fails_with_its_reason(baseline, repository):
+    """With the test and the reason that the document shows."""
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", DOCUMENT.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    shown, reason = (dict(blocks)[kind] for kind in ("py", "text"))
+    repository.makepyfile(mine="from toy import model\nanswer = model(0.0)", test_consistency=shown)
+    shutil.copy(baseline, repository.path / "baseline.parquet")
+    result = repository.runpytest_subprocess("--paraconsist-report", "report.html", *OPTIONS)
+    printed = result.stdout.str()
+    for line in reason.splitlines():
+        assert line in printed
+    lines = ["*test_consistency.py::test_consistent*sample:defeasible_nli*pass*", "*test_toy.py::test_worse*FAIL*"]
+    result.stdout.fnmatch_lines(["*= paraconsist =*", lines[0], "*test_toy.py::test_as_good*pass*", lines[1]])
+    assert result.parseoutcomes() == {"passed": 5, "failed": 3}  # two of the four buckets flip
+    assert "<html" in (repository.path / "report.html").read_text(encoding="utf-8")
+
+
+def test_unused_it_imports_nothing_and_says_nothing(repository):
+    repository.path.joinpath("test_toy.py").write_text(
+        "import sys\n"
+        "def test_light():\n"
+        "    heavy = {'numpy', 'scipy', 'torch', 'datasets', 'pyarrow', 'pandas', 'rich', 'typer', 'evaluate'}\n"
+        "    assert 'paraconsist.plugins.pytest' in sys.modules\n"
+        "    assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    result = repository.runpytest_subprocess(*OPTIONS)
+    assert result.ret == 0
+    assert "= paraconsist =" not in result.stdout.str()
+
+
+@pytest.mark.slow
+def test_noise_does_not_fail_the_gate():
+    """A model whose answers flip by 1 % from call to call, against itself, 100 times."""
+    table = pc.load_bucket_set("sample:defeasible_nli").table.select(
+        ["example_id", "bucket_id", "group_id", "role", "label"]
+    )
+    rows, gold = table.to_pydict(), np.array(table["label"])
+    settled = np.where(np.random.default_rng(0).random(len(gold)) < 0.85, gold, 1 - gold)
+    conditions, failed = parse_conditions("pc.not_worse"), 0
+    options = CompareOptions(margin=0.05, n_permutations=500, n_resamples=100)
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        drawn = [np.where(rng.random(len(gold)) < 0.01, 1 - settled, settled).tolist() for _ in range(2)]
+        model, baseline = (open_source({**rows, "prediction": one}) for one in drawn)
+        results = {"predictions": {"measures": {"paraphrastic_consistency": {}}}}
+        failed += not check(conditions, with_margin_tests(results, model, baseline, options))[0].passed
+    assert failed <= 5

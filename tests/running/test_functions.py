@@ -1,0 +1,174 @@
+"""Runs of Python functions: every kind of answer, cached and resumed, failures as in other runs, whose run it is."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import paraconsist as pc
+from paraconsist.errors import InputError
+
+ROWS = [
+    {
+        "bucket_id": f"b{i // 3}",
+        "role": ["original", "paraphrase", "paraphrase"][i % 3],
+        "update": f"row {i}",
+        "label": 1,
+    }
+    for i in range(12)
+]
+NAMES = ("weakener", "strengthener")
+FIXED = {"premise": "A premise.", "hypothesis": "A hypothesis."}
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.jsonl"
+    lines = [{**FIXED, **row, "label": NAMES[row["label"] ^ (i // 6)]} for i, row in enumerate(ROWS)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+class Counting:
+    """A function that notes what it is asked, and fails where `broken` says."""
+
+    def __init__(self, answer: Any, broken: Any = lambda text: False) -> None:
+        self.answer, self.broken, self.asked = answer, broken, []
+
+    def __call__(self, inputs: Any) -> list[Any]:
+        self.asked.append(list(inputs))
+        if any(map(self.broken, inputs)):
+            raise RuntimeError("the model fell over")
+        return [self.answer(one) for one in inputs]
+
+
+def predictions(run: pc.Run) -> list[dict[str, Any]]:
+    (file,) = (run.folder / "predictions").glob("*.parquet")
+    return pq.read_table(file).to_pylist()
+
+
+def number(text: str) -> int:
+    return int(text.split("row ")[1].split()[0]) % 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "probabilities"),
+    [
+        (lambda text: NAMES[number(text)], None),
+        (lambda text: f"The answer is {NAMES[number(text)]}.", None),
+        (number, None),
+        (lambda text: [0.75 - 0.5 * number(text), 0.25 + 0.5 * number(text)], [0.75, 0.25]),
+    ],
+)
+def test_every_kind_of_answer_gives_the_same_predictions(rows, tmp_path, answer, probabilities):
+    run = pc.run(Counting(answer), str(rows), output=tmp_path / "run", version="1", template=None)
+    answers = predictions(run)
+    assert [one["prediction"] for one in answers] == [i % 2 for i in range(12)]
+    assert answers[0].get("probabilities") == probabilities
+    scores = run.score().sets["rows"]
+    assert scores.measures["paraphrastic_consistency"]["n_buckets"] == 4
+
+
+def test_functions_get_prompts_or_columns_in_batches(rows, tmp_path):
+    prompts, columns = Counting(number), Counting(lambda row: number(row["update"]))
+    pc.run(prompts, str(rows), output=tmp_path / "prompts", version="1", batch_size=5)
+    pc.run(columns, str(rows), output=tmp_path / "columns", version="1", columns=True)
+    assert [len(batch) for batch in prompts.asked] == [5, 5, 2]
+    assert prompts.asked[0][0].endswith("Update: row 0\nAnswer:")
+    assert columns.asked == [[{**FIXED, "update": row["update"]} for row in ROWS]]
+
+
+def test_a_run_that_was_ended_asks_for_the_rest_alone(rows, tmp_path):
+    def ended(text: str) -> bool:
+        if "row 7" in text:
+            raise KeyboardInterrupt
+        return False
+
+    asking = {"output": tmp_path / "run", "version": "1", "batch_size": 4}
+    with pytest.raises(KeyboardInterrupt):
+        pc.run(Counting(number, ended), str(rows), **asking)
+    again = Counting(number)
+    run = pc.run(again, str(rows), **asking)
+    assert [len(batch) for batch in again.asked] == [4, 4]
+    assert [one["prediction"] for one in predictions(run)] == [i % 2 for i in range(12)]
+    nobody = Counting(number)
+    assert predictions(pc.run(nobody, str(rows), **asking)) == predictions(run)
+    assert nobody.asked == []
+
+
+def test_an_input_that_fails_is_asked_alone_and_counted(rows, tmp_path):
+    broken = Counting(number, lambda text: "row 7" in text)
+    with pytest.warns(UserWarning, match="1 of 12 inputs have no answer and count as unparsed"):
+        run = pc.run(broken, str(rows), output=tmp_path / "run", version="1")
+    assert [len(batch) for batch in broken.asked] == [12] + [1] * 12
+    answers = predictions(run)
+    assert [i for i, one in enumerate(answers) if one["prediction"] is None] == [7]
+    assert answers[7]["unanswered"] == "no answer"
+    with pytest.raises(InputError, match="raised RuntimeError: the model fell over"):
+        pc.run(broken, str(rows), output=tmp_path / "stopped", version="1", on_error="stop")
+    mended = Counting(number)
+    pc.run(mended, str(rows), output=tmp_path / "run", version="1", retry_failed=True)
+    assert [len(batch) for batch in mended.asked] == [1]
+
+
+@pytest.mark.parametrize(
+    ("function", "must"),
+    [
+        (lambda texts: [1], "return an answer for each of the 12 inputs.*got 1"),
+        (lambda texts: [2] * 12, "return.*got 2"),
+        (lambda texts: [[0.5, 0.6]] * 12, r"return.*got \[0.5, 0.6\]"),
+        (lambda texts: [[0.2, 0.3, 0.5]] * 12, "return"),
+        (lambda texts: [{"a": 1}] * 12, "return"),
+    ],
+)
+def test_what_is_no_answer_is_refused(rows, tmp_path, function, must):
+    with pytest.raises(InputError, match=must):
+        pc.run(function, str(rows), output=tmp_path / "run")
+
+
+def test_a_changed_function_is_another_model(rows, tmp_path):
+    def named(texts: list[str]) -> list[int]:
+        return [number(text) for text in texts]
+
+    def other(texts: list[str]) -> list[int]:
+        return [1 - number(text) for text in texts]
+
+    run = pc.run(named, str(rows), output=tmp_path / "run")
+    model = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))["models"]
+    (identity,) = model.values()
+    assert identity["kind"] == "function"
+    assert identity["version"].startswith("source-")
+    with pytest.raises(InputError, match=r"hold a run of the same model.*version: 'source-"):
+        pc.run(other, str(rows), output=tmp_path / "run", name=identity["model"])
+    pc.run(other, str(rows), output=tmp_path / "run", name=identity["model"], overwrite=True)
+
+
+@pytest.mark.parametrize(
+    "function", [Counting(number), partial(map, number), print], ids=["object", "partial", "print"]
+)
+def test_what_has_no_source_of_its_own_needs_a_version(rows, tmp_path, function):
+    with pytest.raises(InputError, match="`version` must be given"):
+        pc.run(function, str(rows), output=tmp_path / "run")
+
+
+def test_what_a_function_closes_over_needs_a_version(rows, tmp_path):
+    weights = [1]
+    with pytest.raises(InputError, match="`version` must be given"):
+        pc.run(lambda texts: weights * len(texts), str(rows), output=tmp_path / "run")
+
+
+@pytest.mark.parametrize("option", [{"noise_floor": 1}, {"device": "cpu"}, {"compile": True}, {"dtype": "bfloat16"}])
+def test_options_of_loaded_models_are_refused(rows, tmp_path, option):
+    (name,) = option
+    with pytest.raises(InputError, match=f"`{name}` must be given only with"):
+        pc.run(Counting(number), str(rows), output=tmp_path / "run", version="1", **option)
+
+
+def test_options_of_functions_are_refused_elsewhere(rows, tmp_path):
+    with pytest.raises(InputError, match="`version` must be given only with a function"):
+        pc.run("org/model", str(rows), output=tmp_path / "run", version="1")
