@@ -1,4 +1,4 @@
-"""The tables of numbers in README and cards: computed from stored runs and the papers' data, written between markers.
+"""The tables of numbers in documents and cards: computed from stored runs and the papers' data, put between markers.
 
     python docs/tables.py              # writes every table whose data are there
     python docs/tables.py --check      # says which tables are out of date, and changes nothing
@@ -16,8 +16,10 @@ import csv
 import re
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +28,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import paraconsist as pc
-from paraconsist.data.predictions import Predictions
+from paraconsist.data.predictions import Predictions, write_predictions
+from paraconsist.data.rows import ColumnNames
 from paraconsist.dataset_builders.becel.configs import TEST_CASES
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.measures.paired_tests import exact_p_value
 from paraconsist.reporting import formatting
+from paraconsist.reporting.beside import beside
+from paraconsist.scoring.noise import score_noise
 from paraconsist.scoring.score import ScoreOptions, SetScores, score_set
 
-sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent / "tests")]
-import set_tables  # noqa: F401 (they are listed when it is imported)
-from helpers.stored_results import predictions_of, read_stored
+sys.path += [str(Path(__file__).resolve().parent.parent / name) for name in ("docs", "tests", "examples/reproduce")]
+import cells as reproduced_cells
+import coherence_tables  # noqa: F401
+import index_tables  # noqa: F401 (their tables are listed when they are imported)
+import j22
+import set_tables  # noqa: F401
+from helpers.published import only_mirror, real_mirror
+from helpers.stored_results import predictions_of, read_stored, repeats_of
 from table_sources import ROOT, TABLES, Cells, card, data, data_folder, rows, table, with_role
 
 RESULTS, IE_RUNS = ROOT / "tests" / "results", ROOT / "tests" / "ie_runs"
@@ -137,7 +147,7 @@ def demo() -> str:
     return "\n".join(["```", head, "", heading, " " + "─" * 74, *lines, "  ...", "```"])
 
 
-@table("paranlu", "README.md")
+@table("paranlu", "docs/results.md")
 def paranlu() -> list[Cells]:
     """Bag of words by seed, MiniLM with intervals, the paper's models."""
     made: list[Cells] = []
@@ -155,21 +165,42 @@ def paranlu() -> list[Cells]:
     return [[None, None, *cells] for cells in made]
 
 
-@table("smollm2", "README.md")
-def smollm2() -> list[Cells]:
-    """A language model asked with and without examples, by the label words' probabilities, on some buckets of a set."""
+@table("compare-published", "docs/results.md")
+def compare_published() -> list[Cells]:
+    """MiniLM on delta-SNLI against published models: their P_C and A, MiniLM's less theirs, p."""
+    names = [f"paranlu/{model}:delta_snli" for model in ("deberta-v3-large", "roberta-large", "bow")]
+    with tempfile.TemporaryDirectory() as folder, only_mirror(real_mirror(Path(folder), data(), names)):
+        own, mine = Path(folder) / "minilm.parquet", joined("minilm-snli", "paranlu:delta_snli")
+        write_predictions(own, mine.table, mine.metadata)
+        (compared,) = pc.compare(own, *(f"published:{name}" for name in names), against_first=True).sets
     made: list[Cells] = []
-    for file in sorted(
-        RESULTS.glob("smollm2-*/paranlu-*.parquet"), key=lambda file: (file.name, len(file.parent.name))
-    ):
-        spec = file.stem.replace("-", ":", 1)
-        one, answers = measured(file.parent.name, spec), joined(file.parent.name, spec).table["prediction"].to_numpy()
-        pc_unbiased = f"{_PC}_unbiased"
-        figures = percents([one["original_accuracy"], one["accuracy"], one[pc_unbiased]])
-        figures[-1] += f" {interval(one['confidence_interval'][pc_unbiased])}"
-        made.append(
-            [None, None, str(one["n_buckets"]), *figures, *percents([max(np.bincount(answers)) / len(answers)])]
-        )
+    for pair in compared.pairs:
+        cells: Cells = [None]
+        for key in (f"{_PC}_unbiased", "accuracy"):
+            cells += percents([pair.result["values2"][key], pair.result["differences"][key]])
+            cells[-1] = f"{cells[-1]} {interval(pair.result['confidence_interval'][key])}"
+        made.append([*cells, f"{pair.corrected_p_value:.2g}".removeprefix("0")])
+    return made
+
+
+@table("smollm2", "docs/results.md")
+def smollm2() -> list[Cells]:
+    """A language model asked with and without examples, by label words or by what it writes, on some buckets."""
+    made: list[Cells] = []
+    files = RESULTS.glob("smollm2-*/paranlu-*.parquet")
+    for file in sorted(files, key=lambda f: (f.name, "generate" in str(f), len(f.parent.name))):
+        run, spec = file.parent.name, file.stem.replace("-", ":", 1)
+        one, rows, answers = measured(run, spec), joined(run, spec), joined(run, spec).table["prediction"]
+        asked = rows.metadata["model"]
+        kinds = [None, asked["shots"], "labels" if asked["scoring"] == "label" else "answers"]
+        noise = score_noise(rows, repeats_of(read_stored(file), rows), ColumnNames())
+        commonest = max(Counter(answers.drop_null().to_pylist()).values(), default=0) / len(answers)
+        keys = ("original_accuracy", "accuracy", f"{_PC}_unbiased")
+        figures = percents([answers.null_count / len(answers), *(one[key] for key in keys)])
+        ends = one["confidence_interval"][keys[-1]]
+        figures[-1] += f" {interval(ends)}" if np.isfinite(ends).all() else ""
+        flips = f"{percents([noise['flip_rate']['numeric']])[0]} ({noise['n_pairs']['numeric']})"
+        made.append([*kinds, str(one["n_buckets"]), *figures, *percents([commonest]), flips])
     return made
 
 
@@ -193,34 +224,35 @@ def _development(task: str) -> str:
     return "{} ({})".format(*percents([np.mean(labels == predictions), np.bincount(labels).max() / len(labels)]))
 
 
-@table("becel", "README.md")
+@table("becel", "docs/results.md")
 def becel() -> list[Cells]:
     """BECEL's nineteen test cases."""
     made: list[Cells] = []
     tasks: set[str] = set()
     for config in sorted(TEST_CASES):
         task, kind = config.rsplit("_", 1)
-        result = measured("becel", f"becel:{config}")
+        ((measure, result),) = scored("becel", f"becel:{config}").measures.items()
         if kind in ("transitive", "additive"):
             counted = [f"{result['n_satisfied']:,} / {result['n_rows']:,}", "", ""]
         else:
             counted = [f"{result['n_pairs']:,}", *percents((result["accuracy"], result["perturbed_accuracy"]))]
         value, ends = result["inconsistency"], result["confidence_interval"]["inconsistency"]
-        made.append([config, *percents([value]), interval(ends), *counted, "" if task in tasks else _development(task)])
+        printed, _ = beside(f"becel:{config}", {"measures": {measure: result}})
+        paper = [*printed[0].models.values()] if printed else []
+        cells = [f"{number(paper[0])} to {number(paper[-1])}" if paper else "", *counted]
+        made.append([config, *percents([value]), interval(ends), *cells, "" if task in tasks else _development(task)])
         tasks.add(task)
     return made
 
 
-@table("differences", "README.md")
+@table("differences", "docs/results.md")
 def differences() -> list[Cells]:
     """RoBERTa-large minus bag of words, by the authors' published predictions, with the p's digits."""
     made: list[Cells] = []
-    for name, digits in {"atomic": 2, "snli": 3, "social": 2, "anli": 4}.items():
-        folder = data() / "paranlu"
-        files = [folder / "predictions" / f"{name}__{model}__human.parquet" for model in ("roberta-large", "bow")]
-        columns = {"prediction": "pred", "label": "gold", "original": "is_original", "example": "paraphrase_id"}
-        groups = {"groups_from": folder / "items" / f"{name}_human.parquet", "group": "context_id"}
-        comparison = pc.compare(*files, names=("RoBERTa-large", "BoW"), **columns, **groups)
+    for name, digits in {"delta_atomic": 2, "delta_snli": 3, "delta_social": 2, "alpha_nli": 4}.items():
+        names = [f"paranlu/{model}:{name}" for model in ("roberta-large", "bow")]
+        with tempfile.TemporaryDirectory() as folder, only_mirror(real_mirror(Path(folder), data(), names)):
+            comparison = pc.compare(*(f"published:{one}" for one in names))
         result = comparison.sets[0].pairs[0].result
         low, high = percents(result["confidence_interval"]["difference"])
         p, effect = number(result["p_value"], f".{digits}"), number(result["design_effect"]["difference"])
@@ -230,9 +262,14 @@ def differences() -> list[Cells]:
 
 @cache
 def _ie_runs(name: str) -> dict[str, np.ndarray]:
-    with (IE_RUNS / f"{name}.csv").open(encoding="utf-8", newline="") as lines:
-        runs = list(csv.DictReader(lines))
-    return {key: np.array([float(run[key]) for run in runs]) for key in runs[0]}
+    """Our runs of a name, or the authors' of a set (``paper snli``), by the same learner."""
+    paper = resources.files("paraconsist.data").joinpath("published_ie.csv").read_text(encoding="utf-8").splitlines()
+    own = [] if name.startswith("paper ") else (IE_RUNS / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+    runs = [
+        run for run in csv.DictReader(own or paper) if own or f"paper {run['dataset']} {run['model']}" == f"{name} xgb"
+    ]
+    columns = ("rho", "n", "n11", "n10", "n01")
+    return {key: np.array([float(run[key]) for run in runs]) for key in columns}
 
 
 def _ie_cells(name: str, rho: float, alpha: float = 0.05) -> list[str]:
@@ -245,13 +282,14 @@ def _ie_cells(name: str, rho: float, alpha: float = 0.05) -> list[str]:
     return [*accuracies, f"{p.min():.1e}", f"{np.count_nonzero(p <= alpha / len(p))} of {len(p)}"]
 
 
-@table("ie-baseline", "README.md", needs_data=False)
+@table("ie-baseline", "docs/results.md", needs_data=False)
 def ie_baseline() -> list[Cells]:
     """Gradient boosting on SNLI and MNLI."""
-    return [[None, *_ie_cells("snli", rho), *_ie_cells("mnli", rho)] for rho in (0, 0.25, 0.5, 0.75, 1)]
+    sources, rhos = ("", "paper "), (0, 0.25, 0.5, 0.75, 1)
+    return [[None, *_ie_cells(f"{s}snli", rho), *_ie_cells(f"{s}mnli", rho)] for s in sources for rho in rhos]
 
 
-@table("ie-encoder", "README.md", needs_data=False)
+@table("ie-encoder", "docs/results.md", needs_data=False)
 def ie_encoder() -> list[Cells]:
     """MiniLM on SNLI."""
     return [[None, *_ie_cells("snli_minilm", rho)] for rho in (0, 0.5, 1)]
@@ -274,7 +312,7 @@ def cell(sweep: str, share: float, seed: int) -> dict[str, float]:
     return {"rows": n_rows, **figures, "tau": turned["inconsistency"]}
 
 
-@table("sweep", "README.md")
+@table("sweep", "docs/results.md")
 def sweep() -> list[Cells]:
     """Mean and standard deviation over seeds for every share of the training rows."""
     made: list[Cells] = []
@@ -350,6 +388,14 @@ def diversity() -> list[Cells]:
             distances.append(pc.paraphrase_diversity(*zip(*pairs, strict=True), n_resamples=10).lexical_distance)
         made.append([None, *percents(distances)])
     return made
+
+
+# ------------------------------------------------------------------------------------------ examples/reproduce
+
+_REPRODUCE = "examples/reproduce/README.md"
+table("best-and-worst", _REPRODUCE, needs_data=False)(j22.best_worst_table)
+table("size", _REPRODUCE, needs_data=False)(j22.size_table)
+table("reproduced", _REPRODUCE)(lambda: reproduced_cells.markdown(data()))
 
 
 # --------------------------------------------------------------------------------------------- between the markers
