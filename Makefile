@@ -3,6 +3,8 @@
 # make test-quick: those that start no process or server and train nothing, and a tenth of each property's examples.
 # make test-newest, make test-oldest: what needs no torch, with constraints.txt and with the oldest versions that are claimed,
 # each in an environment of its own: make test-oldest PYTHON=python3.10.
+# make docs: the site, into build/docs; a warning or a dead link fails.
+# make dist: what a release uploads, into dist/, checked and tried in an environment of its own.
 # make check: lint and types as well. A second call does not reinstall.
 PYTHON ?= python3
 VENV := .venv
@@ -10,9 +12,13 @@ BIN := $(VENV)/bin
 RUNS := $(VENV)/.runs
 INSTALLED := $(VENV)/.installed
 
+# What Python compiles on an import is kept, also where images of containers forbid it: hundreds of processes of the tests
+# import torch and transformers, and compiling these again takes 5 s of a processor each time.
+unexport PYTHONDONTWRITEBYTECODE
+
 TESTS := pytest pytest-xdist hypothesis polars build setuptools
 
-.PHONY: demo test test-quick test-newest test-oldest lint types check clean
+.PHONY: demo test test-quick test-newest test-oldest lint types docs dist check clean
 
 $(RUNS): pyproject.toml constraints.txt
 	@echo "Installing paraconsist with torch and transformers into $(VENV), some minutes the first time ..."
@@ -29,7 +35,7 @@ demo: $(RUNS)
 	HF_HUB_OFFLINE=1 $(BIN)/paraconsist demo
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 30
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30
 
 test-quick: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" --hypothesis-profile quick
@@ -47,6 +53,21 @@ lint: $(INSTALLED)
 
 types: $(INSTALLED)
 	$(BIN)/mypy
+
+docs: $(INSTALLED)
+	$(BIN)/python -m pip install --no-compile --quiet -c constraints.txt -e '.[all,docs]'
+	$(BIN)/python -m sphinx -W --keep-going --color -q -j 2 -b html docs build/docs
+	$(BIN)/python docs/check_site.py build/docs
+
+dist:
+	rm -rf dist build/release
+	$(PYTHON) -m venv build/release
+	build/release/bin/python -m pip install --quiet build twine
+	build/release/bin/python -m build
+	build/release/bin/python -m twine check --strict dist/*
+	build/release/bin/python -m pip install --quiet -c constraints.txt dist/*.whl
+	build/release/bin/paraconsist --version
+	cd build && release/bin/python -c "import paraconsist as pc; print(pc.paraphrastic_consistency([1, 0], [1, 1], ['a', 'a']))"
 
 check: lint types test
 

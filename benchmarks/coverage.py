@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -419,6 +419,19 @@ def cells(design: Design, replications: int, seed: int) -> dict[str, Cell]:
     return measured
 
 
+def summary(results: Iterable[tuple[str, str, Cell]]) -> list[str]:
+    """Return a Markdown table, a row a measure, of (family, measure, cell): how often its intervals held."""
+    grouped: dict[tuple[str, str], list[Cell]] = {}
+    for family, key, cell in results:
+        grouped.setdefault((family, key), []).append(cell)
+    lines = ["| family | measure | designs | held, least to most | with no interval |", "|---|---|---|---|---|"]
+    for (family, key), every in grouped.items():
+        covered = [cell.covered for cell in every if cell.shown >= LEAST_SHOWN]
+        held = f"{min(covered):.1f} to {max(covered):.1f} %" if covered else ""
+        lines.append(f"| {family} | {key} | {len(every)} | {held} | {len(every) - len(covered) or ''} |")
+    return lines
+
+
 def main() -> None:
     """Print every design, and exit with 1 if a cell does not hold."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -426,11 +439,12 @@ def main() -> None:
     parser.add_argument("--family", nargs="*", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--design", help="only designs with this in their name")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--markdown", type=Path, help="also write a table of the measures to this file")
     options = parser.parse_args()
     print(f"{options.replications:,} replications; error at 95 %: {21.8 / options.replications**0.5:.2f} points")
     heads = ("truth", "shown", "covered", "below", "above", "half")
     print(f"{'design':<28} {'measure':<44}" + "".join(f"{head:>8}" for head in heads))
-    failed = 0
+    failed, results = 0, []
     for family in options.family:
         for design in FAMILIES[family]():
             if options.design and options.design not in design.name:
@@ -442,7 +456,10 @@ def main() -> None:
                 else:
                     line += f"{cell.covered:7.1f}%{100 * cell.below:7.1f}%{100 * cell.above:7.1f}%{cell.width:8.3f}"
                 failed += not cell.holds
+                results.append((family, key, cell))
                 print(line + ("" if cell.holds else "  DOES NOT HOLD"), flush=True)
+    if options.markdown:
+        options.markdown.write_text("\n".join([*summary(results), ""]), encoding="utf-8")
     sys.exit(f"{failed} cells do not hold" if failed else 0)
 
 

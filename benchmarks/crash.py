@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import json
 import os
 import random
 import re
@@ -50,12 +51,15 @@ class Place:
         self.inputs, self.work = self.base / "inputs", self.base / "work"
         self.log, self.snapshots, self.printed = self.base / "log", self.base / "snapshots", self.base / "printed"
         self.library = ctypes.CDLL(str(library))
+        self.start: Path | None = None  # a run folder that a command goes on in
         self.inputs.mkdir(parents=True)
 
-    def clear(self) -> None:
+    def clear(self, *, start: bool = True) -> None:
         for folder in (self.work, self.snapshots):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
+        if start and self.start is not None:
+            shutil.copytree(self.start, self.work / "out")
 
     def run(self, line: str, *, kill_at: int = 0, watched: bool = True) -> int:
         """Run a line of `paraconsist` in a child; return its exit code, less than 0 where a signal ended it."""
@@ -113,7 +117,7 @@ spacy nltk lemminflect zss apted rapidfuzz
 sklearn.ensemble sklearn.linear_model sklearn.feature_extraction.text torch transformers paraconsist.cli.app
 transformers.models.bert.modeling_bert transformers.trainer paraconsist.models.training.trainer
 paraconsist.reporting.page.write paraconsist.running.run paraconsist.studies.adversarial
-paraconsist.studies.ie.experiment paraconsist.studies.selection paraconsist.studies.sensitivity_run"""
+paraconsist.studies.ie.experiment paraconsist.studies.selection paraconsist.studies.sensitivity"""
 
 
 SENTENCES = [
@@ -159,12 +163,36 @@ def write_inputs(place: Place) -> None:
         if place.run(line, watched=False):
             raise SystemExit(f"the inputs could not be made: {place.last_words()}")
 
+    write_answers(place)
+
+
+def write_answers(place: Place) -> None:
+    """Write the folder of an export, answers to its requests, and a folder that half of them were put in."""
+    inputs = place.inputs
+    line = line_of("export-requests", inputs).replace("--output out", "--output exported")
+    if place.run(line, watched=False):
+        raise SystemExit(f"the inputs could not be made: {place.last_words()}")
+    lines = []
+    for file in sorted((inputs / "exported" / "requests").glob("*.jsonl")):
+        for number, request in enumerate(map(json.loads, file.read_text().splitlines())):
+            said = {"model": "toy", "choices": [{"message": {"role": "assistant", "content": "WS"[number % 2]}}]}
+            response = {"status_code": 200, "body": said}
+            lines.append(json.dumps({"custom_id": request["custom_id"], "response": response, "error": None}) + "\n")
+    (inputs / "answers.jsonl").write_text("".join(lines))
+    (inputs / "half.jsonl").write_text("".join(lines[::2]))
+    shutil.copytree(inputs / "exported", inputs / "half")
+    if place.run("import-answers half.jsonl --output half --n-resamples 20", watched=False) != 2:
+        raise SystemExit(f"half of the answers are no error: {place.last_words()}")
+
 
 #: Every command that writes, at its smallest, run in a folder beside `inputs`.
 COMMANDS = {
     "run": "run --model {model} --dataset {toy} --batch-tokens 60 --output out --device cpu {few}",
     "merge": "merge {part_1} {part_2} --output out {few}",
     "export-requests": "export-requests --model toy --dataset {toy} --api chat --scoring generate --output out",
+    "export-requests, half answered": "export-requests --model toy --dataset {toy} --api chat --scoring generate "
+    "--output out",
+    "import-answers": "import-answers {answers} --output out {few}",
     "score --output": "score {run}/predictions/toy.parquet --output results.json {few}",
     "score --export": "score {run} --export lm-eval --output-dir exported {few}",
     "train": "train --model bow --train-file {rows} --eval-file {train} --epochs 2 --best-model "
@@ -186,6 +214,8 @@ COMMANDS = {
     "compare": "compare {run} {partial} --output compared.json --n-permutations 20 {few}",
     "report": "report {run} {partial} --plots plots --output page.html",
 }
+#: Commands that go on in a folder -> that folder.
+STARTS = {"export-requests, half answered": "half", "import-answers": "exported"}
 _STUDY = "--dataset {toy} --train-file {train} --set epochs=1 --device cpu --n-resamples 20"
 _PLACES = {"model": "model", "toy": "toy.csv", "run": "run-model", "partial": "run-partial", "rows": "rows.csv"}
 _PLACES |= {
@@ -197,12 +227,15 @@ _PLACES |= {
     "judged": "judged.csv",
     "part_1": "part-1",
     "part_2": "part-2",
+    "answers": "answers.jsonl",
 }
 
 
-def line_of(name: str) -> str:
+def line_of(name: str, inputs: Path) -> str:
     """Return a command's line, with the inputs' places in it."""
     places = {key: f"../inputs/{place}" for key, place in _PLACES.items()}
+    if "requests" in name:  # an export remembers the place
+        places["toy"] = str(inputs / "toy.csv")
     return COMMANDS[name].format(study=_STUDY.format(**places), few="--n-resamples 20", **places)
 
 
@@ -264,7 +297,7 @@ class Trials:
     def _check_log(self) -> None:
         """The log explains every file that is there; else calls went by unseen."""
         there = tree(self.place.work)
-        self.place.clear()
+        self.place.clear(start=False)
         self._disk(len(self.log)).write(self.place.work, names_kept=True)
         unseen = there.keys() ^ tree(self.place.work).keys()
         if unseen:
@@ -272,6 +305,8 @@ class Trials:
 
     def _disk(self, n: int) -> Disk:
         disk = Disk(self.place.work, self.snapshots)
+        if self.place.start is not None:
+            disk.hold("out", self.place.start)
         for number, call, path, other, _ in self.log[:n]:
             disk.play(number, call, path, other)
         return disk
@@ -283,12 +318,13 @@ class Trials:
             self._go_on(f"killed at {at}, {self._event(self.place.events()[-1])}")
 
     def cut(self, at: int, *, names_kept: bool) -> None:
-        self.place.clear()
+        self.place.clear(start=False)
         self.findings.cuts += 1
         self._disk(at).write(self.place.work, names_kept=names_kept)
         kind = "names kept" if names_kept else "nothing kept that was not synced"
         if at == len(self.log):
-            lost = different(results_of(tree(self.place.work)), self.reference)
+            odd = different(results_of(tree(self.place.work)), self.reference)
+            lost = [name for name in odd if not name.startswith("+")]  # what is left over the next command removes
             if lost:
                 self.findings.add("lost", f"power cut after the end, {kind}: {', '.join(lost)}")
         where = "after the end" if at == len(self.log) else f"after {at}, {self._event(self.log[at - 1])}"
@@ -300,7 +336,8 @@ class Trials:
     def _go_on(self, story: str) -> None:
         """Look at what is left, and at what the same command makes of it."""
         before = results_of(tree(self.place.work))
-        half = half_written(before, self.reference)
+        start = {} if self.place.start is None else {f"out/{name}": old for name, old in tree(self.place.start).items()}
+        half = [name for name in half_written(before, self.reference) if before[name] != start.get(name)]
         if half:
             self.findings.add("half written", f"{story}: {', '.join(half)}")
         code = self.place.run(self.line)
@@ -339,7 +376,8 @@ def main() -> None:
     totals: Counter[str] = Counter()
     for name in options.commands or COMMANDS:
         rng = random.Random(f"{options.seed} {name}")
-        trials = Trials(place, line_of(name), rng)
+        place.start = place.inputs / STARTS[name] if name in STARTS else None
+        trials = Trials(place, line_of(name, place.inputs), rng)
         n = len(trials.log)
         for at in points(trials.log, options.kills, rng):
             trials.kill(at)

@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 from paraconsist.data.failures import Failures
-from paraconsist.data.prompts import TEMPLATES, Prompt
+from paraconsist.data.prompts import Prompt, templates
 from paraconsist.data.store import ShardWriter
 from paraconsist.models.endpoint.client import EndpointClient
 from paraconsist.models.endpoint.label_scoring import Method
@@ -75,7 +75,7 @@ def processor_time() -> float:
 def measure(url: str, concurrency: int, n: int) -> tuple[float, float]:
     """Requests a second, and processor seconds of this process a request."""
     settings = EndpointSettings(url, concurrency=concurrency)
-    prompt = EndpointPrompt("toy", Prompt(TEMPLATES["s24-delta"]))
+    prompt = EndpointPrompt("toy", Prompt(templates()["s24-delta"]))
     pending = {f"{i:032x}": Question(f"Premise {i}. " + "Some words that a prompt has. " * 10) for i in range(n)}
 
     async def work(journal: Journal, shard: ShardWriter) -> float:

@@ -83,15 +83,9 @@ def _problem(error: BaseException) -> Fault | None:
 def _bad_sentence(sentence: str) -> Fault | None:
     sentence = sentence.strip()
     bare = re.sub(r"got .*", "", sentence)  # what was given may hold anything
-    for what, wrong in (
-        ("several lines", "\n" in sentence),
-        ("no end", len(sentence) > _LONGEST_SENTENCE),
-        ("speaks of Python", _INTERNAL.search(bare) is not None),
-        ("escape", "\x1b" in sentence),
-    ):
-        if wrong:
-            return "message", what, sentence[:600]
-    return None
+    faults = {"several lines": "\n" in sentence, "no end": len(sentence) > _LONGEST_SENTENCE}
+    faults |= {"speaks of Python": _INTERNAL.search(bare) is not None, "escape": "\x1b" in sentence}
+    return next((("message", what, sentence[:600]) for what, is_wrong in faults.items() if is_wrong), None)
 
 
 def _run_command(case: Case) -> Fault | None:
@@ -389,7 +383,7 @@ def warm_up() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=400)
+    parser.add_argument("--cases", type=int, help="400 by default, none where kept faults are run again")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0, help="number of the first case")
     parser.add_argument("--kinds", default=",".join(MAKERS))
@@ -397,12 +391,15 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder for the faults that were found")
     parser.add_argument("--replay", type=Path, help="folder or file of kept faults, to be run again")
     options = parser.parse_args()
+    if options.cases is None:
+        options.cases = 0 if options.replay else 400
     home = tempfile.mkdtemp(prefix="fuzz-home-")
     os.environ.update(HF_HOME=home, PARACONSIST_CACHE=home, HF_HUB_OFFLINE="1", OMP_NUM_THREADS="1", COLUMNS="100")
     warm_up()
     worker = Worker()
     try:
-        found = replay(worker, options.replay) if options.replay else search(worker, options)
+        found = replay(worker, options.replay) if options.replay else 0
+        found += search(worker, options) if options.cases else 0
     finally:
         worker.close()
         shutil.rmtree(home, ignore_errors=True)

@@ -47,7 +47,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             measures = [measure for path in files for measure in read_predictions(path).metadata.get("measures") or ()]
             for path in files:
                 target = options.output / name / path.name
-                size = store(path, target, with_probabilities=WITH_PROBABILITIES in measures, **more)
+                again = repeats(path, run / "noise" / path.name)
+                size = store(path, target, with_probabilities=WITH_PROBABILITIES in measures, **more, **again)
                 print(f"{target}: {size / 1024:,.1f} KiB")
 
 
@@ -57,6 +58,16 @@ def cells(sweep: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
         cell = json.loads(path.read_text(encoding="utf-8"))
         name = f"sweep-{sweep.resolve().name}-{cell['share']:g}-{cell['seed']}"
         yield name, path.parent / "run", {"training_rows": cell["n_rows"]}
+
+
+def repeats(source: Path, file: Path) -> dict[str, Any]:
+    """Answers to rows that were asked again, where some were: the row's number, which repeat, and the answer."""
+    if not file.is_file():
+        return {}
+    numbers = {name: i for i, name in enumerate(read_predictions(source).table["example_id"].to_pylist())}
+    table = read_predictions(file).table
+    columns = (table[name].to_pylist() for name in ("example_id", "repeat", "prediction"))
+    return {"noise": [[numbers[name], number, answer] for name, number, answer in zip(*columns, strict=True)]}
 
 
 def store(source: Path, target: Path, *, with_probabilities: bool, **more: Any) -> int:

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from paraconsist.measures.consistency_difference import consistency_difference, unit_differences
+from paraconsist.measures.consistency_difference import consistency_difference, unit_values
 from paraconsist.measures.inconsistency_difference import inconsistency_difference
 from paraconsist.measures.paired_tests import exact_p_value, mcnemar_p_value
 from paraconsist.measures.standings import joint_test
@@ -153,7 +153,7 @@ def of_families(drawn: dict[str, Any], n_draws: int) -> Iterator[tuple[str, floa
     answers = {f"m{i}": column for i, column in enumerate(drawn["answers"])}
     pairs = list(combinations(answers, 2))
     gold = np.ones_like(drawn["buckets"])
-    each = unit_differences(answers, pairs, gold, drawn["buckets"], groups=drawn["groups"])
+    each = unit_values(answers, gold, drawn["buckets"], groups=drawn["groups"]).differences(*np.triu_indices(4, 1))
     p_values = [
         consistency_difference(
             *(answers[m] for m in pair),

@@ -28,6 +28,7 @@ settings.load_profile("ci" if os.environ.get("CI") == "true" else "shared machin
 
 # Several workers share the cores: threads of theirs would wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # else torch.compile starts a process that imports torch
 
 # Nothing of the user's caches is read or written, and nothing asks the network. Set before any library is imported.
 _CACHES = tempfile.mkdtemp(prefix="paraconsist-tests-")
@@ -46,6 +47,7 @@ _ALLOWED = (
     "looks like a launcher",
     "ray is not installed",
     "SmolLM2 is not installed",
+    "no C\\+\\+ compiler",
     os.environ.get("ALLOWED_SKIPS"),
 )
 ALLOWED_SKIPS = re.compile("|".join(filter(None, _ALLOWED)))
@@ -61,6 +63,12 @@ _TESTING = (
 )
 _OPTIONAL = "|".join((*EXTRAS, "tokenizers", *_TESTING))
 _MISSING = re.compile(rf"(?:No module named '?|needs |be found, and )({_OPTIONAL})\b")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put files with slow tests first: where workers take file after file, those that end the tests are then short."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.scripts import ROOT, load_script
-from helpers.stored_results import predictions_of, read_stored
+from helpers.stored_results import predictions_of, read_stored, repeats_of
 
 from paraconsist.data.predictions import write_predictions
 
@@ -54,10 +54,8 @@ def test_tests_that_documents_name_are_there() -> None:
 
 
 def test_every_marked_place_is_computed() -> None:
-    files = [
-        ROOT / "README.md",
-        *(path for folder in ("metrics", "dataset_builders", "docs") for path in (ROOT / folder).rglob("*.md")),
-    ]
+    folders = ("metrics", "dataset_builders", "docs", "examples")
+    files = [ROOT / "README.md", *(path for folder in folders for path in (ROOT / folder).rglob("*.md"))]
     places = {
         (path.relative_to(ROOT).as_posix(), name)
         for path in files
@@ -123,6 +121,10 @@ def store(*arguments: object) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_a_run_is_stored_without_texts_or_labels_and_joins_again(tmp_path: Path) -> None:
     table = run_file(tmp_path / "run" / "predictions" / "toy-set.parquet")
+    again = table.take([4, 1]).set_column(table.column_names.index("prediction"), "prediction", pa.array([None, 1]))
+    again = again.append_column("repeat", pa.array([1, 2])).append_column("kind", pa.array(["numeric"] * 2))
+    (tmp_path / "run" / "noise").mkdir()
+    write_predictions(tmp_path / "run" / "noise" / "toy-set.parquet", again, {"set": "toy:set"})
     done = store(tmp_path / "run", "--output", tmp_path / "results")
     assert done.returncode == 0, done.stderr
     file = tmp_path / "results" / "run" / "toy-set.parquet"
@@ -135,6 +137,10 @@ def test_a_run_is_stored_without_texts_or_labels_and_joins_again(tmp_path: Path)
     assert joined.metadata["measures"] == ["paraphrastic_consistency"]
     for column in ("example_id", "label", "prediction", "probabilities"):
         assert joined.table[column].to_pylist() == table[column].to_pylist()
+    assert stored.metadata["noise"] == [[4, 1, None], [1, 2, 1]]
+    noise = repeats_of(stored, joined).predictions.table
+    for column in ("example_id", "bucket_id", "prediction", "repeat", "kind"):
+        assert noise[column].to_pylist() == again[column].to_pylist()
     with pytest.raises(AssertionError, match="made for other rows"):
         predictions_of(stored, rows.take([1, 0, 2, 3, 4, 5]))
     empty = store(tmp_path, "--output", tmp_path / "results")

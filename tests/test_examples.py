@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import yaml
 from helpers.metric_loading import load_metric
 from helpers.models import tiny_encoder
+from helpers.processes import launch
 from helpers.rows import write_csv
 
 from paraconsist.data.predictions import read_predictions
@@ -148,17 +147,8 @@ def test_own_dataset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_many_gpus_in_two_processes(predictions: Path, model: Path, tmp_path: Path) -> None:
     """Two processes without a GPU give what one process gave."""
     output = tmp_path / "run"
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"),
-            *(str(EXAMPLES / "many_gpus.py"), str(model), SAMPLE, str(output), "cpu"),
-        ],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stderr
+    script = (str(EXAMPLES / "many_gpus.py"), str(model), SAMPLE, str(output), "cpu")
+    done = launch([], script=script, processes=2)
     assert "381 of 381 distinct inputs computed in 2 processes" in done.stdout
     one, two = (read_predictions(path).table for path in (predictions, output / "predictions" / predictions.name))
     for column in ("example_id", "prediction"):
@@ -188,3 +178,47 @@ def test_unseen_boolq(data_folder: Path, tmp_path: Path, capsys: pytest.CaptureF
     for part in parts.values():
         assert not in_cases & set(zip(part["question"], part["passage"], strict=True))
     assert len(parts["dev"]) == 400
+
+
+def test_the_first_leaderboard_reads_four_studies(tmp_path: Path) -> None:
+    import pandas as pd
+
+    from paraconsist.data.predictions import Predictions
+    from paraconsist.data.rows import ColumnNames, Rows, read_rows
+
+    first = example("leaderboard/build")
+    judge = {"model": "GPT", "prompting": "CoT", "subset": "LLMBar/Natural", "item": [0, 1], "gold": [1, 2]}
+    pd.DataFrame({**judge, "winner_given": [1, 2], "winner_swapped": [2, None]}).to_parquet(tmp_path / "j.parquet")
+    maths = {"model": "m", "question": [1, 1, 2, 2], "variant": [1, 2, 1, 2], "correct": [True, False, True, True]}
+    pd.DataFrame(maths).to_parquet(tmp_path / "d.parquet")
+    pairs = {"id": ["a", "b"], "gold_label": ["entailed", "not_entailed"], "paraphrased_pair_id": ["x_1_p", "x_1_h"]}
+    pd.DataFrame({**pairs, "gpt_original": [1, 1], "gpt_paraphrase": [1, 0]}).to_csv(tmp_path / "p.csv", index=False)
+    rows = {"bucket_id": ["b"] * 2, "paraphrase_id": ["", "x"], "is_original": [True, False], "gold": 1, "pred": [1, 0]}
+    pd.DataFrame(rows).to_parquet(tmp_path / "snli__bow__human.parquet")
+    pd.DataFrame({"bucket_id": ["b"], "context_id": ["c"]}).to_parquet(tmp_path / "i.parquet")
+    nlu = {"paranlu/items/snli_human.parquet": tmp_path / "i.parquet"}
+    nlu["paranlu/predictions/snli__bow__human.parquet"] = tmp_path / "snli__bow__human.parquet"
+    files = {"llmbar": {"j": tmp_path / "j.parquet"}, "dynamath": {"d": tmp_path / "d.parquet"}}
+    read: dict[tuple[str, str], Rows] = {}
+    for study, of_study in {**files, "parte": {"p": tmp_path / "p.csv"}, "paranlu": nlu}.items():
+        for model, name, answers, _ in getattr(first, study)(of_study):
+            read[model, name] = read_rows(Predictions(pa.Table.from_pandas(answers)), ColumnNames())
+    judged = read["GPT CoT", "llmbar:LLMBar"]
+    assert (judged.roles.tolist(), judged.unparsed.tolist()) == (["original"] * 2 + ["swap"] * 2, [False] * 3 + [True])
+    right = {key: (rows.predictions == rows.labels).tolist() for key, rows in read.items()}
+    assert right["m", "dynamath"] == [True, False, True, True]
+    assert right["parte/gpt", "parte:rte"] == [True, False, True, True]  # originals, then paraphrases
+    assert read["paranlu/bow", "paranlu:delta_snli"].groups.tolist() == ["c", "c"]
+    for pinned, words in (({"none": "0"}, "lacks 1 of 1 files, the first of them none"), ({"p.csv": "0"}, "sha256")):
+        with pytest.raises(SystemExit, match=words):
+            first.checked(tmp_path, pinned)
+
+
+@pytest.mark.real_data
+def test_the_first_leaderboards_files_are_the_pinned_ones(data_folder: Path) -> None:
+    first = example("leaderboard/build")
+    pinned = yaml.safe_load((EXAMPLES / "leaderboard" / "first.yaml").read_text(encoding="utf-8"))
+    models: set[str] = set()
+    for study in ("llmbar", "dynamath", "parte", "paranlu"):
+        models |= {model for model, *_ in getattr(first, study)(first.checked(data_folder, pinned[study]))}
+    assert len(models) == 100

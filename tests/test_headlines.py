@@ -39,17 +39,31 @@ def rows_for(spec: MeasureSpec, seed: int = 0) -> dict[str, list[Any]]:
         for role in roles:
             answer = gold if rng.random() < 0.7 else rng.randrange(N_LABELS)
             values = (f"b{bucket}", role, gold, None if rng.random() < 1 / 7 else answer)
-            for name, value in zip(columns, values, strict=True):
+            for name, value in zip(columns, values, strict=False):
                 columns[name].append(value)
+            if spec.is_about_probabilities:
+                columns.setdefault("probabilities", []).append(probabilities(rng))
     return columns
+
+
+def probabilities(rng: random.Random) -> list[float]:
+    one, other, third = (rng.choice((1, 1, 2)) + rng.random() / 9 for _ in range(N_LABELS))
+    return [value / (one + other + third) for value in (one, other, third)]
 
 
 def naive(spec: MeasureSpec, rows: dict[str, list[Any]], policy: str) -> tuple[float, int]:
     """Return the headline by a loop over buckets, and how many rows (mixed buckets) break the rule."""
     buckets: dict[str, list[tuple[str, int, Any]]] = {}
-    for bucket, role, gold, answer in zip(*rows.values(), strict=True):
+    for bucket, role, gold, answer in zip(*list(rows.values())[:4], strict=True):
         buckets.setdefault(bucket, []).append((role, gold, answer))
     total, broken, shares = 0, 0, []
+    if spec.is_about_probabilities:  # twice the Bhattacharyya distance from the original's
+        kept = {b for b, members in buckets.items() if policy != "drop_bucket" or None not in [a for *_, a in members]}
+        of = list(zip(rows["bucket_id"], rows["role"], rows["probabilities"], strict=True))
+        before = {bucket: p for bucket, role, p in of if role == "original"}
+        pairs = [(before[bucket], p) for bucket, role, p in of if role == spec.target and bucket in kept]
+        gains = [-2 * np.log(np.sqrt(np.multiply(one, other)).sum()) for one, other in pairs]
+        return float(np.mean(np.array(gains) >= 0.01)), int(np.sum(np.array(gains) >= 0.01))
     for members in buckets.values():
         if policy == "drop_bucket" and any(answer is None for *_, answer in members):
             continue
@@ -87,7 +101,8 @@ def test_headline_buckets_and_rows_agree(name: str, policy: str, tmp_path: Path)
     assert headline == pytest.approx(value, abs=1e-12)
 
     # the rows and buckets that page and Space list
-    read = read_rows(scores.opened.sets["predictions"].predictions, scores.opened.sets["predictions"].columns)
+    source, need = scores.opened.sets["predictions"], spec.is_about_probabilities
+    read = read_rows(source.predictions, source.columns, need_probabilities=need)
     found = violations(spec, apply_policy(read, policy)[0])
     if spec.mean_over == "rows":
         assert found.amount[found.counts].mean() == pytest.approx(value, abs=1e-12)
@@ -116,7 +131,10 @@ def test_headline_buckets_and_rows_agree(name: str, policy: str, tmp_path: Path)
 def test_two_models_differ_by_the_difference_of_their_headlines(name: str, tmp_path: Path, command: Command) -> None:
     spec, rows = CATALOGUE[name], rows_for(CATALOGUE[name])
     rows["prediction"] = [0 if answer is None else answer for answer in rows["prediction"]]
-    other = {**rows, "prediction": [(i % 3) if i % 4 == 0 else one for i, one in enumerate(rows["prediction"])]}
+    if spec.is_about_probabilities:
+        swapped = [list(reversed(p)) if i % 4 == 0 else p for i, p in enumerate(rows["probabilities"])]
+    other = {**rows, **({"probabilities": swapped} if spec.is_about_probabilities else {})}
+    other = {**other, "prediction": [(i % 3) if i % 4 == 0 else one for i, one in enumerate(rows["prediction"])]}
     if spec.is_conditional:  # which rows count differs: compared are those that count for both
         other["prediction"] = [
             one if role == spec.target else before
@@ -136,7 +154,10 @@ def test_two_models_differ_by_the_difference_of_their_headlines(name: str, tmp_p
     assert sign * pair["result"]["difference"] == pytest.approx(headlines[0] - headlines[1], abs=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name, spec in scored_measures().items() if spec.mean_over == "rows"])
+@pytest.mark.parametrize(
+    "name",
+    [name for name, spec in scored_measures().items() if spec.mean_over == "rows" and not spec.is_about_probabilities],
+)
 def test_the_space_lists_as_many_rows_as_its_headline_counts(name: str) -> None:
     spec, rows = CATALOGUE[name], rows_for(CATALOGUE[name])
     value, n_broken = naive(spec, rows, "wrong")

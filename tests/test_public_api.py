@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -148,6 +147,10 @@ def test_errors_name_parameters(tmp_path: Path) -> None:
     assert "question_id" in str(caught.value)
     with pytest.raises(pc.InputError, match="`buckets` must be a parameter"):
         pc.score(ROWS, buckets="question_id")
+    for call in (pc.score, pc.compare):
+        with pytest.raises(pc.InputError, match="Did you mean `measures`"):
+            call(ROWS, measure=["prompt_sensitivity"])
+    assert repr(pc.score(ROWS, **COLUMNS, probabilities=None, group=None)) == repr(pc.score(ROWS, **COLUMNS))
     with pytest.raises(pc.InputError, match="be a path or a table"):
         pc.score(3)
 
@@ -211,20 +214,8 @@ def test_a_notebook_of_twelve_lines(tmp_path: Path) -> None:
     kernel = {"display_name": "Python 3", "name": "python3", "language": "python"}
     notebook.metadata["kernelspec"] = kernel
     nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert max(len(cell.outputs) for cell in notebook.cells) == 1  # a table is shown once
     shown = [output.get("data", {}) for cell in notebook.cells for output in cell.outputs]
     assert any("<pre" in data.get("text/html", "") and "P_C" in data["text/html"] for data in shown)
     assert any("image/png" in data for data in shown)
     assert (tmp_path / "page.html").stat().st_size > 10_000
-
-
-@pytest.mark.slow
-def test_the_readme_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    readme = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    ours = [block for block in blocks if "load_dataset" not in block]  # that one needs `paraconsist build` first
-    assert len(ours) >= 2
-    monkeypatch.chdir(tmp_path)
-    for block in ours:
-        done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-    assert (tmp_path / "page.html").is_file()

@@ -31,6 +31,7 @@ ROOMS = {
 ROOMS["transforms"] = ROOMS["running"] | {"running"}
 ROOMS["studies"] = ROOMS["transforms"] | {"transforms", "reporting"}
 ROOMS["cli"] = ROOMS["studies"] | {"studies", "registry"}
+ROOMS["plugins"] = ROOMS["cli"] | {"cli"}
 #: The files that are no room, and what stands outside src/.
 ROOMS |= {
     "registry": {"errors", "files"},
@@ -70,8 +71,8 @@ LIGHT = {
     "paraconsist.studies.artifacts": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
     "paraconsist.studies.ie.decision": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
     "paraconsist.studies.ie.experiment": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
-    "paraconsist.studies.sensitivity": PLATFORM - {"pyarrow"},
     "paraconsist.cli": PLATFORM | NUMBERS | {"typer", "rich", "click"},
+    "paraconsist.plugins.pytest": PLATFORM | NUMBERS | {"typer", "rich", "click"},
     "paraconsist.cli.app": PLATFORM | NUMBERS | {"rich", "yaml"},
 }
 MEASURES_MAY_IMPORT = {*NUMBERS, "paraconsist", *sys.stdlib_module_names}
@@ -120,9 +121,21 @@ def test_no_measures_name_stands_outside_the_room_of_the_measures():
     assert not spelt
 
 
-def test_there_are_nine_rooms_and_at_most_eight_files():
+def test_there_are_ten_rooms_and_at_most_eight_files():
     rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
-    assert rooms == {"measures", "data", "models", "running", "scoring", "transforms", "reporting", "studies", "cli"}
+    expected = {
+        "measures",
+        "data",
+        "models",
+        "running",
+        "scoring",
+        "transforms",
+        "reporting",
+        "studies",
+        "cli",
+        "plugins",
+    }
+    assert rooms == expected
     assert len([path for path in SOURCE.iterdir() if path.is_file()]) <= 8
 
 

@@ -27,14 +27,14 @@ def head(file: Path, key: str) -> list[str]:
 
 
 def commands(file: Path) -> list[list[str]]:
-    """Return the arguments of `paraconsist` for every command of a file, with every combination of its values."""
+    """Return every command of a file, of `paraconsist` or of `python`, with every combination of its values."""
     choices = dict(part.split("=") for line in head(file, "With") for part in line.split())
     filled = []
     for line in head(file, "Run"):
         names = [name for name in choices if f"{{{name}}}" in line]
         every = product(*(choices[name].split(",") for name in names))
         filled += [line.format(**dict(zip(names, values, strict=True))) for values in every]
-    return [shlex.split(line)[1:] for line in filled]
+    return [shlex.split(line) for line in filled]
 
 
 def main() -> None:
@@ -48,11 +48,12 @@ def main() -> None:
     if "--print" not in options and not (FOLDER / "DATA").is_dir():
         sys.exit("There is no DATA here: ln -s /where/the/files/are DATA")
     os.chdir(FOLDER)
-    for arguments in commands(file):
+    for program, *arguments in commands(file):
         arguments += added if file.name in arguments else []
-        print("paraconsist", shlex.join(arguments), flush=True)
+        print(program, shlex.join(arguments), flush=True)
         if "--print" not in options:
-            code = subprocess.run([sys.executable, "-m", "paraconsist", *arguments]).returncode
+            package = ["-m", "paraconsist"] if program == "paraconsist" else []
+            code = subprocess.run([sys.executable, *package, *arguments]).returncode
             if code:
                 sys.exit(code)
 

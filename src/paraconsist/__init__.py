@@ -11,7 +11,7 @@ Every name is imported on first use: importing the package costs next to nothing
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,8 @@ from paraconsist._version import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from paraconsist.data.bucket_sets import load_bucket_set
+    from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
+    from paraconsist.data.logs.every_eval_ever import read_evaluations
     from paraconsist.data.published import published
     from paraconsist.errors import InputError
     from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from paraconsist.measures.buckets import BucketCounts
     from paraconsist.measures.catalogue import list_measures
     from paraconsist.measures.consistency_difference import consistency_difference
+    from paraconsist.measures.cue_ratio import cue_design_ratio
     from paraconsist.measures.distribution_shift import distribution_shift
     from paraconsist.measures.diversity import paraphrase_diversity
     from paraconsist.measures.edit_effects import edit_effects
@@ -38,9 +40,11 @@ if TYPE_CHECKING:
     from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
     from paraconsist.measures.paraphrastic import paraphrastic_consistency
     from paraconsist.measures.prediction_change import prediction_change
-    from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
+    from paraconsist.measures.probability_coherence import probability_coherence
+    from paraconsist.measures.prompt_sensitivity import prompt_sensitivity, variant_indices
     from paraconsist.models.loading import load_model
     from paraconsist.registry import register
+    from paraconsist.reporting.page.site import leaderboard
     from paraconsist.reporting.result import Comparison, Run, Scores, compare, score
     from paraconsist.scoring.trainer_callback import BucketEvaluation
 
@@ -50,9 +54,11 @@ _HOMES = {
     "BucketCounts": "measures.buckets",
     "BucketEvaluation": "scoring.trainer_callback",
     "InputError": "errors",
+    "leaderboard": "reporting.page.site",
     "list_measures": "measures.catalogue",
     "load_bucket_set": "data.bucket_sets",
     "load_model": "models.loading",
+    "read_evaluations": "data.logs.every_eval_ever",
     "register": "registry",
     **dict.fromkeys(("additive_inconsistency", "transitive_inconsistency"), "measures.antecedents"),
     **dict.fromkeys(
@@ -60,6 +66,7 @@ _HOMES = {
     ),
     **dict.fromkeys(("consistency_at", "fit_bucket_model"), "measures.bucket_model"),
     "consistency_difference": "measures.consistency_difference",
+    "cue_design_ratio": "measures.cue_ratio",
     "distribution_shift": "measures.distribution_shift",
     "edit_effects": "measures.edit_effects",
     "edit_kinds": "measures.edit_kinds",
@@ -69,7 +76,8 @@ _HOMES = {
     "paraphrase_diversity": "measures.diversity",
     "paraphrastic_consistency": "measures.paraphrastic",
     "prediction_change": "measures.prediction_change",
-    "prompt_sensitivity": "measures.prompt_sensitivity",
+    "probability_coherence": "measures.probability_coherence",
+    **dict.fromkeys(("prompt_sensitivity", "variant_indices"), "measures.prompt_sensitivity"),
     "published": "data.published",
 }
 
@@ -85,12 +93,14 @@ __all__ = [
     "compare",
     "consistency_at",
     "consistency_difference",
+    "cue_design_ratio",
     "distribution_shift",
     "edit_effects",
     "edit_kinds",
     "fit_bucket_model",
     "fooling_rate",
     "ie_test",
+    "leaderboard",
     "list_measures",
     "load_bucket_set",
     "load_model",
@@ -99,8 +109,10 @@ __all__ = [
     "paraphrase_diversity",
     "paraphrastic_consistency",
     "prediction_change",
+    "probability_coherence",
     "prompt_sensitivity",
     "published",
+    "read_evaluations",
     "register",
     "run",
     "score",
@@ -108,6 +120,7 @@ __all__ = [
     "symmetric_inconsistency",
     "transitive_inconsistency",
     "trial_noise",
+    "variant_indices",
 ]
 
 
@@ -127,7 +140,7 @@ def __dir__() -> list[str]:
 
 
 def run(
-    model: str | Path,
+    model: str | Path | Callable[[Any], Any],
     sets: str | Sequence[str],
     *,
     output: str | Path,
@@ -141,12 +154,13 @@ def run(
     stratum: Sequence[str] = (),
     **options: Any,
 ) -> Run:
-    """Run a classifier over bucket sets; the same call goes on with an interrupted run.
+    """Run a classifier or a Python function over bucket sets; the same call goes on with an interrupted run.
 
     Parameters
     ----------
-    model : str or Path
-        A folder that `paraconsist train` or ``save_pretrained`` wrote, or a Hub id.
+    model : str, Path or callable
+        A folder that `paraconsist train` or ``save_pretrained`` wrote, or a Hub id; or a function from a list of
+        prompts to a list with an answer for each: a text that holds a label, a label's number, probabilities.
     sets : str or sequence of str
         As `load_bucket_set` takes them: ``paranlu:delta_snli``, a folder, a file, a Hub name.
     output : str or Path
@@ -162,7 +176,8 @@ def run(
     stratum : sequence of str
         As for `load_bucket_set`.
     **options
-        Further fields of `paraconsist.running.run.RunOptions`: ``device``, ``batch_tokens``, ``noise_floor`` ...
+        Further fields of `paraconsist.running.run.RunOptions`: ``device``, ``batch_tokens``, ``noise_floor`` ...; of a
+        function those of `paraconsist.running.functions.Function`: ``name``, ``version``, ``template`` ...
 
     Returns
     -------
@@ -173,16 +188,23 @@ def run(
 
     from paraconsist import load_bucket_set, load_model
     from paraconsist.reporting.result import Run
+    from paraconsist.running.functions import as_function, run_function
     from paraconsist.running.options import RunOptions
     from paraconsist.running.run import run as run_sets
 
     names = [sets] if isinstance(sets, str) else list(sets)
     reading: dict[str, Any] = {"data_dir": data_dir, "split": split, "stratum": stratum}
     loading: dict[str, Any] = {"revision": revision, "dtype": dtype, "max_length": max_length}
-    loading["device"] = options.get("device")
+    function = as_function(model, options, loading)
+    running = RunOptions(output=Path(output), label_map=label_map, **options)
+
+    def load() -> list[BucketSet]:
+        return [load_bucket_set(name, **reading).limited(limit) for name in names]
+
+    if function is not None:
+        return Run(run_function(function, load(), running).path)
+    loading["device"] = running.device
     report = run_sets(
-        lambda name, group: load_model(name, task=group[0].task, **loading),
-        lambda: {str(model): [load_bucket_set(name, **reading).limited(limit) for name in names]},
-        RunOptions(output=Path(output), label_map=label_map, **options),
+        lambda name, group: load_model(name, task=group[0].task, **loading), lambda: {str(model): load()}, running
     )
     return Run(report.folder.path)

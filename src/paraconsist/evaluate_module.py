@@ -15,7 +15,7 @@ import datasets
 import evaluate
 
 from paraconsist.errors import InputError, input_error
-from paraconsist.measures._validation import as_column, check_comparable, check_same_length
+from paraconsist.measures._validation import as_column, as_probabilities, check_comparable, check_same_length
 from paraconsist.measures.allowed_labels import as_allowed_labels
 from paraconsist.measures.distribution_shift import as_probability_rows
 
@@ -34,9 +34,10 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
     ----------
     function : callable
         The measure. Its required parameters are evaluate's input columns; the others are options of `compute`.
-    labels, allowed_labels, identifiers, probabilities, texts : tuple of str
+    labels, allowed_labels, identifiers, probabilities, numbers, texts : tuple of str
         The columns by what they hold. Labels of all columns are of one kind, integers or strings; `allowed_labels` has
-        a list of them in each row, identifiers are of a kind of their own, and probabilities are lists of floats.
+        a list of them in each row, identifiers are of a kind of their own, probabilities are lists of floats, and
+        numbers single ones in [0, 1].
     bibtex : str
         The paper.
     """
@@ -48,6 +49,7 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
     allowed_labels: ClassVar[tuple[str, ...]] = ()
     identifiers: ClassVar[tuple[str, ...]] = ()
     probabilities: ClassVar[tuple[str, ...]] = ()
+    numbers: ClassVar[tuple[str, ...]] = ()
     texts: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -80,6 +82,7 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
                 | dict.fromkeys(self.allowed_labels, datasets.List(datasets.Value(label)))
                 | dict.fromkeys(self.identifiers, datasets.Value(identifier))
                 | dict.fromkeys(self.probabilities, datasets.List(datasets.Value("float64")))
+                | dict.fromkeys(self.numbers, datasets.Value("float64"))
                 | dict.fromkeys(self.texts, datasets.Value("string"))
             )
             features = datasets.Features({name: types[name] for name in self.columns})
@@ -133,6 +136,7 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
                 raise input_error(self.name, name, "be given", got=None)
             read: Any = as_allowed_labels if name in self.allowed_labels else as_column
             read = as_probability_rows if name in self.probabilities else read
+            read = as_probabilities if name in self.numbers else read
             columns[name] = read(batch[name], function=self.name, parameter=name)
         check_same_length(self.name, columns)
         for name in self.texts:

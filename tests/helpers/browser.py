@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,15 @@ def write_page(folder: Path, *runs: Path, **options: Any) -> str:
     return page.as_uri()
 
 
+@contextmanager
+def quiet(browser: Any, address: str, **options: Any) -> Iterator[Any]:
+    """Open a page in a context of its own; at the end nothing may have been loaded or said."""
+    context = browser.new_context(**options)
+    yield visit(context, address)
+    assert context.problems == []
+    context.close()
+
+
 def visit(context: Any, address: str) -> Any:
     """Open a page; whatever it says or loads is kept in `context.problems`."""
     context.problems = []
@@ -36,3 +47,25 @@ def visit(context: Any, address: str) -> Any:
     page.on("request", lambda request: None if request.url == address else context.problems.append(request.url))
     page.goto(address)
     return page
+
+
+_COLOURS = """([selector, part]) => {
+  const element = document.querySelector(selector);
+  let under = element;
+  while (under && getComputedStyle(under).backgroundColor === "rgba(0, 0, 0, 0)") under = under.parentElement;
+  const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  return [numbers(getComputedStyle(element)[part]), numbers(getComputedStyle(under).backgroundColor)];
+}"""
+
+
+def contrast(page, selector: str, part: str = "color") -> float:
+    """Return WCAG's contrast ratio of the first element's letters against the nearest painted background."""
+    colours = page.evaluate(_COLOURS, [selector, part])
+    light, dark = sorted((luminance(colour) for colour in colours), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: list[float]) -> float:
+    parts = [c / 255 for c in colour[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

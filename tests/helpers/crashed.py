@@ -15,7 +15,7 @@ Tree = dict[str, bytes]  # name -> content
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d[:-]\d\d[:-]\d\d(\.\d+)?(Z|\+00:00)?")
 #: Facts that no two runs share.
 VOLATILE = frozenset(
-    {"started", "ended", "seconds", "created", "time", "date", "loop", "n_computed", "inputs_per_second"}
+    {"started", "ended", "seconds", "created", "time", "date", "loop", "last", "n_computed", "inputs_per_second"}
     | {"sha256", "bytes"}  # of files that hold such facts
 )
 #: Append-only journals, and what a training keeps while it runs: read with care, and so not bound to be whole.
@@ -142,6 +142,13 @@ class Node:
     synced: dict[str, Node] = field(default_factory=dict)
 
 
+def _copied(path: Path) -> Node:
+    if path.is_file():
+        return Node(content=path.read_bytes())
+    entries = {child.name: _copied(child) for child in path.iterdir()}
+    return Node(is_folder=True, entries=entries, synced=dict(entries))
+
+
 class Disk:
     """Plays a log of events again, and says what of it is on the disk.
 
@@ -153,6 +160,10 @@ class Disk:
     def __init__(self, root: Path, snapshots: Path) -> None:
         self.root, self.snapshots, self.top = root, snapshots, Node(is_folder=True)
         self.moved: list[tuple[Node, str, Node, Node | None]] = []
+
+    def hold(self, name: str, folder: Path) -> None:
+        """Let the disk have a copy of a folder from the start."""
+        self.top.entries[name] = self.top.synced[name] = _copied(folder)
 
     def _parts(self, path: str) -> tuple[str, ...]:
         return Path(path).relative_to(self.root).parts

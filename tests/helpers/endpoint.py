@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import time
 import warnings
 from collections import Counter
@@ -17,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from helpers.faulty_server import FaultyServer
+from helpers.processes import Forked
 
 from paraconsist.data.predictions import read_predictions
 
@@ -69,13 +67,13 @@ def answered_tags(output: Path) -> list[str]:
     return [f"{line['input_id']}:{line['part']}" for line in stored(output, "answers.jsonl")]
 
 
-def kill_after(process: subprocess.Popen[bytes], server: FaultyServer, n_received: int) -> bool:
+def kill_after(process: Forked, server: FaultyServer, n_received: int) -> bool:
     """Kill the run by SIGKILL once the server has received so many requests; False if it ended before."""
     while process.poll() is None and len(server.received) < n_received:
         time.sleep(0.001)
     if process.poll() is not None:
         return False
-    os.kill(process.pid, signal.SIGKILL)
+    process.send_signal(signal.SIGKILL)
     process.wait()
     return True
 
@@ -90,12 +88,10 @@ def kill_and_resume(
     tuple of int
         Kills, requests that the run's answers took, and those that were answered more than once (under way at a kill).
     """
-    line = [sys.executable, "-m", "paraconsist", *given]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     kills = 0
     while True:
         before, seen = set(answered_tags(output)), len(server.received)
-        process = subprocess.Popen(line, **quiet)
+        process = Forked(given)
         if kills < n_kills:
             kills += kill_after(process, server, seen + rng.randint(1, per_round))
         ended = process.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 import re
 import socket
@@ -25,8 +26,17 @@ class ToyBrain:
 
     WORDS = ("W", "S", "yes", "no", "true", "false", "neither", "The", "I", "maybe", "1", "2")
 
+    def __init__(self) -> None:
+        self.names: dict[int, str] = {}
+
     def tokens(self, text: str) -> list[str]:
         return re.findall(r"\s?\w{1,6}|\s|[^\w\s]", text)
+
+    def number(self, token: str) -> int:
+        """A token's number; ``names`` leads back."""
+        number = int.from_bytes(hashlib.sha256(token.encode()).digest()[:4], "big")
+        self.names[number] = token
+        return number
 
     def value(self, before: list[str], token: str) -> float:
         """Log-probability of a token after others; high for no token in particular."""
@@ -99,6 +109,8 @@ class FaultyServer:
     usage: bool = True
     system: bool = True
     length_field: str = "max_tokens"
+    scores: bool = False  # numbers tokens and scores them, as SGLang does
+    off: float = 0.0  # what is added to the log-probabilities of such scores
     facts: dict[str, Any] = field(default_factory=dict)  # what the list of models says of the model besides its name
     received: list[Received] = field(default_factory=list)
     most_at_once: int = 0
@@ -141,6 +153,14 @@ class FaultyServer:
 
     def answer(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Status and JSON, where nothing is to go wrong."""
+        if path.endswith(("/tokenize", "/score")) and not self.scores:
+            return 404, _error("Not Found")
+        if path.endswith("/tokenize"):
+            return 200, {"tokens": [[self.brain.number(t) for t in self.brain.tokens(p)] for p in body["prompt"]]}
+        if path.endswith("/score"):
+            before = self.brain.tokens(body["query"] + body["items"][0])
+            values = [self.brain.value(before, self.brain.names[i]) + self.off for i in body["label_token_ids"]]
+            return 200, {"scores": [[math.exp(value) for value in values]], "model": self.model, "object": "scoring"}
         if body.get("model") != self.model:
             return 404, _error(f"The model `{body.get('model')}` does not exist.")
         if self.length_field not in body:

@@ -103,3 +103,46 @@ def save_language_model(folder: Path, kind: str = "llama", *, seed: int = 0, cha
     tiny_language_model(kind, tokenizer, seed=seed).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def merging_over_words():
+    """Return a tokenizer without words: its merges go over spaces and line ends."""
+    from tokenizers import Tokenizer, models, trainers
+
+    tokenizer = byte_tokenizer()
+    plain = Tokenizer(models.BPE())
+    alphabet = sorted({char for text in SENTENCES for char in text} | set("\n"))
+    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
+    plain.train_from_iterator([*SENTENCES, "Answer: W\n\nPremise: the dog"] * 3, trainer)
+    tokenizer._tokenizer = plain
+    return tokenizer
+
+
+def metaspaces():
+    """Return a tokenizer that sets a mark before the text: what follows a cut begins otherwise than in the whole."""
+    from tokenizers import pre_tokenizers
+
+    tokenizer = byte_tokenizer()
+    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    return tokenizer
+
+
+def looking_back():
+    """Return a tokenizer whose words hang on what is before them."""
+    from tokenizers import Regex, pre_tokenizers
+
+    tokenizer = byte_tokenizer()
+    behind = pre_tokenizers.Split(Regex(r"(?<=:) \w+|\w+|\s|[^\w\s]+"), "isolated")
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence([behind, byte_level])
+    return tokenizer
+
+
+def by_digits():
+    """Return a tokenizer with words of two steps, and a space before the first."""
+    from tokenizers import pre_tokenizers
+
+    tokenizer = byte_tokenizer()
+    steps = [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=True)]
+    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps)
+    return tokenizer

@@ -6,6 +6,16 @@ from typing import Any
 
 import pytest
 
+from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.sampling_correction import (
+    Corrected,
+    Stratified,
+    bucket_values,
+    corrected_values,
+    decile_weights,
+    deciles,
+)
+
 KEYS = {
     "A_O": "original_accuracy",
     "A_T": "test_accuracy",
@@ -48,3 +58,10 @@ def check(values: dict[str, Any], wanted: dict[str, float]) -> None:
             continue  # as published it is no share of the variance: the weights do not sum to 1
         if short in KEYS:
             assert values[KEYS[short]] == pytest.approx(value, abs=1e-12), short
+
+
+def correct_for_sampling(counts: BucketCounts, original_confidences: Any, test_confidences: Any) -> Corrected:
+    """The corrected measures from counts, and the confidences of each bucket's original and of the test set."""
+    decile, weights = deciles(original_confidences), decile_weights(test_confidences)
+    strata = [Stratified.of(values, decile, weights) for values in bucket_values(counts)]
+    return corrected_values(*strata, renormalize=False)

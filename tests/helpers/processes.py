@@ -6,14 +6,17 @@ import json
 import os
 import random
 import runpy
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import wait
 from pathlib import Path
+from typing import Any
 
 from helpers.models import WORDS
 
@@ -24,11 +27,12 @@ _PRELOADED = [
     *(f"paraconsist.{name}" for name in ("running.run", "running.loop", "running.by_name", "scoring.score")),
     *("paraconsist.reporting.tables", "pandas", "pyarrow.acero", "pyarrow.pandas_compat", "rich.progress"),
     *("transformers.models.auto.modeling_auto", "transformers.models.bert.modeling_bert"),
-    *("transformers.convert_slow_tokenizer", "typer._adapters"),
+    *("transformers.convert_slow_tokenizer", "transformers.trainer", "typer._adapters"),
 ]
 
 
 N_ROWS = 103
+NOWHERE = Path(os.devnull)
 
 
 def write_set(path: Path, n_rows: int = N_ROWS, *, seed: int = 0) -> Path:
@@ -80,9 +84,14 @@ def launch(
     return done
 
 
-def _forked(line: list[str], environment: dict[str, str], n: int) -> subprocess.CompletedProcess[str]:
+def _context() -> Any:
     context = get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
+    return context
+
+
+def _forked(line: list[str], environment: dict[str, str], n: int) -> subprocess.CompletedProcess[str]:
+    context = _context()
     with tempfile.TemporaryDirectory() as scratch, socket.create_server(("127.0.0.1", 0)) as free:
         port, streams = free.getsockname()[1], [Path(scratch) / name for name in ("out", "err")]
         free.close()
@@ -103,10 +112,41 @@ def _forked(line: list[str], environment: dict[str, str], n: int) -> subprocess.
         return subprocess.CompletedProcess(line, next(filter(None, codes), 0), *(one.read_text() for one in streams))
 
 
-def _be(line: list[str], environment: dict[str, str], streams: list[Path]) -> None:
+class Forked:
+    """A command that goes on by itself, as `subprocess.Popen`: a session of its own, forked as those of `launch`."""
+
+    def __init__(self, line: Sequence[object], *, streams: Sequence[Path] = (NOWHERE, NOWHERE), **more: str) -> None:
+        environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **more}
+        command = ["-m", "paraconsist", *map(str, line)]
+        self.process = _context().Process(target=_be, args=(command, environment, streams))
+        self.process.start()
+        self.pid = self.process.pid
+
+    def poll(self) -> int | None:
+        return self.process.exitcode
+
+    def wait(self, timeout: float = 240) -> int | None:
+        self.process.join(timeout)
+        assert self.process.exitcode is not None, "the command did not end in time"
+        return self.process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+
+def hear() -> None:
+    """Hear what a shell's background jobs (Ctrl-C) and those of nohup (SIGHUP) are deaf to, and hand on."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, signal.SIG_DFL)
+
+
+def _be(line: list[str], environment: dict[str, str], streams: Sequence[Path]) -> None:
     """Be the process of a command line: ``-m module ...`` or ``script ...``."""
     import torch
 
+    os.setsid()
+    hear()
     for number, path in enumerate(streams, start=1):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
     sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", buffering=1, closefd=False)

@@ -3,7 +3,7 @@
 `benchmarks/store_results.py` writes them. A file has one row for each row of the set that was run, in the set's
 order: ``prediction`` (int8, null where unparsed) and, where a measure reads them, ``p0``, ``p1`` ... (float32), the
 probabilities of all labels but the last. Its metadata name the set, its split, and the sha256 of its example ids;
-those of a sweep's cell also how many rows it was trained on.
+those of a sweep's cell also how many rows it was trained on, ``noise`` the answers to rows that were asked again.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paraconsist.data.predictions import KEY_COLUMNS, Predictions
+from paraconsist.scoring.noise import Repeats
 
-__all__ = ["FORMAT", "METADATA_KEY", "StoredRun", "digest_of_ids", "predictions_of", "read_stored"]
+__all__ = ["FORMAT", "METADATA_KEY", "StoredRun", "digest_of_ids", "predictions_of", "read_stored", "repeats_of"]
 
 FORMAT = "paraconsist-stored-run-1"
 METADATA_KEY = b"paraconsist"
@@ -82,3 +83,12 @@ def predictions_of(stored: StoredRun, rows: pa.Table) -> Predictions:
         probabilities = np.column_stack([*given, 1 - np.sum(given, axis=0)]).clip(0, 1)
         kept = kept.append_column("probabilities", pa.array(list(probabilities), pa.list_(pa.float64())))
     return Predictions(kept, dict(stored.metadata["run"]))
+
+
+def repeats_of(stored: StoredRun, joined: Predictions) -> Repeats:
+    """The rows of a stored run that were asked again in other batches, as the run's own file has them."""
+    rows, numbers, answers = (list(column) for column in zip(*stored.metadata["noise"], strict=True))
+    table = joined.table.select(list(KEY_COLUMNS)).take(rows)
+    for name, column in (("prediction", answers), ("repeat", numbers), ("kind", ["numeric"] * len(rows))):
+        table = table.append_column(name, pa.array(column, pa.string() if name == "kind" else pa.int64()))
+    return Repeats(Predictions(table, joined.metadata))

@@ -9,12 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from helpers.language_models import SENTENCES, byte_tokenizer, tiny_language_model
+from helpers import language_models as made
+from helpers.language_models import byte_tokenizer, tiny_language_model
 from helpers.models import WORDS
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+from tokenizers import normalizers
 from transformers import LlamaForCausalLM
 
-from paraconsist.data.prompts import TEMPLATES, Example, Prompt
+from paraconsist.data.prompts import Example, Prompt, templates
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.models.causal_engine import Pack, compute_prefix, plan_packs
@@ -45,7 +46,7 @@ def ragged_rows(seed: int = 0) -> list[dict[str, str]]:
 def make_prompt(shots: int = 2, labels: dict[str, str] = LABELS) -> Prompt:
     rng = random.Random(1)
     names = list(labels)
-    template = replace(TEMPLATES["s24-delta"], labels=labels)
+    template = replace(templates()["s24-delta"], labels=labels)
     return Prompt(
         template,
         tuple(Example({c: sentence(rng) for c in TASK.columns}, names[i % len(names)]) for i in range(shots)),
@@ -56,6 +57,16 @@ def scorer(kind: str, tokenizer, prompt: Prompt, *, module=None, max_length=None
     module = tiny_language_model(kind, tokenizer) if module is None else module
     language = LanguageModel(module, tokenizer, "seq2seq" if kind == "t5" else "causal")
     return prompted(language, PromptSettings(prompt, **settings), max_length=max_length)
+
+
+def spoilt(kind: str, tokenizer, sign: str = "@"):
+    """A model whose numbers behind a sign, which is one token, are not finite."""
+    module = tiny_language_model(kind, tokenizer)
+    weights = (module.get_encoder() if kind == "t5" else module).get_input_embeddings()
+    weights.weight = torch.nn.Parameter(weights.weight.clone())  # those of the output stay finite where they are tied
+    with torch.no_grad():
+        weights.weight[tokenizer(sign, add_special_tokens=False)["input_ids"]] = torch.nan
+    return module
 
 
 def scores(model, rows) -> torch.Tensor:
@@ -186,50 +197,10 @@ def test_a_prefix_is_copied_in_no_layer(monkeypatch):
     assert {tensor.data_ptr() for pair in keys for tensor in pair} == held
 
 
-def merging_over_words():
-    """Return a tokenizer without words: its merges go over spaces and line ends."""
-    tokenizer = byte_tokenizer()
-    plain = Tokenizer(models.BPE())
-    alphabet = sorted({char for text in SENTENCES for char in text} | set("\n"))
-    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
-    plain.train_from_iterator([*SENTENCES, "Answer: W\n\nPremise: the dog"] * 3, trainer)
-    tokenizer._tokenizer = plain
-    return tokenizer
-
-
-def metaspaces():
-    """Return a tokenizer that sets a mark before the text: what follows a cut begins otherwise than in the whole."""
-    tokenizer = byte_tokenizer()
-    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    return tokenizer
-
-
-def looking_back():
-    """Return a tokenizer whose words hang on what is before them."""
-    tokenizer = byte_tokenizer()
-    behind = pre_tokenizers.Split(Regex(r"(?<=:) \w+|\w+|\s|[^\w\s]+"), "isolated")
-    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence([behind, byte_level])
-    return tokenizer
-
-
-def by_digits():
-    """Return a tokenizer with words of two steps, and a space before the first."""
-    tokenizer = byte_tokenizer()
-    steps = [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=True)]
-    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps)
-    return tokenizer
-
-
 @pytest.mark.parametrize(
     ("make", "once"),
-    [
-        (byte_tokenizer, True),
-        (by_digits, True),
-        (merging_over_words, False),
-        (metaspaces, False),
-        (looking_back, False),
-    ],
+    [(byte_tokenizer, True), (made.by_digits, True)]
+    + [(make, False) for make in (made.merging_over_words, made.metaspaces, made.looking_back)],
 )
 def test_the_beginning_of_prompts_is_tokenised_once_and_as_in_the_whole(make, once, monkeypatch):
     tokenizer, rng = make(), random.Random(3)
@@ -249,7 +220,9 @@ def test_the_beginning_of_prompts_is_tokenised_once_and_as_in_the_whole(make, on
         first = inputs.index(batch[0])
         for row, ids in zip(prepared, whole[first:], strict=False):
             tokens = [*model.engine.prefix_tokens[: row.n_shared], *row.sequences[0].tolist()]
-            end = len(tokens) if make is merging_over_words else None  # the answer merges with the prompt's last words
+            end = (
+                len(tokens) if make is made.merging_over_words else None
+            )  # the answer merges with the prompt's last words
             assert tokens == [*model._opening, *ids][:end]
     n_common = len(model.settings.prompt.prefix)
     n_long = sum(len(text) > n_common for text in read)
@@ -300,7 +273,7 @@ def test_words_that_run_into_the_prompt_are_tokenised_with_it():
     """No space between question and answer: the last token of the prompt is another one with the answer behind it."""
     tokenizer, rows = byte_tokenizer(), ragged_rows()[:3]
     template = replace(
-        TEMPLATES["s24-delta"], question="{premise} {update} H", labels={"a": "ypothesis", "b": "e"}, answer_prefix=""
+        templates()["s24-delta"], question="{premise} {update} H", labels={"a": "ypothesis", "b": "e"}, answer_prefix=""
     )
     model = scorer("llama", tokenizer, Prompt(template))
     found = scores(model, rows)
@@ -449,6 +422,38 @@ def test_a_written_answer_ends_where_the_template_says(kind):
     ended, n_ended = write(replace(prompt, template=replace(prompt.template, stop=stop)))
     assert ended == [text.partition(stop)[0] for text in whole] != whole
     assert n_ended < n_whole
+
+
+@pytest.mark.parametrize("kind", ["llama", "bloom"])
+def test_rows_that_are_not_finite_among_the_first_do_not_end_the_sharing(kind):
+    tokenizer, rows = byte_tokenizer(), ragged_rows()
+    module = spoilt(kind, tokenizer)
+    model = scorer(kind, tokenizer, make_prompt(), module=module)
+    expected = scores(model, rows)
+    odd = [{**rows[0], "update": "@ " * n} for n in (40, 41)]  # the longest: those that are checked
+    model = scorer(kind, tokenizer, make_prompt(), module=module)
+    prepared = model.prepare([model.encode(TASK, row) for row in [*odd, *rows]])
+    assert not torch.isfinite(model.logits(prepared[:2])).any()
+    assert model.engine.way is None  # nothing was there to check with
+    model.logits(prepared[:4])
+    assert model.engine.way == {"llama": "packed", "bloom": "expanded"}[kind]
+    torch.testing.assert_close(model.logits(prepared[2:]), expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["llama", "mamba", "t5"])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.filterwarnings("ignore:Mamba.* cannot share")
+def test_an_answer_out_of_numbers_that_are_not_finite_is_none(kind, temperature):
+    tokenizer, rows = byte_tokenizer(), ragged_rows()
+    module, options = spoilt(kind, tokenizer), {"scoring": "generate", "max_new_tokens": 6, "temperature": temperature}
+    expected, found = [], []
+    for odd, written in (([], expected), ([{**rows[0], "update": "@"}, {**rows[0], "update": "the @ the"}], found)):
+        model = scorer(kind, tokenizer, make_prompt(), module=module, **options)
+        prepared = model.prepare([model.encode(TASK, row) for row in [*odd, *rows]])
+        written += [*model.write(prepared[:3]), *model.write(prepared[3:])]
+    assert found == [None, None, *expected]
+    assert None not in expected
+    assert kind != "llama" or model._prefix is not None
 
 
 def test_generate_gives_texts_in_order_whatever_their_lengths_and_the_same_for_a_seed():

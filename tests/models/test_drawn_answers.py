@@ -11,7 +11,7 @@ from helpers.language_models import byte_tokenizer, tiny_language_model
 from helpers.models import WORDS
 from scipy.stats import chisquare
 
-from paraconsist.data.prompts import TEMPLATES, Example, Prompt
+from paraconsist.data.prompts import Example, Prompt, templates
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.models.generation import Draws
@@ -23,7 +23,7 @@ TASK = get_task("defeasible_nli")
 
 
 def a_prompt(shots: int) -> Prompt:
-    template = replace(TEMPLATES["s24-delta"], labels={"weakener": "W", "strengthener": "S"})
+    template = replace(templates()["s24-delta"], labels={"weakener": "W", "strengthener": "S"})
     rows = [dict(zip(TASK.columns, WORDS[3 * i : 3 * i + 3], strict=True)) for i in range(shots)]
     return Prompt(template, tuple(Example(row, "weakener") for row in rows))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 
 import pytest
 from helpers.faulty_server import FaultyServer
 
-from paraconsist.data.prompts import TEMPLATES, Prompt, PromptTemplate, WrittenAnswer
+from paraconsist.data.prompts import Prompt, PromptTemplate, WrittenAnswer, templates
 from paraconsist.errors import InputError
 from paraconsist.models.endpoint.client import EndpointClient
 from paraconsist.models.endpoint.label_scoring import Method, find_method, method_key, result_of, wanted_parts
@@ -27,7 +28,7 @@ from paraconsist.models.endpoint.protocol import (
 from paraconsist.models.endpoint.queue import Journal, add_up
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 
-DELTA = Prompt(TEMPLATES["s24-delta"])
+DELTA = Prompt(templates()["s24-delta"])
 LONG = Prompt(
     PromptTemplate("long", "nli", "{premise} {hypothesis}?", {"entailment": "entailed", "neutral": "undecided"})
 )
@@ -175,6 +176,23 @@ def test_echoed_values_that_are_those_of_other_tokens_are_not_used(prompt):
     said = r"log-probabilities of a prompt \(echo\) are not those"
     with FaultyServer(shifted=True) as server, pytest.warns(UserWarning, match=said):
         assert method_of(server, EndpointPrompt("toy", prompt)) == Method("label", 20)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "options", "n_tokens"),
+    [(DELTA, {}, 2), (DELTA, {"off": -1.0}, 0), (DELTA, {"scores": False}, 0), (LONG, {}, 0)],
+)
+def test_single_tokens_are_scored_where_sglang_offers_it_and_agrees(prompt, options, n_tokens):
+    with FaultyServer(**{"scores": True, "facts": {"owned_by": "sglang"}, **options}) as server:
+        method = method_of(server, EndpointPrompt("toy", prompt))
+        assert len(method.label_tokens) == n_tokens
+        assert method.describe().startswith(
+            "scored tokens" if n_tokens else "first token" if prompt is DELTA else "prompt"
+        )
+        assert Method.from_dict(json.loads(json.dumps(method.to_dict()))) == method
+    with FaultyServer(scores=True) as server:  # of another kind, which is not asked for them
+        assert not method_of(server, EndpointPrompt("toy", prompt)).label_tokens
+        assert {request.path for request in server.received} == {"/v1/completions"}
 
 
 @pytest.mark.slow

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 
+import numpy as np
 import pytest
 import torch
 from helpers.language_models import save_language_model
@@ -14,9 +16,11 @@ from helpers.processes import launch, write_set
 from paraconsist.cli.app import main
 from paraconsist.data.predictions import read_predictions
 from paraconsist.data.tasks import ModelInput
+from paraconsist.errors import InputError
 from paraconsist.models.bow import BowClassifier, BowConfig, BowForSequenceClassification
 from paraconsist.models.classifier import HeadClassifier, Prepared
-from paraconsist.models.fixed_batches import FixedBatches, _linear, deterministic_kernels, fix_batches
+from paraconsist.models.fixed_batches import FixedBatches, _linear, compile_batches, deterministic_kernels, fix_batches
+from paraconsist.running.options import RunOptions
 
 SIZES = {"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 384}
 KINDS = {
@@ -130,6 +134,45 @@ def command(place, output, *more) -> list[str]:
 def answers(place, output, part="predictions"):
     table = read_predictions(place / output / part / "set.parquet").table
     return dict(zip(table["example_id"].to_pylist(), table["probabilities"].to_pylist(), strict=False))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # torch's own
+def test_a_compiled_run_gives_the_same_answers_up_to_rounding_and_says_that_it_is_compiled(place):
+    if shutil.which("g++") is None:
+        pytest.skip("no C++ compiler")
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as stop:
+            main([one for one in command(place, *arguments) if one != "--deterministic"])
+        return int(stop.value.code or 0)
+
+    assert run("plain") == 0
+    assert run("compiled", "--compile", "--noise-floor", "1") == 0
+    plain, compiled = answers(place, "plain"), answers(place, "compiled")
+    assert plain.keys() == compiled.keys()
+    np.testing.assert_allclose([*compiled.values()], [*plain.values()], rtol=0, atol=1e-5)
+    assert json.loads((place / "compiled/results.json").read_text())["set"]["noise_floor"]["flip_rate"] == {
+        "numeric": 0
+    }
+    about, before = (read_predictions(place / o / "predictions/set.parquet").metadata for o in ("compiled", "plain"))
+    assert about["batch_policy"] == f"{about['batch_policy'].removesuffix(', compiled')}, compiled"
+    assert about["model"] == before["model"]
+
+
+def test_without_a_compiler_or_with_another_model_compiling_is_refused_in_a_sentence(place, monkeypatch):
+    def compile_nothing(*arguments, **options):
+        raise RuntimeError("InvalidCxxCompiler: No working C++ compiler found\n\nmore lines")
+
+    monkeypatch.setattr(torch, "compile", compile_nothing)
+    with pytest.raises(
+        InputError, match=r"`compile` must be given only where torch can compile; got .*C\+\+ compiler found"
+    ):
+        compile_batches(classifier("Bert"), "cpu")
+    with pytest.raises(InputError, match="`compile` must be given only with classifiers"):
+        compile_batches(classifier("bow"), "cpu")
+    with pytest.raises(InputError, match="`compile` must not be given with `deterministic`"):
+        RunOptions(place / "out", compile=True, deterministic=True)
 
 
 def test_the_noise_floor_is_zero_and_a_run_that_goes_on_has_the_same_bits(place):

@@ -12,7 +12,7 @@ from helpers.language_models import save_language_model
 from helpers.models import tiny_encoder
 
 from paraconsist import files
-from paraconsist.data.prompts import TEMPLATES, Prompt
+from paraconsist.data.prompts import Prompt, templates
 from paraconsist.data.tasks import get_task
 from paraconsist.models.encoders import load_encoder
 from paraconsist.models.loading import load_model
@@ -47,7 +47,7 @@ def models(tmp_path_factory):
 def opened(folder, **options):
     if folder.name == "encoder":
         return load_model(folder, task=TASK, **options)
-    prompt = Prompt(TEMPLATES["s24-delta"])
+    prompt = Prompt(templates()["s24-delta"])
     return load_model(folder, task=TASK, ask=lambda: PromptSettings(prompt, **options))
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from helpers.smollm2 import find_gguf, save_smollm2
 
-from paraconsist.data.prompts import TEMPLATES, Example, Prompt
+from paraconsist.data.prompts import Example, Prompt, templates
 from paraconsist.data.tasks import get_task
 from paraconsist.models.generation import GenerationSettings, generate
 from paraconsist.models.loading import prompted
@@ -33,7 +33,7 @@ def test_it_knows_a_capital(language):
 def test_labels_behind_a_shared_prefix_are_those_of_the_whole_prompts(language):
     task = get_task("sentiment")
     pool = [("a fine film", "positive"), ("dull and long", "negative"), ("I loved it", "positive")]
-    prompt = Prompt(TEMPLATES["sentiment"], tuple(Example({"text": text}, label) for text, label in pool * 4))
+    prompt = Prompt(templates()["sentiment"], tuple(Example({"text": text}, label) for text, label in pool * 4))
     texts = ["a wonderful story", "the worst film of the year", "I was bored to tears", "bright, kind and funny"]
     scores = {}
     for share in (True, False):

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -233,8 +230,7 @@ def test_a_killed_training_resumes_to_the_same_weights(files, tmp_path):
     killed = tmp_path / "killed"
     script = tmp_path / "killed.py"
     script.write_text(textwrap.dedent(KILLED), encoding="utf-8")
-    command = [sys.executable, str(script), *map(str, files), str(killed), "17"]
-    result = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    result = launch([*map(str, files), str(killed), "17"], script=(str(script),), check=False)
     assert result.returncode == -signal.SIGKILL, result.stderr
     assert _record(killed)["status"] == "running"
     with pytest.raises(InputError, match=r"config\.json"):
@@ -306,19 +302,17 @@ def test_inputs_that_are_cut_are_said_and_warned_of(files, tmp_path):
 
 def test_the_command(files, tmp_path, capsys):
     command = [
-        sys.executable, "-m", "paraconsist", "train", "--model", "bow", "--train-file", str(files[0]),
+        "train", "--model", "bow", "--train-file", str(files[0]),
         "--eval-file", str(files[1]), "--output", str(tmp_path / "model"), "--epochs", "2", "--device", "cpu",
         "--quiet",
     ]  # fmt: skip
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
     started = time.monotonic()
-    result = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert result.returncode == 0, result.stderr
+    result = launch(command)
     assert time.monotonic() - started < 60
     assert "(always the commonest label: 50.0)" in result.stdout
     assert result.stderr == ""
     with pytest.raises(SystemExit) as ended:
-        main(command[3:])
+        main(command)
     assert ended.value.code == 2
     said = capsys.readouterr().err
     assert said.startswith("error: train: `--output` must be")

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from helpers.rows import easy_rows, write_csv
 
+from paraconsist.data.published import published
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.models.training.options import PRESETS, TrainingOptions, options_from_preset
 from paraconsist.models.training.trainer import train
 
+TASKS = ("boolq", "snli", "rte", "mrpc", "wic", "sst2", "ag_news")  # of BECEL
 DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")
 
 
@@ -149,6 +151,7 @@ def test_options_that_cannot_be(tmp_path, overrides, match):
 def test_presets(tmp_path):
     assert list(PRESETS) == [
         "bow", "s24-roberta", "minilm-quick", "v23-glove-bow", "v23-bilstm", "v23-encoder", "s24-bilstm", "j22-becel",
+        *(f"j22-{task}" for task in TASKS),
     ]  # fmt: skip
     options = options_from_preset("s24-roberta", output=tmp_path, train_file=tmp_path / "x.csv", epochs=1.0)
     assert (options.model, options.batch_size, options.learning_rate, options.epochs) == (
@@ -163,9 +166,13 @@ def test_presets(tmp_path):
         options_from_preset("bow", output=tmp_path, model="org/encoder", train_file=tmp_path / "x.csv")
     v23 = options_from_preset("v23-encoder", output=tmp_path, model="org/encoder", train_file=tmp_path / "x.csv")
     assert (v23.batch_size * v23.gradient_accumulation, v23.learning_rate, v23.epochs) == (32, 3e-6, 5.0)
-    j22 = options_from_preset("j22-becel", output=tmp_path, model="org/encoder", train_file=tmp_path / "x.csv")
-    assert (j22.epochs, j22.patience, j22.best_model) == (10.0, 3, True)
-    assert "not in this preset" in PRESETS["j22-becel"].description
+    printed = {(row["dataset"], row["measure"]): row["value"] for row in published(paper="J22").to_pylist()}
+    for name in ("becel", *TASKS):
+        j22 = options_from_preset(f"j22-{name}", output=tmp_path, model="org/encoder", train_file=tmp_path / "x.csv")
+        assert (j22.epochs, j22.patience, j22.best_model) == (10.0, 3, True)
+        for key in ("learning_rate", "max_length", "batch_size") if name in TASKS else ():
+            measure = "batch_size_per_gpu" if key == "batch_size" else key
+            assert getattr(j22, key) == printed[name, measure], (name, key)
     for model, preset in (("glove_bow", "v23-glove-bow"), ("bilstm", "v23-bilstm")):
         assert options_from_preset(None, output=tmp_path, model=model, train_file=tmp_path / "x").preset == preset
     with pytest.raises(InputError, match="v23-bilstm's settings are for bilstm"):

@@ -16,6 +16,7 @@ from helpers.push import OLD_UPLOADS, SAMPLE, hub_for_push, push, states
 from helpers.run import write_run
 from huggingface_hub import parse_eval_result_entries
 
+import paraconsist as pc
 from paraconsist.data.predictions import read_predictions, write_predictions
 from paraconsist.measures.catalogue import scored_measures
 from paraconsist.reporting.hub.runs import eval_result_entries
@@ -48,7 +49,19 @@ def test_a_bucket_set_becomes_parquet_with_a_card_that_finds_it(hub, tmp_path):
     assert repo.commits[-1].message == "Push the bucket set sample with paraconsist"
     assert "Licence as its card states it: apache-2.0." in repo.commits[-1].description
     # Built again elsewhere it has the same bytes.
-    assert "Nothing to send: all 5 files" in push(*SAMPLE, "--cache-dir", tmp_path / "another")
+    assert "Nothing to send: all 6 files" in push(*SAMPLE, "--cache-dir", tmp_path / "another")
+    # A task for each config that has a measure, under the id that the entries of a run name.
+    benchmark = yaml.safe_load(repo.files["eval.yaml"].data)
+    assert set(benchmark) == {"name", "description", "tasks"}
+    ids = {task["id"] for task in benchmark["tasks"]}
+    assert len(ids) == len(benchmark["tasks"])
+    assert {(task["config"], task["split"]) for task in benchmark["tasks"]} <= {
+        (name["config_name"], "test") for name in card["configs"]
+    }
+    results = {"org/sample:defeasible_nli": {"measures": {"paraphrastic_consistency": {
+        "paraphrastic_consistency_unbiased": 0.5, "signature": "s"}}}}  # fmt: skip
+    [[entry]] = eval_result_entries(results, {}).values()
+    assert entry.task_id in ids
     assert len(repo.commits) == 2
 
 
@@ -112,7 +125,16 @@ def test_a_run_becomes_results_predictions_card_and_entries(hub, tmp_path):
     repo = hub.repos["dataset", "org/run"]
     predictions = {f"predictions/{name}.parquet" for name in ("toy-all", "org-other-swaps")}
     entries = {f".eval_results/{name}.yaml" for name in ("toy-all", "org-other-swaps")}
-    assert set(repo.files) == {".gitattributes", "README.md", "results.json", "run.json", *predictions, *entries}
+    records = {f"every_eval_ever/{name}.json" for name in ("toy-all", "org-other-swaps")}
+    assert set(repo.files) == {
+        ".gitattributes",
+        "README.md",
+        "results.json",
+        "run.json",
+        *predictions,
+        *entries,
+        *records,
+    }
     for name in predictions:
         assert repo.files[name].data == (folder / name).read_bytes()
     for name in ("results.json", "run.json"):
@@ -202,6 +224,73 @@ def test_the_entries_are_what_the_hub_reads(hub, tmp_path):
         assert entry.source_url == f"{hub.url}/datasets/org/run"
         assert values["signature"] in entry.notes
         assert ("lower is better" in entry.notes) == (name != "toy:all")
+
+
+@pytest.mark.slow
+def test_a_models_own_repository_gets_the_entries_alone(hub, tmp_path):
+    folder, run = write_run(tmp_path / "run"), ("--repo", "org/run")
+    push("run", folder, *run, "--model", "ada/a-model", fails="`model` must name a model that is on the Hub")
+    assert not hub.repos
+    theirs = {"README.md": Blob(b"# mine\n"), ".eval_results/gpqa.yaml": Blob(b"- value: 1\n")}
+    hub.create("model", "org/a-model").add(theirs, "weights")
+    alone = write_run(tmp_path / "alone", sets=("toy:all", "toy:swaps"))
+    push(
+        "run", alone, *run, "--model", "org/a-model", fails="`benchmark` must say where a set of the run is on the Hub"
+    )
+    assert list(hub.repos) == [("model", "org/a-model")]  # before anything is sent
+    printed = push("run", folder, *run, "--model", "org/a-model", "--benchmark", "toy=org/toy")
+    assert "org/a-model: model repository" in printed
+    sent, run_files = hub.repos["model", "org/a-model"].files, hub.repos["dataset", "org/run"].files
+    names = {f".eval_results/{name}.yaml" for name in ("toy-all", "org-other-swaps")}
+    assert set(sent) == {*theirs, *names}
+    assert all(sent[name] == run_files[name] for name in names)
+
+
+#: What the schema 0.2.2 of Every Eval Ever asks of a record, and of each of its numbers.
+_RECORD = {"schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata", "model_info", "eval_library"}
+_NUMBER = {"evaluation_name", "source_data", "metric_config", "score_details"}
+
+
+@pytest.mark.slow
+def test_records_of_every_eval_ever_are_written_as_their_schema_asks_and_read_again(hub, tmp_path):
+    folder = write_run(tmp_path / "run")
+    results = json.loads((folder / "results.json").read_text())
+    values = results["toy:all"]["measures"]["paraphrastic_consistency"]
+    values["confidence_interval"]["paraphrastic_consistency_unbiased"] = [0.25, 0.75]
+    (folder / "results.json").write_text(json.dumps(results))
+    push("run", folder, "--repo", "org/run", "--benchmark", "toy=org/toy")
+    files = hub.repos["dataset", "org/run"].files
+    for name in ("toy-all", "org-other-swaps"):
+        (tmp_path / f"{name}.json").write_bytes(files[f"every_eval_ever/{name}.json"].data)
+        record = json.loads(files[f"every_eval_ever/{name}.json"].data)
+        assert _RECORD | {"evaluation_results", "evaluation_timestamp"} == set(record)
+        assert record["retrieved_timestamp"] == "1767323045"
+        assert {"source_type", "source_organization_name", "evaluator_relationship"} < set(record["source_metadata"])
+        assert record["source_metadata"]["evaluator_relationship"] == "third_party"
+        for one in record["evaluation_results"]:
+            assert set(one) == _NUMBER
+            metric, score = one["metric_config"], one["score_details"]["score"]
+            assert metric["score_type"] == "continuous"
+            assert metric["min_score"] <= score <= metric["max_score"]
+            assert one["source_data"]["source_type"] == "hf_dataset"
+            assert all(isinstance(text, str) for text in one["score_details"]["details"].values())
+    read = pc.read_evaluations(tmp_path / "toy-all.json", tmp_path / "org-other-swaps.json")
+    first = read.iloc[0]
+    assert (first["model"], first["set"]) == ("ada/a-model", "toy:all")
+    assert first["measure"] == "paraconsist.paraphrastic_consistency.paraphrastic_consistency_unbiased"
+    assert first["value"] == values["paraphrastic_consistency_unbiased"]
+    assert (first["low"], first["high"], first["confidence_level"]) == (0.25, 0.75, 0.95)
+    assert first["signature"] == values["signature"]
+    assert list(read["measure"])[1:] == ["accuracy", "paraconsist.symmetric_inconsistency.inconsistency", "accuracy"]
+    number = {"metric_config": {"metric_name": "Accuracy"}, "score_details": {"score": 62.5}}
+    foreign = {"model_info": {"id": "a/b"}, "evaluation_results": [{"evaluation_name": "GPQA", **number}]}
+    (tmp_path / "foreign.json").write_text(json.dumps(foreign))
+    row = pc.read_evaluations(tmp_path / "foreign.json").iloc[0]
+    assert (row["model"], row["set"], row["measure"], row["value"]) == ("a/b", "GPQA", "Accuracy", 62.5)
+    for wrong in ({}, {**foreign, "evaluation_results": [{"score_details": {}}]}):
+        (tmp_path / "wrong.json").write_text(json.dumps(wrong))
+        with pytest.raises(pc.InputError, match="records of Every Eval Ever"):
+            pc.read_evaluations(tmp_path / "wrong.json")
 
 
 @pytest.mark.slow

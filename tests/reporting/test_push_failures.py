@@ -39,7 +39,7 @@ def test_a_cut_connection_leaves_the_old_version_whole(hub, tmp_path, monkeypatc
     )
     assert repo.commits[-1] is before
     hub.fail = lambda method, path: False
-    assert "  Sent 1 of 2 files" in push(*arguments)
+    assert "  Sent 1 of 3 files" in push(*arguments)
     assert repo.files == old.files
     assert repo.commits[-2] is before
 

@@ -6,9 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from helpers.browser import in_chromium, visit, write_page
+from helpers.browser import in_chromium, luminance, visit, write_page
 from helpers.report import ANSWERS, HOSTILE, write_run
-from test_report_browser import luminance
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
-from helpers.browser import QUICK, in_chromium, visit, write_page
+from helpers.browser import QUICK, contrast, in_chromium, quiet, write_page
 from helpers.report import ANSWERS, HOSTILE, write_run
 
 import paraconsist as pc
@@ -36,14 +37,17 @@ def address(tmp_path_factory):
 @pytest.fixture
 def opened(chromium, address):
     """A page in a fresh context; at the end nothing may have been loaded or said."""
-    context = chromium.new_context(viewport={"width": 1100, "height": 800})
-    yield visit(context, address)
-    assert context.problems == []
-    context.close()
+    with quiet(chromium, address, viewport={"width": 1100, "height": 800}) as page:
+        yield page
 
 
 def ids(page) -> list[str]:
     return page.locator("#list .bucket h3").all_text_contents()
+
+
+def parts_of(page: Path) -> tuple[str, str, str]:
+    """Return what stands before a page's data, the data, and what stands behind."""
+    return re.fullmatch(r'(.* id="data">)(.*?)(</script>.*)', page.read_text(), re.S).groups()
 
 
 def choose(page, label: str, value: str) -> None:
@@ -204,23 +208,18 @@ def test_focus_stays_single_letters_can_be_turned_off_and_marks_differ_without_c
 def test_the_surest_flip_leads_and_a_near_tie_comes_last(chromium, tmp_path):
     address = write_page(tmp_path, write_run(tmp_path / "run", answers=dict.fromkeys(("near", "sure", "some"), "110")))
     page_file = tmp_path / "page.html"
-    html = page_file.read_text()
-    start = html.index('id="data">') + len('id="data">')
-    end = html.index("</script>", start)
-    data = json.loads(html[start:end])
+    before, data, after = parts_of(page_file)
+    data = json.loads(data)
     answers = {bucket["id"]: [row[4] for row in bucket["r"]] for bucket in data["buckets"]}
     answers["near"][0][0], answers["near"][2][0] = [1, 490, 510], [0, 510, 490]
     answers["sure"][0][0], answers["sure"][2][0] = [1, 10, 990], [0, 980, 20]
     for row in next(bucket for bucket in data["buckets"] if bucket["id"] == "some")["r"]:
         row[0] = "paraphrase"
-    page_file.write_text(html[:start] + json.dumps(data) + html[end:])
-    context = chromium.new_context()
-    page = visit(context, address)
-    assert ids(page) == ["sure", "some", "near"]
-    assert "⇄ not as row 1" in page.locator("#list .bucket").nth(1).text_content()
-    assert "that of the bucket's first row" in page.locator("#legend").text_content()
-    assert context.problems == []
-    context.close()
+    page_file.write_text(before + json.dumps(data) + after)
+    with quiet(chromium, address) as page:
+        assert ids(page) == ["sure", "some", "near"]
+        assert "⇄ not as row 1" in page.locator("#list .bucket").nth(1).text_content()
+        assert "that of the bucket's first row" in page.locator("#legend").text_content()
 
 
 NUMBERS = {
@@ -268,24 +267,22 @@ def test_cards_of_many_models_fit(chromium, tmp_path, n_models):
     data = browser_data([(one, None) for one in sets], names, 10, 10**7)
     page_file = tmp_path / "page.html"
     write_report([entry], page_file, ReportOptions(score=QUICK))
-    html = page_file.read_text()
-    start = html.index('id="data">') + len('id="data">')
-    page_file.write_text(html[:start] + data.json + html[html.index("</script>", start) :])
-    context = chromium.new_context(viewport={"width": 390, "height": 844})
-    page = visit(context, page_file.as_uri())
-    assert page.locator("#list .bucket").first.locator(".models tbody tr").count() == n_models
-    assert page.locator("#list .bucket").first.locator(".chip").count() == 5 * n_models
-    chip = page.locator("#list .bucket").first.locator(".chip").nth(3)
-    assert chip.text_content() == "row 4weakener (wrong)0.75⇄ changed"
-    page.evaluate("for (const card of list.children) card.style.contentVisibility = 'visible'")
-    for width in (390, 1024, 1280, 1440):
-        page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.evaluate("[...document.querySelectorAll('.bucket')].every((e) => e.scrollWidth <= e.clientWidth)")
-        cut = "[...document.querySelectorAll('#list .bucket *')].filter((e) => e.getBoundingClientRect().right > "
-        assert page.evaluate(f"{cut} e.closest('.bucket').getBoundingClientRect().right).length") == 0
-    assert context.problems == []
-    context.close()
+    before, _, after = parts_of(page_file)
+    page_file.write_text(before + data.json + after)
+    with quiet(chromium, page_file.as_uri(), viewport={"width": 390, "height": 844}) as page:
+        assert page.locator("#list .bucket").first.locator(".models tbody tr").count() == n_models
+        assert page.locator("#list .bucket").first.locator(".chip").count() == 5 * n_models
+        chip = page.locator("#list .bucket").first.locator(".chip").nth(3)
+        assert chip.text_content() == "row 4weakener (wrong)0.75⇄ changed"
+        page.evaluate("for (const card of list.children) card.style.contentVisibility = 'visible'")
+        for width in (390, 1024, 1280, 1440):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert page.evaluate(
+                "[...document.querySelectorAll('.bucket')].every((e) => e.scrollWidth <= e.clientWidth)"
+            )
+            cut = "[...document.querySelectorAll('#list .bucket *')].filter((e) => e.getBoundingClientRect().right > "
+            assert page.evaluate(f"{cut} e.closest('.bucket').getBoundingClientRect().right).length") == 0
 
 
 def test_search_finds_texts_and_ids(opened):
@@ -336,25 +333,17 @@ def test_a_bucket_shows_answers_and_differences(opened):
     assert left_out.evaluate(sign) == ["0px", '"‸"']
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        ("a b c", "a x c", [["same", "a "], ["removed", "b"], ["added", "x"], ["same", " c"]]),
-        ("a b", "a b", [["same", "a b"]]),
-        ("", "new words", [["added", "new words"]]),
-        ("old words", "", [["removed", "old words"]]),
-        (
-            "it's 5 o'clock",
-            "it's 6 o'clock",
-            [["same", "it's "], ["removed", "5"], ["added", "6"], ["same", " o'clock"]],
-        ),
-    ],
-)
-def test_word_differences(opened, before, after, expected):
-    assert opened.evaluate("([a, b]) => words.difference(a, b)", [before, after]) == expected
-
-
-def test_word_differences_give_back_both_texts(opened):
+def test_word_differences_are_small_and_give_back_both_texts(opened):
+    hour = [["same", "it's "], ["removed", "5"], ["added", "6"], ["same", " o'clock"]]
+    differences = {
+        ("a b c", "a x c"): [["same", "a "], ["removed", "b"], ["added", "x"], ["same", " c"]],
+        ("a b", "a b"): [["same", "a b"]],
+        ("", "new words"): [["added", "new words"]],
+        ("old words", ""): [["removed", "old words"]],
+        ("it's 5 o'clock", "it's 6 o'clock"): hour,
+    }
+    difference = "(pairs) => pairs.map(([a, b]) => words.difference(a, b))"
+    assert opened.evaluate(difference, [*map(list, differences)]) == [*differences.values()]
     texts = [
         "the dog  sleeps, now.",
         "now the dog\nsleeps",
@@ -363,11 +352,10 @@ def test_word_differences_give_back_both_texts(opened):
         "a cat sleeps, not the dog.",
         "dog dog dog the the",
     ]
-    for before in texts:
-        for after in texts:
-            parts = opened.evaluate("([a, b]) => words.difference(a, b)", [before, after])
-            assert "".join(part for kind, part in parts if kind != "removed") == after
-            assert "".join(part for kind, part in parts if kind != "added") == before
+    pairs = [[before, after] for before in texts for after in texts]
+    for (before, after), parts in zip(pairs, opened.evaluate(difference, pairs), strict=True):
+        assert "".join(part for kind, part in parts if kind != "removed") == after
+        assert "".join(part for kind, part in parts if kind != "added") == before
 
 
 def test_the_theme_follows_the_system_and_the_button(chromium, address):
@@ -375,15 +363,12 @@ def test_the_theme_follows_the_system_and_the_button(chromium, address):
     line = "getComputedStyle(document.querySelector('svg.plot .fill-ink')).fill"
     seen = {}
     for scheme in ("light", "dark"):
-        context = chromium.new_context(color_scheme=scheme)
-        page = visit(context, address)
-        seen[scheme] = page.evaluate(paper), page.evaluate(line)
-        page.click("#theme")
-        assert page.evaluate(paper) == "rgb(255, 255, 255)"
-        page.click("#theme")
-        assert page.evaluate(paper) != "rgb(255, 255, 255)"
-        assert context.problems == []
-        context.close()
+        with quiet(chromium, address, color_scheme=scheme) as page:
+            seen[scheme] = page.evaluate(paper), page.evaluate(line)
+            page.click("#theme")
+            assert page.evaluate(paper) == "rgb(255, 255, 255)"
+            page.click("#theme")
+            assert page.evaluate(paper) != "rgb(255, 255, 255)"
     assert seen["light"][0] == "rgb(255, 255, 255)"
     assert seen["light"][0] != seen["dark"][0]
     assert seen["light"][1] != seen["dark"][1]
@@ -391,80 +376,51 @@ def test_the_theme_follows_the_system_and_the_button(chromium, address):
 
 def test_print_is_light_and_open_and_has_the_ten_worst_buckets(chromium, address):
     """FAULTS P8: from a dark system axis labels were white on white; flip browser and closed details were missing."""
-    context = chromium.new_context(color_scheme="dark")
-    page = visit(context, address)
-    page.click("#theme")
-    page.click("#theme")  # dark by choice too
-    page.emulate_media(media="print", color_scheme="dark")
-    fills = page.evaluate("[...document.querySelectorAll('svg.plot .fill-ink')].map((e) => getComputedStyle(e).fill)")
-    assert set(fills) == {"rgb(31, 36, 48)"}
-    assert contrast(page, "caption") >= 4.5
-    closed = page.locator("details:not([open]):not(#keys)")
-    heights = closed.evaluate_all("(all) => all.map((e) => e.offsetHeight - e.firstElementChild.offsetHeight)")
-    assert len(heights) >= 3
-    assert min(heights) > 20
-    assert [article.is_visible() for article in page.locator("#list .bucket").all()] == [True] * 10 + [False] * 10
-    assert ids(page)[0] == "half"
-    assert page.locator("#filters").is_hidden()
-    assert context.problems == []
-    context.close()
+    with quiet(chromium, address, color_scheme="dark") as page:
+        page.click("#theme")
+        page.click("#theme")  # dark by choice too
+        page.emulate_media(media="print", color_scheme="dark")
+        fills = page.evaluate(
+            "[...document.querySelectorAll('svg.plot .fill-ink')].map((e) => getComputedStyle(e).fill)"
+        )
+        assert set(fills) == {"rgb(31, 36, 48)"}
+        assert contrast(page, "caption") >= 4.5
+        closed = page.locator("details:not([open]):not(#keys)")
+        heights = closed.evaluate_all("(all) => all.map((e) => e.offsetHeight - e.firstElementChild.offsetHeight)")
+        assert len(heights) >= 3
+        assert min(heights) > 20
+        assert [article.is_visible() for article in page.locator("#list .bucket").all()] == [True] * 10 + [False] * 10
+        assert ids(page)[0] == "half"
+        assert page.locator("#filters").is_hidden()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_needs_no_scrolling_sideways_and_text_has_contrast(chromium, address, scheme):
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
-    page = visit(context, address)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    wide = page.evaluate(
-        "[...document.querySelectorAll('#list *')].filter((e) => e.getBoundingClientRect().right > 391).length"
-    )
-    assert wide == 0
-    for selector in (".note", ".bucket .role", "ins", ".answer.wrong .label", ".answer.right .label", "caption"):
-        assert contrast(page, selector) >= 4.5, selector
-    assert context.problems == []
-    context.close()
-
-
-_COLOURS = """([selector, part]) => {
-  const element = document.querySelector(selector);
-  let under = element;
-  while (under && getComputedStyle(under).backgroundColor === "rgba(0, 0, 0, 0)") under = under.parentElement;
-  const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
-  return [numbers(getComputedStyle(element)[part]), numbers(getComputedStyle(under).backgroundColor)];
-}"""
-
-
-def contrast(page, selector: str, part: str = "color") -> float:
-    """Return WCAG's contrast ratio of the first element's letters against the nearest painted background."""
-    colours = page.evaluate(_COLOURS, [selector, part])
-    light, dark = sorted((luminance(colour) for colour in colours), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-def luminance(colour: list[float]) -> float:
-    parts = [c / 255 for c in colour[:3]]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    with quiet(chromium, address, viewport={"width": 390, "height": 844}, color_scheme=scheme) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        wide = page.evaluate(
+            "[...document.querySelectorAll('#list *')].filter((e) => e.getBoundingClientRect().right > 391).length"
+        )
+        assert wide == 0
+        for selector in (".note", ".bucket .role", "ins", ".answer.wrong .label", ".answer.right .label", "caption"):
+            assert contrast(page, selector) >= 4.5, selector
 
 
 def test_hostile_strings_show_as_text(chromium, tmp_path):
     address = write_page(tmp_path, write_run(tmp_path / "run", hostile=HOSTILE))
-    context = chromium.new_context(viewport={"width": 390, "height": 844})
-    page = visit(context, address)
-    assert page.title().startswith("Does ")
-    assert page.title() != "broken"
-    assert page.locator("img").count() == 0
-    first = page.locator("#list .bucket").first
-    assert HOSTILE in first.locator(".shared dd").first.text_content()
-    assert HOSTILE in first.locator(".text").first.text_content()
-    assert HOSTILE in first.locator("h3").text_content()
-    assert HOSTILE in first.locator(".label").first.text_content()
-    shown = HOSTILE.replace("\u2028", " ")
-    assert shown in page.locator("#summary").text_content().replace("\u2028", " ")
-    assert page.get_by_label(f"kind{''}").locator("option").nth(1).text_content().endswith(HOSTILE)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert context.problems == []
-    context.close()
+    with quiet(chromium, address, viewport={"width": 390, "height": 844}) as page:
+        assert page.title().startswith("Does ")
+        assert page.title() != "broken"
+        assert page.locator("img").count() == 0
+        first = page.locator("#list .bucket").first
+        assert HOSTILE in first.locator(".shared dd").first.text_content()
+        assert HOSTILE in first.locator(".text").first.text_content()
+        assert HOSTILE in first.locator("h3").text_content()
+        assert HOSTILE in first.locator(".label").first.text_content()
+        shown = HOSTILE.replace("\u2028", " ")
+        assert shown in page.locator("#summary").text_content().replace("\u2028", " ")
+        assert page.get_by_label(f"kind{''}").locator("option").nth(1).text_content().endswith(HOSTILE)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_without_scripts_the_numbers_are_there(chromium, address):
@@ -484,10 +440,7 @@ def test_two_models_real_predictions_open_without_a_word(chromium, data_folder, 
     files = [data_folder / f"paranlu/predictions/snli__{model}__human.parquet" for model in ("roberta-large", "bow")]
     entries = load_entries(files, QUICK, ["large", "bow"], read=read)
     write_report(entries, tmp_path / "page.html", ReportOptions(score=QUICK))
-    context = chromium.new_context()
-    page = visit(context, (tmp_path / "page.html").as_uri())
-    assert "Buckets 1 to 20 of 250" in page.locator("#found").text_content()
-    choose(page, "gold label", "1")
-    assert "of 120, out of 250" in page.locator("#found").text_content()
-    assert context.problems == []
-    context.close()
+    with quiet(chromium, (tmp_path / "page.html").as_uri()) as page:
+        assert "Buckets 1 to 20 of 250" in page.locator("#found").text_content()
+        choose(page, "gold label", "1")
+        assert "of 120, out of 250" in page.locator("#found").text_content()

@@ -72,6 +72,7 @@ def test_a_plot_is_a_themed_svg_with_a_text_alternative_and_two_files(plot, tmp_
     root = ET.fromstring(svg)
     assert root.get("role") == "img"
     assert "<img src=x onerror=" in root.get("aria-label") or plot.name in ("accuracy-consistency", "ie-0")
+    assert "P_C" not in "".join(root.itertext())  # the letter stands below the line
     assert "mathdefault" not in svg  # the ticks of a logarithmic axis are plain text too
     assert "x01" not in repr(svg)
     assert all("style" not in element.attrib for element in root.iter())

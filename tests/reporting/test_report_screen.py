@@ -101,6 +101,37 @@ def test_several_models_are_compared_in_a_sentence_and_stand_best_first(tmp_path
     assert all("model=" in href for bar in block.bars for *_, href in bar.parts)
 
 
+def test_indices_of_sensitivity_alone_have_their_own_name_and_are_compared(tmp_path, command):
+    made = {f"b{i}": "".join("1" if (3 * i + j) % 5 else "0" for j in range(5)) for i in range(40)}
+    for name, answers in (("one", MANY), ("two", made)):
+        pq.write_table(pa.Table.from_pylist(rows(answers)), tmp_path / f"{name}.parquet")
+    page, options = tmp_path / "page.html", ["--measure", "prompt_sensitivity", "--n-resamples", 200]
+    files = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
+    assert command("report", *files, *options, "--output", page)[0] == 0
+    text = page.read_text()
+    assert "not shown to differ from it" in text or "beyond chance." in text
+    assert cells_of(text, "Inconsistency, in per cent")["model"][0].startswith("PSS")
+    assert "PSS, %" in text
+    assert "tau, %" not in text
+
+
+def test_changed_answers_are_counted_under_the_policy_for_unparsed_ones(tmp_path):
+    answers = [row | ({"prediction": None} if i in (0, 1, 7) else {}) for i, row in enumerate(rows(MANY))]
+    pq.write_table(pa.Table.from_pylist(answers), tmp_path / "mine.parquet")
+    raw = np.array([list(digits) for digits in MANY.values()], dtype=object)
+    raw[0, :2] = raw[1, 2] = None
+    for policy, kept in (("wrong", raw), ("own_class", raw), ("drop_bucket", raw[2:])):
+        options = replace(QUICK, unparsed=policy)
+        entries = load_entries([tmp_path / "mine.parquet"], options)
+        (name,) = set_names(entries)
+        change = changes_of(entries, [align(name, {entries[0].name: entries[0].sets[name]})], QUICK.intervals)
+        other = kept[:, 1:] != kept[:, :1]
+        if policy == "wrong":  # an unparsed answer is never the same as another
+            other |= np.equal(kept[:, 1:], None)
+        assert change[name, entries[0].name]["n_changed"] == other.sum(), policy
+        assert change[name, entries[0].name]["n_pairs"] == other.size
+
+
 def test_thirty_models_have_a_bar_each_and_one_sentence(tmp_path):
     (entry,) = load_entries([write_run(tmp_path / "run", answers=MANY)], QUICK)
     entries = [replace(entry, name=f"a-model-with-a-long-name-{i}") for i in range(30)]

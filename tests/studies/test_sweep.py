@@ -6,14 +6,13 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.processes import Forked, launch
 from helpers.rows import easy_rows, write_csv
 from helpers.study_rows import bucket_rows, call, refused
 
@@ -159,8 +158,7 @@ def test_two_processes_find_what_one_does_even_when_killed(files: Path) -> None:
     arguments = ["sweep", "--model", "bow", "--train-file", files / "train.csv", "--dataset", files / "toy.csv",
                  "--shares", "0.2,1", "--seeds", "0,1", "--set", "epochs=1", "--device", "cpu", "--n-resamples", 20,
                  "--output", files / "sweep", "--jobs", 2]  # fmt: skip
-    command = [sys.executable, "-m", "paraconsist", *map(str, arguments)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    process = Forked(arguments)
     deadline = time.time() + 120
     while not stamps(files) and process.poll() is None and time.time() < deadline:
         time.sleep(0.05)
@@ -168,7 +166,7 @@ def test_two_processes_find_what_one_does_even_when_killed(files: Path) -> None:
     process.wait()
     done = stamps(files)
     assert done
-    subprocess.run(command, check=True, capture_output=True, timeout=240)
+    launch([*map(str, arguments)])
     assert done.items() <= stamps(files).items()
     found = json.loads((files / "sweep" / "sweep.json").read_text())["cells"]
     for one, two in zip(sweep(options(files, output=files / "alone"))["cells"], found, strict=True):

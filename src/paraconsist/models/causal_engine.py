@@ -8,6 +8,7 @@ forward pass: a way that fails, or disagrees, is not used.
 from __future__ import annotations
 
 import inspect
+import math
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -271,8 +272,7 @@ class CausalEngine:
         with self._lock:
             if self._compute is None:
                 self._choose(rows)
-        assert self._compute is not None
-        return self._compute(rows)
+        return (self._compute or self._plain)(rows)
 
     def is_stretched(self, n_tokens: int) -> bool:
         """Whether positions depend on a sequence's length, which then shares nothing with others and is computed alone.
@@ -285,7 +285,7 @@ class CausalEngine:
         return stretched
 
     def _choose(self, rows: Sequence[PromptTokens]) -> None:
-        """Take the first way that agrees with the plain one."""
+        """Take the first way that agrees with the plain one on rows with finite numbers; none where there are none."""
         if not self._share:
             self.way, self._compute = "plain", self._plain
             return
@@ -305,6 +305,11 @@ class CausalEngine:
                 continue
             if difference <= tolerance:
                 self.way, self._compute = name.partition(" ")[0], way
+                return
+            odd = [] if math.isfinite(difference) else [row for row in some if not self._plain([row]).isfinite().all()]
+            if odd:  # one of them spoils the others of a pack
+                if rest := [row for row in rows if not any(row is one for one in odd)]:
+                    self._choose(rest)
                 return
             failed.append(f"{name}: differs by {difference:.2g}")
         self.way, self._compute, self.prefix = "plain", self._plain, None

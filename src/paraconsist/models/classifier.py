@@ -89,8 +89,8 @@ class PlansBatches(Protocol):
 class WritesAnswers(Protocol):
     """A classifier that gives no scores but writes its answer, which is then read."""
 
-    def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer]:
-        """What it wrote for each row, and the label read from it."""
+    def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer | None]:
+        """What it wrote for each row, and the label read from it; None where its numbers were not finite."""
 
 
 class ModuleClassifier:

@@ -105,7 +105,6 @@ def load_encoder(
     *,
     pooling: str = "auto",
     max_length: int | None = None,
-    revision: str | None = None,
 ) -> Encoder:
     """Load a model whose vectors are taken: a bare encoder, a fine-tuned classifier, or a word-level model.
 
@@ -119,14 +118,14 @@ def load_encoder(
         ``auto``: first token of a fine-tuned classifier (as in Srikanth et al. 2024), mean of a bare encoder, head of a
         word-level model. One that does not fit the model is an `InputError`.
     max_length : int, optional
-        Cut inputs at this many tokens.
+        Cut inputs after this many tokens.
     """
     from paraconsist.models.loading import load_model
     from paraconsist.models.pretrained import find_baseline, folder_identity, open_configuration
 
     check_choice(_FUNCTION, "pooling", pooling, POOLINGS)
     name = str(model)
-    config = open_configuration(name, revision=revision)
+    config = open_configuration(name)
     own = task is not None and find_baseline(config.model_type) is not None
     endings = ("Classification", "MultipleChoice")
     has_head = own or (task is not None and any(str(a).endswith(endings) for a in config.architectures or ()))
@@ -136,9 +135,9 @@ def load_encoder(
         fits = "'head' for a word-level model" if own else "'first' or 'mean' for an encoder without a trained head"
         raise input_error(_FUNCTION, "pooling", f"be {fits}", got=pooling)
     if has_head and task is not None:
-        classifier = load_model(name, task=task, max_length=max_length, revision=revision)
+        classifier = load_model(name, task=task, max_length=max_length)
     else:
-        classifier = _load_bare(name, config, max_length, revision)
+        classifier = _load_bare(name, config, max_length)
     folder = Path(name).expanduser()
     identity: dict[str, Any] = {"weights": f"{name}@{getattr(config, '_commit_hash', None)}"}
     if folder.is_dir():
@@ -146,14 +145,14 @@ def load_encoder(
     return Encoder(classifier, pooling, {**identity, "pooling": pooling, "max_length": max_length})
 
 
-def _load_bare(name: str, config: Any, max_length: int | None, revision: str | None) -> Classifier:
+def _load_bare(name: str, config: Any, max_length: int | None) -> Classifier:
     import transformers
 
     from paraconsist.models.pretrained import load_head
 
     if getattr(config, "is_encoder_decoder", False):
         raise input_error(_FUNCTION, "model", "be an encoder", got=name)
-    loaded = load_head(name, transformers.AutoModel, revision=revision, ignore_mismatched_sizes=True)
+    loaded = load_head(name, transformers.AutoModel, ignore_mismatched_sizes=True)
     absent = [key for key in loaded.missing if not key.startswith(_NOT_NEEDED)]
     if absent:
         remedy = f"Its files lack {len(absent)} of them, or hold them in another shape, such as {', '.join(absent[:3])}"

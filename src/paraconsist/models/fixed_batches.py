@@ -14,14 +14,14 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from paraconsist.errors import input_error
+from paraconsist.errors import first_line, input_error
 
 if TYPE_CHECKING:
     from paraconsist.models.classifier import Prepared
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FixedShape = tuple[int, int, int]
 
 _CPU_TOKENS, _GPU_TOKENS = 512, 4096
-_STEP = 4  # widths are multiples of it
+_STEP, _COMPILED_STEP = 4, 32  # widths are multiples of it
 _WIDE = 32  # outputs a layer has that is no head
 
 
@@ -40,13 +40,15 @@ class FixedBatches:
 
     n_tokens: int  # of a batch, at most, unless one row has more
     longest: int | None = None  # no width passes it
+    step: int = _STEP  # widths are multiples of it
+    exact: bool = True  # whether a row's bits are to be the same in all places, which is checked, by one thread
     _alone: dict[FixedShape, bool] = field(default_factory=dict)  # shape -> whether its rows are computed one at a time
 
     def shape(self, row: Prepared) -> FixedShape:
         """The shape of the batch that a row is computed in."""
         if not self.n_tokens:
             return 1, row.n_sequences, row.width
-        width = -(-row.width // _STEP) * _STEP
+        width = -(-row.width // self.step) * self.step
         width = max(row.width, min(width, self.longest or width))
         n_rows = max(1, self.n_tokens // (width * row.n_sequences))
         return 1 << n_rows.bit_length() - 1, row.n_sequences, width
@@ -57,7 +59,7 @@ class FixedBatches:
         for place, row in enumerate(batch):
             by_shape[self.shape(row)].append(place)
         order, parts = [], []
-        with _one_thread():
+        with _one_thread() if self.exact else nullcontext():
             for shape, places in by_shape.items():
                 for start in range(0, len(places), shape[0]):
                     part = places[start : start + shape[0]]
@@ -73,7 +75,7 @@ class FixedBatches:
             return torch.cat([compute([row], width) for row in rows])
         filled = rows + rows[-1:] * (n_rows - len(rows))
         scores = compute(filled, width)
-        if n_rows > 1 and shape not in self._alone:
+        if self.exact and n_rows > 1 and shape not in self._alone:
             again = compute(filled[::-1], width).flip(0)
             self._alone[shape] = not torch.equal(scores.view(torch.int32), again.view(torch.int32))
             return self._batch(compute, rows, shape) if self._alone[shape] else scores[: len(rows)]
@@ -99,6 +101,26 @@ def fix_batches(model: Any, device: str) -> None:
             part.forward = partial(_linear, part)  # type: ignore[method-assign]
     model.fixed = fixed
     model.identity = {**model.identity, "deterministic": f"{fixed.n_tokens} tokens" if fixed.n_tokens else "row by row"}
+
+
+def compile_batches(model: Any, device: str) -> None:
+    """Compile a classifier's module for batches of few fixed shapes, each when it is first met.
+
+    Answers are those of other batches but for rounding. InputError for other models, and where torch finds no compiler.
+    """
+    from paraconsist.models.classifier import HeadClassifier
+
+    if not isinstance(model, HeadClassifier):
+        raise input_error("run", "compile", "be given only with classifiers that have a tokenizer")
+    try:
+        torch.compile(torch.neg, dynamic=False)(torch.zeros(2, device=device))
+    except Exception as problem:  # of several libraries
+        must, remedy = "be given only where torch can compile", "Install a C++ compiler (g++), or leave it out."
+        raise input_error("run", "compile", must, got=first_line(problem), remedy=remedy) from None
+    torch._dynamo.config.recompile_limit = max(64, torch._dynamo.config.recompile_limit)  # a shape is one
+    model.module.compile(dynamic=False)
+    n_tokens = _CPU_TOKENS if device == "cpu" else _GPU_TOKENS
+    model.fixed = FixedBatches(n_tokens, model.max_length, _COMPILED_STEP, exact=False)
 
 
 def _linear(part: torch.nn.Linear, values: torch.Tensor) -> torch.Tensor:

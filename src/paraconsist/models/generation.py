@@ -132,75 +132,105 @@ class CausalWriter(CausalScorer):
         return plan_batches(shapes, replace(policy, max_padding=0.0, min_rows=1))
 
     @torch.inference_mode()
-    def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer]:
+    def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer | None]:
         """What the model wrote after each prompt, and the label that was read from it."""
         rows = [row for row in batch if isinstance(row, PreparedPrompt)]
         by_length: dict[tuple[int, int], list[int]] = {}
         for place, row in enumerate(rows):
             by_length.setdefault((row.n_shared, len(row.sequences[0])), []).append(place)
-        written: dict[int, WrittenAnswer] = {}
+        written: dict[int, WrittenAnswer | None] = {}
         for (n_shared, _), places in by_length.items():
             rests = [rows[place].sequences[0].tolist() for place in places]
             whole = [[*self.engine.prefix_tokens[:n_shared], *rest] for rest in rests]
             for place, ids in zip(places, self._decode(n_shared, rests, whole), strict=True):
-                written[place] = self.read(self.tokenizer.decode(ids, skip_special_tokens=True))
+                text = None if ids is None else self.tokenizer.decode(ids, skip_special_tokens=True)
+                written[place] = None if text is None else self.read(text)
         return [written[place] for place in range(len(rows))]
 
-    def _decode(self, n_shared: int, rests: Sequence[Sequence[int]], whole: Sequence[Sequence[int]]) -> list[list[int]]:
+    def _decode(
+        self, n_shared: int, rests: Sequence[Sequence[int]], whole: Sequence[Sequence[int]]
+    ) -> list[list[int] | None]:
         options: dict[str, Any] = {"max_new_tokens": self.settings.max_new_tokens, "stop": self._stop}
         stretched = self.engine.is_stretched(len(whole[0]))
         if not self._checked and not stretched:
-            self._check_sharing(n_shared, rests[0])
-            self._checked = True
+            self._checked = self._check_sharing(n_shared, rests[0])
         draws = Draws.of(self.settings, whole)
         if self._prefix is not None and n_shared and not stretched:
             return decode(self.module, self._prefix, n_shared, rests, draws=draws, ended=self._ended, **options)[0]
         ids = torch.tensor(whole, device=self.module.device)
         pad = self._stop[0] if self._stop else 0
-        out = _write(self, draws, input_ids=ids, attention_mask=torch.ones_like(ids), pad_token_id=pad)
-        return [_until(ids.tolist(), self._stop) for ids in out[:, len(whole[0]) :]]
+        out, spoilt = _write(self, draws, input_ids=ids, attention_mask=torch.ones_like(ids), pad_token_id=pad)
+        new = out[:, len(whole[0]) :].tolist()
+        return [None if bad else _until(ids, self._stop) for ids, bad in zip(new, spoilt, strict=True)]
 
     def _ended(self, ids: Sequence[int]) -> bool:
         stop = self.settings.prompt.template.stop
         return bool(stop) and stop in self.tokenizer.decode(ids, skip_special_tokens=True)
 
-    def _check_sharing(self, n_shared: int, rest: Sequence[int]) -> None:
-        """Keep the prefix only if the model, behind it, says what it says of the whole prompt."""
+    def _check_sharing(self, n_shared: int, rest: Sequence[int]) -> bool:
+        """Keep the prefix if the model, behind it, says what it says of the whole prompt; return if that is known."""
         if not self.engine.prefix_tokens:
-            return
+            return True
         whole = torch.tensor([[*self.engine.prefix_tokens[:n_shared], *rest]], device=self.module.device)
         expected = self.module(input_ids=whole, use_cache=False).logits[:, -1].float()
+        if bool(_not_finite(expected)):
+            return False
         try:
             prefix = compute_prefix(self.module, self.engine.prefix_tokens)
             _, first = decode(self.module, prefix, n_shared, [rest], max_new_tokens=1, stop=())
         except (TypeError, ValueError, KeyError, IndexError, AttributeError) as problem:
             warn_of_no_sharing(self.module, type(problem).__name__)
-            return
+            return True
         difference = float((first - expected).abs().max())
         if difference <= tolerance_of(self.module):
             self._prefix = prefix
         else:
             warn_of_no_sharing(self.module, f"differs by {difference:.2g}")
+        return True
 
 
-def _write(model: CausalScorer | Seq2SeqModel, draws: Draws | None, **inputs: Any) -> Any:
-    """Let transformers write, by draws or with the most probable tokens."""
+def _not_finite(logits: torch.Tensor) -> torch.Tensor:
+    """Which rows of logits have a number that no token's share can be computed from; tokens may be impossible."""
+    return ~(logits < torch.inf).all(dim=-1)
+
+
+def _write(model: CausalScorer | Seq2SeqModel, draws: Draws | None, **inputs: Any) -> tuple[Any, list[bool]]:
+    """Let transformers write, by draws or with the most probable tokens; say which rows are not of finite numbers."""
     options: dict[str, Any] = {"max_new_tokens": model.settings.max_new_tokens, "do_sample": False, "num_beams": 1}
     if stop := model.settings.prompt.template.stop:
         options |= {"stop_strings": [stop], "tokenizer": model.tokenizer}
-    return model.module.generate(**inputs, **options, logits_processor=draws and LogitsProcessorList([draws]))
+    watch = _Watch(model.module, model.tokenizer)
+    steps = LogitsProcessorList([watch] if draws is None else [watch, draws])
+    return model.module.generate(**inputs, **options, logits_processor=steps), watch.spoilt.tolist()
+
+
+class _Watch(LogitsProcessor):  # type: ignore[misc]
+    """Note which rows of a batch met numbers that are not finite (`spoilt`) before a token that ends an answer."""
+
+    def __init__(self, module: Any, tokenizer: Any) -> None:
+        pad = [] if tokenizer.pad_token_id is None else [tokenizer.pad_token_id]
+        self._ends = torch.tensor([*stop_tokens(module, tokenizer), *pad], device=module.device)
+        self.spoilt = self._ended = torch.tensor(False, device=module.device)
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Return the scores as they are."""
+        if self.spoilt.ndim:  # else the last token is the prompt's
+            self._ended = self._ended | torch.isin(input_ids[:, -1], self._ends)
+        self.spoilt = self.spoilt | (_not_finite(scores) & ~self._ended)
+        return scores
 
 
 class Seq2SeqWriter(Seq2SeqModel):
     """A sequence-to-sequence model that writes its answer, as `CausalWriter` does, which is then read."""
 
     @torch.inference_mode()
-    def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer]:
+    def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer | None]:
         """What the model wrote for each prompt, and the label that was read from it."""
         prompts = {name: tensor.to(self.module.device) for name, tensor in self.collate(batch).items()}
         draws = Draws.of(self.settings, [row.sequences[0].tolist() for row in batch])
-        texts = self.tokenizer.batch_decode(_write(self, draws, **prompts), skip_special_tokens=True)
-        return [self.read(text) for text in texts]
+        out, spoilt = _write(self, draws, **prompts)
+        texts = self.tokenizer.batch_decode(out, skip_special_tokens=True)
+        return [None if bad else self.read(text) for text, bad in zip(texts, spoilt, strict=True)]
 
 
 class Draws(LogitsProcessor):  # type: ignore[misc]
@@ -268,19 +298,19 @@ def decode(
     stop: Collection[int],
     draws: Draws | None = None,
     ended: Callable[[Sequence[int]], bool] = lambda ids: False,
-) -> tuple[list[list[int]], torch.Tensor]:
+) -> tuple[list[list[int] | None], torch.Tensor]:
     """Continue rows of one length, none of them padded, with the most probable token each time, or a drawn one.
 
     `prefix` is what the first `n_prefix` tokens of every prompt left (None where they stand in `rows`), and `rows` are
     the tokens behind it, at least one a row; tokens of `stop` end an answer and are left out, and an answer of which
-    `ended` says so is whole. Returns the answers and, for checks, the logits of the first new token, float32, shape
-    (n, vocabulary).
+    `ended` says so is whole. Returns the answers (None where numbers were not finite) and, for checks, the logits of
+    the first new token, float32, shape (n, vocabulary).
     """
     layers = [] if prefix is None else [_GrowingLayer(k[:, :, :n_prefix], v[:, :, :n_prefix]) for k, v in prefix.layers]
     cache = Cache(layers=layers) if layers else None
     ids = torch.tensor([list(row) for row in rows], device=module.device)
     answers: list[list[int]] = [[] for _ in rows]
-    going = [True] * len(rows)
+    going, spoilt = [True] * len(rows), [False] * len(rows)
     first: torch.Tensor | None = None
     n_seen = n_prefix
     for _ in range(max_new_tokens):
@@ -293,8 +323,9 @@ def decode(
         logits = out.logits[:, -1].float()
         first = logits if first is None else first
         chosen = (logits if draws is None else draws(ids, logits)).argmax(dim=-1)
-        for row, token in enumerate(chosen.tolist()):
-            going[row] = going[row] and token not in stop
+        for row, token in enumerate(chosen.masked_fill(_not_finite(logits), -1).tolist()):
+            spoilt[row] |= going[row] and token < 0
+            going[row] = going[row] and token >= 0 and token not in stop
             if going[row]:
                 answers[row].append(token)
                 going[row] = not ended(answers[row])
@@ -302,4 +333,4 @@ def decode(
             break
         ids = chosen[:, None]
     assert first is not None
-    return answers, first
+    return [None if bad else ids for ids, bad in zip(answers, spoilt, strict=True)], first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from rich.console import Console
@@ -18,12 +19,12 @@ class _Rate(ProgressColumn):
 
 
 class ProgressBar:
-    """Show how many inputs are done; silent where `visible` is false or standard error is no terminal."""
+    """Show how many inputs are done; silent under ``--quiet``, where not `visible`, and where there is no terminal."""
 
     def __init__(self, total: int, label: str, *, visible: bool) -> None:
         name = TextColumn("{task.description}", markup=False)
         columns = (name, BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
-        hidden = not (visible and total and sys.stderr.isatty())
+        hidden = not (visible and total and sys.stderr.isatty()) or "PARACONSIST_QUIET" in os.environ
         self._progress = Progress(*columns, console=Console(stderr=True), disable=hidden)
         self._total = total
         self._task = self._progress.add_task(errors.visible(label), total=total)

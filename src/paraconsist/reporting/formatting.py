@@ -118,6 +118,14 @@ def interval(ends: Any, show: Callable[..., str] = percent, **style: Any) -> str
     return f"[{show(both[0], **style)}, {show(both[1], **style)}]"
 
 
+def rank_words(standing: Mapping[str, Any] | None) -> str:
+    """Return the ranks that a model may have; empty where it was not ranked."""
+    if standing is None:
+        return ""
+    low, high = standing["rank_low"], standing["rank_high"]
+    return str(low) if low == high else f"{low} to {high}"
+
+
 #: What Markdown or HTML would read as more than text.
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "\n": " ", "\r": " "}
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*~|"} | _ENTITIES)

@@ -9,14 +9,16 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
-from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC
+from paraconsist.measures.catalogue import CATALOGUE, CHANGE
 from paraconsist.scoring.compare import CompareOptions, SetComparison, compare_opened
 from paraconsist.scoring.folders import score_sources
 from paraconsist.scoring.gate import Check, check, check_margin, parse_conditions, with_margin_tests
@@ -52,6 +54,23 @@ class Scores:
         lines = [line for name, scored in self.sets.items() for line in _lines(name, scored)]
         return pd.DataFrame(lines, columns=["set", "measure", "stratum", "value", "low", "high", "n_clusters"])
 
+    def published(self) -> pd.DataFrame:
+        """Return what papers print of their models on the same sets, by the same estimators.
+
+        A line for each number: set, measure, key, model, value (a share), here (this result's), source.
+        """
+        import pandas as pd
+
+        from paraconsist.reporting.beside import beside
+
+        printed = [one for name, result in self.to_dict().items() for one in beside(name, result)[0]]
+        lines = [
+            (one.set, one.measure, one.key, model, value / 100, one.own, one.source)
+            for one in printed
+            for model, value in one.models.items()
+        ]
+        return pd.DataFrame(lines, columns=["set", "measure", "key", "model", "value", "here", "source"])
+
     def edits(self, **options: Any) -> pd.DataFrame:
         """Return what flips the answers: a line for each set and kind of edit (see `paraconsist.edit_effects`).
 
@@ -66,9 +85,9 @@ class Scores:
         from paraconsist.reporting.page.write import edits_in
 
         sets = edits_in([entry_of(self)], ReportOptions(**options))
-        found = [(one.aligned.name, each) for one in sets for part in one.effects.values() for each in part.effects]
+        effects = [(one.aligned.name, each) for one in sets for part in one.effects.values() for each in part.effects]
         columns = ["set", *(one.name for one in fields(EditEffect))]
-        return pd.DataFrame([{"set": name, **each.to_dict()} for name, each in found], columns=columns)
+        return pd.DataFrame([{"set": name, **each.to_dict()} for name, each in effects], columns=columns)
 
     def plot(self, name: str | None = None) -> Figure:
         """Return a plot of the report, which notebooks show; ``.savefig("plot.svg")`` writes it.
@@ -105,6 +124,12 @@ class Scores:
 
         return write_report([entry_of(self)], Path(path), ReportOptions(**options)).page
 
+    def log_to(self, tracker: str) -> str:
+        """Log every number to ``"mlflow"`` or ``"trackio"``: see `paraconsist.reporting.trackers.log_results`."""
+        from paraconsist.reporting.trackers import log_results
+
+        return log_results(self.to_dict(), tracker)
+
     def gate(
         self, condition: str, *, against: Scores | None = None, margin: float | None = None, **options: bool
     ) -> bool:
@@ -133,7 +158,7 @@ class Scores:
         return check(conditions, results, allow_degenerate=allow_degenerate)
 
     def __repr__(self) -> str:
-        return _as_text(score_tables(self.to_dict()))
+        return as_text(score_tables(self.to_dict()))
 
     def _repr_html_(self) -> str:
         return _as_html(score_tables(self.to_dict()))
@@ -181,7 +206,7 @@ class Comparison:
         return drawn(plots[wanted])
 
     def __repr__(self) -> str:
-        return _as_text(self._tables())
+        return as_text(self._tables())
 
     def _repr_html_(self) -> str:
         return _as_html(self._tables())
@@ -253,7 +278,7 @@ def score(
     >>> scores.sets["predictions"].measures["paraphrastic_consistency"]["paraphrastic_consistency_unbiased"]
     0.5
     """
-    opened = open_source(source, source_options("score", columns), test=test)
+    opened = open_source(source, source_options(score, columns), test=test)
     options = ScoreOptions(
         measures=measures,
         unparsed=unparsed,
@@ -310,7 +335,7 @@ def compare(
     InputError
         If fewer than two models are given, or they have no set in common.
     """
-    read = source_options("compare", columns)
+    read = source_options(compare, columns)
     opened = [one.opened if isinstance(one, Scores) else open_source(one, read, function="compare") for one in models]
     options = CompareOptions(
         example=read.example,
@@ -326,33 +351,43 @@ def compare(
         against_first=against_first,
         unparsed=unparsed,
     )
-    found, left_out = compare_opened(opened, options, names)
-    return Comparison(tuple(found), left_out)
+    compared, left_out = compare_opened(opened, options, names)
+    return Comparison(tuple(compared), left_out)
 
 
-def source_options(function: str, columns: Mapping[str, Any]) -> SourceOptions:
-    """Return keywords as `SourceOptions`, or raise an error that names one that is none."""
+def source_options(call: Callable[..., Any], columns: Mapping[str, Any]) -> SourceOptions:
+    """Return further keywords of a call as `SourceOptions`, or raise an error that names one that is none."""
     known = [one.name for one in fields(SourceOptions)]
     for name in columns:
         if name not in known:
-            raise input_error(function, name, f"be a parameter; there are {', '.join(known)}")
-    texts = dict(columns)
+            own = [key for key in signature(call).parameters if key not in ("source", "models", "inputs", "columns")]
+            near = get_close_matches(name, known + own, 1)
+            remedy = f"Did you mean `{near[0]}`?" if near else ""
+            raise input_error(call.__name__, name, f"be a parameter; there are {', '.join(own + known)}", remedy=remedy)
+    texts = {name: value for name, value in columns.items() if value is not None}
     for name in ("probabilities", "label_names"):
         if isinstance(value := columns.get(name), Sequence) and not isinstance(value, str):
             texts[name] = ",".join(value)
     return SourceOptions(**texts)
 
 
-def score_tables(results: Mapping[str, Any], *, figures: bool = False) -> Iterator[RenderableType]:
-    """Yield the tables of every set; with `figures` also what lies behind the rates on pairs."""
+def score_tables(
+    results: Mapping[str, Any], *, figures: bool = False, published: bool = True
+) -> Iterator[RenderableType]:
+    """Yield the tables of every set; with `figures` also what lies behind the rates on pairs.
+
+    Without `published` nothing is said of what papers print of the same sets.
+    """
     from paraconsist.reporting import tables
+    from paraconsist.reporting.beside import published_tables
 
     for name, result in results.items():
-        if PARAPHRASTIC.name in result["measures"]:
-            yield from tables.result_tables(name, result)
+        for spec, values in ((CATALOGUE[measure], values) for measure, values in result["measures"].items()):
+            yield from tables.result_tables(name, result, spec) if tables.has_own_table(spec, values) else ()
         if CHANGE.name in result["measures"]:
             yield from tables.change_tables(name, result)
     yield from tables.inconsistency_tables(results)
+    yield from published_tables(results) if published else ()
     yield from tables.policy_tables(results)
     yield from tables.noise_tables(results)
     for name, result in results.items() if figures else ():
@@ -375,7 +410,7 @@ def show(parts: Iterator[RenderableType], *, markdown: bool = False) -> None:
         _print(Console(width=None if is_shown else _IN_A_FILE), parts)
 
 
-def _print(console: Console, parts: Iterator[RenderableType]) -> None:
+def _print(console: Console, parts: Iterable[RenderableType]) -> None:
     from rich.text import Text
 
     for part in parts:
@@ -393,18 +428,19 @@ def _lines(name: str, scored: SetScores) -> Iterator[tuple[Any, ...]]:
                     yield name, label, stratum, keys[key], low, high, keys.get("n_clusters", {}).get(key)
 
 
-def _as_text(parts: Iterator[RenderableType]) -> str:
+def as_text(parts: Iterable[RenderableType]) -> str:
+    """Return tables and lines as a terminal of 120 letters shows them."""
     from rich.console import Console
 
     text = io.StringIO()
-    _print(Console(file=text, width=120, color_system=None), parts)
+    _print(Console(file=text, width=120, color_system=None, force_jupyter=False), parts)
     return text.getvalue().rstrip()
 
 
 def _as_html(parts: Iterator[RenderableType]) -> str:
     from rich.console import Console
 
-    console = Console(record=True, file=io.StringIO(), width=120)
+    console = Console(record=True, file=io.StringIO(), width=120, force_jupyter=False)
     for part in parts:
         console.print(part)
     return console.export_html(inline_styles=True, code_format='<pre style="line-height:1.3">{code}</pre>')

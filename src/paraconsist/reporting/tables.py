@@ -21,7 +21,7 @@ from paraconsist.measures.catalogue import (
     Quantity,
     scored_measures,
 )
-from paraconsist.reporting.formatting import count, decimal, interval, p_value, percent, plural, quantity
+from paraconsist.reporting.formatting import count, decimal, interval, p_value, percent, plural, quantity, rank_words
 
 #: What a breakdown by stratum shows of paraphrastic consistency.
 STRATUM_QUANTITIES = [q for q in PARAPHRASTIC.quantities if q.symbol in ("A", "P_C", "P_C publ.", "PVAP")]
@@ -135,25 +135,30 @@ def population(values: Mapping[str, Any], between: str = "/") -> str:
     """Return how many rows a share is of; of how many, where it is of some only."""
     if "n_satisfied" in values:
         return f"{count(values['n_satisfied'])}{between}{count(values['n_rows'])}"
-    return count(values.get("n_pairs", values.get("n_rows")))
+    return count(values.get("n_pairs", values.get("n_rows", values.get("n_buckets"))))
 
 
-def result_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """Yield what `paraconsist score` prints for the result of one set: headline, breakdowns, warnings."""
-    measure = result["measures"][PARAPHRASTIC.name]
-    yield _headline(name, result, measure)
-    if result["strata"]:
+def has_own_table(spec: MeasureSpec, values: Mapping[str, Any]) -> bool:
+    """Return whether a measure's numbers stand a line each: also those of a judge's position bias."""
+    return spec.has_table or "primacy" in values
+
+
+def result_tables(name: str, result: Mapping[str, Any], spec: MeasureSpec) -> Iterator[RenderableType]:
+    """Yield what `paraconsist score` prints for one set by a measure with a table: numbers, breakdowns, warnings."""
+    measure = result["measures"][spec.name]
+    yield _headline(name, result, spec, measure)
+    if result["strata"] and spec is PARAPHRASTIC:
         symbols = [*(q.symbol for q in STRATUM_QUANTITIES), f"{PARAPHRASTIC.symbol} interval"]
         columns = ["stratum", "buckets", "rows", *symbols]
         yield table("By stratum (per cent; - is undefined)", columns, _stratum_rows(result["strata"]))
     yield from remarks([*result["warnings"], *measure["warnings"]], [measure["signature"]])
 
 
-def _headline(name: str, result: Mapping[str, Any], measure: Mapping[str, Any]) -> Table:
+def _headline(name: str, result: Mapping[str, Any], spec: MeasureSpec, measure: Mapping[str, Any]) -> Table:
     model = f"{result['model']}, " if result["model"] else ""
     intervals = measure["confidence_interval"]
     rows = []
-    for q in PARAPHRASTIC.quantities:
+    for q in spec.quantities:
         if q.key in measure and not (q.key == AGREEMENT and has_two_labels(measure)):
             ends = interval(intervals.get(q.key), percent if q.is_share else decimal)
             rows.append((q.label, quantity(measure[q.key], q.is_share), ends))
@@ -162,9 +167,13 @@ def _headline(name: str, result: Mapping[str, Any], measure: Mapping[str, Any]) 
     majority = quantity(result["majority_rate"], True)
     if (of_test := result.get("test_majority_rate")) is not None:
         majority += f" ({quantity(of_test, True)} on the full test set)"
-    size = f"{plural(measure['n_buckets'], 'bucket')}, {plural(measure['n_examples'], 'paraphrase')}"
-    title = f"{name}: {model}{size}"
-    caption = f"A constant answer would get accuracy {majority} and P_C 100.0 %."
+    sizes = {
+        "n_buckets": "bucket",
+        "n_examples": "probability row" if spec.is_about_probabilities else "paraphrase",
+        "n_pairs": "pair",
+    }
+    title = f"{name}: {model}{', '.join(plural(measure[key], noun) for key, noun in sizes.items() if key in measure)}"
+    caption = f"A constant answer would get accuracy {majority} and P_C 100.0 %." if spec is PARAPHRASTIC else ""
     return table(title, ["measure", "value", "interval"], rows, caption=caption, padding=_WIDE)
 
 
@@ -225,6 +234,7 @@ def inconsistency_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[R
         (name, spec, result, result["measures"][spec.name])
         for name, result in results.items()
         for spec in rates_of(result["measures"])
+        if not has_own_table(spec, result["measures"][spec.name])
     ]
     if not lines:
         return
@@ -327,12 +337,9 @@ def comparison_tables(comparisons: Sequence[Mapping[str, Any]]) -> Iterator[Rend
             columns = ["measure", "model", "rank", "letters"]
             yield table(title, columns, _standing_rows(one), words=columns, caption=note)
         if one["pareto"]:
-            note, columns = (
-                "Beaten: another model is better in one of the two beyond chance, and not worse in the other.",
-                ["model", "A", "P_C", "place"],
-            )
-            title, words = f"{_of(one)}accuracy against consistency", ["model", "place"]
-            yield table(title, columns, _pareto_rows(one), words=words, caption=note)
+            title, columns = f"{_of(one)}accuracy against consistency", ["model", "A", "P_C", "place"]
+            note = "Beaten: another model is better in one of the two beyond chance, and not worse in the other."
+            yield table(title, columns, _pareto_rows(one), words=["model", "place"], caption=note)
         unparsed = [f"{n:,} answers of {model} are unparsed" for model, n in one["n_unparsed"].items() if n]
         yield from remarks([*unparsed, *one["warnings"]], [pair["result"]["signature"] for pair in one["pairs"]])
 
@@ -429,9 +436,7 @@ def _inconsistency(one: Mapping[str, Any], pair: Mapping[str, Any]) -> Table:
 
 def _standing_rows(one: Mapping[str, Any]) -> Iterator[list[str]]:
     for row in one["standings"]:
-        low, high = row["rank_low"], row["rank_high"]
-        rank = str(low) if low == high else f"{low} to {high}"
-        yield [CATALOGUE[row["measure"]].title.lower(), row["model"], rank, row["letters"]]
+        yield [CATALOGUE[row["measure"]].title.lower(), row["model"], rank_words(row), row["letters"]]
 
 
 def _pareto_rows(one: Mapping[str, Any]) -> Iterator[list[str]]:

@@ -6,10 +6,14 @@ first; the rule generator reads them too.
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +22,16 @@ from paraconsist.transforms.lexicon import Lexicon, load_lexicon, load_wordnet
 from paraconsist.transforms.perturbation import LabelledSet, NegationTarget, Perturbation
 from paraconsist.transforms.replacing import replace_span
 from paraconsist.transforms.sheets import read_sheet
+
+
+@cache
+def english() -> dict[str, dict[str, str]]:
+    """Return the longer lists of words: name -> word -> what stands beside it, where something does."""
+    text = files("paraconsist.transforms").joinpath("english.tsv").read_text(encoding="utf-8")
+    lists: dict[str, dict[str, str]] = {}
+    for row in csv.DictReader(io.StringIO(text), delimiter="\t"):
+        lists.setdefault(row["list"], {})[row["word"]] = row["other"]
+    return lists
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -34,53 +48,19 @@ DETERMINERS = word_set("a an the this that these those his her its their my your
 NUMBERS = word_set("two three four five six seven eight nine ten eleven twelve")
 SUBJECT_PRONOUNS = word_set("i you he she it we they")
 OBJECT_PRONOUNS = word_set("me you him her it us them himself herself itself themselves")
-PREPOSITIONS = word_set(
-    """
-    about above across after against along among around as at before behind below beneath beside between beyond by
-    down during for from in inside into like near of off on onto out outside over past through to toward towards under
-    underneath up upon with within away back together
-    """
-)
+PREPOSITIONS = frozenset(english()["prepositions"])
 #: Plurals without an s.
 PLURAL_NOUNS = word_set("people men women children police firemen policemen workmen")
 
 #: They open another clause, or put two side by side: then it is not clear what "not" denies.
-CLAUSE_WORDS = word_set(
-    """
-    who whom whose which that because while when whenever where wherever if although though unless until since whether
-    what why how but or so than and
-    """
-)
-NEGATIVES = word_set(
-    """
-    not no never none nobody nothing nowhere neither nor without cannot hardly barely scarcely seldom rarely few
-    """
-)
+CLAUSE_WORDS = frozenset(english()["clause_words"])
+NEGATIVES = frozenset(english()["negatives"])
 #: Words that say how many or how often, and the like: what is denied depends on where "not" stands.
-SCOPE_WORDS = word_set(
-    """
-    some any every each all most many much several both either half another someone somebody something somewhere
-    everyone everybody everything everywhere anyone anybody anything anywhere always already still also only just too
-    almost even ever often sometimes usually again once yet probably perhaps maybe mostly lot lots plenty couple
-    """
-)
-
-_PASTS = """
-    ate:eat became:become began:begin bit:bite blew:blow broke:break came:come chose:choose drank:drink drew:draw
-    drove:drive fell:fall felt:feel flew:fly forgot:forget froze:freeze gave:give got:get grew:grow hid:hide knew:know
-    ran:run rang:ring rode:ride rose:rise sang:sing sank:sink sat:sit saw:see shook:shake slept:sleep spoke:speak
-    stole:steal stood:stand swam:swim swore:swear threw:throw took:take tore:tear went:go woke:wake wore:wear
-    wrote:write
-"""
+SCOPE_WORDS = frozenset(english()["scope_words"])
 #: Past tenses that are no participles (so that a passive cannot look like them), and a few that can.
-PAST_OF = dict(pair.split(":") for pair in sorted(word_set(_PASTS)))
+PAST_OF: Mapping[str, str] = english()["pasts"]
 #: Participles that are no past tense: "has" before them is an auxiliary.
-PARTICIPLES = word_set(
-    """
-    been become begun bitten blown broken chosen done drawn driven eaten fallen flown forgotten frozen given gone grown
-    hidden known ridden risen seen shaken shown spoken stolen sung sunk swum taken thrown torn woken won worn written
-    """
-)
+PARTICIPLES = frozenset(english()["participles"])
 #: Present and past look the same.
 SAME_IN_PAST = word_set("beat bet burst cast cost cut hit hurt let put quit read set shut split spread")
 
@@ -330,14 +310,7 @@ def negation(data: LabelledSet, lexicon: Lexicon | None, skipped: Counter[str]) 
 
 
 #: Words that WordNet lists as adjectives or adverbs with an antonym, and that do another job in most sentences.
-_NOT_REPLACED = word_set(
-    """
-    a about above across after ahead all alone along an any around as at away back backward before behind below best
-    better by down each even ever few first forth forward here in just last least less little many more most much
-    near never next no none not now off on one only other out over own past same so some still such that the then
-    there this through to together too two under up very well yes yet
-    """
-)
+_NOT_REPLACED = frozenset(english()["no_antonym"])
 _WORD = re.compile(r"[A-Za-z]+(?:-[A-Za-z]+)*")
 
 Antonyms = Callable[[str], tuple[str, ...]]

@@ -53,19 +53,25 @@ class Method:
     echo: bool = False  # whether it returns the log-probabilities of a prompt: of labels of any number of tokens
     wishes: Wishes = field(default_factory=Wishes)  # what the endpoint wants otherwise
     served: str = ""  # what the endpoint says of the model besides its name: "root Llama-3.2-1B, owned_by vllm"
+    label_tokens: tuple[int, ...] = ()  # numbers of the labels' tokens, where these are asked for (SGLang's ``/score``)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Method:
-        return cls(**{**fields, "wishes": Wishes(**fields["wishes"])})
+        numbers = tuple(fields.get("label_tokens", ()))
+        return cls(**{**fields, "wishes": Wishes(**fields["wishes"]), "label_tokens": numbers})
+
+    def path(self, settings: EndpointSettings, part: str) -> str:
+        """Where a part of an input is asked for, behind an endpoint's address."""
+        return "/score" if self.label_tokens and part == FIRST else settings.path
 
     def describe(self) -> str:
         """One phrase, for the run's identity."""
         if self.scoring == "generate":
             return "none"
-        parts = [f"first token, top {self.top}"] if self.top else []
+        parts = ["scored tokens" if self.label_tokens else f"first token, top {self.top}"] if self.top else []
         return "; ".join([*parts, *(["prompt echo"] if self.echo else [])])
 
 
@@ -86,7 +92,34 @@ async def find_method(client: EndpointClient, prompt: EndpointPrompt) -> Method:
     """
     method = await _method(client, prompt)
     entries = [entry for entry in await _listed(client) if entry["id"] == prompt.model]
-    return replace(method, served=_served(entries[0])) if entries else method
+    if not entries:
+        return method
+    if entries[0].get("owned_by") == "sglang" and method.top and client.settings.api == "completions":
+        method = replace(method, label_tokens=await _scored_tokens(client, prompt, method))
+    return replace(method, served=_served(entries[0]))
+
+
+async def _scored_tokens(client: EndpointClient, prompt: EndpointPrompt, method: Method) -> tuple[int, ...]:
+    """The labels' tokens, if each is one and the endpoint scores them as it does the most probable ones; else none."""
+    settings, question = client.settings, _probe_question(prompt, client.settings.api)
+    texts = [question.text, *(question.text + answer for answer in prompt.answers(settings.api))]
+
+    async def ask(method: Method) -> list[float | None]:
+        body, read = part_request(settings, prompt, method, question, FIRST)
+        answer = await client.post(method.path(settings, FIRST), body, read, tries=_ECHO_TRIES, **_PROBE)
+        scores: list[float | None] = answer["scores"]
+        return scores
+
+    try:
+        body, options = {"model": prompt.model, "prompt": texts}, {"tries": _ECHO_TRIES, **_PROBE}
+        before, *whole = await client.post("/tokenize", body, _read_tokens, **options)
+        if any(ids[:-1] != before for ids in whole):
+            return ()
+        numbers = tuple(ids[-1] for ids in whole)
+        pairs = zip(await ask(method), await ask(replace(method, label_tokens=numbers)), strict=True)
+    except (Refused, GaveUp):
+        return ()
+    return numbers if all(a is None or b is None or abs(a - b) <= _SAME for a, b in pairs) else ()
 
 
 def _served(entry: Mapping[str, Any]) -> str:
@@ -257,6 +290,9 @@ def part_request(
     if part == TEXT:
         stop = prompt.template.stop
         return {**({"stop": [stop]} if stop else {}), **body(max_tokens=prompt.max_tokens)}, text_of
+    if part == FIRST and method.label_tokens:
+        scored = {"model": prompt.model, "query": question.text, "items": [""], "label_token_ids": method.label_tokens}
+        return {**scored, **settings.request_fields}, lambda read: _read_scores(read, len(words))
     if part == FIRST:
         return body(max_tokens=1, top=method.top), lambda read: _read_first(read, words, settings.api == "chat")
     answer = words[int(part.removeprefix("label-"))]
@@ -269,6 +305,24 @@ def _read_first(body: dict[str, Any], words: Sequence[str], chat: bool) -> dict[
         raise Malformed("its log-probabilities are gone")
     best = max(first, key=lambda token: first[token])
     return {"scores": as_label(first, words, chat=chat), "floor": min(first.values()), "token": best}
+
+
+def _read_tokens(body: dict[str, Any]) -> list[list[int]]:
+    tokens = body.get("tokens")
+    if not isinstance(tokens, list) or not all(isinstance(ids, list) for ids in tokens):
+        raise Malformed("it has no tokens")
+    return tokens
+
+
+def _read_scores(body: dict[str, Any], n_labels: int) -> dict[str, Any]:
+    """What `_read_first` returns, of the probabilities of all label words."""
+    lists = body.get("scores")
+    shares = lists[0] if isinstance(lists, list) and len(lists) == 1 else None
+    if not isinstance(shares, list) or len(shares) != n_labels or not all(isinstance(p, (int, float)) for p in shares):
+        raise Malformed("it has no scores of the label words")
+    if not max(shares) > 0 or not all(0 <= p <= 1.001 for p in shares):
+        raise Malformed("its scores are no probabilities")
+    return {"scores": [math.log(max(p, 1e-300)) for p in shares], "floor": None, "token": ""}
 
 
 def _read_label(body: dict[str, Any], prompt: str, answer: str) -> dict[str, Any]:

@@ -243,7 +243,8 @@ class RequestQueue:
             return Answered.of(input_id, part, value_of(body), body)
 
         tag = f"{input_id}:{part}"
-        answered = await self._client.post(settings.path, request, read, about=f"input {input_id}", tag=tag)
+        path = self._method.path(settings, part)
+        answered = await self._client.post(path, request, read, about=f"input {input_id}", tag=tag)
         self._journal.add(answered)
         self._n_requests += 1
         return answered.value

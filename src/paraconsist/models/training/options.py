@@ -31,7 +31,7 @@ class TrainingOptions:
     """
 
     model: str = option(
-        MISSING, "bow, glove_bow, bilstm, a Hub id, or a folder: an encoder, or a classifier to go on with."
+        MISSING, "bow, glove_bow, bilstm, or the Hub id or folder of an encoder or of a classifier to train further."
     )
     output: Path = option(
         MISSING, "Folder to write: new or empty, or one that holds this same training, with `resume`."
@@ -58,7 +58,7 @@ class TrainingOptions:
         False, "Leave out rows without a gold label (empty, '-', -1), saying how many; else they are an error."
     )
     limit: int | None = option(None, "Train on a random sample of this many rows.", at_least=1)
-    limit_seed: int = option(0, "Random seed of the rows that `limit` and `share` draw; `seed` does not change them.")
+    limit_seed: int = option(0, "Random seed for the rows that `limit` and `share` draw. `seed` does not change them.")
     share: float = option(
         1.0,
         "Train on this share of the rows (0.05), drawn by group, of the sample where `limit` is given too. A smaller "
@@ -69,22 +69,22 @@ class TrainingOptions:
     )
     head: str = option(
         "auto",
-        "auto (multiple choice where the task can be put so and its columns are there), classification or "
-        "multiple_choice.",
+        "auto (multiple choice if the task and its columns allow it), classification or multiple_choice.",
         choices=("auto", "classification", "multiple_choice"),
     )
     batch_size: int = option(
-        32, "Rows in a step, times `gradient_accumulation`; processes and devices share them.", at_least=1
+        32, "Rows of a batch, over all processes and devices. A step has `gradient_accumulation` batches.", at_least=1
     )
     learning_rate: float = option(5e-5, "Highest learning rate of AdamW.")
     epochs: float = option(3.0, "Passes over the rows.")
     weight_decay: float = option(0.0, "Weight decay of AdamW.")
     warmup: float = option(0.0, "Share of steps in which the rate rises.")
     scheduler: str = option("linear", "How the rate falls, as transformers calls it.")
-    gradient_accumulation: int = option(1, "Batches added up to one step.", at_least=1)
+    gradient_accumulation: int = option(1, "Batches whose gradients make one step.", at_least=1)
     max_grad_norm: float = option(1.0, "Longer gradients are cut to this length.")
     max_length: int | None = option(
-        None, "Cut inputs at this many tokens; by default at what the model allows. Not for bow, glove_bow and bilstm."
+        None,
+        "Cut inputs after this many tokens, by default what the model allows. Not for bow, glove_bow and bilstm.",
     )
     group_by_length: bool = option(False, "Batches of similar length: less padding, slightly other batches.")
     best_model: bool = option(False, "Keep the epoch that is best on the evaluation rows, in place of the last.")
@@ -104,7 +104,7 @@ class TrainingOptions:
         None, "Word vectors (GloVe text format) for glove_bow and bilstm to start from; random ones otherwise."
     )
     extra_words: int = option(
-        0, "Also take this many words of that file that the training rows do not have, the first ones.", at_least=0
+        0, "Also take the first words of that file that no training row has: how many.", at_least=0
     )
     freeze_vectors: bool = option(False, "Leave the word vectors as they are.")
     min_count: int = option(
@@ -189,6 +189,27 @@ _LSTM_TRAINING = {"batch_size": 64, "learning_rate": 3e-3, "epochs": 5.0, "mlp_s
 #: The preset of a model that is named without one.
 _OWN_PRESETS = MappingProxyType({"bow": "bow", "glove_bow": "v23-glove-bow", "bilstm": "v23-bilstm"})
 
+#: Table 8 of Jang et al. 2022: rows in a batch on each GPU, longest input in tokens, learning rate.
+_J22_TABLE_8 = {
+    "boolq": (8, 512, 2e-5),
+    "snli": (64, 128, 1e-5),
+    "rte": (8, 256, 1e-5),
+    "mrpc": (8, 128, 2e-5),
+    "wic": (64, 128, 1e-5),
+    "sst2": (32, 128, 1e-5),
+    "ag_news": (32, 256, 1e-5),
+}
+
+
+def _becel(what: str, *values: float) -> Preset:
+    description = (
+        f"Fine-tuning of Jang et al. 2022 (BECEL), {what}; 10 epochs, early stopping, five seeds (`seeds` 0,1,2,3,4). "
+        "The patience of 3 epochs is ours."
+    )
+    settings = dict(zip(("batch_size", "max_length", "learning_rate"), values, strict=False))
+    return Preset(description, None, {"epochs": 10.0, "patience": 3, "best_model": True, **settings})
+
+
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         "bow": Preset(
@@ -238,14 +259,11 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             "bilstm",
             {"embedding_dim": 300, "pooling": "max", "mlp_layers": 3, **_LSTM_TRAINING},
         ),
-        "j22-becel": Preset(
-            "Fine-tuning of Jang et al. 2022 (BECEL): 10 epochs, early stopping; the paper averages five seeds "
-            "(`seeds` 0,1,2,3,4). Their Table 8 gives batch, length and learning rate for each task; its numbers are "
-            "not in this preset (batch 32 and 5e-5 are our defaults): give `batch_size`, `max_length` and "
-            "`learning_rate` from there. The patience of 3 epochs is ours.",
-            None,
-            {"epochs": 10.0, "patience": 3, "best_model": True},
-        ),
+        "j22-becel": _becel("any task (j22-boolq and so on have batch, length and rate; here they are our defaults)"),
+        **{
+            f"j22-{task}": _becel(f"{task}: Table 8, whose batch is that of one GPU of a number not printed", *numbers)
+            for task, numbers in _J22_TABLE_8.items()
+        },
     }
 )
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from huggingface_hub import RepoCard
 
 _TAG = "paraconsist"
+_BENCHMARK = "eval.yaml"  # where the Hub finds a benchmark's tasks, which the entries of `.eval_results` name
 #: What cards and the Hub write where no licence was stated.
 _NO_LICENCE = frozenset({"", "none", "other", "unknown"})
 
@@ -50,6 +51,8 @@ def bucket_set_dataset(
     that the repository has already stay in it and in its card. `data_dir` and `cache_dir` are as for
     `paraconsist.data.building.prepare`. The `reason` to publish a set without a licence is recorded in the commit.
     """
+    from huggingface_hub.utils import yaml_dump
+
     from paraconsist.data.building import config_named, write_folder
     from paraconsist.dataset_builders import builder_class
 
@@ -65,6 +68,10 @@ def bucket_set_dataset(
     card = read_card(target / "README.md")
     metadata = card.data.to_dict()
     text = card_text(metadata, card.text.replace(f'load_dataset("{builder.NAME}"', f'load_dataset("{repo_id}"'))
+    of_card = [config for name in _configs(metadata) for config in builder.BUILDER_CONFIGS if config.name == name]
+    tasks = [{"id": f"{one.name}-{m}", "config": one.name, "split": "test"} for one in of_card for m in one.measures]
+    about = {"name": metadata.get("pretty_name", name), "description": "Consistency by paraconsist, shares in [0, 1]."}
+    registered = [HubFile(_BENCHMARK, yaml_dump({**about, "tasks": tasks}, sort_keys=False).encode())] if tasks else []
     paths = (path.relative_to(target).as_posix() for path in sorted(target.glob("data/*/*.parquet")))
     note = f"Licence as its card states it: {licence}." if licence not in _NO_LICENCE else "Its card states no licence."
     if reason is not None:
@@ -74,10 +81,11 @@ def bucket_set_dataset(
     return Push(
         repo_id=repo_id,
         repo_type="dataset",
-        files=(HubFile("README.md", text.encode()), *(HubFile(path, target / path) for path in paths)),
+        files=(HubFile("README.md", text.encode()), *registered, *(HubFile(path, target / path) for path in paths)),
         message=message if reason is None else f"{message}; rights: {' '.join(reason.split())}",
         description=f"Configs: {', '.join(wanted)}.\n\n{note}",
         may_delete=lambda path: _is_ours(path, known, set(wanted)),
+        notes=(f"{_BENCHMARK} has a task for each set and measure; the Hub lists benchmarks that it was asked to.",),
         how_to_use=f'load_dataset("{repo_id}", "{config}")',
     )
 

@@ -14,7 +14,7 @@ from paraconsist.errors import InputError, first_line, input_error
 if TYPE_CHECKING:
     from huggingface_hub import CommitInfo, RepoCard
 
-RepoType = Literal["dataset", "space"]
+RepoType = Literal["dataset", "space", "model"]
 State = Literal["new", "changed", "same", "gone"]
 
 _TYPES = {"dataset": "a dataset", "space": "a Space", "model": "a model"}

@@ -26,12 +26,14 @@ from paraconsist.files import read_record, to_json
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.reporting.formatting import count, decimal, interval
 from paraconsist.reporting.hub.client import NEW, HubFile, Push, Remote, card_text, check_repo_id
+from paraconsist.reporting.hub.every_eval_ever import evaluation_record
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
 
 _TAG = "paraconsist-run"
 _ENTRIES = ".eval_results"
+_UNSAFE = r"[^\w.-]"  # in a file's name
 _TYPED = ("command", "options")  # of run.json: as it was typed here
 _HOW = "Give the folder that `paraconsist run --output` wrote; if it was cut off, the same command finishes it."
 
@@ -55,9 +57,9 @@ def run_dataset(
     if "files" in run:  # their checksums, where they are sent as they are
         same = [file.path for file in files if isinstance(file.content, Path)] + ["results.json"] * (saved == shared)
         of_run["files"] = {name: sums for name, sums in run["files"].items() if name in same}
-    records = {"results.json": (saved, shared), "run.json": (run, public(of_run, names))}
-    results, unknown = _known(records["results.json"][1])
-    if records["run.json"][1] != of_run:
+    both = {"results.json": (saved, shared), "run.json": (run, public(of_run, names))}
+    results, unknown = _known(both["results.json"][1])
+    if both["run.json"][1] != of_run:
         notes.append("The places of models on this machine and addresses stay here; models go by their names.")
     if not remote.is_empty and _TAG not in (remote.card.get("tags") or []):
         remedy = "Choose another name; nothing was sent."
@@ -70,23 +72,36 @@ def run_dataset(
     link = {"source_url": f"{constants.ENDPOINT}/datasets/{repo_id}", "source_name": "predictions and results"}
     entries = eval_result_entries(results, benchmarks, date=run.get("ended"), **link)
     paths = run["sets"]
-    stems = {name: Path(paths[name]).stem if name in paths else re.sub(r"[^\w.-]", "-", name) for name in results}
+    stems = {name: Path(paths[name]).stem if name in paths else re.sub(_UNSAFE, "-", name) for name in results}
     dumped = {name: yaml_dump(eval_result_entries_to_yaml(of), sort_keys=False) for name, of in entries.items()}
     yaml_files = [HubFile(f"{_ENTRIES}/{stems[name]}.yaml", text.encode()) for name, text in dumped.items()]
+    records = [
+        HubFile(f"every_eval_ever/{re.sub(_UNSAFE, '-', name)}.json", f"{to_json(record)}\n".encode())
+        for name, result in results.items()
+        if (record := evaluation_record(name, result, _benchmark_of(name, benchmarks), repo_id, run.get("ended")))
+    ]
     card = HubFile("README.md", _card(repo_id, results, predictions, bool(entries)).encode())
     kept = (
         HubFile(name, folder / name if before == after else f"{to_json(after)}\n".encode())
-        for name, (before, after) in records.items()
+        for name, (before, after) in both.items()
     )
     return Push(
         repo_id=repo_id,
         repo_type="dataset",
-        files=(card, *kept, *files, *yaml_files),
+        files=(card, *kept, *files, *yaml_files, *records),
         message=f"Push a run of {_models(results)} with paraconsist",
-        may_delete=lambda path: path.startswith(("predictions/", f"{_ENTRIES}/")),
+        may_delete=lambda path: path.startswith(("predictions/", "every_eval_ever/", f"{_ENTRIES}/")),
         notes=(*unknown, *notes, *_notes(results, entries)),
         how_to_use=f'load_dataset("{repo_id}", "{Path(predictions[0]).stem}")',
     )
+
+
+def model_results(run: Push, model: str) -> Push:
+    """Return what of a run stands in the `model`'s own repository, where the Hub reads it: its `.eval_results`."""
+    files = tuple(file for file in run.files if file.path.startswith(f"{_ENTRIES}/"))
+    if not files:
+        raise input_error("push", "benchmark", "say where a set of the run is on the Hub", remedy=" ".join(run.notes))
+    return Push(model, "model", files, "Add consistency, by paraconsist", how_to_use=f"The page of {model} shows them.")
 
 
 def _predictions(
@@ -157,7 +172,8 @@ def _notes(results: Mapping[str, Any], entries: Mapping[str, Any]) -> list[str]:
         lacking = f"No {_ENTRIES} for {', '.join(without)}: an entry names the set's repository on the Hub."
         notes.append(f"{lacking} Give --benchmark {without[0].partition(':')[0]}=NAMESPACE/NAME.")
     if entries:
-        notes.append(f"{_ENTRIES}/*.yaml shows on a model's page once it stands in the model's repository.")
+        where = "once it stands in the model's repository: push with --model NAMESPACE/NAME"
+        notes.append(f"{_ENTRIES}/*.yaml shows on a model's page {where}.")
     return notes
 
 

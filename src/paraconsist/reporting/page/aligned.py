@@ -25,7 +25,14 @@ from paraconsist.data.selection import expand_specs
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import TASKS
 from paraconsist.errors import InputError, input_error
-from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, scored_measures
+from paraconsist.measures.catalogue import (
+    CATALOGUE,
+    CHANGE,
+    PARAPHRASTIC,
+    MeasureSpec,
+    reads_probabilities,
+    scored_measures,
+)
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.reporting.page.entries import ScoredSet
 from paraconsist.scoring.roles import Violations, violations
@@ -64,7 +71,8 @@ class AlignedSet:
     @property
     def rule(self) -> MeasureSpec:
         """Whose rule rows break: the measure's; where that is about whole buckets, that the original's answer stays."""
-        return CHANGE if CATALOGUE[self.measure].mean_over == "buckets" else CATALOGUE[self.measure]
+        spec = CATALOGUE[self.measure].on(self.rows[self.models[0]].roles)
+        return CHANGE if spec.mean_over == "buckets" else spec
 
     def worst_first(self) -> Positions:
         """Return the buckets, most inconsistent first (mean over models).
@@ -89,7 +97,10 @@ def align(name: str, scored: Mapping[str, ScoredSet]) -> AlignedSet:
     """
     models = tuple(scored)
     predictions = {model: scored[model].predictions for model in models}
-    rows = {model: read_rows(predictions[model], scored[model].columns) for model in models}
+    rows = {
+        model: read_rows(one.predictions, one.columns, need_probabilities=reads_probabilities(one.results["measures"]))
+        for model, one in scored.items()
+    }
     keys = _keys(predictions, rows)
     first: dict[Any, tuple[int, int]] = {}
     for number, model in enumerate(models):
@@ -220,20 +231,20 @@ def _with_ids(table: pa.Table, spec: str) -> pa.Table:
 def set_texts(
     aligned: AlignedSet,
     kept: Sequence[Path | LogTexts],
-    given: Sequence[TextsTable],
+    files: Sequence[TextsTable],
     names: ColumnNames,
     columns: Sequence[str],
 ) -> SetTexts | None:
     """Return the texts of the set's rows, or None where nobody has them; every source gives what it has.
 
-    The user's (what is `given`, a prepared set of the same name first) come before those that runs `kept`, and these
+    The user's (of `files`, a prepared set of the same name first) come before those that runs `kept`, and these
     before the predictions' own. A row's texts are those of the first source that has it, and where `columns` are named
     also what further sources have of these. The columns of `names` are no texts; by default the task's are shown, else
     those that look like texts.
     """
-    own_sets = [one for one in given if one.name == aligned.name]
+    own_sets = [one for one in files if one.name == aligned.name]
     mine = sorted(
-        (one for one in given if not own_sets or one.name in (None, aligned.name)), key=lambda one: one.name is None
+        (one for one in files if not own_sets or one.name in (None, aligned.name)), key=lambda one: one.name is None
     )
     loads: list[Callable[[], pa.Table]] = [
         *(one.load for one in mine),

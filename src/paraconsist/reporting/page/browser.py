@@ -162,8 +162,8 @@ class _SetMaker:
                 self._label(value)
         self.strata: dict[str, dict[str, int]] = {}  # columns that buckets can be filtered by: their values, numbered
         self.too_many: list[list[Any]] = []  # columns with more values than a list of choices can hold, and how many
-        shown = () if texts is None else texts.columns
-        for name, column in ((n, c) for n, c in self.rows[0].strata.items() if n not in shown):
+        fields = () if texts is None else texts.columns
+        for name, column in ((n, c) for n, c in self.rows[0].strata.items() if n not in fields):
             distinct = np.unique(column[self.rows[0].roles != "original"])
             if len(distinct) > _MOST_VALUES:
                 self.too_many.append([name, len(distinct)])
@@ -192,7 +192,7 @@ class _SetMaker:
         if isinstance(value, int) and self.named and 0 <= value < len(self.labels):
             return value
         if value not in self.index:
-            name = str(value)
+            name = "none" if self.named and value == -1 else str(value)  # a rule's, or a statement's
             if name not in self.labels:
                 self.labels.append(name)
             self.index[value] = self.labels.index(name)

@@ -26,6 +26,7 @@ from paraconsist.reporting.page.tables import (
 )
 from paraconsist.scoring.roles import measure_rows
 from paraconsist.scoring.score import name_labels
+from paraconsist.scoring.unparsed import apply_policy
 
 _MOST_LINES = 40
 #: The parts of the pairs that a changed answer is counted in, and how a reader calls them.
@@ -58,7 +59,7 @@ def _change_of(aligned: AlignedSet, model: str, intervals: Mapping[str, Any]) ->
     if not {"original", "paraphrase"} <= set(rows.roles.tolist()):
         return None
     try:
-        change = measure_rows(CHANGE, rows, **intervals)
+        change = measure_rows(CHANGE, apply_policy(rows, aligned.policies[model])[0], **intervals)
     except InputError:
         return None
     name_labels(change, aligned.predictions[model].label_names)

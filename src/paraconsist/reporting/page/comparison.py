@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec
-from paraconsist.reporting.formatting import bounds, count, interval, known, p_value, percent
+from paraconsist.reporting.formatting import bounds, count, interval, known, p_value, percent, rank_words
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.browser import link
 from paraconsist.reporting.page.entries import Entry, ScoredSet
@@ -35,7 +35,18 @@ def compare_entries(
     """
     entries = [entry for entry in entries if not any(map(_nothing_parsed, entry.sets.values()))]
     common = [name for name in entries[0].sets if all(name in entry.sets for entry in entries)] if entries else []
-    settings = CompareOptions(
+    models = {name: {one: sets[one] for one in common} for name, sets in sources_of(entries).items()}
+    return compare(models, compare_options(options, margin)) if common and len(entries) > 1 else []
+
+
+def sources_of(entries: Sequence[Entry]) -> dict[str, dict[str, Source]]:
+    """Return each model's sets as they are compared: model -> set -> its predictions."""
+    return {e.name: {n: Source(n, one.predictions, one.columns) for n, one in e.sets.items()} for e in entries}
+
+
+def compare_options(options: ScoreOptions, margin: float | None = None) -> CompareOptions:
+    """Return how models are compared that are scored by these options."""
+    return CompareOptions(
         measures=options.measures,
         confidence_level=options.confidence_level,
         n_resamples=options.n_resamples,
@@ -43,10 +54,6 @@ def compare_entries(
         unparsed=options.unparsed,
         margin=margin,
     )
-    models = {
-        e.name: {name: Source(name, e.sets[name].predictions, e.sets[name].columns) for name in common} for e in entries
-    }
-    return compare(models, settings) if common and len(entries) > 1 else []
 
 
 def _nothing_parsed(scored: ScoredSet) -> bool:
@@ -89,14 +96,6 @@ def matrices(comparisons: Sequence[SetComparison], *, linked: bool = True) -> It
             yield f"{one.set}: {name}", Table(caption, columns, rows, note + leads * linked, kind="matrix")
 
 
-def rank_words(standing: Mapping[str, Any] | None) -> str:
-    """Return the ranks that a model may have; empty where it was not ranked."""
-    if standing is None:
-        return ""
-    low, high = standing["rank_low"], standing["rank_high"]
-    return str(low) if low == high else f"{low} to {high}"
-
-
 def _difference(
     pairs: Mapping[tuple[str, str], ModelPair], spec: MeasureSpec, row: str, column: str, linked_set: str | None
 ) -> Cell:
@@ -130,9 +129,9 @@ def heat_maps(sets: Sequence[AlignedSet]) -> Iterator[tuple[str, Table]]:
         spread = np.round(values.std(axis=0).filled(0.0), 9)
         worst = one.worst_first()
         order = worst[np.argsort(-spread[worst], kind="stable")]
-        shown, rest = np.split(order, [min(most, int((spread > 0.0).sum()))])
+        first, rest = np.split(order, [min(most, int((spread > 0.0).sum()))])
         rows = []
-        for place in shown.tolist():
+        for place in first.tolist():
             bucket = str(one.bucket_ids[place])
             cells = []
             for model, value in zip(one.models, values[:, place].filled(np.nan).tolist(), strict=True):
@@ -148,7 +147,7 @@ def heat_maps(sets: Sequence[AlignedSet]) -> Iterator[tuple[str, Table]]:
             rows.append([Cell(words, head=True), *(Cell(percent(mean, digits=0)) for mean in means)])
         what = "Wordings answered right" if is_right else f"{CATALOGUE[one.measure].title}: broken rules"
         columns = [Column("bucket", numeric=False), *(Column(model, upright=True) for model in one.models)]
-        note = "" if len(shown) == len(order) else f"{count(len(shown))} of {count(len(order))} buckets are shown."
+        note = "" if len(first) == len(order) else f"{count(len(first))} of {count(len(order))} buckets are shown."
         yield one.name, Table(f"{what}, in per cent, {one.name}", columns, rows, note, kind="heat")
 
 

@@ -91,10 +91,10 @@ def edits_of(aligned: AlignedSet, texts: SetTexts | None, intervals: Mapping[str
         answers = broken[inside][:, models]
         return edit_effects(answers, parts, aligned.bucket[rows][inside], groups=groups[inside], **intervals)
 
-    found = {model: effects([number]) for number, model in enumerate(aligned.models)}
+    by_model = {model: effects([number]) for number, model in enumerate(aligned.models)}
     if len(aligned.models) > 1:
-        found[""] = effects([*range(len(aligned.models))])
-    return SetEdits(aligned, texts, rows, originals, kinds, broken, answered, found)
+        by_model[""] = effects([*range(len(aligned.models))])
+    return SetEdits(aligned, texts, rows, originals, kinds, broken, answered, by_model)
 
 
 @lru_cache(maxsize=4)
@@ -243,9 +243,9 @@ def _examples(one: SetEdits, effect: EditEffect) -> Iterator[tuple[str, str, str
         yield excerpts([old])[0], excerpts([new])[0], href
 
 
-def _notes(one: SetEdits, found: EditEffects) -> Iterator[str]:
-    over_all = [effect.kind for effect in found.effects if not effect.within_buckets]
-    if len(over_all) < len(found.effects):
+def _notes(one: SetEdits, whose: EditEffects) -> Iterator[str]:
+    over_all = [effect.kind for effect in whose.effects if not effect.within_buckets]
+    if len(over_all) < len(whose.effects):
         yield (
             "Wordings are compared with the other wordings of the same problem, over the problems that have both, so "
             "that a problem that is hard in every wording counts for no kind."
@@ -253,8 +253,8 @@ def _notes(one: SetEdits, found: EditEffects) -> Iterator[str]:
     if over_all:
         yield f"Compared over all problems, as hardly any has both: {', '.join(over_all)}."
     yield "Kinds that often come together have some of each other's difference."
-    if found.untested:
-        rare = ", ".join(f"{kind} {count(n)}" for kind, n in found.untested.items())
+    if whose.untested:
+        rare = ", ".join(f"{kind} {count(n)}" for kind, n in whose.untested.items())
         least = f"{LEAST_WORDINGS} wordings or {LEAST_BUCKETS} problems with it or without"
         yield f"Not compared (fewer than {least}): {rare}."
     if absent := [kind for kind in ENGLISH_KINDS if kind not in one.kinds]:

@@ -58,12 +58,13 @@ def load_entries(
     *,
     read: SourceOptions | None = None,
     rescore: bool = False,
+    join: bool = False,
 ) -> list[Entry]:
     """Load and score run folders, predictions files and logs; `names` are of the models, in the order of `paths`.
 
     Files that say which model and set they are of join the model's other files; files that do not are models on one set
     if they have the same buckets, else sets of their own. `rescore` scores run folders anew, whatever their
-    ``results.json`` says.
+    ``results.json`` says; `join` puts runs and files of one model together that are of different sets.
     """
     if not paths:
         raise input_error("report", "paths", "name at least one run folder or predictions file")
@@ -81,6 +82,7 @@ def load_entries(
             scored = _scored(opened, options)
             loose += [(path, name if opened.sets[name].has_name else "", one) for name, one in scored.items()]
     entries += _files(loose)
+    entries = _joined(entries) if join else entries
     if names and len(names) != len(entries):
         must = f"be given once for each of the {len(entries)} models ({', '.join(e.name for e in entries)})"
         raise input_error("report", "name", must, got=list(names))
@@ -190,6 +192,16 @@ def _files(loose: Sequence[tuple[Path, str, ScoredSet]]) -> list[Entry]:
     return entries
 
 
+def _joined(entries: Sequence[Entry]) -> list[Entry]:
+    """Put entries of one name together that have no set in common."""
+    joined: list[Entry] = []
+    for entry in entries:
+        same = [one for one in joined if one.name == entry.name and not one.sets.keys() & entry.sets.keys()]
+        joined = [one for one in joined if one not in same[:1]]
+        joined.append(replace(same[0], sets={**same[0].sets, **entry.sets}) if same else entry)
+    return joined
+
+
 def _common_words(stems: Sequence[str]) -> str:
     """Return the words that files' names have in common: what is left says which model each is of."""
     words = [re.split(r"[\W_]+", stem) for stem in stems]
@@ -202,9 +214,10 @@ def _buckets(scored: ScoredSet) -> set[Any]:
 
 
 def _common_name(files: Sequence[Predictions]) -> str | None:
-    """Return the model's name, None where several models answered."""
-    names = {model_of(predictions) for predictions in files}
-    return names.pop() if len(names) == 1 else None
+    """Return the model's name, None where several models answered; published ones are named with their collection."""
+    names = {model_of(one) for one in files}
+    collections = {str(one.metadata["set"]).partition(":")[0] for one in files if "published" in one.metadata}
+    return "/".join([*collections, names.pop() or ""]) if len(names) == 1 and None not in names else None
 
 
 def _named(entries: Sequence[Entry], names: Sequence[str]) -> list[Entry]:

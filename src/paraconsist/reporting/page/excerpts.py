@@ -19,28 +19,28 @@ def excerpts(texts: Sequence[str]) -> list[str]:
     """
     if max(map(len, texts), default=0) <= MOST_LETTERS:
         return list(texts)
-    shown, rests = [""] * len(texts), list(texts)
+    heads, rests = [""] * len(texts), list(texts)
     while True:
-        run, left = _shared(rests), MOST_LETTERS - max(map(len, shown))
+        run, left = _shared(rests), MOST_LETTERS - max(map(len, heads))
         is_end = all(len(rest) == run for rest in rests)
         if is_end or left < 2 * _AROUND + len(_GAP):
             end = min(boundary(rest, min(run, left)) for rest in rests)
-            return _cut(shown, end, rests)
-        head = boundary(rests[0], min(run, _AROUND)) if any(shown) else 0
+            return _cut(heads, end, rests)
+        head = boundary(rests[0], min(run, _AROUND)) if any(heads) else 0
         tail = boundary(rests[0], max(0, run - _AROUND))
-        gap = _GAP if any(shown) else _GAP.lstrip()
+        gap = _GAP if any(heads) else _GAP.lstrip()
         same = rests[0][:run] if tail - head <= len(gap) else rests[0][:head] + gap + rests[0][tail:run]
         ends = _where_they_agree([rest[run:] for rest in rests])
-        parts = list(zip(shown, rests, ends, strict=True))
-        shown = [text + same + rest[run : run + end] for text, rest, end in parts]
+        parts = list(zip(heads, rests, ends, strict=True))
+        heads = [text + same + rest[run : run + end] for text, rest, end in parts]
         rests = [rest[run + end :] for _, rest, end in parts]
-        if max(map(len, shown)) > MOST_LETTERS:
-            rests = [text[MOST_LETTERS:] + rest for text, rest in zip(shown, rests, strict=True)]
-            return _cut([text[: boundary(text, MOST_LETTERS)] for text in shown], 0, rests)
+        if max(map(len, heads)) > MOST_LETTERS:
+            rests = [text[MOST_LETTERS:] + rest for text, rest in zip(heads, rests, strict=True)]
+            return _cut([text[: boundary(text, MOST_LETTERS)] for text in heads], 0, rests)
 
 
-def _cut(shown: Sequence[str], end: int, rests: Sequence[str]) -> list[str]:
-    parts = zip(shown, rests, strict=True)
+def _cut(heads: Sequence[str], end: int, rests: Sequence[str]) -> list[str]:
+    parts = zip(heads, rests, strict=True)
     return [f"{text}{rest[:end]}{'…' if len(rest) > end else ''}" for text, rest in parts]
 
 

@@ -14,7 +14,7 @@ from paraconsist.reporting.page.browser import link
 from paraconsist.reporting.page.changes import PARTS, Changes, ie_tables
 from paraconsist.reporting.page.comparison import MOST_PAIRS
 from paraconsist.reporting.page.entries import Entry
-from paraconsist.reporting.page.tables import by_stratum, measures_of, results_of
+from paraconsist.reporting.page.tables import by_stratum, common_symbol, measures_of, results_of
 from paraconsist.reporting.plots import Plot
 from paraconsist.reporting.plots.answers import Line, forest_plot
 from paraconsist.reporting.plots.canvas import told_apart
@@ -206,8 +206,9 @@ def _inconsistencies(entries: Sequence[Entry]) -> Iterator[Placed]:
         for line in _line(spec.short, name.partition(":")[2] or name, model, values, spec.headline, href)
     ]
     if lines:
-        caption = "Share of broken rules (tau), with its interval; further left is better."
-        plot = forest_plot("inconsistency", "Inconsistency of every set", caption, "tau, %", lines)
+        symbol = common_symbol(rates_of(measures_of(entries)))
+        caption = f"Share of broken rules ({symbol}), with its interval; further left is better."
+        plot = forest_plot("inconsistency", "Inconsistency of every set", caption, f"{symbol}, %", lines)
         yield Placed("inconsistency", "", plot)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from rich.table import Table as RichTable
 
 from paraconsist.data.sharing import public
+from paraconsist.reporting.beside import published_tables
 from paraconsist.reporting.formatting import listed
 from paraconsist.reporting.page.entries import Entry, set_names
 from paraconsist.reporting.page.tables import Cell, Column, Table
@@ -56,13 +57,13 @@ def notices(entries: Sequence[Entry], compared: Sequence[SetComparison]) -> dict
         for sentence in dict.fromkeys(one.warnings):
             where.setdefault((NOTE, sentence), []).append(f"{one.set}, compared" if several else "compared")
     everything = sum(len(entry.sets) for entry in entries)
-    found: dict[str, list[tuple[str, str]]] = {}
+    by_level: dict[str, list[tuple[str, str]]] = {}
     seen: set[str] = set()
     for (level, sentence), names in sorted(where.items(), key=lambda item: LEVELS.index(item[0][0])):
         if sentence not in seen:
-            found.setdefault(level, []).append((sentence, "" if len(names) >= everything else listed(names)))
+            by_level.setdefault(level, []).append((sentence, "" if len(names) >= everything else listed(names)))
         seen.add(sentence)
-    return found
+    return by_level
 
 
 def reliability_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Table]]:
@@ -75,10 +76,21 @@ def reliability_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Table]]:
         policies = {name: result for name, result in results.items() if result.get("by_policy")}
         for made in (*noise_tables(results), *policy_tables(policies), *figures):
             if isinstance(made, RichTable) and "gold label" not in str(made.columns[0].header):
-                columns = [Column(str(column.header), numeric=column.justify == "right") for column in made.columns]
-                lines = zip(*(map(str, column.cells) for column in made.columns), strict=True)
-                rows = [[Cell(first, head=True), *map(Cell, rest)] for first, *rest in lines]
-                yield entry.name, Table(str(made.title or ""), columns, rows, str(made.caption or ""))
+                yield entry.name, _of_terminal(made)
+
+
+def paper_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Table | str]]:
+    """Yield (model, table or sentence) of what papers print of their models on the same rows."""
+    for entry in entries:
+        for made in published_tables({name: scored.results for name, scored in entry.sets.items()}):
+            yield entry.name, _of_terminal(made) if isinstance(made, RichTable) else str(made)
+
+
+def _of_terminal(made: RichTable) -> Table:
+    columns = [Column(str(column.header), numeric=column.justify == "right") for column in made.columns]
+    lines = zip(*(map(str, column.cells) for column in made.columns), strict=True)
+    rows = [[Cell(first, head=bool(first)), *(Cell(cell, ours=True) for cell in rest)] for first, *rest in lines]
+    return Table(str(made.title or ""), columns, rows, str(made.caption or ""))
 
 
 def signatures(entries: Sequence[Entry]) -> list[tuple[str, str]]:

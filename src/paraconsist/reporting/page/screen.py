@@ -12,14 +12,25 @@ from paraconsist.errors import InputError
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, Quantity
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.measures.signatures import parse_signature
-from paraconsist.reporting.formatting import bounds, count, known, listed, number, often, p_value, percent, quantity
+from paraconsist.reporting.formatting import (
+    bounds,
+    count,
+    decimal,
+    known,
+    listed,
+    number,
+    often,
+    p_value,
+    percent,
+    quantity,
+)
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
 from paraconsist.reporting.page.browser import link
 from paraconsist.reporting.page.changes import Changes, ie_tables
 from paraconsist.reporting.page.entries import Entry
 from paraconsist.reporting.page.excerpts import boundary
 from paraconsist.reporting.page.tables import in_print
-from paraconsist.scoring.compare import SetComparison
+from paraconsist.scoring.compare import SetComparison, tested_by
 from paraconsist.scoring.roles import violations
 
 Values = Mapping[str, Any]
@@ -138,7 +149,7 @@ def _block(
         mixed = sum(size for colour, _, size, *_ in bars[0].parts if colour == "mixed")
         if mixed:
             sentence += f" For {mixed:,} of {bars[0].n:,} problems the wording decides whether the answer is right."
-    example = None if where else _example(item, texts, spec, who)
+    example = None if where else flip(item, texts, spec, who)
     sureness = list(_sureness(spec, values[best], results[best], len(item.bucket_ids)))
     return Block(item.name, verdict, sentence, bars, _name(spec), spec.symbol, errors, facts, example, sureness)
 
@@ -273,9 +284,10 @@ def _fact(
     if q.key not in values:
         return
     value, ends = values[q.key], bounds(values.get("confidence_interval"), q.key)
-    interval = [f"{level(values)}: {percent(ends[0])} to {percent(ends[1])}"] if ends else []
+    written = percent if q.is_share else decimal
+    interval = [f"{level(values)}: {written(ends[0])} to {written(ends[1])}"] if ends else []
     scale = (least, *(ends or (value, value)), value) if known(least) and known(value) else ()
-    texts = (in_print(quantity(value, True)), in_print(" · ".join([*interval, *beside])))
+    texts = (in_print(quantity(value, q.is_share)), in_print(" · ".join([*interval, *beside])))
     yield Fact(q.plain, q.symbol, *texts, spec.name, q.key, tuple(100.0 * place for place in scale), links)
 
 
@@ -324,7 +336,8 @@ def _compared(
     best = min(able, key=lambda model: _rank(spec, values[model]))
     headline = f"{_name(spec)} {percent(values[best][spec.headline])} %, {_interval(spec, values[best])}"
     sentence = f"{best} is the most consistent of {len(values)} models ({headline})"
-    pairs = [p for p in (one.pairs if one else ()) if p.measure == spec.name and best in (p.first, p.second)]
+    tested = tested_by(spec).name
+    pairs = [p for p in (one.pairs if one else ()) if p.measure == tested and best in (p.first, p.second)]
     corrected = [(p, p.corrected_p_value if p.simultaneous_p_value is None else p.simultaneous_p_value) for p in pairs]
     alpha = 1.0 - float(level(values[best]).removesuffix(" %")) / 100.0
     rivals = [p.second if p.first == best else p.first for p, p_of_pair in corrected if not p_of_pair <= alpha]
@@ -338,14 +351,16 @@ def _compared(
     return sentence + (f" Left out, as their answers say nothing: {listed(void)}." if void else "")
 
 
-def _example(item: AlignedSet, texts: SetTexts | None, spec: MeasureSpec, who: Mapping[str, Values]) -> Example | None:
+def flip(item: AlignedSet, texts: SetTexts | None, spec: MeasureSpec, who: Mapping[str, Values]) -> Example | None:
     """Return two rows of a problem that break the rule though the model was sure of both."""
     candidates: list[tuple[Any, ...]] = []
-    for model in item.models if texts is not None and not spec.is_conditional else ():
+    for model in item.models if texts is not None else ():
         rows = item.rows[model]
         try:
             pairs = violations(CHANGE if spec.mean_over == "buckets" else spec, rows)
-        except InputError:  # no originals
+        except InputError:
+            continue
+        if ORIGINAL not in pairs.partners:
             continue
         right, sure = rows.predictions == rows.labels, rows.predicted_confidences
         if sure is None and rows.confidences is not None:  # of the gold label

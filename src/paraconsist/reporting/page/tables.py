@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC
+from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec
 from paraconsist.reporting.formatting import bounds, count, decimal, interval, known, number, percent, quantity
 from paraconsist.reporting.page.browser import link
 from paraconsist.reporting.page.entries import Entry, set_names
@@ -25,6 +25,7 @@ _LEFT_OUT = (
     *("consistently_right", "consistently_wrong", "corrected_pvap", "covered_mass"),
     *("pvap", "corrected_paraphrastic_consistency"),  # as published: the unbiased ones have columns
 )
+_RATE = "share of broken rules; lower is better"
 #: What is no share: shown with four decimals.
 _NO_SHARE = ("vap", "variance", "statistic", "p_value", "snr", "distance", "divergence", "deviation", "difference")
 
@@ -33,7 +34,7 @@ _NO_SHARE = ("vap", "variance", "statistic", "p_value", "snr", "distance", "dive
 class Cell:
     """What stands in a table: a text, a smaller one under it (an interval), whether it heads its line, stands under a
     heading, or is a name of ours, whose signs are set as in print; where it leads to, how it is shaded ("better" or
-    "worse" with -1 to -3), and the number that it is sorted by.
+    "worse" with -1 to -3), the number that it is sorted by, and the part of a bar that it fills, two shares.
     """
 
     text: str
@@ -44,6 +45,7 @@ class Cell:
     href: str = ""
     shade: str = ""
     sort: float | None = None
+    bar: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ def inconsistency_table(entries: Sequence[Entry]) -> Table | None:
     columns = [
         SET,
         MODEL,
-        Column("tau", "share of broken rules; lower is better"),
+        Column(common_symbol(specs), _RATE),
         Column(ABOVE_CHANCE.symbol, ABOVE_CHANCE.meaning),
         Column("rows", "what the share is of; for transitive and additive sets: rows whose parts are right, of all"),
         Column("A", "accuracy on the originals"),
@@ -163,6 +165,12 @@ def inconsistency_table(entries: Sequence[Entry]) -> Table | None:
         Column("majority", "accuracy of always giving the originals' commonest label"),
     ]
     return table(f"Inconsistency, in per cent, {direction(specs)}", columns, rows, entries) if rows else None
+
+
+def common_symbol(specs: Sequence[MeasureSpec]) -> str:
+    """Return what a column of the measures' rates is called: tau, but where there is only another."""
+    symbols = {spec.symbol.partition(" ")[0] for spec in specs}
+    return symbols.pop() if len(symbols) == 1 else "tau"
 
 
 def breakdowns(entries: Sequence[Entry]) -> Iterator[tuple[str, str, Table]]:
@@ -184,7 +192,7 @@ def breakdowns(entries: Sequence[Entry]) -> Iterator[tuple[str, str, Table]]:
                 columns += [Column("buckets"), Column("rows"), *shares]
             else:
                 caption = f"{CATALOGUE[measure].title} by stratum, in per cent"
-                columns += [Column("rows"), Column("tau", "share of broken rules; lower is better")]
+                columns += [Column("rows"), Column(common_symbol([CATALOGUE[measure]]), _RATE)]
                 title = f"{name}: {CATALOGUE[measure].title.lower()}"
             yield name, title, table(caption, columns, rows, entries)
 
@@ -226,7 +234,8 @@ def _stratum_cells(measure: str, values: Mapping[str, Any]) -> list[Cell]:
     if measure == PARAPHRASTIC.name:
         counts = [Cell(count(values[key])) for key in ("n_buckets", "n_examples")]
         return [*counts, *(share(values, q.key) for q in STRATUM_QUANTITIES)]
-    return [Cell(count(values.get("n_satisfied", values.get("n_pairs")))), share(values, CATALOGUE[measure].headline)]
+    n = next((values[key] for key in ("n_satisfied", "n_pairs", "n_buckets") if key in values), None)
+    return [Cell(count(n)), share(values, CATALOGUE[measure].headline)]
 
 
 def every_number(entries: Sequence[Entry]) -> list[tuple[str, Table]]:

@@ -14,7 +14,7 @@ from typing import Any
 from paraconsist._version import __version__
 from paraconsist.errors import extras
 from paraconsist.files import make_folder, replacing, writing
-from paraconsist.measures.catalogue import CATALOGUE, IE_TEST
+from paraconsist.measures.catalogue import CATALOGUE, IE_TEST, list_measures
 from paraconsist.reporting.formatting import listed
 from paraconsist.reporting.page import changes, comparison, figures, headlines, screen, tables
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts, align, read_texts_files, set_texts
@@ -22,7 +22,6 @@ from paraconsist.reporting.page.browser import BrowserData, browser_data
 from paraconsist.reporting.page.edits import SetEdits, edit_plots, edits_of, views
 from paraconsist.reporting.page.entries import Entry, is_generic, set_names
 from paraconsist.reporting.page.figures import Placed, report_plots
-from paraconsist.reporting.page.glossary import Glossary
 from paraconsist.reporting.plots import inline_svg, write_plot
 from paraconsist.scoring.compare import SetComparison
 from paraconsist.scoring.score import ScoreOptions
@@ -163,6 +162,7 @@ def _render(
         level=listed(screen.levels(entries)),
         headline_table=tables.headline_table(entries),
         inconsistency_table=tables.inconsistency_table(entries),
+        papers=list(headlines.paper_tables(entries)),
         matrices=list(comparison.matrices(compared)),
         comparison=list(comparison.comparison_tables(compared)),
         heat_maps=list(comparison.heat_maps([item for item, _ in sets])),
@@ -245,3 +245,44 @@ def _policy(style: str, script: str) -> str:
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
     sources = f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'"
     return f"{sources}; base-uri 'none'; form-action 'none'"
+
+
+#: What is no number of a measure; those are explained by the catalogue.
+_TERMS = {
+    "bucket": "One problem in several wordings, all with one right answer. The original is not counted among its "
+    "paraphrases.",
+    "interval": "Where the value would lie in most repetitions (95 of 100, where nothing else is written) with other "
+    "problems of the same kind. The signature says how it was made.",
+    "design effect": "How many times as many problems it takes because they resemble each other within a context (or "
+    "wordings within a problem). 1: they say as much as independent ones.",
+    "context": "What several problems share, such as a premise. Intervals resample contexts, as they are independent.",
+    "noise floor": "How often an answer flips when nothing was changed: other batches, other precision, or another "
+    "draw. A share of flips below it says nothing about wording.",
+    "unparsed": "An answer that could not be read. It counts as wrong, as a class of its own, or its problem is left "
+    "out.",
+    "tau": "The share of pairs or triples that break the rule of a set: same answer for the same meaning, another for "
+    "a negation. Lower is better.",
+    "least P_C": "With bucket accuracy a no model has a P_C below 1 − 2a(1 − a), which a coin of this accuracy gets.",
+}
+
+
+class Glossary:
+    """Explains the terms that a page uses; called by its templates."""
+
+    def __init__(self) -> None:
+        quantities = [q for spec in list_measures() for q in spec.quantities if q.meaning]
+        terms = {spec.symbol: f"{spec.question} {spec.direction}" for spec in list_measures()}
+        terms |= {q.symbol: f"{q.plain[0].upper()}{q.plain[1:]}: {q.meaning}." for q in reversed(quantities)}
+        self.terms = terms | _TERMS
+        self.used: dict[tuple[str, str], str] = {}  # (term, what it means) -> the element's id
+
+    def __call__(self, term: str, meaning: str = "") -> Any:
+        """Return a button that opens what a term means; nothing where nobody knows."""
+        from markupsafe import Markup
+
+        text = self.terms.get(term, meaning)
+        if not text:
+            return ""
+        name = self.used.setdefault((term, text), f"term-{len(self.used)}")
+        button = '<button type="button" class="help" popovertarget="{}" aria-label="What is {}?">?</button>'
+        return Markup(button).format(name, term)

@@ -48,6 +48,7 @@ _FONT = re.compile(r"(?:(?P<weight>bold|\d{3}) )?(?P<size>[\d.]+)px")
 _LEFT_OUT = tuple(f"{{{_SVG}}}{tag}" for tag in ("metadata", "title", "style"))
 _PAPER = "patch_1"
 _LONG = re.compile(r"-?\d+\.\d{3,}")  # a coordinate with more digits than can be seen
+_SIGN = re.compile(r"\b([AP])_([COT])\b")  # of the papers
 
 #: Width of every figure in inches; at this width its letters are readable on a phone.
 WIDTH = 5.0
@@ -216,6 +217,11 @@ def inline_svg(plot: Plot, variables: Mapping[str, str] | None = None) -> str:
                 parent.remove(child)
     for element in root.iter():
         _unstyle(element, variables)
+        if element.tag == f"{{{_SVG}}}text" and (sign := _SIGN.search(element.text or "")):
+            low, rest = {"dy": "0.25em", "font-size": "75%"}, {"dy": "-0.19em"}
+            for text, look in ((sign[2], low), (sign.string[sign.end() :], rest)):
+                ET.SubElement(element, f"{{{_SVG}}}tspan", look).text = text
+            element.text = sign.string[: sign.end(1)]
         name_of_mark = element.get("id", "").partition("mark-")[2]
         _rename(element, plot.name)
         if name_of_mark:
@@ -307,12 +313,17 @@ def drawn(plot: Plot) -> Figure:
         return _draw_on(Shown, plot)
 
 
-def _draw_on(kind: type[Figure], plot: Plot) -> Figure:
+def _draw_on(kind: type[Figure], plot: Plot, *, for_page: bool = False) -> Figure:
+    from matplotlib.text import Text
+
     figure: Any = kind(figsize=(plot.width, plot.height), layout="constrained")
     figure.marks = []  # title and link of each drawn value, in the order of drawing
     axes = figure.add_subplot()
     axes.grid(True)
     plot.draw(axes)
+    for text in () if for_page else figure.findobj(Text):
+        if "$" not in text.get_text() and _SIGN.search(text.get_text()):
+            text.set(text=_SIGN.sub(r"$\\mathregular{\1_\2}$", text.get_text()), parse_math=True)
     return figure  # type: ignore[no-any-return]
 
 
@@ -324,7 +335,7 @@ def _drawn(
 
     out = io.BytesIO()
     with _styled(**style):
-        figure: Any = _draw_on(Figure, plot)
+        figure: Any = _draw_on(Figure, plot, for_page=style.get("svg.fonttype") == "none")
         figure.savefig(out, **saved)
     return out.getvalue(), figure.marks
 

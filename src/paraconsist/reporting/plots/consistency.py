@@ -63,6 +63,37 @@ def accuracy_consistency_plot(points: Sequence[Point]) -> Plot:
     n_columns = 1 if is_direct else min(2, n_panels)
     each = max(3.0 if n_panels == 1 else 2.1, _LABEL * len(points) / n_panels if is_direct else 0.0)
     rest = f"; and {len(points) - 24} more" if len(points) > 24 else ""
+
+    def draw(axes: Axes) -> None:
+        lowest = min(min(p.accuracy, *(p.accuracy_interval or (1.0,))) for p in points)
+        least = min(min(p.consistency, *(p.consistency_interval or (1.0,))) for p in points)
+        left, floor = max(0.0, min(40.0, 100 * lowest - 5)), max(0.0, min(50.0, 100 * least - 2))
+        by_set = {name: [p for p in points if p.set == name] for name in sets} if len(models) > 1 else {"": points}
+        numbers = {name: number for number, name in enumerate(models if len(models) > 1 else sets)}
+        parts = [axes]
+        if len(by_set) > 1:
+            room = 0.25 + 0.072 * min(22, max(map(len, models))) if is_direct else 0.16
+            below = 0.55 + (0 if is_direct else legend_height(models))
+            titles = [short(name, 30) for name in by_set]
+            parts = panels(axes, titles, n_columns, label="bucket accuracy, %", left=0.6, right=room, below=below)
+        for part, (_, members) in zip(parts, by_set.items(), strict=True):
+            part.set(xlim=(left, 101), ylim=(floor, 101))
+            _draw_curves(part, left, floor, in_words=part is parts[0])
+            named = {p.model if len(models) > 1 else p.set: p for p in members}
+            for label, point in named.items():
+                _draw_point(part, point, numbers[label])
+            if is_direct and len(points) > 1:
+                places = {label: (100 * p.accuracy, 100 * p.consistency) for label, p in named.items()}
+                _label_beside(part, places, each)
+            part.set_ylabel("P_C, %" if part.yaxis.get_tick_params()["labelleft"] else "")
+        if len(by_set) == 1:
+            axes.set_xlabel("bucket accuracy, %")
+        if not is_direct:
+            entries = [
+                legend_entry(label, series_colour(i), series_marker(i), linestyle="") for label, i in numbers.items()
+            ]
+            legend(parts[0], entries, handletextpad=0.2)
+
     return Plot(
         name="accuracy-consistency",
         title="Accuracy against consistency",
@@ -73,7 +104,7 @@ def accuracy_consistency_plot(points: Sequence[Point]) -> Plot:
             "correctness is due to wording (PVAP); the rest is due to some problems being harder than others."
         ),
         description=f"Scatter plot. {'; '.join(map(_in_words, points[:24]))}{rest}.",
-        draw=lambda axes: _draw_panels(axes, points, models, sets, n_columns, each, is_direct),
+        draw=draw,
         height=0.7 + (each + 0.3 * (n_panels > 1)) * -(-n_panels // n_columns),
     )
 
@@ -81,44 +112,6 @@ def accuracy_consistency_plot(points: Sequence[Point]) -> Plot:
 def _in_words(p: Point) -> str:
     who = f"{short(p.model)} on {short(p.set)}"
     return f"{who}: accuracy {percent(p.accuracy)} %, consistency {percent(p.consistency)} %"
-
-
-def _draw_panels(
-    axes: Axes,
-    points: Sequence[Point],
-    models: Sequence[str],
-    sets: Sequence[str],
-    n_columns: int,
-    height: float,
-    is_direct: bool,
-) -> None:
-    lowest = min(min(p.accuracy, *(p.accuracy_interval or (1.0,))) for p in points)
-    left = max(0.0, min(40.0, 100 * lowest - 5))
-    floor = max(0.0, min(50.0, 100 * min(min(p.consistency, *(p.consistency_interval or (1.0,))) for p in points) - 2))
-    by_set = {name: [p for p in points if p.set == name] for name in sets} if len(models) > 1 else {"": list(points)}
-    numbers = {name: number for number, name in enumerate(models if len(models) > 1 else sets)}
-    parts = [axes]
-    if len(by_set) > 1:
-        room = 0.25 + 0.072 * min(22, max(map(len, models))) if is_direct else 0.16
-        below = 0.55 + (0 if is_direct else legend_height(models))
-        titles = [short(name, 30) for name in by_set]
-        parts = panels(axes, titles, n_columns, label="bucket accuracy, %", left=0.6, right=room, below=below)
-    for part, (_, members) in zip(parts, by_set.items(), strict=True):
-        part.set(xlim=(left, 101), ylim=(floor, 101))
-        _draw_curves(part, left, floor, in_words=part is parts[0])
-        named = {p.model if len(models) > 1 else p.set: p for p in members}
-        for label, point in named.items():
-            _draw_point(part, point, numbers[label])
-        if is_direct and len(points) > 1:
-            _label_beside(part, {label: (100 * p.accuracy, 100 * p.consistency) for label, p in named.items()}, height)
-        part.set_ylabel("P_C, %" if part.yaxis.get_tick_params()["labelleft"] else "")
-    if len(by_set) == 1:
-        axes.set_xlabel("bucket accuracy, %")
-    if not is_direct:
-        entries = [
-            legend_entry(label, series_colour(i), series_marker(i), linestyle="") for label, i in numbers.items()
-        ]
-        legend(parts[0], entries, handletextpad=0.2)
 
 
 def _draw_point(axes: Axes, point: Point, number: int) -> None:
@@ -237,6 +230,30 @@ def bucket_accuracy_plot(name: str, set_name: str, models: Sequence[Buckets]) ->
     means = [float(np.mean(one.accuracies)) if len(one.accuracies) else 0.0 for one in models]
     coins = [coin_shares(one.sizes, mean) for one, mean in zip(models, means, strict=True)]
     n_columns = 1 if len(models) == 1 else 2 if len(models) <= 4 else 3
+
+    def draw(axes: Axes) -> None:
+        places = np.arange(7)
+        label = "paraphrases right, %"
+        titles = told_apart([one.model for one in models], 18 if n_columns == 3 else 28)
+        parts = [axes] if len(models) == 1 else panels(axes, titles, n_columns, label=label, left=0.55, below=0.8)
+        highest = max(float(100 * bins.max()) for bins in (*shares, *coins))
+        for number, (part, one, bins, coin) in enumerate(zip(parts, models, shares, coins, strict=True)):
+            part.grid(False, axis="x")
+            bars = part.bar(places, 100 * bins, width=0.78, color=series_colour(number))
+            for bar, bin_label, share, chance, ends in zip(bars, _LABELS, bins, coin, _RANGES, strict=True):
+                what = f"{short(one.model)}, {bin_label.replace(chr(10), ' ')}{' % right' if ends[0] < ends[1] else ''}"
+                title = f"{what}: {percent(share)} % of buckets; a coin: {percent(chance)} %"
+                mark(bar, title, one.href(ends) if share else "")
+            part.hlines(100 * coin, places - 0.46, places + 0.46, color=COLOURS["ink"], linewidth=1.2)
+            for edge in (0.5, 5.5):
+                part.axvline(edge, color=COLOURS["grid"], linewidth=0.7)
+            part.set_xticks(places if len(models) == 1 else (0, 3, 6), _LABELS if len(models) == 1 else _SHORT_LABELS)
+            part.set(xlim=(-0.6, 6.6), ylim=(0, 1.05 * highest))
+            part.set_ylabel("buckets, %" if part.yaxis.get_tick_params()["labelleft"] else "")
+        if len(models) == 1:
+            axes.set_xlabel(label)
+        legend(parts[0], [legend_entry("a coin of this accuracy", COLOURS["ink"], "", linewidth=1.2)])
+
     return Plot(
         name=name,
         title=f"Bucket accuracy, {set_name}",
@@ -247,36 +264,6 @@ def bucket_accuracy_plot(name: str, set_name: str, models: Sequence[Buckets]) ->
             "wording: the further the outer columns rise above it, the more it is the problem that decides."
         ),
         description=f"Histogram. {described}.",
-        draw=lambda axes: _draw_bins(axes, models, shares, coins, n_columns),
+        draw=draw,
         height=2.6 if len(models) == 1 else 0.8 + 1.25 * -(-len(models) // n_columns),
     )
-
-
-def _draw_bins(
-    axes: Axes,
-    models: Sequence[Buckets],
-    shares: Sequence[NDArray[np.float64]],
-    coins: Sequence[NDArray[np.float64]],
-    n_columns: int,
-) -> None:
-    places = np.arange(7)
-    label = "paraphrases right, %"
-    titles = told_apart([one.model for one in models], 18 if n_columns == 3 else 28)
-    parts = [axes] if len(models) == 1 else panels(axes, titles, n_columns, label=label, left=0.55, below=0.8)
-    highest = max(float(100 * bins.max()) for bins in (*shares, *coins))
-    for number, (part, one, bins, coin) in enumerate(zip(parts, models, shares, coins, strict=True)):
-        part.grid(False, axis="x")
-        bars = part.bar(places, 100 * bins, width=0.78, color=series_colour(number))
-        for bar, bin_label, share, chance, ends in zip(bars, _LABELS, bins, coin, _RANGES, strict=True):
-            what = f"{short(one.model)}, {bin_label.replace(chr(10), ' ')}{' % right' if ends[0] < ends[1] else ''}"
-            title = f"{what}: {percent(share)} % of buckets; a coin: {percent(chance)} %"
-            mark(bar, title, one.href(ends) if share else "")
-        part.hlines(100 * coin, places - 0.46, places + 0.46, color=COLOURS["ink"], linewidth=1.2)
-        for edge in (0.5, 5.5):
-            part.axvline(edge, color=COLOURS["grid"], linewidth=0.7)
-        part.set_xticks(places if len(models) == 1 else (0, 3, 6), _LABELS if len(models) == 1 else _SHORT_LABELS)
-        part.set(xlim=(-0.6, 6.6), ylim=(0, 1.05 * highest))
-        part.set_ylabel("buckets, %" if part.yaxis.get_tick_params()["labelleft"] else "")
-    if len(models) == 1:
-        axes.set_xlabel(label)
-    legend(parts[0], [legend_entry("a coin of this accuracy", COLOURS["ink"], "", linewidth=1.2)])

@@ -170,6 +170,18 @@ def ie_runs_plot(name: str, runs: Sequence[str], p_values: Sequence[float], reje
         f"{short(run)}: p {p:.2g}, {'rejected' if no else 'not rejected'}"
         for run, p, no in zip(runs[:40], p_values, rejected, strict=False)
     )
+
+    def draw(axes: Axes) -> None:
+        for place, (p, no) in enumerate(zip(p_values, rejected, strict=True)):
+            colour = series_colour(1 if no else 0)
+            fill = colour if no else COLOURS["paper"]
+            axes.plot([place], [max(p, _SMALLEST)], "o", markersize=5, color=colour, markerfacecolor=fill)
+        step = max(1, len(runs) // 12)
+        logarithmic(axes)
+        axes.set_ylim(_SMALLEST / 2, 1.6)
+        axes.set_xticks(range(0, len(runs), step), [short(run, 10) for run in runs[::step]])
+        axes.set(xlabel="run", ylabel="p-value")
+
     return Plot(
         name=name,
         title="Invariance under equivalence, run by run",
@@ -179,18 +191,6 @@ def ie_runs_plot(name: str, runs: Sequence[str], p_values: Sequence[float], reje
             "runs."
         ),
         description=f"Dot plot. {described}.",
-        draw=lambda axes: _draw_runs(axes, runs, p_values, rejected),
+        draw=draw,
         height=2.6,
     )
-
-
-def _draw_runs(axes: Axes, runs: Sequence[str], p_values: Sequence[float], rejected: Sequence[bool]) -> None:
-    for place, (p, no) in enumerate(zip(p_values, rejected, strict=True)):
-        colour = series_colour(1 if no else 0)
-        fill = colour if no else COLOURS["paper"]
-        axes.plot([place], [max(p, _SMALLEST)], "o", markersize=5, color=colour, markerfacecolor=fill)
-    step = max(1, len(runs) // 12)
-    logarithmic(axes)
-    axes.set_ylim(_SMALLEST / 2, 1.6)
-    axes.set_xticks(range(0, len(runs), step), [short(run, 10) for run in runs[::step]])
-    axes.set(xlabel="run", ylabel="p-value")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_POINTS = 2_000  # of a model
+_BAND = " Between the dashed lines lie as many flips as asking again unchanged gives."
 #: What is drawn: its name, colour, marker, size.
 _KINDS = (("same", COLOURS["muted"], "o", 5), ("lost", BAD, "v", 14), ("gained", GOOD, "^", 14))
 
@@ -94,13 +95,32 @@ def sureness_plot(name: str, set_name: str, models: Sequence[Sureness]) -> Plot:
     """Return the scatter of the gold label's probability, original against rewording, a small one for each model."""
     steps = [-(-len(one.original) // _MOST_POINTS) for one in models]
     thinned = "" if max(steps) == 1 else f" Of many answers at most {_MOST_POINTS:,} of a model are drawn, evenly."
-    band = (
-        ""
-        if all(one.band is None for one in models)
-        else (" Between the dashed lines lie as many flips as asking again unchanged gives.")
-    )
+    band = "" if all(one.band is None for one in models) else _BAND
     n_columns = 1 if len(models) == 1 else 2
     described = "; ".join(f"{short(one.model)}: {one.sentence}" for one in models)
+
+    def draw(axes: Axes) -> None:
+        names = told_apart([one.model for one in models], 28)
+        titles = [f"{name}\n{one.sentence.partition(' of ')[0]}" for name, one in zip(names, models, strict=True)]
+        label = "probability of the right answer: original"
+        parts = [axes] if n_columns == 1 else panels(axes, titles, n_columns, label=label, left=0.6, below=0.75)
+        style: dict[str, Any] = {"color": COLOURS["muted"], "linewidth": 0.8}
+        for number, (part, one, step) in enumerate(zip(parts, models, steps, strict=True)):
+            part.plot([0, 1], [0, 1], **style)
+            for shift in () if one.band is None else (-one.band, one.band):
+                part.plot([0, 1], [shift, 1 + shift], dashes=(4, 3), **style)
+            kinds = {"same": ~(one.lost | one.gained), "lost": one.lost, "gained": one.gained}
+            drawn = np.arange(len(one.original)) % step == 0
+            for kind, colour, marker, size in _KINDS:
+                chosen = kinds[kind] & drawn
+                look: dict[str, Any] = {"s": size, "color": colour, "marker": marker, "alpha": 0.6, "linewidths": 0}
+                part.scatter(one.original[chosen], one.reworded[chosen], **look)
+            part.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
+            part.set_ylabel("rewording" if number % n_columns == 0 else "")
+        if n_columns == 1:
+            axes.set_xlabel(label)
+        legend(parts[0], [legend_entry(kind, colour, marker, linestyle="") for kind, colour, marker, _ in _KINDS[1:]])
+
     return Plot(
         name=name,
         title=f"Flips by sureness, {set_name}",
@@ -110,29 +130,6 @@ def sureness_plot(name: str, set_name: str, models: Sequence[Sureness]) -> Plot:
             f"Downward: answers lost, upward: gained, dots: as right or wrong as before.{band}{thinned}"
         ),
         description=f"Scatter plot. {described}.",
-        draw=lambda axes: _draw(axes, models, steps, n_columns),
+        draw=draw,
         height=4.2 if n_columns == 1 else 0.75 + 2.55 * -(-len(models) // n_columns),
     )
-
-
-def _draw(axes: Axes, models: Sequence[Sureness], steps: Sequence[int], n_columns: int) -> None:
-    names = told_apart([one.model for one in models], 28)
-    titles = [f"{name}\n{one.sentence.partition(' of ')[0]}" for name, one in zip(names, models, strict=True)]
-    label = "probability of the right answer: original"
-    parts = [axes] if n_columns == 1 else panels(axes, titles, n_columns, label=label, left=0.6, below=0.75)
-    style: dict[str, Any] = {"color": COLOURS["muted"], "linewidth": 0.8}
-    for number, (part, one, step) in enumerate(zip(parts, models, steps, strict=True)):
-        part.plot([0, 1], [0, 1], **style)
-        for shift in () if one.band is None else (-one.band, one.band):
-            part.plot([0, 1], [shift, 1 + shift], dashes=(4, 3), **style)
-        kinds = {"same": ~(one.lost | one.gained), "lost": one.lost, "gained": one.gained}
-        drawn = np.arange(len(one.original)) % step == 0
-        for kind, colour, marker, size in _KINDS:
-            chosen = kinds[kind] & drawn
-            look: dict[str, Any] = {"s": size, "color": colour, "marker": marker, "alpha": 0.6, "linewidths": 0}
-            part.scatter(one.original[chosen], one.reworded[chosen], **look)
-        part.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
-        part.set_ylabel("rewording" if number % n_columns == 0 else "")
-    if n_columns == 1:
-        axes.set_xlabel(label)
-    legend(parts[0], [legend_entry(kind, colour, marker, linestyle="") for kind, colour, marker, _ in _KINDS[1:]])

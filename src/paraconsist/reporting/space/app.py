@@ -100,8 +100,8 @@ def build(module: Module) -> gr.Blocks:
                 results = gr.HTML(empty_page(), elem_id="results")
 
         keys = list(choices)
-        shown = [results, download]
-        read_outputs = [rows, first_rows, layout, *choices.values(), *shown]
+        views = [results, download]
+        read_outputs = [rows, first_rows, layout, *choices.values(), *views]
 
         def loaded(predictions: Predictions, name: str) -> list[Any]:
             columns = predictions.table.column_names
@@ -155,15 +155,15 @@ def build(module: Module) -> gr.Blocks:
         quiet: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
         def scores(event: Any) -> None:
-            asked = {"api_visibility": "private", "show_progress": "minimal"}
-            event.then(safely(score), score_inputs, shown, **asked).success(None, js=_ARRIVE, **quiet)
+            how = {"api_visibility": "private", "show_progress": "minimal"}
+            event.then(safely(score), score_inputs, views, **how).success(None, js=_ARRIVE, **quiet)
 
         download.click(None, js=_DOWNLOAD, api_visibility="private")
         file.upload(forget, None, read_outputs, **quiet).then(safely(upload), file, read_outputs, **quiet)
         file.clear(forget, None, read_outputs, **quiet)
         paste.click(forget, None, read_outputs, **quiet).then(safely(use_text), text, read_outputs, **quiet)
         layout.input(relaid, [rows, layout], list(choices.values()), **quiet)
-        scores(go.click(clear, None, shown, **quiet))
+        scores(go.click(clear, None, views, **quiet))
         scores(example.click(safely(show_example), None, [text, *read_outputs], **quiet))
     return demo
 

@@ -17,11 +17,12 @@ from paraconsist.measures.fooling_rate import fooling_rate
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.pairs import negational_inconsistency, symmetric_inconsistency
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.probability_coherence import probability_coherence
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
-from paraconsist.reporting.space import examples
 from paraconsist.reporting.space.forms import Field, Headline, Layout, Module, Option
 from paraconsist.reporting.space.results import (
     as_the_command,
+    measure_coherence,
     measure_difference,
     measure_diversity,
     measure_fooling,
@@ -133,6 +134,10 @@ _PROBABILITIES = [
     _field("probabilities", "Probabilities on the variant", "probabilities probs p", _EACH_CLASS, many=True),
 ]
 _PROBABILITY_PAIRS = Layout("pairs", "Each row is a pair", (*_PROBABILITIES, _GROUP))
+_STATEMENTS = [
+    _field("role", "Role", "role roles", "What the statement is in its bucket: P, not_P, P_and_Q, Q_given_P, ..."),
+    _field("probability", "Probability", "probability probabilities prob p confidence", "That it is true"),
+]
 _MODELS = [
     _field("predictions1", "First model's predictions", "predictions1 prediction1 prediction_1 pred_1 a"),
     _field("predictions2", "Second model's predictions", "predictions2 prediction2 prediction_2 pred_2 b"),
@@ -156,12 +161,12 @@ _METHODS = [
 _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
     paraphrastic_consistency: {
         "headlines": [PARAPHRASTIC.headline, PARAPHRASTIC.published],
-        "example": examples.texts_example,
+        "example_file": "texts.csv",
     },
-    symmetric_inconsistency: {"example": examples.swapped_pairs_example},
-    negational_inconsistency: {"example": examples.negated_pairs_example},
-    transitive_inconsistency: {"example": examples.transitive_example},
-    additive_inconsistency: {"example": examples.additive_example},
+    symmetric_inconsistency: {"example_file": "swapped_pairs.csv"},
+    negational_inconsistency: {"example_file": "negated_pairs.csv"},
+    transitive_inconsistency: {"example_file": "transitive.csv"},
+    additive_inconsistency: {"example_file": "additive.csv"},
     fooling_rate: {
         "layouts": [
             _texts(_PAIR_ROLES, _PREDICTION, _LABEL),
@@ -169,7 +174,7 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
         ],
         "headlines": ["relaxed", "strict"],
         "measure": measure_fooling,
-        "example": examples.texts_example,
+        "example_file": "texts.csv",
         "options": [Option("preset", "Variants", _PRESETS)],
     },
     distribution_shift: {
@@ -179,7 +184,12 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
             Headline("where it stays", ("jensen_shannon_distance", "unchanged"), "number"),
         ],
         "measure": measure_shift,
-        "example": examples.probabilities_example,
+        "example_file": "probabilities.csv",
+    },
+    probability_coherence: {
+        "layouts": [_texts(*_STATEMENTS)],
+        "measure": measure_coherence,
+        "example_file": "statements.csv",
     },
     ie_test: {
         "layouts": [
@@ -191,7 +201,7 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
             Headline("accuracy lost by the change (below 0: gained)", ("accuracy_difference",), "points"),
         ],
         "measure": measure_ie_test,
-        "example": examples.changed_pairs_example,
+        "example_file": "changed_pairs.csv",
         "options": [
             Option("method", "Test", _METHODS),
             Option("correction", "Over several runs", [("Bonferroni", "bonferroni"), ("Holm", "holm")]),
@@ -204,14 +214,14 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
             Headline("p-value", ("p_value",), "p"),
         ],
         "measure": measure_difference,
-        "example": examples.two_models_example,
+        "example_file": "two_models.csv",
         "options": [Option("estimator", "P_C", [("unbiased", "unbiased"), ("as published", "plugin")])],
     },
     paraphrase_diversity: {
         "layouts": [Layout("pairs", "Each row is a pair", (*_PARAPHRASES, _GROUP))],
         "headlines": ["lexical_distance", "jaccard"],
         "measure": measure_diversity,
-        "example": examples.pairs_example,
+        "example_file": "pairs.csv",
     },
 }
 
@@ -222,8 +232,8 @@ def module(name: str) -> Module:
     spec = CATALOGUE[name]
     page = dict(_PAGES.get(spec.function, {}))
     if spec.target:
-        example = examples.pairs_example if spec.is_about_pairs else examples.texts_example
-        page = {"layouts": _scored_layouts(spec), "measure": as_the_command(spec), "example": example} | page
+        example = "pairs.csv" if spec.is_about_pairs else "texts.csv"
+        page = {"layouts": _scored_layouts(spec), "measure": as_the_command(spec), "example_file": example} | page
     listed = page.pop("headlines", [spec.headline])
     known = {q.key: Headline(q.label, (q.key,), "percent" if q.is_share else "number") for q in spec.quantities}
     named = (known.get(one, Headline(spec.title, (one,))) if isinstance(one, str) else one for one in listed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any
 
 from paraconsist.data.predictions import Predictions
@@ -105,8 +106,12 @@ class Module:
     layouts: Sequence[Layout]
     headlines: Sequence[Headline]
     measure: Callable[[Query], PageResult]  # what the visitor gave -> what the page shows
-    example: Callable[[], str]  # returns a small CSV with a header, in a layout of the module
+    example_file: str  # in examples/: a small CSV in a layout of the module, our own sentences and invented answers
     options: Sequence[Option] = ()
+
+    def example(self) -> str:
+        """Return the content of the example file."""
+        return files("paraconsist.reporting.space").joinpath("examples", self.example_file).read_text(encoding="utf-8")
 
     def layout(self, key: str) -> Layout:
         """Return the layout of this key."""

@@ -18,7 +18,7 @@ from paraconsist.data.predictions import Predictions
 from paraconsist.data.reshaping import long_format
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.files import to_strict_json
-from paraconsist.measures.catalogue import CHANGE, FOOLING, IE_TEST, PARAPHRASTIC, MeasureSpec
+from paraconsist.measures.catalogue import CHANGE, COHERENCE, FOOLING, IE_TEST, PARAPHRASTIC, MeasureSpec
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift, shifts
 from paraconsist.measures.diversity import paraphrase_diversity
@@ -29,12 +29,12 @@ from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, unchanged
 from paraconsist.reporting.page.entries import Entry, ScoredSet
 from paraconsist.reporting.plots import answers as figures
 from paraconsist.reporting.plots.canvas import GOOD
-from paraconsist.reporting.space.flips import item_flips, pair_flips
-from paraconsist.reporting.space.forms import PageResult, Query
+from paraconsist.reporting.space.forms import Flips, PageResult, Query
 from paraconsist.reporting.space.upload import Long, check_query, long_rows, probability_matrix
 from paraconsist.scoring.answer_changes import pair_figures
 from paraconsist.scoring.roles import groups_of, measure_rows, partners_of, violations
 from paraconsist.scoring.score import ScoreOptions, score
+from paraconsist.scoring.sources import open_source
 from paraconsist.scoring.unparsed import POLICIES, apply_policy
 
 _TWO_ANSWERS, _ONE_ANSWER = "Pairs with two answers", "Pairs with the same answer, where the answer must change"
@@ -150,6 +150,16 @@ def measure_fooling(query: Query) -> PageResult:
         long = replace(long, predictions=long_format(long.predictions, ColumnNames(), "original_prediction")[0])
     result = _scored(long, CHANGE, query, {FOOLING.name: keys})
     return PageResult(keys, warnings=_unparsed(rows), entries=[_entry(long, result)])
+
+
+def measure_coherence(query: Query) -> PageResult:
+    """Coherence of the probabilities of statements, as the command finds it."""
+    long = long_rows(query, COHERENCE.target)
+    table = long.predictions.table.drop_columns(["prediction", "label"])
+    (source,) = open_source(table, function=COHERENCE.name).sets.values()
+    long = replace(long, predictions=source.predictions)
+    result = _scored(long, COHERENCE, query)
+    return PageResult(result["measures"][COHERENCE.name], entries=[_entry(long, result)], warnings=result["warnings"])
 
 
 def measure_shift(query: Query) -> PageResult:
@@ -275,3 +285,48 @@ def _beside(query: Query, long: Long, key: str) -> NDArray[Any]:
 def _unparsed(rows: Rows) -> Sequence[str]:
     n = int(rows.unparsed.sum())
     return [f"{n} of {len(rows)} predictions are unparsed and count as wrong answers."] if n else []
+
+
+#: Lines that are shown.
+MOST = 30
+_UNPARSED = "(unparsed)"
+
+Positions = NDArray[np.intp]
+
+
+def pair_flips(long: Long, rows: Rows, originals: Positions, targets: Positions, is_broken: Any, title: str) -> Flips:
+    """Pairs that break the rule, in the file's order."""
+    broken = np.flatnonzero(is_broken)
+    lines = []
+    for pair in broken[:MOST].tolist():
+        first, second = int(originals[pair]), int(targets[pair])
+        answers = [_label(long, rows, first), _label(long, rows, second)]
+        lines.append([_where(long, rows, second), *answers, long.lines(first, second)])
+    header = ["bucket" if long.has_buckets else "row", "on the original", "on the changed text", "text"]
+    return _flips(title, header, lines, len(broken), long)
+
+
+def item_flips(
+    long: Long, badness: NDArray[np.float64], line: Callable[[int], list[Any]], title: str, header: Sequence[str]
+) -> Flips:
+    """Items by how bad they are, those above 0; `line` makes the cells of one."""
+    bad = np.flatnonzero(badness > 0)
+    order = bad[np.argsort(-badness[bad], kind="stable")]
+    return _flips(title, header, [line(i) for i in order[:MOST].tolist()], len(bad), long)
+
+
+def _flips(title: str, header: Sequence[str], lines: list[list[Any]], n: int, long: Long) -> Flips:
+    """Leave the last column, of texts, out where the file has none."""
+    if long.texts:
+        return Flips(title, header, lines, n)
+    return Flips(title, header[:-1], [line[:-1] for line in lines], n)
+
+
+def _label(long: Long, rows: Rows, at: int) -> Any:
+    return _UNPARSED if rows.unparsed[at] else long.shown(rows.predictions.item(at))
+
+
+def _where(long: Long, rows: Rows, at: int) -> Any:
+    """Return the bucket where the visitor named one, else the row of the file, counted from 1 below its header."""
+    assert rows.buckets is not None
+    return rows.buckets.item(at) if long.has_buckets else int(long.source[at]) + 1

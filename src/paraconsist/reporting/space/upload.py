@@ -29,9 +29,8 @@ from paraconsist.reporting.space.reader import read_apart
 #: Larger files are for the command line.
 MAX_BYTES = 20 * 2**20
 MAX_ROWS = 200_000
-MAX_COLUMNS = 300
-#: What a Parquet file may hold once it is decompressed.
-MAX_UNPACKED = 10 * MAX_BYTES
+#: Unpacked: what a Parquet file may hold once it is decompressed.
+LIMITS = {"bytes": MAX_BYTES, "rows": MAX_ROWS, "columns": 300, "unpacked": 10 * MAX_BYTES}
 
 
 def scratch_folder() -> str:
@@ -47,7 +46,7 @@ def read_upload(path: str | os.PathLike[str]) -> Predictions:
         with tempfile.TemporaryDirectory(prefix="paraconsist-", dir=scratch_folder()) as folder:
             file = Path(folder) / f"upload{upload.suffix[:20]}"
             shutil.move(upload, file)
-            return _read(file, upload.name[-60:])
+            return read_apart(file, upload.name[-60:], LIMITS)
     finally:
         upload.unlink(missing_ok=True)
 
@@ -61,13 +60,7 @@ def read_text(text: str) -> Predictions:
     with tempfile.TemporaryDirectory(prefix="paraconsist-", dir=scratch_folder()) as folder:
         file = Path(folder) / f"pasted{ending}"
         file.write_bytes(pasted.encode("utf-8", errors="replace") + b"\n")
-        return _read(file, "the pasted text")
-
-
-def _read(file: Path, name: str) -> Predictions:
-    """Read a file within the limits, apart; errors call it by the visitor's name for it, not by its place here."""
-    most = {"bytes": MAX_BYTES, "rows": MAX_ROWS, "columns": MAX_COLUMNS, "unpacked": MAX_UNPACKED}
-    return read_apart(file, name, most)
+        return read_apart(file, "the pasted text", LIMITS)
 
 
 #: No measure reads these stand-ins; they fill the columns that a module does not ask for.

@@ -52,17 +52,19 @@ class ExperimentOptions:
     transform_columns: tuple[str, ...] | None = option(
         None, "Columns to transform, with commas; by default all text columns."
     )
-    drop_unlabelled: bool = option(False, "Leave out rows without a gold label, saying how many.")
+    drop_unlabelled: bool = option(False, "Leave out rows without a gold label, and say how many there were.")
     train_rows: int | None = option(None, "A random sample of so many training rows, drawn once with `seed`.")
     validation_rows: int | None = option(None, "A random sample of so many validation rows.")
     test_rows: int | None = option(None, "A random sample of so many test rows.")
     validation_share: float = option(0.1, "Share of the training rows to validate on, where `validation` is not given.")
     #: Probabilities of a transformed row in the training and validation samples, in [0, 1].
     rhos: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
-    runs: int = option(5, "M: samples and trainings at each rho.")
-    repeats: int = option(1, "K: trainings on each sample, with a majority vote (the paper's alternative 2).")
-    budget: int = option(0, "B: trials of the random search for hyperparameters; 0 takes the defaults.")
-    search: str = option("once", "Search 'once', at `search_rho`, or on every 'sample' (alternative 3).")
+    runs: int = option(5, "M in the paper: samples, and trainings, for each rho.")
+    repeats: int = option(1, "K in the paper: trainings on each sample, whose majority decides (alternative 2).")
+    budget: int = option(
+        0, "B in the paper: trials of the random search for hyperparameters. With 0, defaults are used."
+    )
+    search: str = option("once", "When to search: 'once', at `search_rho`, or on every 'sample' (alternative 3).")
     search_rho: float = option(0.0, "The rho at which to search once.")
     exact_count: bool = option(
         False, "Transform exactly round(rho n) rows of each sample, in place of a draw for each row."
@@ -70,7 +72,7 @@ class ExperimentOptions:
     #: Hyperparameters that are set, and not searched.
     parameters: Mapping[str, Any] = field(default_factory=dict)
     seed: int = option(0, "Random seed of splits, samples, searches, trainings and resampling.", min=0)
-    jobs: int = option(1, "Trainings at a time; the results do not depend on it.")
+    jobs: int = option(1, "How many trainings run at the same time. Results do not depend on it.")
     threads: int = option(1, "Threads of each training.")
     device: str | None = option(None, DEVICE)
     overwrite: bool = option(False, "Delete another experiment in the folder.")

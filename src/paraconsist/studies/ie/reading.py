@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from functools import partial
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ _RUN = ("run", "batch")
 _ROW = ("row", "example_id", "id")
 #: Columns that tell families apart in a file of several.
 _FAMILY = ("dataset", "model", "family", "transformation")
+#: What the authors published: 1,150 runs by their counts (felipessalvatore/looking-for-equivalences, b90ac0b).
+_PUBLISHED = "published:ie"
 _NPZ_NAME = re.compile(r"(?P<family>.+?)_b(?P<run>\d+)_rho(?P<rho>\d+(?:\.\d+)?)")
 
 
@@ -38,8 +41,11 @@ def read_families(path: Path, group: str | None = None) -> list[Family]:
     ``label``, ``prediction``, and `group`, the column of the rows' groups) or with one row for each run (``rho``,
     ``run`` or ``batch``, ``n``, ``n11``, ``n10``, ``n01``); ``.npz`` files with arrays ``A``, ``B`` and ``label`` named
     ``<family>_b<run>_rho<rho>.npz``, or a folder of them. Columns ``dataset`` and ``model`` tell families apart.
+    ``published:ie`` are the published runs of Salvatore et al. 2023 (counts), ``published:ie/snli/xgb`` one family.
     InputError if there is nothing of the kind, or a value is none that it may be; the row is named.
     """
+    if path.as_posix().startswith(_PUBLISHED):
+        return _published(path.as_posix())
     if path.is_dir():
         if (path / "matched.parquet").is_file():
             return read_families(path / "matched.parquet", group)
@@ -62,6 +68,14 @@ def read_families(path: Path, group: str | None = None) -> list[Family]:
 
 def _error(must: str, **more: Any) -> InputError:
     return input_error(FUNCTION, "from", must, **more)
+
+
+def _published(name: str) -> list[Family]:
+    with as_file(files("paraconsist.data").joinpath("published_ie.csv")) as file:
+        families = {f"{_PUBLISHED}/{one.name.replace(' ', '/')}": one for one in read_families(file)}
+    if name not in (_PUBLISHED, *families):
+        raise _error(f"be {_PUBLISHED} or one of {', '.join(families)}", got=name)
+    return [family for key, family in families.items() if name in (_PUBLISHED, key)]
 
 
 def _own_metadata(path: Path) -> dict[str, Any] | None:

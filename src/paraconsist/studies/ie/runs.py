@@ -108,9 +108,7 @@ class Family:
         runs = tuple(compress(self.runs, kept))
         if vectors is None:
             return replace(self, runs=runs)
-        return replace(
-            self, runs=runs, vectors=lambda: (one for one, here in zip(vectors(), kept, strict=True) if here)
-        )
+        return replace(self, runs=runs, vectors=lambda: compress(vectors(), kept))
 
 
 def family_of_vectors(

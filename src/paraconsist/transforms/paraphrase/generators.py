@@ -158,9 +158,8 @@ def load_generator(
     settings: GeneratorSettings,
     *,
     kind: str | None = None,
-    revision: str | None = None,
     seed: int = 0,
-    examples: Sequence[tuple[str, str]] = EXAMPLES,
+    examples: Sequence[tuple[str, str]] | Path | None = None,
     endpoint: EndpointSettings | None = None,
     answers: Path | None = None,
 ) -> Generator:
@@ -168,15 +167,16 @@ def load_generator(
 
     A language model is a folder or Hub id, of the `kind` ``causal`` or ``seq2seq`` (by default what its configuration
     says), or it is behind the `endpoint`, and what it writes is kept in the folder `answers`. Of the settings rules
-    take `n` only. `examples` are (original, paraphrase), for prompts with examples. InputError if there is no such
-    model or function, or the model writes no text.
+    take `n` only. `examples`, for prompts that have some, are (original, paraphrase), or a CSV of them; by default our
+    own. InputError if there is no such model or function, or the model writes no text.
     """
+    solved = EXAMPLES if examples is None else read_examples(examples) if isinstance(examples, Path) else examples
     if endpoint is not None:
         if kind is not None:
             raise input_error("paraphrase", "kind", "be given only without `endpoint`", got=kind)
         if name == "rules":
             raise input_error("paraphrase", "generator", "be given with `endpoint`: the model's name there", got=name)
-        return EndpointGenerator(endpoint, name, settings, answers or Path("answers"), seed, examples)
+        return EndpointGenerator(endpoint, name, settings, answers or Path("answers"), seed, solved)
     if name == "rules":
         from paraconsist.transforms.paraphrase.rules import RuleGenerator
 
@@ -189,12 +189,12 @@ def load_generator(
     from paraconsist.models.loading import kind_of
     from paraconsist.models.pretrained import load_language_model, open_configuration
 
-    kind = kind_of(open_configuration(name, revision=revision), kind)
+    kind = kind_of(open_configuration(name), kind)
     if kind == "classifier":
         must = "be rules, module:function, or a causal or sequence-to-sequence language model"
         remedy = "That model is a classifier and writes no text."
         raise input_error("paraphrase", "generator", must, got=name, remedy=remedy)
-    return LanguageGenerator(load_language_model(name, kind, revision=revision), settings, seed, tuple(examples))
+    return LanguageGenerator(load_language_model(name, kind), settings, seed, tuple(solved))
 
 
 def call(generator: Generator, texts: Sequence[str]) -> list[list[str]]:

@@ -25,54 +25,32 @@ from paraconsist.transforms.negation import (
     NUMBERS,
     PREPOSITIONS,
     SUBJECT_PRONOUNS,
+    english,
     word_set,
 )
 from paraconsist.transforms.replacing import article_before, cased, replace_span
 from paraconsist.transforms.wordnet_nouns import pluralised
 
-#: Words and phrases that mean nearly the same in everyday descriptions; both directions.
-_BOTH_WAYS = """
-    kids: children; kid: child; street: road; outside: outdoors; inside: indoors; photo: picture; bike: bicycle;
-    bikes: bicycles; big: large; little: small; couch: sofa; car: automobile; sidewalk: pavement; happy: glad;
-    someone: somebody; everyone: everybody; nobody: no one; talking: speaking; trying: attempting; relaxing:
-    resting; dad: father; mom: mother; movie: film; ocean: sea; near: close to; next to: beside; taking a nap:
-    napping; because: since; shouting: yelling; a group of people: several people; sitting: seated; beautiful:
-    pretty; trash: garbage; soccer: football; jumping: leaping; many: a lot of; is sleeping: is asleep; are
-    sleeping: are asleep; wants to: would like to; want to: would like to; watching: looking at; is about to: is
-    going to; are about to: are going to; tired: weary; woman: lady; women: ladies; dinner: supper; cannot: is
-    unable to; is wearing: has on; are wearing: have on; started: began; is starting: is beginning; crying:
-    weeping; friends: pals; doctor: physician; tv: television; rocks: stones
-"""
-#: One direction only: the other would say more than the original.
-_ONE_WAY = """
-    man: guy; men: guys; people: individuals; puppy: young dog; both: the two; two: a pair of; several: a number
-    of; lots of: a lot of; at the beach: on the beach; very: really; has: has got; in front of: before; quickly:
-    fast; store: shop
-"""
 #: Exchanged only where they end a clause: "inside a house" is not "indoors a house".
 _LAST_ONLY = frozenset({"inside", "outside"})
 _NOT = ("is", "are", "was", "were", "does", "do", "did", "has", "have")
 _CONTRACTED = {f"{verb} not": f"{verb}n't" for verb in _NOT} | {"can not": "can't", "cannot": "can't"}
 _CONTRACTED |= {"they are": "they're"} | {f"{who} is": f"{who}'s" for who in ("there", "it", "he", "she")}
 #: Nouns that WordNet's first sense serves badly.
-_NOT_IN_WORDNET = NUMBERS | word_set(
-    "one ones front back top bottom side kind lot lots pair group couple number way part thing things time times "
-    "work play look run ride walk watch show hand hands head white black red blue green yellow orange color will can "
-    "is are was be am do does has have had a an the in on at no so as it he she they outside inside middle years"
-)
+_NOT_IN_WORDNET = NUMBERS | frozenset(english()["not_in_wordnet"])
 #: What begins so takes the place of an article before it.
 _BRINGS_ITS_OWN = re.compile(r"(?:a|an|the|several|no|two)\s", re.IGNORECASE)
 
 
 @cache
 def _table() -> dict[str, str]:
+    """Words and phrases that mean nearly the same; `one_way` would say more than the original the other way round."""
     table: dict[str, str] = {}
-    for text, both in ((_BOTH_WAYS, True), (_ONE_WAY, False)):
-        for pair in " ".join(text.split()).split("; "):
-            one, _, other = pair.strip().partition(": ")
-            table.setdefault(one, other)
-            if both:
-                table.setdefault(other, one)
+    for one, other in english()["both_ways"].items():
+        table.setdefault(one, other)
+        table.setdefault(other, one)
+    for one, other in english()["one_way"].items():
+        table.setdefault(one, other)
     return table
 
 

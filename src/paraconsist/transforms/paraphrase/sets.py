@@ -19,12 +19,10 @@ from paraconsist.data.writing import bucket_set_schema, file_in_folder, write_se
 from paraconsist.errors import input_error
 from paraconsist.measures.diversity import ParaphraseDiversityResult
 from paraconsist.transforms.paraphrase.generators import (
-    EXAMPLES,
     Generator,
     GeneratorSettings,
     endpoint_facts,
     load_generator,
-    read_examples,
 )
 from paraconsist.transforms.paraphrase.judgements import Judgements, write_judgement_sheet
 from paraconsist.transforms.paraphrase.refining import Refined, load_judge, refine
@@ -148,8 +146,7 @@ def paraphrase_rows(
         must = f"be given: preset {preset} keeps what an NLI model finds entailed both ways"
         remedy = "Train one (paraconsist train --task nli ...), or turn `mutual_entailment` off."
         raise input_error("paraphrase", "nli_model", must, remedy=remedy)
-    solved = EXAMPLES if examples is None else read_examples(examples)
-    made = load_generator(generator, settings, seed=seed, examples=solved, **loading)
+    made = load_generator(generator, settings, seed=seed, examples=examples, **loading)
     judge = None if nli_model is None or not settings.mutual_entailment else load_judge(nli_model, label_map)
     place = data.column(chosen)
     refined = refine([row.texts[place] for row in data.rows], made, settings, judge)

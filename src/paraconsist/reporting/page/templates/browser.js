@@ -79,8 +79,10 @@ const browser = (() => {
       return range === null || (p !== null && p >= range[0] && p <= range[1]);
     };
     const fitting = [];
+    const ofPairs = ["lost", "gained", "changed"].includes(state.show);
     for (const place of places(bucket, query.model)) {
       const first = bucket.original ? bucket.original[4][place] : null;
+      if (ofPairs && !bucket.n[place][0]) continue;  // left out, as an answer in it could not be read
       if (!inside(query.original, first, bucket.original && bucket.original[2])) continue;
       for (const row of bucket.rewordings) {
         const answer = row[4][place];
@@ -88,7 +90,7 @@ const browser = (() => {
         if (state.kind !== "" && !(row[5] || []).some((kind) => head.kinds[kind] === state.kind)) continue;
         if (state.after !== "" && buckets.labelName(set, answer[0]) !== state.after) continue;
         if (state.before !== "" && (first === null || buckets.labelName(set, first[0]) !== state.before)) continue;
-        if (["lost", "gained", "changed"].includes(state.show)) {
+        if (ofPairs) {
           if (first === null) continue;
           const [was, is] = [first[0] === bucket.original[2], answer[0] === row[2]];
           if (state.show === "changed" ? first[0] === answer[0] && (first[0] >= 0 || !set.neverAgree[place]) : was === is || was !== (state.show === "lost")) continue;

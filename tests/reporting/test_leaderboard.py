@@ -1,0 +1,131 @@
+"""``leaderboard``: models of several sets ranked, as `score` and `rank_models` say; sorted in a browser."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from helpers.browser import in_chromium, visit
+from helpers.report import rows, write_run
+from test_report_models import FAST, Tables, answers_of, command
+from test_report_site import without_plots
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+import paraconsist as pc
+from paraconsist.data.predictions import write_predictions
+from paraconsist.errors import InputError
+from paraconsist.scoring.compare import CompareOptions
+from paraconsist.scoring.ranking import rank_models
+from paraconsist.scoring.sources import open_source
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory):
+    """Three models on two sets, of which one answered other rows of the first; two judges on a third set, by order."""
+    import pyarrow as pa
+
+    folder = tmp_path_factory.mktemp("board")
+    paths = [
+        write_run(folder / f"m{i}", answers=answers_of(i, share), model=f"org/m{i}")
+        for i, share in enumerate((0.97, 0.6, 0.9))
+    ]
+    few = {bucket: answers for bucket, answers in answers_of(9, 0.9).items() if bucket < "b03"}
+    paths.append(write_run(folder / "few", answers=few, model="org/few"))
+    constant = {bucket: "1" * len(answers) for bucket, answers in answers_of(0, 1).items()}
+    paths.append(write_run(folder / "constant", answers=constant, model="org/constant"))
+    for i in range(3):
+        path = folder / f"second-{i}.parquet"
+        write_predictions(
+            path, pa.Table.from_pylist(rows(answers_of(i + 5, 0.8))), {"set": "second", "model": {"model": f"org/m{i}"}}
+        )
+        paths.append(path)
+    for i, flips in enumerate(("0101010101", "0000000001")):
+        items = [{"bucket_id": f"q{n}", "role": role, "label": 0, "prediction": int(digit) if role == "swap" else 0}
+                 for n, digit in enumerate(flips) for role in ("original", "swap")]  # fmt: skip
+        path = folder / f"judge-{i}.parquet"
+        write_predictions(path, pa.Table.from_pylist(items), {"set": "orders", "model": {"model": f"judge {i}"}})
+        paths.append(path)
+    with without_plots():
+        command("leaderboard", *map(str, paths), "--output", str(folder / "site"), "--space", *FAST)
+    return folder, paths
+
+
+def test_the_board_is_what_score_and_the_ranking_say(board):
+    folder, paths = board
+    page = (folder / "site" / "index.html").read_text(encoding="utf-8")
+    tables = Tables(page).tables
+    first = tables["Every model, in per cent, with intervals: paraphrastic consistency, toy:set"]
+    assert [cell["text"].strip() for cell in first[0]] == ["model", "PC", "rank", "above chance", "A"]
+    scores = {f"m{i}": pc.score(paths[i], n_resamples=300).to_dict()["toy:set"]["measures"] for i in range(3)}
+    values = {m: of["paraphrastic_consistency"]["paraphrastic_consistency_unbiased"] for m, of in scores.items()}
+    sources = {f"m{i}": open_source(paths[i]).sets for i in range(3)} | {"few": open_source(paths[3]).sets}
+    (ranked,) = rank_models(sources, CompareOptions(n_resamples=300))
+    ranks = {row["model"]: row for row in ranked.standings}
+    lines = {line[0]["text"].strip(): line for line in first[1:]}
+    assert sorted(values, key=values.get, reverse=True) == list(lines)[:3]
+    assert list(lines)[3:] == ["constant", "few"]  # who is not ranked is last
+    assert "org/constant" not in page
+    assert "a constant answer has consistency 1" in page
+    for name, (_, headline, rank, *_) in lines.items():
+        if name in ("few", "constant"):
+            assert rank["text"] == ""
+            continue
+        low, high = ranks[name]["rank_low"], ranks[name]["rank_high"]
+        assert headline["text"] == f"{100 * values[name]:.1f}"
+        assert (rank["text"], rank["below"]) == (
+            f"{low}" if low == high else f"{low} to {high}",
+            f"group {ranks[name]['letters']}",
+        )
+    overview = tables["Every model, in per cent, with intervals"]
+    assert {line[0]["text"].strip() for line in overview[1:]} == {"m0", "m1", "m2", "few", "constant"}
+    judges = tables["Every model, in per cent, with intervals: symmetric inconsistency, orders"]
+    assert [line[0]["text"].strip() for line in judges[1:]] == ["judge 1", "judge 0"]  # fewer flips are better
+    assert "toy:set: 3 models ranked on 12 problems" in page
+    assert "answered 3 of the 12 problems that" in page
+    assert re.findall(r"<h2>(.*?)</h2>", page)[:2] == ["toy:set, second", "orders"]
+    for line in (*first[1:], *judges[1:]):
+        assert (folder / "site" / line[0]["href"]).is_file()
+    assert "sdk: static" in (folder / "site" / "README.md").read_text()
+    written = {path.name: path.read_bytes() for path in (folder / "site").rglob("*.html")}
+    with without_plots():
+        again = pc.leaderboard(*paths, output=folder / "again", n_resamples=300)
+    assert {path.name: path.read_bytes() for path in (folder / "again").rglob("*.html")} == written
+    assert again.n_models == 7
+    with pytest.raises(InputError, match="confidence"):
+        pc.leaderboard(*paths, output=folder / "again", confidense=0.9)
+
+
+def test_a_board_of_one_model_speaks_of_no_ranks(tmp_path):
+    run = write_run(tmp_path / "one", answers={f"b{i:02}": "0110" for i in range(12)})
+    with without_plots():
+        page = pc.leaderboard(run, output=tmp_path / "site", n_resamples=300).index.read_text(encoding="utf-8")
+    assert re.search(r">−\d", page)  # less consistent than by chance
+    assert not re.search(r">\s*-\d|rank of|How the ranks", page)
+
+
+class TestBrowser:
+    pytestmark = in_chromium
+
+    def test_it_is_read_and_sorted_at_every_width(self, board, chromium):
+        context = chromium.new_context()
+        page = visit(context, (board[0] / "site" / "index.html").as_uri())
+        names = "[...document.querySelector('#board-1 tbody').rows].map((row) => row.cells[0].textContent.trim())"
+        before = page.evaluate(names)
+        assert before[3:] == ["constant", "few"]
+        page.locator("#board-1 th button").nth(1).focus()
+        page.keyboard.press("Enter")
+        down = page.evaluate(names)
+        assert [name for name in down if name in before[:3]] == before[:3]  # the best has the largest P_C
+        page.keyboard.press("Enter")
+        assert page.evaluate(names)[0] == before[2]
+        for width in (390, 1440):
+            for scheme in ("light", "dark"):
+                page.set_viewport_size({"width": width, "height": 900})
+                page.emulate_media(color_scheme=scheme)
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
+        first = page.locator("svg.bar rect").first.bounding_box()
+        assert first["width"] > 1
+        assert context.problems == []
+        context.close()

@@ -1,0 +1,81 @@
+"""The code in documents: Python runs as it is printed, and every command has the options that it is shown with.
+
+Commands in tutorials run when the site is built (`make docs`); those elsewhere name models and folders of the reader's,
+so that here their options are read and nothing is started.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import takewhile
+from pathlib import Path
+
+import click
+import pytest
+import typer
+from helpers.scripts import ROOT
+
+from paraconsist.cli.app import COMMANDS, app
+
+_MADE = ("measures", "commands", "generated")
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "examples").rglob("*.md"))]
+DOCUMENTS += [path for path in sorted((ROOT / "docs").rglob("*.md")) if not set(_MADE) & set(path.parts)]
+_FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: What a reader has and this test has not, by a line of the block.
+_NEEDS = ("load_dataset(", "evaluate.load(", 'pc.run("')
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Yield the words of every `paraconsist` command in the fences of a document."""
+    for language, block in _FENCE.findall(text):
+        if language in ("", "sh", "bash", "yaml", "{code-cell}"):
+            for line in block.replace("\\\n", " ").splitlines():
+                called = re.search(
+                    r"\$\(paraconsist ([^)]*)|(?:^|[!&(] ?|-m |run: |^\$ )paraconsist (.*)", line.strip()
+                )
+                words = list(_words(called[1] or called[2])) if called else []
+                if words and words[0] in COMMANDS:
+                    yield words
+
+
+def _words(line: str) -> Iterator[str]:
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|;&>")
+    lexer.whitespace_split = True
+    return takewhile(lambda word: not set(word) <= set("|;&>"), lexer)
+
+
+def unknown_options(words: list[str]) -> list[str]:
+    group = typer.main.get_command(app)
+    command = group.get_command(click.Context(group), words[0])
+    options = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    options |= {"--help", "-h", "--config", "--quiet", "--verbose"}
+    return [word for word in words[1:] if word.startswith("--") and word.split("=")[0] not in options]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_commands_have_the_options_they_are_shown_with(document: Path) -> None:
+    shown = list(commands(document.read_text(encoding="utf-8")))
+    assert [(words[0], unknown_options(words)) for words in shown if unknown_options(words)] == []
+
+
+def test_commands_are_found() -> None:
+    assert sum(1 for path in DOCUMENTS for _ in commands(path.read_text(encoding="utf-8"))) > 60
+    assert unknown_options(["score", "mine.csv", "--bukcet", "id"]) == ["--bukcet"]
+
+
+@pytest.mark.parametrize(
+    "document", [p for p in DOCUMENTS if "```python" in p.read_text("utf-8") and "examples" not in p.parts], ids=name_of
+)
+def test_python_runs_as_printed(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = [block for language, block in _FENCE.findall(document.read_text("utf-8")) if language == "python"]
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, object] = {}
+    for block in blocks:
+        if not any(word in block for word in _NEEDS):
+            exec(compile(block, str(document), "exec"), scope)
