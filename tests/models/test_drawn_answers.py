@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 from paraconsist.data.prompts import Example, Prompt, templates
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.models.generation import Draws
+from paraconsist.models.generation import Draws, GenerationSettings, generate
 from paraconsist.models.loading import prompted
 from paraconsist.models.pretrained import LanguageModel
 from paraconsist.models.prompted import PromptSettings
@@ -92,3 +92,15 @@ def test_behind_a_shared_prefix_the_same_is_drawn_as_without():
     shared, alone = writer("llama", shots=4), writer("llama", shots=4, share=False)
     assert write(shared, ROWS) == write(alone, ROWS)
     assert shared._prefix is not None
+
+
+@pytest.mark.parametrize("kind", ["llama", "t5"])
+@pytest.mark.parametrize("asked", [{}, {"temperature": 1.0}, {"n": 2, "num_beams": 2}])
+def test_free_texts_of_numbers_that_are_not_finite_are_refused(kind, asked):
+    tokenizer = byte_tokenizer()
+    module = tiny_language_model(kind, tokenizer)
+    with torch.no_grad():
+        module.get_output_embeddings().weight[3] = torch.nan
+    language = LanguageModel(module, tokenizer, "seq2seq" if kind == "t5" else "causal")
+    with pytest.raises(InputError, match="`language` must compute finite numbers"):
+        generate(language, ["the dog", "a"], GenerationSettings(max_new_tokens=3, **asked))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ON_ERROR = ("unparsed", "stop")
 #: The kinds of failures.
 REFUSED, NO_ANSWER, NOT_FINITE, TOO_LONG = "refused", "no answer", "not finite", "too long"
+NOT_FINITE_REMEDY = "Its weights may be damaged, or its numbers pass the range of its `dtype`: try float32."
 #: So many failures without an answer between them are no matter of single inputs.
 _HOPELESS = 20
 _MOST_NAMED = 3

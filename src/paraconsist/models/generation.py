@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from transformers import LogitsProcessor, LogitsProcessorList
 from transformers.cache_utils import Cache
 
+from paraconsist.data.failures import NOT_FINITE_REMEDY
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import input_error
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
@@ -54,7 +55,8 @@ def generate(language: LanguageModel, texts: Sequence[str], settings: Generation
     """Let a language model continue texts (causal) or answer them (sequence-to-sequence); `texts` are whole prompts.
 
     Returns for each, in order, `settings.n` texts without special tokens; a causal model's do not repeat the prompt. A
-    prompt that does not fit in memory alone, and greedy search for several texts, are an `InputError`.
+    prompt that does not fit in memory alone, numbers that are not finite, and greedy search for several texts, are an
+    `InputError`.
     """
     if settings.n > 1 and settings.temperature is None and settings.num_beams < settings.n:
         must = f"be {settings.n} or more, or a `temperature` be given"
@@ -80,11 +82,15 @@ def _generate_batch(language: LanguageModel, rows: Sequence[TokenArray], argumen
     """New tokens for each row, `num_return_sequences` one after another; in halves where memory does not suffice."""
     module, tokenizer, causal = language.module, language.tokenizer, language.kind == "causal"
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else stop_tokens(module, tokenizer)[0]
+    watch = _Watch(module, tokenizer)
+    steps = LogitsProcessorList([watch, *arguments.get("logits_processor", ())])
+    options = {**arguments, "pad_token_id": pad, "logits_processor": steps}
     try:
         padded, real = pad_sequences(rows, pad, left=causal)
         ids, mask = (torch.from_numpy(a).to(module.device) for a in (padded, real.astype(np.int64)))
-        out = module.generate(input_ids=ids, attention_mask=mask, pad_token_id=pad, **arguments)
+        out = module.generate(input_ids=ids, attention_mask=mask, **options)
     except (RuntimeError, MemoryError) as problem:
+        _refuse_spoilt(watch)  # nothing can be drawn by them
         if not (isinstance(problem, MemoryError) or should_reduce_batch_size(problem)):
             raise
         if len(rows) == 1:
@@ -93,7 +99,13 @@ def _generate_batch(language: LanguageModel, rows: Sequence[TokenArray], argumen
         clear_device_cache()
         half = len(rows) // 2
         return _generate_batch(language, rows[:half], arguments) + _generate_batch(language, rows[half:], arguments)
+    _refuse_spoilt(watch)
     return list(out[:, padded.shape[1] :] if causal else out)
+
+
+def _refuse_spoilt(watch: _Watch) -> None:
+    if watch.spoilt.any():
+        raise input_error("generate", "language", "compute finite numbers", remedy=NOT_FINITE_REMEDY)
 
 
 def stop_tokens(module: Any, tokenizer: Any) -> list[int]:

@@ -21,7 +21,7 @@ from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 from numpy.typing import NDArray
 
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.failures import NOT_FINITE, TOO_LONG, Failures, all_failed, are_open
+from paraconsist.data.failures import NOT_FINITE, NOT_FINITE_REMEDY, TOO_LONG, Failures, all_failed, are_open
 from paraconsist.data.inputs import PER_TOKEN, DistinctInputs, Places, mapped, sorted_pieces
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.results import Result
@@ -285,9 +285,8 @@ def _keep(
     kept: list[Result] | NDArray[np.float64]
     kept = results.numpy() if isinstance(results, torch.Tensor) else [one for one in results if one is not None]
     if not all(_finite(results)):
-        remedy = "Its weights may be damaged, or its numbers pass the range of its `dtype`: try float32."
         must = f"the model returned numbers that are not finite for input {ids[0]}."
-        kept = [failures.failed(NOT_FINITE, InputError(must, function="run", remedy=remedy))]
+        kept = [failures.failed(NOT_FINITE, InputError(must, function="run", remedy=NOT_FINITE_REMEDY))]
     else:
         failures.answered()
     shard.append(ids, kept, [row.n_cut for row in rows])
