@@ -62,6 +62,8 @@ for name in metric_names():
     assert {"README.md", name + ".py", "requirements.txt"} <= {file.path for file in metric_space(name, "org").files}
 found = evaluate.load("semantic_inconsistency").compute(predictions=[0, 1, 1, 1], perturbed_predictions=[0, 1, 1, 0])
 assert found["inconsistency"] == 0.25, found
+run = paraconsist.run(lambda prompts: ["S"] * len(prompts), "sample:defeasible_nli", output="run", version="1")
+assert run.score().to_frame()["value"].max() == 1  # P_C of a constant answer
 for name in BUILDERS:
     assert (builder_class(name).source_folder() / "README.md").is_file()
 ours = {m.__file__ for n, m in sys.modules.items() if n.startswith("paraconsist") and getattr(m, "__file__", None)}

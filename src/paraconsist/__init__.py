@@ -186,7 +186,7 @@ def run(
     """
     from pathlib import Path
 
-    from paraconsist import load_bucket_set, load_model
+    from paraconsist import load_bucket_set
     from paraconsist.reporting.result import Run
     from paraconsist.running.functions import as_function, run_function
     from paraconsist.running.options import RunOptions
@@ -203,6 +203,8 @@ def run(
 
     if function is not None:
         return Run(run_function(function, load(), running).path)
+    from paraconsist import load_model  # imports torch
+
     loading["device"] = running.device
     report = run_sets(
         lambda name, group: load_model(name, task=group[0].task, **loading), lambda: {str(model): load()}, running
