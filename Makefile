@@ -26,10 +26,11 @@ $(RUNS): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --no-compile -c constraints.txt -e '.[run]'
 	touch $@
 
-$(INSTALLED): $(RUNS)
-	@echo "Installing what tests and linters need ..."
+$(INSTALLED): pyproject.toml constraints.txt
+	@echo "Installing paraconsist with all that tests and linters need into $(VENV), some minutes the first time ..."
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --no-compile --quiet -c constraints.txt -e '.[all]'
-	touch $@
+	touch $(RUNS) $@
 
 demo: $(RUNS)
 	HF_HUB_OFFLINE=1 $(BIN)/paraconsist demo
