@@ -10,10 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from paraconsist.data.logs.deepeval import DEEPEVAL
 from paraconsist.data.logs.fields import Table, is_expression, value_of, walk
 from paraconsist.data.logs.format import DEFAULT_QUERY, Head, LogFormat, LogQuery, bad_log, unique_ids
 from paraconsist.data.logs.inspect_ai import INSPECT
 from paraconsist.data.logs.lm_eval import LM_EVAL
+from paraconsist.data.logs.mlflow import MLFLOW
 from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.data.tables import ENDINGS
 from paraconsist.errors import InputError, first_line, input_error
@@ -66,7 +68,7 @@ PLAIN = LogFormat(
 
 
 #: In the order in which they are asked whether a file is theirs.
-FORMATS: tuple[LogFormat, ...] = (INSPECT, LM_EVAL, PLAIN)
+FORMATS: tuple[LogFormat, ...] = (INSPECT, LM_EVAL, DEEPEVAL, MLFLOW, PLAIN)
 
 _LONGEST_LINE = 1 << 24
 

@@ -6,16 +6,21 @@ An answer is right where the tool counted it as right: paraconsist goes by the l
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paraconsist.data.logs.fields import Fields, as_numbers, as_texts, value_of
+from paraconsist.data.logs import format as logs
+from paraconsist.data.logs.fields import Fields, Records, as_numbers, as_texts, value_of
 from paraconsist.data.logs.format import GOLD_CONFIDENCE, LogQuery
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
 
 _LONGEST = 80
@@ -85,6 +90,65 @@ def verdicts(values: Sequence[Any], metric: str, others: Sequence[str]) -> NDArr
         raise input_error("score", "metric", must, got=values[row], row=row, remedy=remedy)
     right: NDArray[np.bool_] = numbers == 1
     return right
+
+
+def judged_rows(
+    path: Path,
+    query: LogQuery,
+    tool: str,
+    rows: Sequence[Mapping[str, Any]],
+    scores: Sequence[Mapping[str, Any]],
+    means: Mapping[str, Any],
+    *,
+    ids: Sequence[Any],
+    named: tuple[str, str, str],
+    roots: Sequence[str] = (),
+    name: str,
+    model: Any,
+) -> Predictions:
+    """Return rows with answers as predictions, right where the metric that was asked for says so.
+
+    `scores` are what metrics say of each row (None: one failed), `means` their means as the tool says, `named` the
+    fields of answer, gold answer and question where the user names none. Without a metric answers are compared.
+    InputError if several metrics judged the rows and none was named, a field is missing, or a row is there twice.
+    """
+    fields, metrics = Records(rows), list(dict.fromkeys(metric for one in scores for metric in one))
+    metric, answer, notes, log = query.metric, query.prediction or named[0], list[str](), LogAnswers([], [], None)
+    if metric is None and query.prediction is None and metrics:
+        metric = metrics[0] if len(metrics) == 1 else ""
+    if metric is not None and metric not in metrics:
+        must, remedy = f"be one of the log's ({', '.join(metrics)})", "It says which answers are right."
+        raise input_error("score", "metric", must, got=query.metric, remedy=remedy)
+    if metric is not None:
+        texts = as_texts(value_of(fields, answer, parameter="prediction", roots=roots)).to_pylist()
+        values, reported = [one.get(metric) for one in scores], means.get(metric)
+        known = np.array([value is not None for value in values])
+        right = verdicts([0.0 if value is None else value for value in values], metric, metrics)
+        log = LogAnswers([], [t if t and t.strip() and ok else None for t, ok in zip(texts, known, strict=True)], right)
+        if not known.all():
+            failed = f"{metric} says nothing of {(~known).sum()} of {len(known)} rows of {path.name}"
+            notes.append(f"{failed}: they count as unparsed here, and {tool}'s own mean leaves them out")
+        mean = right.sum() / max(known.sum(), 1)
+        if isinstance(reported, (int, float)) and abs(reported - mean) > 1e-6:
+            difference = f"{tool} says {metric} {reported:.4f}, the rows of {path.name} give {mean:.4f}"
+            notes.append(f"{difference}: were rows added or removed?")
+    compared = replace(query, label=query.label or named[1], prediction=None if metric is not None else answer)
+    labels, label_names = log.columns(fields, compared, roots)
+    columns, question = logs.linked_columns(fields, query, roots=roots) | labels, fields.column(named[2])
+    shown = logs.shown_texts(fields, query, roots, lambda: {} if question is None else {named[2]: as_texts(question)})
+    source = {"format": tool, "tool": tool, "file": path.name, "metric": metric, "reported": means.get(str(metric))}
+    about: dict[str, Any] = {"name": name, "model": model, "source": source, "notes": notes, "texts": shown}
+    return logs.log_predictions(logs.unique_ids(ids, path, "question"), columns, label_names, **about)
+
+
+def read_whole(path: Path, tool: str) -> dict[str, Any]:
+    """Return the JSON object that a tool's file holds, or raise."""
+    with suppress(ValueError, RecursionError):
+        value = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(value, dict):
+            return value
+    remedy = f"It is called or begins like {tool}'s and is empty, cut short or damaged: copy it again."
+    raise logs.bad_log("be a readable, whole file", path, remedy=remedy)
 
 
 def _number(value: Any) -> float:
