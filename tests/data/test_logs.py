@@ -6,41 +6,19 @@ Golden numbers are those in the tools' own results, beside or inside the logs (t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers.logs import LM_EVAL, entries, inspect_log, lines, samples
+from helpers.logs import LM_EVAL, check, double_loop, entries, inspect_log, lines, samples, scored
 
 from paraconsist.data.logs.fields import Records, Table, value_of
 from paraconsist.data.logs.format import LogQuery
 from paraconsist.data.logs.reading import FORMATS, detect, read_logs
 from paraconsist.errors import InputError
-
-
-def double_loop(rows: Iterable[tuple[Any, bool]]) -> float:
-    """P_C as the paper defines it: over buckets, the share of pairs of wordings both right or both wrong."""
-    buckets: dict[Any, list[bool]] = {}
-    for bucket, right in rows:
-        buckets.setdefault(bucket, []).append(right)
-    return sum(sum(a == b for a in one for b in one) / len(one) ** 2 for one in buckets.values()) / len(buckets)
-
-
-def scored(command, *args: object) -> dict[str, Any]:
-    code, out, err = command("score", *args, "--json", "--n-resamples", 400)
-    assert code == 0, err
-    (result,) = json.loads(out).values()
-    return result
-
-
-def check(result: dict[str, Any], accuracy: float, consistency: float) -> dict[str, Any]:
-    measure = result["measures"]["paraphrastic_consistency"]
-    assert measure["accuracy"] == pytest.approx(accuracy, abs=1e-12)
-    assert measure["paraphrastic_consistency"] == pytest.approx(consistency, abs=1e-12)
-    return measure
 
 
 @pytest.mark.parametrize(
@@ -251,7 +229,7 @@ def test_expressions_that_are_none(text, sentence):
 
 
 def test_every_format_says_what_it_is():
-    assert len({one.name for one in FORMATS}) == len(FORMATS) == 3
+    assert len({one.name for one in FORMATS}) == len(FORMATS) == 8
     assert [detect(path).name for path in (samples("yes_no"), inspect_log("yes-no"))] == ["lm_eval", "inspect_ai"]
 
 

@@ -61,7 +61,7 @@ def test_files_beside_the_logs(tmp_path):
     refused(next(LM_EVAL.glob("results_*")), "summary; its rows are in samples_.*log_samples")
     refused(tmp_path / "nothing.jsonl", "must name a file that exists")
     (tmp_path / "notes.md").write_text("nothing")
-    refused(tmp_path, r"hold logs \(\*.eval, samples_\*.jsonl\).*It holds notes.md")
+    refused(tmp_path, r"hold logs \(\*.eval, samples_\*.jsonl, .*It holds notes.md")
 
 
 def test_a_cut_eval_log(tmp_path):

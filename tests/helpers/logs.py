@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 LOGS = Path(__file__).resolve().parents[1] / "fixtures" / "logs"
 
@@ -37,3 +39,25 @@ def entries(path: Path) -> dict[str, Any]:
             with pa.CompressedInputStream(pa.py_buffer(raw[start : start + info.compress_size]), "zstd") as stream:
                 found[info.filename] = json.loads(stream.read())
     return found
+
+
+def double_loop(rows: Iterable[tuple[Any, bool]]) -> float:
+    """P_C as the paper defines it: over buckets, the share of pairs of wordings both right or both wrong."""
+    buckets: dict[Any, list[bool]] = {}
+    for bucket, right in rows:
+        buckets.setdefault(bucket, []).append(right)
+    return sum(sum(a == b for a in one for b in one) / len(one) ** 2 for one in buckets.values()) / len(buckets)
+
+
+def scored(command, *args: object) -> dict[str, Any]:
+    code, out, err = command("score", *args, "--json", "--n-resamples", 400)
+    assert code == 0, err
+    (result,) = json.loads(out).values()
+    return result
+
+
+def check(result: dict[str, Any], accuracy: float, consistency: float) -> dict[str, Any]:
+    measure = result["measures"]["paraphrastic_consistency"]
+    assert measure["accuracy"] == pytest.approx(accuracy, abs=1e-12)
+    assert measure["paraphrastic_consistency"] == pytest.approx(consistency, abs=1e-12)
+    return measure

@@ -1,11 +1,18 @@
-"""Records of Every Eval Ever (evaleval/every_eval_ever, schema 0.2): numbers with their intervals, and no answers."""
+"""Every Eval Ever (evaleval/every_eval_ever): records of numbers (schema 0.2), and files of samples (schema 0.3).
+
+A record (`read_evaluations`) has numbers with their intervals and no answers. A file of samples, ``*_samples.jsonl``,
+has a line for each question and metric, with what the model wrote, what was read from it and whether it was right.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paraconsist.data.logs.fields import walk
+from paraconsist.data.logs.format import Head, LogFormat, LogQuery, bad_log
+from paraconsist.data.logs.verdicts import check_one, judged_rows, read_whole_lines
+from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
 from paraconsist.files import read_record
 
@@ -41,3 +48,50 @@ def read_evaluations(*paths: str | Path) -> pd.DataFrame:
             known = {"model": model, "set": walk(one, "evaluation_name"), "measure": metric}
             lines.append({**known, **{key: walk(one, "score_details", *steps) for key, steps in _DETAILS.items()}})
     return pd.DataFrame(lines, columns=["model", "set", "measure", *_DETAILS])
+
+
+_KEYS = {"evaluation_id", "evaluation_name", "sample_id", "interaction_type", "evaluation"}
+_FIELDS = ("answer", "reference", "input.raw")
+
+
+def recognises(path: Path, head: Head) -> bool:
+    return head.first_row.keys() >= _KEYS
+
+
+def read(path: Path, query: LogQuery) -> Predictions:
+    """Read one file of samples; InputError if it is cut short or of several evaluations, and as `judged_rows`."""
+    lines = read_whole_lines(path, "Every Eval Ever")
+    each = "Give the file of each by itself."
+    for what, key in (("schema", "schema_version"), ("model's answers", "model_id"), ("evaluation", "evaluation_name")):
+        check_one(what, [line.get(key) for line in lines], each)
+    rows: dict[Any, dict[str, Any]] = {}
+    scores: dict[Any, dict[str, tuple[int, Any]]] = {}
+    for number, line in enumerate(lines):
+        sample, metric = line.get("sample_id"), str(line.get("evaluation_result_id") or "is_correct")
+        verdict = None if line.get("error") else walk(line, "evaluation", "is_correct")
+        if scores.setdefault(sample, {}).setdefault(metric, (number, verdict))[0] != number:
+            raise bad_log(f"have each sample once under {metric}", sample, row=number)
+        rows.setdefault(sample, {**line, "answer": _answer(line), "reference": _reference(line)})
+    judged = [{metric: verdict for metric, (_, verdict) in one.items()} for one in scores.values()]
+    about: dict[str, Any] = {"ids": list(rows), "named": _FIELDS, "roots": ("metadata",)}
+    about |= {"name": str(lines[0]["evaluation_name"]), "model": lines[0].get("model_id")}
+    about |= {"version": lines[0].get("schema_version")}
+    return judged_rows(path, query, SAMPLES.name, list(rows.values()), judged, {}, **about)
+
+
+def _answer(line: Any) -> str | None:
+    """Return what was read from the model's last output, else the output."""
+    attributions, outputs = line.get("answer_attribution"), walk(line, "output", "raw")
+    last = attributions[-1] if isinstance(attributions, list) and attributions else None
+    answer = walk(last, "extracted_value") or (outputs[-1] if isinstance(outputs, list) and outputs else None)
+    return None if answer is None else str(answer)
+
+
+def _reference(line: Any) -> str | None:
+    reference = walk(line, "input", "reference")
+    return " | ".join(map(str, reference)) if isinstance(reference, list) and reference else None
+
+
+SAMPLES = LogFormat(
+    "every_eval_ever", "file of samples of Every Eval Ever", recognises, read, "*_samples.jsonl", ("metric",)
+)

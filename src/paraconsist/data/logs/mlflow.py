@@ -12,7 +12,7 @@ from typing import Any
 
 from paraconsist.data.logs.fields import walk
 from paraconsist.data.logs.format import Head, LogFormat, LogQuery, bad_log
-from paraconsist.data.logs.verdicts import judged_rows, read_whole
+from paraconsist.data.logs.verdicts import check_one, judged_rows, read_whole
 from paraconsist.data.predictions import Predictions
 
 _TABLE = "eval_results_table.json"
@@ -34,9 +34,8 @@ def read(path: Path, query: LogQuery) -> Predictions:
     if not is_table or not data or not all(isinstance(row, list) and len(row) == len(columns) for row in data):
         raise bad_log("hold columns, each of another name, and rows as long", path)
     rows = [dict(zip(map(str, columns), row, strict=True)) for row in data]
-    models = list(dict.fromkeys(str(row["model"]) for row in rows if row.get("model")))
-    if len(models) > 1:
-        raise bad_log("hold one model's answers", models[:5], remedy="Write a table for each, and compare them.")
+    models = [str(row["model"]) for row in rows if row.get("model")]
+    check_one("model's answers", models, "Write a table for each, and compare them with `paraconsist compare`.")
     metrics = [name.removesuffix(_SCORE) for name in rows[0] if name.endswith(_SCORE)]
     scores = [{metric: row[f"{metric}{_SCORE}"] for metric in metrics} for row in rows]
     reported = read_whole(beside, "MLflow") if beside.is_file() else {}

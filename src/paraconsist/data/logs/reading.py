@@ -11,11 +11,14 @@ from typing import Any
 import pyarrow as pa
 
 from paraconsist.data.logs.deepeval import DEEPEVAL
+from paraconsist.data.logs.every_eval_ever import SAMPLES
 from paraconsist.data.logs.fields import Table, is_expression, value_of, walk
 from paraconsist.data.logs.format import DEFAULT_QUERY, Head, LogFormat, LogQuery, bad_log, unique_ids
 from paraconsist.data.logs.inspect_ai import INSPECT
 from paraconsist.data.logs.lm_eval import LM_EVAL
 from paraconsist.data.logs.mlflow import MLFLOW
+from paraconsist.data.logs.openai_evals import OPENAI_EVALS
+from paraconsist.data.logs.promptfoo import PROMPTFOO
 from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.data.tables import ENDINGS
 from paraconsist.errors import InputError, first_line, input_error
@@ -68,7 +71,7 @@ PLAIN = LogFormat(
 
 
 #: In the order in which they are asked whether a file is theirs.
-FORMATS: tuple[LogFormat, ...] = (INSPECT, LM_EVAL, DEEPEVAL, MLFLOW, PLAIN)
+FORMATS: tuple[LogFormat, ...] = (INSPECT, LM_EVAL, DEEPEVAL, MLFLOW, PROMPTFOO, OPENAI_EVALS, SAMPLES, PLAIN)
 
 _LONGEST_LINE = 1 << 24
 

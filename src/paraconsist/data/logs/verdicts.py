@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,11 +17,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.json_lines import json_rows
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Fields, Records, as_numbers, as_texts, value_of
 from paraconsist.data.logs.format import GOLD_CONFIDENCE, LogQuery
 from paraconsist.data.predictions import Predictions
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, input_error
 
 _LONGEST = 80
 
@@ -105,6 +106,7 @@ def judged_rows(
     roots: Sequence[str] = (),
     name: str,
     model: Any,
+    version: Any = None,
 ) -> Predictions:
     """Return rows with answers as predictions, right where the metric that was asked for says so.
 
@@ -136,7 +138,8 @@ def judged_rows(
     labels, label_names = log.columns(fields, compared, roots)
     columns, question = logs.linked_columns(fields, query, roots=roots) | labels, fields.column(named[2])
     shown = logs.shown_texts(fields, query, roots, lambda: {} if question is None else {named[2]: as_texts(question)})
-    source = {"format": tool, "tool": tool, "file": path.name, "metric": metric, "reported": means.get(str(metric))}
+    source = {"format": tool, "tool": tool, "version": version, "file": path.name, "metric": metric}
+    source["reported"] = means.get(str(metric))
     about: dict[str, Any] = {"name": name, "model": model, "source": source, "notes": notes, "texts": shown}
     return logs.log_predictions(logs.unique_ids(ids, path, "question"), columns, label_names, **about)
 
@@ -147,8 +150,27 @@ def read_whole(path: Path, tool: str) -> dict[str, Any]:
         value = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(value, dict):
             return value
-    remedy = f"It is called or begins like {tool}'s and is empty, cut short or damaged: copy it again."
-    raise logs.bad_log("be a readable, whole file", path, remedy=remedy)
+    raise _not_whole(path, tool)
+
+
+def read_whole_lines(path: Path, tool: str) -> list[dict[str, Any]]:
+    """Return the JSON objects that a tool's file holds, one a line, or raise."""
+    try:
+        return list(json_rows(path))
+    except ValueError as problem:
+        raise _not_whole(path, tool, f"{problem}. ") from None
+
+
+def _not_whole(path: Path, tool: str, what: str = "") -> InputError:
+    remedy = f"{what}It is called or begins like {tool}'s and is empty, cut short or damaged: copy it again."
+    return logs.bad_log("be a readable, whole file", path, remedy=remedy)
+
+
+def check_one(what: str, values: Iterable[Any], remedy: str) -> None:
+    """Raise if rows of one file are of several models, runs or versions."""
+    found = list(dict.fromkeys(values))
+    if len(found) > 1:
+        raise logs.bad_log(f"hold one {what}", found[:5], remedy=remedy)
 
 
 def _number(value: Any) -> float:

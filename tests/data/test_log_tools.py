@@ -1,0 +1,259 @@
+"""deepeval, MLflow, promptfoo, OpenAI evals and Every Eval Ever: their results give the numbers that they give by hand.
+
+The files are those that the tools wrote (tests/fixtures/logs/README.md); here they are read with plain json.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from helpers.logs import LOGS, check, double_loop, lines, scored
+
+from paraconsist.data.logs.format import DEFAULT_QUERY, LogQuery
+from paraconsist.data.logs.reading import FORMATS, _head, detect, read_logs
+from paraconsist.errors import InputError
+
+FILES = {file: file.relative_to(LOGS).parts[0] for file in LOGS.rglob("*") if file.is_file()}
+FILES = {
+    file: tool
+    for file, tool in FILES.items()
+    if tool not in ("making", "README.md") and not file.name.startswith(("results_", "metrics"))
+}
+
+
+class Row(NamedTuple):
+    bucket: str
+    kind: str
+    right: bool
+    answer: str | None
+
+
+def of_deepeval(path: Path) -> list[Row]:
+    rows = []
+    for case in json.loads(path.read_text())["testCases"]:
+        (metric,) = (one for one in case["metricsData"] if one["name"] == "Right")
+        more, failed = case["metadata"], metric.get("score") is None
+        answer = None if failed else case["actualOutput"]
+        rows.append(Row(more["question_id"], more["kind"], bool(metric["success"]) and not failed, answer))
+    return rows
+
+
+def of_mlflow(path: Path) -> list[Row]:
+    table = json.loads(path.read_text())
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["data"]]
+    return [Row(row["question_id"], row["kind"], row["right/v1/score"] == 1, row["outputs"]) for row in rows]
+
+
+def of_promptfoo(path: Path) -> list[Row]:
+    found = json.loads(path.read_text())["results"]["results"]
+    more = [(one["metadata"]["question_id"], one["metadata"]["kind"]) for one in found]
+    return [Row(*own, one["success"], one["response"]["output"]) for own, one in zip(more, found, strict=True)]
+
+
+def of_evals(path: Path) -> list[Row]:
+    told = [line["data"] for line in lines(path) if line.get("type") == "match"]
+    return [Row(one["question_id"], one["kind"], one["correct"], one["sampled"]) for one in told]
+
+
+def of_samples(path: Path) -> list[Row]:
+    told = [line for line in lines(path) if line["evaluation_result_id"] == "acc_norm"]
+    facts = [re.match(r"Where is the (\w+)", line["input"]["raw"])[1] for line in told]
+    right = [line["evaluation"]["is_correct"] for line in told]
+    texts = [line["output"]["raw"][0] for line in told]
+    return [Row(fact, "Paraphrase", one, text) for fact, one, text in zip(facts, right, texts, strict=True)]
+
+
+BY_QUESTION = ("--bucket", "question_id", "--role", "kind")
+#: Tool -> its file, what `score` is told, what is read by hand, what it says of itself.
+CASES: dict[str, tuple[str, tuple[str, ...], Callable[[Path], list[Row]], dict[str, Any]]] = {
+    "deepeval": ("test_run_*.json", (*BY_QUESTION, "--metric", "Right"), of_deepeval, {"set": "yes_no"}),
+    "mlflow": (
+        "**/eval_results_table.json",
+        (*BY_QUESTION, "--metric", "right/v1", "--label", "answer"),
+        of_mlflow,
+        {"model": None},
+    ),
+    "promptfoo": ("results.json", (*BY_QUESTION, "--label", "vars.answer"), of_promptfoo, {"set": "yes_no"}),
+    "openai_evals": ("yes_no.jsonl", BY_QUESTION, of_evals, {"set": "yes_no.test.v0"}),
+    "every_eval_ever": (
+        "*_samples.jsonl",
+        ("--bucket", r'input.raw ~ "^Where is the (\w+)"', "--metric", "acc_norm"),
+        of_samples,
+        {"set": "which_place", "model": "own/tiny-random-llama"},
+    ),
+}
+
+
+def file_of(tool: str) -> Path:
+    (file,) = (LOGS / tool).glob(CASES[tool][0])
+    return file
+
+
+def query_of(tool: str, **more: Any) -> LogQuery:
+    given = CASES[tool][1]
+    named = dict(zip((name.removeprefix("--") for name in given[::2]), given[1::2], strict=True))
+    return LogQuery(**{**named, **more})
+
+
+@pytest.mark.parametrize("tool", CASES)
+def test_numbers_are_those_by_hand(command, tool):
+    _, given, by_hand, says = CASES[tool]
+    rows = by_hand(file_of(tool))
+    wordings = [(row.bucket, row.right) for row in rows if row.kind == "Paraphrase"]
+    sizes = [sum(bucket == one for bucket, _ in wordings) for one in {bucket for bucket, _ in wordings}]
+    assert min(sizes) < max(sizes), "lopsided buckets are the case worth testing"
+    assert {row.right for row in rows} == {True, False}
+    result = scored(command, file_of(tool), *given)
+    check(result, sum(right for _, right in wordings) / len(wordings), double_loop(wordings))
+    assert result["n_unparsed"] == sum(not (row.answer or "").strip() for row in rows)
+    assert result["source"]["tool"] == tool
+    assert {name: result[name] for name in says} == says
+    assert not [note for note in result["warnings"] if "rows added" in note]
+
+
+def test_a_file_is_of_the_tool_that_wrote_it_and_no_other_claims_it():
+    assert {*FILES.values()} == {*CASES, "lm_eval", "inspect_ai"}
+    for file, tool in FILES.items():
+        assert detect(file).name == tool
+        claims = [one.name for one in FORMATS if one.name != "table" and one.recognises(file, _head(file))]
+        assert claims == [tool], file
+
+
+@pytest.mark.parametrize("tool", CASES)
+def test_a_file_that_was_cut_short_is_refused(tmp_path, tool):
+    whole = file_of(tool).read_bytes()
+    for kept in (9 * len(whole) // 10, len(whole) - 9):
+        cut = tmp_path / file_of(tool).name
+        cut.write_bytes(whole[:kept])
+        with pytest.raises(InputError, match="`path` must be a readable, whole file"):
+            read_logs([cut], query_of(tool))
+
+
+def edited(tool: str, folder: Path, change: Callable[[Any], None]) -> Path:
+    """Write a tool's file with something changed in what it holds: an object, or the list of its lines' objects."""
+    source = file_of(tool)
+    told = lines(source) if source.suffix == ".jsonl" else json.loads(source.read_text())
+    change(told)
+    folder.mkdir(exist_ok=True)
+    file = folder / source.name
+    texts = [json.dumps(one) + "\n" for one in told] if isinstance(told, list) else [json.dumps(told)]
+    file.write_text("".join(texts))
+    return file
+
+
+def set_in(*steps: Any) -> Callable[[Any], None]:
+    """Return what puts the last of `steps` where the others lead."""
+
+    def change(told: Any) -> None:
+        *way, name, value = steps
+        for step in way:
+            told = told[step]
+        told[name] = value
+
+    return change
+
+
+def two_models_in_a_table(table: Any) -> None:
+    table["columns"].append("model")
+    for number, row in enumerate(table["data"]):
+        row.append(f"m{number % 2}")
+
+
+@pytest.mark.parametrize(
+    ("tool", "change", "more", "sentence"),
+    [
+        ("deepeval", lambda run: None, {"metric": None}, r"`metric` must be one of the log's \(Right, Short\)"),
+        ("deepeval", lambda run: None, {"metric": "Rihgt"}, r"one of the log's \(Right, Short\); got 'Rihgt'"),
+        ("deepeval", lambda run: None, {"bucket": "bucket"}, "`bucket` must name a column.*metadata.question_id"),
+        ("deepeval", set_in("testCases", []), {}, "must hold test cases of one question each"),
+        ("deepeval", lambda run: run["testCases"].append(run["testCases"][3]), {}, "must have each question once"),
+        ("mlflow", lambda table: None, {"label": None}, "`label` must name a column.*answer, outputs"),
+        ("mlflow", two_models_in_a_table, {}, "must hold one model's answers; got .*m0.*m1"),
+        (
+            "mlflow",
+            lambda table: table["data"][2].pop(),
+            {},
+            "must hold columns, each of another name, and rows as long",
+        ),
+        ("promptfoo", lambda found: None, {"label": None}, "`label` must name a column.*vars.answer"),
+        (
+            "promptfoo",
+            set_in("results", "results", 1, "provider", {"id": "b"}),
+            {},
+            "one model's answers; got .*filter-pr",
+        ),
+        ("promptfoo", set_in("results", "results", 1, "promptIdx", 1), {}, "must hold one prompt's answers"),
+        ("promptfoo", set_in("results", "results", 1, "testIdx", 0), {}, "must have each question once; got '0'"),
+        ("promptfoo", set_in("results", "results", []), {}, "must hold results"),
+        ("openai_evals", lambda told: told.pop(1), {}, "must be the record of a run that ended.*no final report"),
+        ("openai_evals", set_in(5, "run_id", "another"), {}, "must hold one run; got"),
+        ("openai_evals", set_in(0, "spec", "completion_fns", ["a", "b"]), {}, "must hold one model's answers"),
+        ("openai_evals", lambda told: told.append(told[-1]), {}, "must have each question once"),
+        (
+            "openai_evals",
+            lambda told: told.__delitem__(slice(3, None, 2)),
+            {},
+            "must hold `match` events.*with sampling",
+        ),
+        ("every_eval_ever", set_in(4, "model_id", "b"), {}, "must hold one model's answers"),
+        ("every_eval_ever", set_in(4, "schema_version", "0.2.0"), {}, "must hold one schema; got"),
+        ("every_eval_ever", set_in(4, "evaluation_name", "b"), {}, "must hold one evaluation"),
+        ("every_eval_ever", lambda told: told.append(told[3]), {}, "must have each sample once under acc"),
+        ("every_eval_ever", lambda told: None, {"metric": None}, r"one of the log's \(acc, acc_norm\)"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused_in_one_sentence(tmp_path, tool, change, more, sentence):
+    more = {name: getattr(DEFAULT_QUERY, name) if value is None else value for name, value in more.items()}
+    with pytest.raises(InputError, match=sentence) as refused:
+        read_logs([edited(tool, tmp_path, change)], query_of(tool, **more))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("tool", "change"),
+    [
+        ("promptfoo", set_in("metadata", "promptfooVersion", "0.1.0")),
+        ("every_eval_ever", lambda told: [line.update(schema_version="0.2.0", evaluation_name="b") for line in told]),
+    ],
+)
+def test_files_of_two_versions_or_two_formats_are_not_one_run(tmp_path, tool, change):
+    other = edited(tool, tmp_path, change)
+    with pytest.raises(InputError, match="must be written by one version of the tool"):
+        read_logs([file_of(tool), other], query_of(tool))
+    with pytest.raises(InputError, match="must be of one format"):
+        read_logs([file_of(tool), file_of("deepeval")], query_of(tool))
+
+
+@pytest.mark.parametrize(
+    ("tool", "change"),
+    [
+        ("deepeval", set_in("metricsScores", 0, "passes", 30)),
+        ("promptfoo", set_in("results", "stats", "successes", 1)),
+        ("openai_evals", set_in(1, "final_report", "accuracy", 0.9)),
+    ],
+)
+def test_a_mean_that_the_rows_do_not_give_is_said(tmp_path, tool, change):
+    (rows,) = read_logs([edited(tool, tmp_path, change)], query_of(tool)).values()
+    assert any("were rows added or removed?" in note for note in rows.metadata["notes"])
+    (rows,) = read_logs([file_of(tool)], query_of(tool)).values()
+    assert not any("were rows added or removed?" in note for note in rows.metadata["notes"])
+
+
+def test_a_provider_that_failed_gave_no_answer(tmp_path):
+    def fail(found: Any) -> None:
+        first = found["results"]["results"][0]
+        first |= {"failureReason": 2, "error": "503", "success": False}
+        del first["response"]
+
+    (rows,) = read_logs([edited("promptfoo", tmp_path, fail)], query_of("promptfoo")).values()
+    assert any("success says nothing of 1 of" in note for note in rows.metadata["notes"])
+
+
+def test_answers_are_compared_where_the_user_names_them(command):
+    given = ("--bucket", "question_id", "--prediction", "expected", "--label", "expected")
+    check(scored(command, file_of("openai_evals"), *given), 1.0, 1.0)
