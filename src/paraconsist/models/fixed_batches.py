@@ -132,8 +132,12 @@ def _linear(part: torch.nn.Linear, values: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def deterministic_kernels() -> Iterator[None]:
-    """Let torch use inside only kernels that give the same bits each time; an operation without one raises."""
+    """Let torch use inside only kernels that give the same bits each time; an operation without one raises.
+
+    MKL reads its setting before it first computes: call this before the process does.
+    """
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")  # else sums depend on threads and on where a matrix lies
     memory: Any = torch.utils.deterministic
     before, filling = torch.are_deterministic_algorithms_enabled(), memory.fill_uninitialized_memory
     torch.use_deterministic_algorithms(True)
