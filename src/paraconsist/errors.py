@@ -23,7 +23,7 @@ EXTRAS = {
     "gradio": "space",
     **dict.fromkeys(("mlflow", "sqlalchemy", "alembic", "trackio"), "trackers"),
     "ray": "scale",
-    "lm_eval": "integrations",
+    **dict.fromkeys(("lm_eval", "inspect_ai"), "integrations"),
 }
 #: What steers a terminal, or turns the order of the letters around, and halves of pairs that no terminal takes.
 _STEERING = re.compile("[\\x00-\\x08\\x0a-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")

@@ -247,6 +247,18 @@ def by_lm_eval(folder: Path, shared: Path) -> Number:
     return number
 
 
+def by_inspect(folder: Path, shared: Path) -> Number:
+    """The toy model in inspect_ai: its metrics are the number, and so is what `score` says of the log."""
+    from helpers.inspect_evaluations import inspect_eval
+
+    log = inspect_eval("paraconsist/sample", answer, folder)
+    number = of_set(pc.score(folder).to_dict())
+    (score,) = log.results.scores
+    shown = [score.metrics[name].value for name in ("pc", "pc_low", "pc_high")]
+    assert number[:3] == pytest.approx(shown, abs=1e-12)
+    return number
+
+
 #: Way -> whose model it puts through the tool, the package it needs (None: the test's own), and how.
 WAYS: dict[str, tuple[str, str | None, Callable[[Path, Path], Number]]] = {
     "evaluate": (ANSWERS, "evaluate", by_evaluate),
@@ -256,6 +268,7 @@ WAYS: dict[str, tuple[str, str | None, Callable[[Path, Path], Number]]] = {
     "pytest": (ANSWERS, "pytest", by_pytest),
     "paraconsist run": (TINY, None, by_predictions),
     "lm_eval": (TINY, "lm_eval", by_lm_eval),
+    "inspect_ai": (ANSWERS, "inspect_ai", by_inspect),
     "Trainer": (ANSWERS, "transformers", by_trainer),
     "Trainer to trackio": (ANSWERS, "trackio", by_trackio),
     "score --log-to mlflow": (ANSWERS, "mlflow", by_mlflow),

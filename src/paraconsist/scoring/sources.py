@@ -229,7 +229,8 @@ def _as_named(name: str, path: Path | None, predictions: Predictions, options: S
             raise input_error("score", of_tables[-1], "be given for tables only", got=name, remedy="This is a log.")
         has_confidence = GOLD_CONFIDENCE in predictions.table.column_names
         confidence = GOLD_CONFIDENCE if has_confidence else None
-        strata, places = options.stratum or (), listed(options.places)
+        strata = options.stratum or (None if "strata" in predictions.metadata else ())
+        places = listed(options.places)
         columns = ColumnNames(variant=options.variant, places=places, confidence=confidence, strata=strata)
     else:
         _check_named(options, predictions.table.column_names)

@@ -8,6 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from paraconsist.data.foreign import archive_entries
 from paraconsist.data.logs.fields import Records, as_texts, walk
 from paraconsist.data.logs.format import (
+    DEFAULT_QUERY,
     Head,
     LogFormat,
     LogQuery,
@@ -37,6 +39,8 @@ _VALUES = {"C": 1.0, "I": 0.0, "N": 0.0}
 _KEPT = ("id", "epoch", "input", "choices", "target", "metadata", "scores", "store")
 _LARGE = ("events", "messages", "events_data")  # what most of the memory would go to, and no query reads
 _ROOTS = ("metadata",)
+#: Under which our own tasks (`paraconsist.plugins.inspect_ai`) say in a log's metadata which bucket set they asked.
+BUCKET_SET = "paraconsist"
 _LARGEST = 1 << 28  # bytes of one sample; a damaged archive may promise any number
 #: What a damaged archive raises, by what is damaged.
 _DAMAGE = (
@@ -65,6 +69,11 @@ def read(path: Path, query: LogQuery) -> Predictions:
     """
     header, samples = _from_json(path) if path.suffix.lower() == ".json" else _from_zip(path)
     _check_finished(header, path)
+    return log_rows(header, samples, path, query)
+
+
+def log_rows(header: Any, samples: list[dict[str, Any]], path: Path, query: LogQuery = DEFAULT_QUERY) -> Predictions:
+    """Return the rows of a log that ended, from its header and its samples; InputError as `read`."""
     samples = _of_epoch(samples, query.epoch, path)
     if not samples:
         raise bad_log("hold at least one sample", path)
@@ -76,8 +85,12 @@ def read(path: Path, query: LogQuery) -> Predictions:
         "they count as unparsed here, and inspect's own accuracy leaves them out"
     )
     notes = [note] if failed else []
-    answers = _answers(samples, scorer, compared=query.prediction is not None)
+    own = _bucket_set(header, len({str(sample["id"]) for sample in samples}))
+    answers = _answers(samples, scorer, own.get("label_names", []), compared=query.prediction is not None)
     columns, label_names = answers.columns(fields, query, _ROOTS)
+    for name in ("input_id", *own["strata"]) if own else ():
+        if (column := fields.column(f"metadata.{name}")) is not None:
+            columns[name] = column
     linked = linked_columns(fields, query, roots=_ROOTS)
     epochs = [sample["epoch"] for sample in samples]
     several = len(set(epochs)) > 1
@@ -101,7 +114,19 @@ def read(path: Path, query: LogQuery) -> Predictions:
     name, model = walk(header, "eval", "task") or path.stem, walk(header, "eval", "model")
     texts = shown_texts(fields, query, _ROOTS, lambda: _texts(fields.rows))
     columns = {**linked, **columns}
-    return log_predictions(ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=texts)
+    rows = log_predictions(ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=texts)
+    return replace(rows, metadata={**rows.metadata, **own})
+
+
+def _bucket_set(header: Any, n_samples: int) -> dict[str, Any]:
+    """Return what our own task's log says of its set, as a run's predictions file does; nothing for other logs."""
+    about = walk(header, "eval", "metadata", BUCKET_SET)
+    if not isinstance(about, Mapping) or not isinstance(about.get("set"), str):
+        return {}
+    lists = {name: about.get(name) for name in ("label_names", "measures", "strata")}
+    own = {name: [str(one) for one in value] if isinstance(value, list) else [] for name, value in lists.items()}
+    is_whole = n_samples == about.get("n_rows")
+    return {"set": about["set"], **own, **({"set_fingerprint": about.get("set_fingerprint")} if is_whole else {})}
 
 
 def _texts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -242,7 +267,9 @@ def _reported(header: Any, scorer: str) -> float | None:
     return next((float(value) for value in values if isinstance(value, (int, float))), None)
 
 
-def _answers(samples: Sequence[Mapping[str, Any]], scorer: str, *, compared: bool) -> LogAnswers:
+def _answers(
+    samples: Sequence[Mapping[str, Any]], scorer: str, label_names: Sequence[str], *, compared: bool
+) -> LogAnswers:
     name, _, part = scorer.partition(".")
     scores = [sample["scores"].get(name) for sample in samples]
     values = [None if score is None else _value(score.get("value"), part) for score in scores]
@@ -256,11 +283,31 @@ def _answers(samples: Sequence[Mapping[str, Any]], scorer: str, *, compared: boo
         for score, text in zip(scores, texts, strict=True)
     ]
     listed = [sample.get("target") for sample in samples]
+    if label_names and (of_names := _named(listed, answers, label_names, right, samples)) is not None:
+        return of_names
     targets = [" | ".join(map(str, one)) if isinstance(one, list) else str(one) for one in listed]
     letters, raw = _letters(samples, targets, answers), [_completion(sample) for sample in samples]
     if letters is None:
         return LogAnswers(targets, answers, right, raw=raw)
     return LogAnswers(*letters, right, [[str(one) for one in sample["choices"]] for sample in samples], raw=raw)
+
+
+def _named(
+    targets: Sequence[Any],
+    answers: Sequence[str | None],
+    label_names: Sequence[str],
+    right: NDArray[np.bool_] | None,
+    samples: Sequence[Mapping[str, Any]],
+) -> LogAnswers | None:
+    """Return answers by number where every target and answer is among the set's labels, else None."""
+    place = {name: i for i, name in enumerate(label_names)}
+    allowed = [[place.get(str(t), -1) for t in (one if isinstance(one, list) else [one])] for one in targets]
+    chosen = [-1 if answer is None else place.get(answer, -2) for answer in answers]
+    if -2 in chosen or not all(rule and min(rule) >= 0 for rule in allowed):
+        return None
+    gold = [answer if answer in rule else rule[0] for answer, rule in zip(chosen, allowed, strict=True)]
+    raw = [_completion(sample) for sample in samples]
+    return LogAnswers(np.array(gold), np.array(chosen), right, list(label_names), raw=raw, allowed=allowed)
 
 
 def _value(value: Any, part: str) -> Any:

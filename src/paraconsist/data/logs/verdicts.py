@@ -38,6 +38,7 @@ class LogAnswers:
     choices: Any = None  # The choices' texts, one list for all rows or one for each
     probabilities: NDArray[np.float64] | None = None  # shape (n, c): Of each choice; nan beyond a row's last
     raw: Sequence[str | None] | None = None  # What the model wrote, before the answer was read from it
+    allowed: Sequence[Sequence[int]] | None = None  # The choices that a rule allows each row, by their places
 
     def columns(self, fields: Fields, query: LogQuery, roots: Sequence[str]) -> tuple[dict[str, Any], list[str] | None]:
         """Return the long format's labels, predictions and probabilities, and the labels' names.
@@ -48,6 +49,9 @@ class LogAnswers:
         label_names = None
         if self.choices is not None and query.label is None and query.prediction is None:
             columns, label_names = _chosen_columns(self)
+            if self.allowed is not None:
+                columns["label"] = pa.array([rule[0] if len(rule) == 1 else -1 for rule in self.allowed])
+                columns["allowed_labels"] = pa.array(self.allowed)
         else:
             if self.choices is not None and query.label is None:
                 must = "be given with `prediction` for multiple choice"

@@ -1,0 +1,187 @@
+"""The inspect_ai extension: tasks for bucket sets, the scorer that reads label words, P_C (tried with 0.3.285).
+
+inspect_ai finds this module by its entry point and imports it whenever it looks for an extension: paraconsist's own
+modules are imported when a task is made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from inspect_ai import Task, task
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, GenerateConfig
+from inspect_ai.scorer import CORRECT, INCORRECT, NOANSWER, Metric, SampleScore, Score, Scorer, Target, metric, scorer
+from inspect_ai.solver import TaskState
+
+_MAX_TOKENS = 8  # of an answer, as for `paraconsist run`
+_TURNS = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+_DELTA_POOLS = ("paranlu:delta_snli_test", "paranlu:delta_atomic_test", "paranlu:delta_social_test")
+
+
+@task
+def bucket_set(
+    dataset: str,
+    shots: int = 0,
+    examples: str | Sequence[str] = (),
+    template: str | None = None,
+    chat: bool = False,
+    task: str | None = None,
+    data_dir: str | None = None,
+) -> Task:
+    """Any bucket set that ``paraconsist run --dataset`` takes; the parameters are those of ``paraconsist run``.
+
+    A sample's input is the prompt as one message, or with `chat` the instruction as the system's message, and solved
+    examples in turns. Rows that have several right labels have several targets.
+    """
+    from rich.markup import escape
+
+    from paraconsist.errors import InputError
+
+    try:
+        return _made(dataset, shots, examples, template, chat, task, data_dir)
+    except InputError as problem:  # inspect_ai prints these without a traceback, and reads brackets as styles
+        raise PrerequisiteError(escape(str(problem))) from None
+
+
+@task
+def sample(shots: int = 0, template: str | None = None, chat: bool = False) -> Task:
+    """The set that comes with paraconsist; examples are from its training rows."""
+    pools = ["sample:defeasible_nli_train"] if shots else []
+    return bucket_set("sample:defeasible_nli", shots, pools, template, chat)
+
+
+@task
+def paranlu(
+    config: str = "delta_snli",
+    shots: int = 0,
+    template: str | None = None,
+    chat: bool = False,
+    data_dir: str | None = None,
+) -> Task:
+    """ParaNLU's delta_snli, delta_atomic, delta_social or alpha_nli; examples are from test sets, as in the paper."""
+    pools = _DELTA_POOLS if config.startswith("delta_") else (f"paranlu:{config}_test",)
+    return bucket_set(f"paranlu:{config}", shots, pools if shots else (), template, chat, data_dir=data_dir)
+
+
+def _made(
+    dataset: str,
+    shots: int,
+    examples: str | Sequence[str],
+    template: str | None,
+    chat: bool,
+    of_task: str | None,
+    data_dir: str | None,
+) -> Task:
+    from paraconsist.data.bucket_sets import load_bucket_set
+    from paraconsist.data.logs.inspect_ai import BUCKET_SET
+    from paraconsist.models.labels import resolve_label_map
+    from paraconsist.running.options import PromptOptions
+    from paraconsist.running.prompting import load_pools, prompt_for
+
+    rows = load_bucket_set(dataset, task=of_task, data_dir=data_dir)
+    specs = (examples,) if isinstance(examples, str) else tuple(examples)
+    options = PromptOptions(template, shots or None, specs, data_dir=data_dir)
+    prompt = prompt_for([rows], options, load_pools(options))
+    asked, names = prompt.template, rows.label_names
+    targets = resolve_label_map(asked.label_names, names).targets
+    labels = [[word, name, names[to]] for (name, word), to in zip(asked.labels.items(), targets, strict=True)]
+
+    def as_sample(row: dict[str, Any]) -> Sample:
+        allowed = [row["label"]] if row["label"] >= 0 else row["allowed_labels"]
+        said = prompt.messages(rows.task, row) if chat else prompt.text(rows.task, row)
+        return Sample(
+            id=row["example_id"],
+            input=said if isinstance(said, str) else _turns(said),
+            target=[names[label] for label in allowed],
+            metadata={name: row[name] for name in ("bucket_id", "group_id", "role", "input_id", *rows.strata)},
+        )
+
+    about = {
+        "set": rows.name,
+        "set_fingerprint": rows.fingerprint,
+        "n_rows": rows.table.num_rows,
+        "label_names": list(names),
+        "measures": list(rows.measures),
+        "strata": list(rows.strata),
+        "template": asked.name,
+        "prompt_hash": prompt.hash,
+    }
+    stops = [asked.stop] if asked.stop else None
+    return Task(
+        dataset=MemoryDataset([as_sample(row) for row in rows.table.to_pylist()], name=rows.name),
+        scorer=label_word(labels, asked.stop),
+        metrics=[consistency(about)],
+        config=GenerateConfig(max_tokens=_MAX_TOKENS, temperature=0.0, stop_seqs=stops),
+        metadata={BUCKET_SET: about},
+        version=1,
+    )
+
+
+def _turns(messages: Sequence[dict[str, str]]) -> list[ChatMessage]:
+    return [_TURNS[one["role"]](content=one["content"]) for one in messages]
+
+
+@metric(scores="unreduced")
+def consistency(about: dict[str, Any] | None = None) -> Metric:
+    """What ``paraconsist score`` says of the log: the headline of the set's measures with its interval, and accuracy.
+
+    `about` is what the log says of the set. Epochs of a bucket are resampled together. Undefined is nan.
+    """
+
+    def of_scores(scores: list[SampleScore]) -> dict[str, float]:
+        from paraconsist.data.logs.inspect_ai import BUCKET_SET, log_rows
+        from paraconsist.errors import InputError
+        from paraconsist.measures.catalogue import PARAPHRASTIC
+        from paraconsist.scoring.score import ScoreOptions, score_set
+
+        if not scores:
+            return {}
+        header = {"eval": {"metadata": {BUCKET_SET: about}}}
+        right = sum(one.score.value == CORRECT for one in scores)
+        short = PARAPHRASTIC.short
+        values = dict.fromkeys((short, f"{short}_low", f"{short}_high"), math.nan)
+        try:
+            scored = score_set(log_rows(header, [_logged(one) for one in scores], Path("log")), ScoreOptions())
+        except InputError:  # the first rows of a run that goes on, or rows that --limit leaves: `score` says what lacks
+            return {**values, "accuracy": right / len(scores)}
+        values = {}
+        for spec in scored.specs:
+            keys = scored.measures[spec.name]
+            low, high = keys["confidence_interval"][spec.headline]
+            values |= {spec.short: keys[spec.headline], f"{spec.short}_low": low, f"{spec.short}_high": high}
+        return {**values, "accuracy": right / len(scores)}
+
+    return of_scores
+
+
+def _logged(one: SampleScore) -> dict[str, Any]:
+    """Return a sample as a log has it, as far as its score says."""
+    score, more = one.score, one.score.metadata or {}
+    scores = {"label_word": {"value": score.value, "answer": score.answer}}
+    return {"id": one.sample_id, "metadata": one.sample_metadata, "scores": scores, **more}
+
+
+@scorer(metrics=[consistency()])
+def label_word(labels: Sequence[Sequence[str]], stop: str = "") -> Scorer:
+    """Whether an answer holds the word of a right label, and no other's, as ``paraconsist run`` reads written answers.
+
+    `labels` are each label's word, its name in the template and its name in the set; answers end at `stop`. The answer
+    is the set's name of the label, none where no label could be read.
+    """
+    words, names, of_set = zip(*labels, strict=True)
+
+    async def score(state: TaskState, target: Target) -> Score:
+        from paraconsist.data.prompts import parse_answer
+
+        text = state.output.completion
+        place = parse_answer(text.partition(stop)[0] if stop else text, words, names)
+        answer = None if place is None else of_set[place]
+        value = NOANSWER if answer is None else CORRECT if answer in target.target else INCORRECT
+        return Score(value=value, answer=answer, metadata={"epoch": state.epoch, "target": target.target})
+
+    return score
