@@ -187,6 +187,7 @@ def two_models_in_a_table(table: Any) -> None:
             {},
             "one model's answers; got .*filter-pr",
         ),
+        ("promptfoo", set_in("results", "results", 1, "provider", "label", "b"), {}, "must hold one model's answers"),
         ("promptfoo", set_in("results", "results", 1, "promptIdx", 1), {}, "must hold one prompt's answers"),
         ("promptfoo", set_in("results", "results", 1, "testIdx", 0), {}, "must have each question once; got '0'"),
         ("promptfoo", set_in("results", "results", []), {}, "must hold results"),

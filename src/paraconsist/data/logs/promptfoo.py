@@ -34,7 +34,8 @@ def read(path: Path, query: LogQuery) -> Predictions:
     results: Any = walk(whole, "results", "results")
     if not isinstance(results, list) or not results or not all(isinstance(one, dict) for one in results):
         raise bad_log("hold results", path, remedy="`promptfoo eval --output results.json` writes them.")
-    providers, prompts = ([walk(one, *steps) for one in results] for steps in (("provider", "id"), ("promptIdx",)))
+    providers = [walk(one, "provider", "label") or walk(one, "provider", "id") for one in results]
+    prompts = [one.get("promptIdx") for one in results]
     remedy = "Evaluate each by itself (`promptfoo eval --filter-providers`), and compare the files."
     check_one("model's answers", providers, remedy)
     check_one("prompt's answers", prompts, remedy)
