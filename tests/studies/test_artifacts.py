@@ -150,7 +150,8 @@ def test_a_bucket_without_an_original_is_refused() -> None:
         artifact_table(Predictions(table), [("full", FULL, None)], QUICK)
 
 
-def test_the_command_on_files_and_on_run_folders(tmp_path: Path, capsys) -> None:
+def test_the_command_on_files_and_on_run_folders(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     for name, predictions in (("partial", PARTIAL), ("full", FULL)):
         (tmp_path / name / "predictions").mkdir(parents=True)
         for extra in ("toy", "toy_test"):
