@@ -332,6 +332,9 @@ def inputs() -> dict[str, dict[str, bytes]]:
     for file in sorted((ROOT / "tests/fixtures/logs").rglob("*")):
         if file.suffix == ".eval":
             found[f"log{len(found)}.eval"] = {f"log{len(found)}.eval": file.read_bytes()}
+        elif file.suffix in (".json", ".jsonl") and file.parent.parent.name != "lm_eval":
+            tool = file.relative_to(ROOT / "tests/fixtures/logs").parts[0]
+            found.setdefault(f"{tool}-{file.name}", {f"{tool}-{file.name}": file.read_bytes()})
         elif file.suffix in (".json", ".jsonl"):
             found["logs"][f"logs/{file.name}"] = file.read_bytes()
             if file.suffix == ".jsonl":
@@ -358,6 +361,11 @@ _OPTIONS = {
     "samples": "--bucket doc.question_id --role doc.kind",
     "logs": "--bucket doc.question_id --role doc.kind",
     "log": "--bucket metadata.question_id",
+    "deepeval": "--bucket question_id --role kind --metric Right",
+    "mlflow-eval": "--bucket question_id --role kind --metric right/v1 --label answer",
+    "promptfoo": "--bucket question_id --role kind --label vars.answer",
+    "openai_evals": "--bucket question_id --role kind",
+    "every_eval_ever": "--bucket sample_id --metric acc",
     "nlu": "--prediction pred --label gold --original is_original --confidence conf_gold",
     "aiw": "--bucket problem --prediction parsed_answer --label right_answer --stratum prompt_type",
     "judges": "--bucket item --prediction winner_given --label gold",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 from helpers.logs import LOGS, check, double_loop, lines, scored
 
-from paraconsist.data.logs.format import DEFAULT_QUERY, LogQuery
+from paraconsist.data.logs.format import DEFAULT_QUERY, Head, LogQuery
 from paraconsist.data.logs.reading import FORMATS, _head, detect, read_logs
 from paraconsist.errors import InputError
 
@@ -122,6 +122,8 @@ def test_a_file_is_of_the_tool_that_wrote_it_and_no_other_claims_it():
         assert detect(file).name == tool
         claims = [one.name for one in FORMATS if one.name != "table" and one.recognises(file, _head(file))]
         assert claims == [tool], file
+    odd = Head(b'{"spec": 3', {"spec": 3, "testCases": 1})
+    assert not [one.name for one in FORMATS if one.recognises(Path("spec"), odd)]
 
 
 @pytest.mark.parametrize("tool", CASES)
@@ -170,6 +172,7 @@ def two_models_in_a_table(table: Any) -> None:
         ("deepeval", lambda run: None, {"metric": None}, r"`metric` must be one of the log's \(Right, Short\)"),
         ("deepeval", lambda run: None, {"metric": "Rihgt"}, r"one of the log's \(Right, Short\); got 'Rihgt'"),
         ("deepeval", lambda run: None, {"bucket": "bucket"}, "`bucket` must name a column.*metadata.question_id"),
+        ("deepeval", set_in("testCases", 2, "no case"), {}, "must hold test cases of one question each"),
         ("deepeval", set_in("testCases", []), {}, "must hold test cases of one question each"),
         ("deepeval", lambda run: run["testCases"].append(run["testCases"][3]), {}, "must have each question once"),
         ("mlflow", lambda table: None, {"label": None}, "`label` must name a column.*answer, outputs"),

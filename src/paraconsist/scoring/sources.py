@@ -172,7 +172,7 @@ def read_json(path: Path, function: str = "report") -> dict[str, Any]:
         return {}
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError):
+    except (ValueError, RecursionError, OSError):
         remedy = "Mend or remove that file."
         raise input_error(function, "path", f"hold a readable {path.name}", got=str(path), remedy=remedy) from None
     return value if isinstance(value, dict) else {}

@@ -31,7 +31,8 @@ def read(path: Path, query: LogQuery) -> Predictions:
     cases: Any = run.get("testCases")
     totals: Any = run.get("metricsScores")
     metrics = [walk(case, "metricsData") or [] for case in cases] if isinstance(cases, list) else []
-    if not cases or not all(isinstance(one, list) for one in (cases, totals, *metrics)):
+    is_run = all(isinstance(one, list) for one in (cases, totals, *metrics))
+    if not is_run or not cases or not all(isinstance(case, dict) for case in cases):
         raise bad_log("hold test cases of one question each", path, remedy="Conversations are not scored.")
     rows = [{key: value for key, value in case.items() if key not in ("metricsData", "trace")} for case in cases]
     scores = [{str(walk(metric, "name")): _verdict(metric) for metric in of_case} for of_case in metrics]

@@ -64,10 +64,10 @@ def read(path: Path, query: LogQuery) -> Predictions:
     each = "Give the file of each by itself."
     for what, key in (("schema", "schema_version"), ("model's answers", "model_id"), ("evaluation", "evaluation_name")):
         check_one(what, [line.get(key) for line in lines], each)
-    rows: dict[Any, dict[str, Any]] = {}
-    scores: dict[Any, dict[str, tuple[int, Any]]] = {}
+    rows: dict[str, dict[str, Any]] = {}
+    scores: dict[str, dict[str, tuple[int, Any]]] = {}
     for number, line in enumerate(lines):
-        sample, metric = line.get("sample_id"), str(line.get("evaluation_result_id") or "is_correct")
+        sample, metric = str(line.get("sample_id")), str(line.get("evaluation_result_id") or "is_correct")
         verdict = None if line.get("error") else walk(line, "evaluation", "is_correct")
         if scores.setdefault(sample, {}).setdefault(metric, (number, verdict))[0] != number:
             raise bad_log(f"have each sample once under {metric}", sample, row=number)

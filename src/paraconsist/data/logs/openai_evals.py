@@ -18,7 +18,7 @@ _FIELDS = ("sampled", "expected", "prompt")
 
 
 def recognises(path: Path, head: Head) -> bool:
-    return {"eval_name", "completion_fns"} <= (walk(head.first_row, "spec") or {}).keys()
+    return all(walk(head.first_row, "spec", name) is not None for name in ("eval_name", "completion_fns"))
 
 
 def read(path: Path, query: LogQuery) -> Predictions:
@@ -29,20 +29,21 @@ def read(path: Path, query: LogQuery) -> Predictions:
         raise bad_log("be the record of a run that ended", path, remedy="It has no final report: the run was stopped.")
     events = [line for line in lines if isinstance(line.get("data"), dict)]
     check_one("run", [event.get("run_id") for event in events], "Give the record of each run by itself.")
-    models: Any = walk(spec, "completion_fns") or []
+    models: Any = walk(spec, "completion_fns")
+    models = models if isinstance(models, list) else [models]
     check_one("model's answers", models, "Record each model by itself, and compare them.")
-    samples: dict[Any, dict[str, Any]] = {}
+    samples: dict[str, dict[str, Any]] = {}
     for event in events:
         if event.get("type") == "sampling":
             sampled = event["data"].get("sampled")
             text = sampled[0] if isinstance(sampled, list) and len(sampled) == 1 else sampled
-            samples[event.get("sample_id")] = {"prompt": event["data"].get("prompt"), "sampled": text}
+            samples[str(event.get("sample_id"))] = {"prompt": event["data"].get("prompt"), "sampled": text}
     matches = [event for event in events if event.get("type") == "match"]
     if not matches:
         kinds = ", ".join(sorted({str(event.get("type")) for event in events}))
         raise bad_log("hold `match` events, which say what is right", f"{path.name}, with {kinds or 'no events'}")
-    ids = [event.get("sample_id") for event in matches]
-    rows = [{**samples.get(e.get("sample_id"), {}), **e["data"], "sample_id": e.get("sample_id")} for e in matches]
+    ids = [str(event.get("sample_id")) for event in matches]
+    rows = [{**samples.get(one, {}), **e["data"], "sample_id": one} for one, e in zip(ids, matches, strict=True)]
     scores = [{"match": row.get("correct")} for row in rows]
     about: dict[str, Any] = {"ids": ids, "named": _FIELDS, "name": str(walk(spec, "eval_name"))}
     about["model"] = models[0] if models else None

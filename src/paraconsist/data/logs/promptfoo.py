@@ -41,7 +41,11 @@ def read(path: Path, query: LogQuery) -> Predictions:
     check_one("prompt's answers", prompts, remedy)
     if query.metric is None and query.prediction is None:
         query = replace(query, metric=_PASSED)
-    scores = [{_PASSED: _verdict(one), **(one.get("namedScores") or {})} for one in results]
+    named = [one.get("namedScores") for one in results]
+    scores = [
+        {_PASSED: _verdict(one), **(more if isinstance(more, dict) else {})}
+        for one, more in zip(results, named, strict=True)
+    ]
     counts = [walk(whole, "results", "stats", name) for name in ("successes", "failures")]
     n_judged = sum(counts) if all(isinstance(count, int) for count in counts) else 0
     about = {"ids": [one.get("testIdx") for one in results], "model": providers[0], "named": _FIELDS, "roots": _ROOTS}

@@ -172,7 +172,7 @@ def _not_whole(path: Path, tool: str, what: str = "") -> InputError:
 
 def check_one(what: str, values: Iterable[Any], remedy: str) -> None:
     """Raise if rows of one file are of several models, runs or versions."""
-    found = list(dict.fromkeys(values))
+    found = list(dict.fromkeys(None if value is None else str(value) for value in values))
     if len(found) > 1:
         raise logs.bad_log(f"hold one {what}", found[:5], remedy=remedy)
 

@@ -381,6 +381,7 @@ def flip(item: AlignedSet, texts: SetTexts | None, spec: MeasureSpec, who: Mappi
     rows, names = item.rows[model], item.predictions[model].label_names
 
     def name(label: Any) -> str:
+        label = label.item() if isinstance(label, np.generic) else label  # texts are none
         return names[label] if isinstance(label, int) and 0 <= label < len(names) else str(label)
 
     shared = [(field, _cut(a)) for field, a, b in zip(texts.columns, *both, strict=True) if a == b and a]
@@ -391,8 +392,8 @@ def flip(item: AlignedSet, texts: SetTexts | None, spec: MeasureSpec, who: Mappi
         text = " ".join(_cut(one[side], start) for one, start in zip(varying, starts, strict=True))
         certain = "" if sure is None else f"{percent(float(sure[place]), digits=0)}\N{NO-BREAK SPACE}%"
         is_right = bool(rows.predictions[place] == rows.labels[place])
-        lines.append((text, name(rows.predictions[place].item()), is_right, certain))
-    golds = {name(rows.labels[place].item()) for place in pair}
+        lines.append((text, name(rows.predictions[place]), is_right, certain))
+    golds = {name(rows.labels[place]) for place in pair}
     href = link(bucket=str(rows.buckets[pair[0]]), **who[model])  # type: ignore[index]
     return Example(model, shared, golds.pop() if len(golds) == 1 else "", lines, href)
 
