@@ -38,7 +38,7 @@ def read(path: Path, query: LogQuery) -> Predictions:
     check_one("model's answers", models, "Write a table for each, and compare them with `paraconsist compare`.")
     metrics = [name.removesuffix(_SCORE) for name in rows[0] if name.endswith(_SCORE)]
     scores = [{metric: row[f"{metric}{_SCORE}"] for metric in metrics} for row in rows]
-    reported = read_whole(beside, "MLflow") if beside.is_file() else {}
+    reported = read_whole(beside, "MLflow") if path.parent.name == "artifacts" and beside.is_file() else {}
     means = {metric: walk(reported, f"{metric}/mean") for metric in metrics}
     ids = [row.get("example_id", number) for number, row in enumerate(rows)]
     model = models[0] if models else None
