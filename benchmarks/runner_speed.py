@@ -18,6 +18,7 @@ on what it learnt.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import statistics
 import subprocess
@@ -64,7 +65,7 @@ class Runner:
 
     def fixed(self) -> Runner:
         fix_batches(self.model, self.accelerator.device.type)
-        self.policy = replace(self.policy, max_tokens=2 * self.policy.max_tokens, max_padding=1.0)  # as `run` does
+        self.policy = replace(self.policy, max_tokens=2 * self.policy.max_tokens, batch_cost=math.inf)  # as `run` does
         return self
 
     def loop(self, piece: BucketSet, store: Path) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,6 +29,27 @@ def test_each_input_is_in_one_batch_and_budgets_hold(shapes, max_tokens, max_row
         assert len(batch) <= max_rows
     widths = [max(shapes[i].width for i in batch) for batch in batches]
     assert widths == sorted(widths, reverse=True)
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=9), st.sampled_from([0.0, 0.5, 3.0, 16.0, 100.0]))
+def test_padding_and_the_cost_of_batches_are_least_together(widths, batch_cost):
+    shapes = [Shape(width, width, 1) for width in widths]
+    batches = plan_batches(shapes, BatchPolicy(batch_cost=batch_cost))
+
+    def costs(ordered):
+        """What every way to cut some widths comes to."""
+        if not ordered:
+            yield 0.0
+        for end in range(1, len(ordered) + 1):
+            yield from (batch_cost + ordered[0] * end + rest for rest in costs(ordered[end:]))
+
+    ours = sum(batch_cost + max(widths[i] for i in batch) * len(batch) for batch in batches)
+    assert abs(ours - min(costs(sorted(widths, reverse=True)))) < 1e-9
+
+
+def test_padding_never_ends_a_batch_that_costs_all():
+    shapes = [Shape(width, width, 1) for width in (1, 500, 3, 90)]
+    assert plan_batches(shapes, BatchPolicy(batch_cost=math.inf)) == [[1, 3, 2, 0]]
 
 
 @given(st.lists(st.integers(1, 500), max_size=200), st.integers(1, 3000), st.integers(1, 9))

@@ -235,11 +235,8 @@ def _state(file: os.stat_result) -> tuple[int, int]:
 
 def _number_lines(ids: Sequence[str], probabilities: NDArray[np.float64]) -> Iterator[bytes]:
     """Yield the lines of finite probabilities; their numbers are the shortest that give the same ones."""
-    columns: list[Any] = []
-    for column in probabilities.T:
-        columns += [", " if columns else '", "probabilities": [', pa.array(column).cast(pa.string())]
-    lines = pc.binary_join_element_wise('{"input_id": "', pa.array(ids), *columns, "]", "")
-    return map(_sealed, lines.cast(pa.binary()).to_pylist())
+    for input_id, row in zip(ids, probabilities.tolist(), strict=True):
+        yield _sealed(f'{{"input_id": "{input_id}", "probabilities": {row}'.encode())
 
 
 def sealed(record: Mapping[str, Any]) -> bytes:

@@ -1,15 +1,19 @@
 """Batches of almost equal length under a budget of tokens.
 
-Padding is the cost of a batch that holds a long and a short input. Inputs are therefore sorted by length
-over the whole set, longest first (so that a batch that does not fit in memory shows at once), and a batch
-is cut where the token budget is reached or where its padding would pass a small share.
+Padding is the cost of a batch that holds a long and a short input; a batch of its own costs what reading the weights
+and calling the kernels takes, which a batch pays once and which is as much as computing some more tokens. Inputs are
+sorted by length over the whole set, longest first (so that a batch that does not fit in memory shows at once), and
+cut where both costs together are least, and where the token budget is reached.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -47,8 +51,7 @@ class BatchPolicy:
     """When a batch is cut."""
 
     max_tokens: int = 4096  # computed tokens (padding included) at most; a single longer input is a batch of its own
-    max_padding: float = 0.0  # largest share of padding in a batch once it has `min_rows` rows
-    min_rows: int = 4  # batches are not cut for their padding below this many rows
+    batch_cost: float = 16.0  # of a batch apart from its tokens, in tokens; inf: padding never ends a batch
     max_rows: int = 1024  # rows in a batch at most
     max_packed: int = 512  # tokens of prompts packed into one row at most: its cost grows with the square of its length
     order_seed: int | None = None  # take inputs in this seed's random order in place of their length's
@@ -57,20 +60,20 @@ class BatchPolicy:
     def for_device(cls, device: str, max_tokens: int | None = None) -> BatchPolicy:
         """Return the policy for a kind of device.
 
-        A CPU computes every padded token at full price and small batches cost it little: batches are of one
-        length. An accelerator wants large batches, and takes a little padding for them.
+        On the CPUs that were tried a batch costs as much as 16 tokens, however large the encoder. An accelerator, which
+        computes tokens faster than it reads weights, wants large batches, and takes some padding for them.
         """
         if device == "cpu":
             return cls(max_tokens=max_tokens or 4096, max_packed=max_tokens or 512)
-        return cls(max_tokens=max_tokens or 32768, max_padding=0.02, min_rows=16, max_packed=max_tokens or 4096)
+        return cls(max_tokens=max_tokens or 32768, batch_cost=256.0, max_packed=max_tokens or 4096)
 
     def shuffled(self, seed: int) -> BatchPolicy:
         """Return a policy whose batches mix lengths, in an order and of a size (32, 16 or 8) that `seed` decides."""
-        return replace(self, max_padding=1.0, max_rows=min(self.max_rows, 32 >> (seed - 1) % 3), order_seed=seed)
+        return replace(self, batch_cost=math.inf, max_rows=min(self.max_rows, 32 >> (seed - 1) % 3), order_seed=seed)
 
     def describe(self) -> str:
         order = "" if self.order_seed is None else f",order=random {self.order_seed}"
-        return f"tokens<={self.max_tokens},padding<={self.max_padding:g},rows<={self.max_rows}{order}"
+        return f"tokens<={self.max_tokens},batch_cost={self.batch_cost:g},rows<={self.max_rows}{order}"
 
 
 def plan_batches(shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]]:
@@ -79,31 +82,51 @@ def plan_batches(shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]
     The longest batch comes first, unless the policy shuffles. The plan depends on nothing but the shapes and the
     policy, so that every process makes the same one.
     """
-    sizes = np.array([(-shape.width, -shape.n_tokens) for shape in shapes], dtype=np.int64).reshape(-1, 2)
-    order: list[int] = np.lexsort((sizes[:, 1], sizes[:, 0])).tolist()
+    n_tokens, widths, sequences = (
+        np.fromiter(map(attrgetter(name), shapes), np.int64, len(shapes))
+        for name in ("n_tokens", "width", "n_sequences")
+    )
+    order = np.lexsort((-n_tokens, -widths))
     if policy.order_seed is not None:
-        random.Random(policy.order_seed).shuffle(order)
+        shuffled = order.tolist()
+        random.Random(policy.order_seed).shuffle(shuffled)
+        order = np.array(shuffled, dtype=np.int64)
+    widths, sequences = widths[order], sequences[order]
+    cuts = [0] if math.isinf(policy.batch_cost) else _cuts(widths, sequences, policy.batch_cost)
     batches: list[list[int]] = []
-    current: list[int] = []
-    width = sequences = real = 0
-    for i in order:
-        shape = shapes[i]
-        if current:
-            computed = max(width, shape.width) * (sequences + shape.n_sequences)
-            padding = 1 - (real + shape.n_tokens) / computed if computed else 0.0
-            is_full = computed > policy.max_tokens or len(current) >= policy.max_rows
-            if is_full or (padding > policy.max_padding and len(current) >= policy.min_rows):
-                batches.append(current)
-                current = []
-        if not current:
-            width, sequences, real = shape.width, 0, 0
-        width = max(width, shape.width)
-        current.append(i)
-        sequences += shape.n_sequences
-        real += shape.n_tokens
-    if current:
-        batches.append(current)
+    for start, end in pairwise([*cuts, len(order)]):
+        while start < end:
+            some = slice(start, min(end, start + policy.max_rows))
+            computed = np.maximum.accumulate(widths[some]) * np.cumsum(sequences[some])
+            n_rows = max(1, int(np.searchsorted(computed, policy.max_tokens, "right")))
+            batches.append(order[start : start + n_rows].tolist())
+            start += n_rows
     return batches
+
+
+def _cuts(widths: NDArray[np.int64], sequences: NDArray[np.int64], batch_cost: float) -> list[int]:
+    """Where batches of inputs, the widest first, begin so that padding and the cost of batches are least together."""
+    firsts = np.flatnonzero(np.diff(widths, prepend=0))
+    counts: list[int] = np.add.reduceat(sequences, firsts).tolist() if len(firsts) else []
+    each: list[int] = widths[firsts].tolist()
+    least, begins = [0.0], [0]  # of the first 0, 1, ... widths: what they cost, and with which the last batch begins
+    for end in range(1, len(each) + 1):
+        best, begin, padding, n, widest = math.inf, end, 0, 0, math.inf
+        for first in range(end - 1, -1, -1):
+            if each[first] > widest:  # a cut behind it would save more than a batch costs
+                break
+            padding += n and (each[first] - each[first + 1]) * n
+            n += counts[first]
+            widest = min(widest, each[first] + batch_cost / n)
+            if least[first] + padding < best:
+                best, begin = least[first] + padding, first
+        least.append(best + batch_cost)
+        begins.append(begin)
+    cuts, end = list[int](), len(each)
+    while end:
+        end = begins[end]
+        cuts.insert(0, int(firsts[end]))
+    return cuts or [0]
 
 
 def deal(sizes: NDArray[np.integer[Any]], max_tokens: int, rank: int, n_ranks: int) -> list[tuple[int, int]]:

@@ -141,7 +141,7 @@ class CausalWriter(CausalScorer):
         """
         if policy.order_seed is not None:
             return plan_batches(shapes, policy)
-        return plan_batches(shapes, replace(policy, max_padding=0.0, min_rows=1))
+        return plan_batches(shapes, replace(policy, batch_cost=0.0))
 
     @torch.inference_mode()
     def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,7 +33,7 @@ from paraconsist.models.batching import BatchPolicy, check_device, deal, plan_ba
 from paraconsist.models.progress import ProgressBar
 
 if TYPE_CHECKING:
-    from paraconsist.models.classifier import Classifier, Prepared
+    from paraconsist.models.classifier import Classifier, Inputs, Prepared
 
 
 S = TypeVar("S")
@@ -127,12 +129,12 @@ def compute(
     started, over = time.perf_counter(), dict[str, "Prepared"]()
     n_tokens = n_padded = 0
 
-    def prepare(part: Places) -> list[Batch]:
+    def counted(batches: Iterable[Batch]) -> Iterator[Batch]:
         nonlocal n_tokens, n_padded
-        batches = _batches(model, inputs, part, policy)
-        n_tokens += sum(row.n_tokens for _, rows in batches for row in rows)
-        n_padded += sum(max(row.width for row in rows) * sum(r.n_sequences for r in rows) for _, rows in batches)
-        return batches
+        for ids, rows in batches:
+            n_tokens += sum(row.n_tokens for row in rows)
+            n_padded += max(row.width for row in rows) * sum(row.n_sequences for row in rows)
+            yield ids, rows
 
     def finish(batch: Batch) -> list[Finished]:
         ids, rows = batch
@@ -162,7 +164,7 @@ def compute(
         if len(inputs) != n_inputs:
             raise InputError("the sets changed while the processes read them.", function="run")
         mine = _share(model, inputs, pending, policy, accelerator)
-        batches = chain.from_iterable(_in_turn(tokenising, prepare, mine))
+        batches = counted(_batches(model, policy, _in_turn(tokenising, partial(_prepare, model, inputs), mine)))
         for n_kept in _in_turn(writing, keep, _in_turn(computing, finish, batches)):
             bar.advance(n_kept * n_ranks)
         for input_id, row in over.items():  # after the answers, which say that it is no matter of all inputs
@@ -205,17 +207,43 @@ def _share(
     return [order[start:end] for start, end in deal(lengths[order] // PER_TOKEN + 1, policy.max_tokens, rank, n_ranks)]
 
 
-def _batches(model: Classifier, inputs: DistinctInputs, part: Places, policy: BatchPolicy) -> list[Batch]:
-    """Tokenise a part and cut it into batches."""
+def _prepare(model: Classifier, inputs: DistinctInputs, part: Places) -> tuple[list[str], Inputs, list[Prepared]]:
+    """Return a part's input ids, and its texts as the model takes them, and tokenised."""
+    rows = inputs.take(part)
+    texts = model.encode_all(inputs.task, rows)
+    return rows["input_id"].to_pylist(), texts, model.prepare(texts)
+
+
+def _batches(
+    model: Classifier, policy: BatchPolicy, parts: Iterable[tuple[list[str], Inputs, list[Prepared]]]
+) -> Iterator[Batch]:
+    """Cut parts into batches.
+
+    Parts were cut by estimated lengths, so that the shortest inputs of one may be shorter than the longest of the next:
+    its last batches, with the tokens of a full one together, are cut again with those of the next.
+    """
     from paraconsist.models.classifier import PlansBatches
 
-    rows = inputs.take(part)
-    ids, texts = rows["input_id"].to_pylist(), model.encode_all(inputs.task, rows)
-    prepared = model.prepare(texts)
     if not model.pads:
-        policy = replace(policy, max_padding=1.0)
-    plan = model.plan(texts, prepared, policy) if isinstance(model, PlansBatches) else plan_batches(prepared, policy)
-    return [([ids[i] for i in batch], [prepared[i] for i in batch]) for batch in plan]
+        policy = replace(policy, batch_cost=math.inf)
+    left: Batch = [], []
+    for more, texts, prepared in parts:
+        if isinstance(model, PlansBatches):
+            yield from _taken((more, prepared), model.plan(texts, prepared, policy))
+            continue
+        both = [*left[0], *more], [*left[1], *prepared]
+        plan = plan_batches(both[1], policy)
+        ends = np.cumsum([sum(both[1][i].n_tokens for i in batch) for batch in plan])
+        n_now = int(np.searchsorted(ends, ends[-1] - policy.max_tokens, "right"))
+        yield from _taken(both, plan[:n_now])
+        (left,) = _taken(both, [[*chain.from_iterable(plan[n_now:])]])
+    yield from _taken(left, plan_batches(left[1], policy))
+
+
+def _taken(inputs: Batch, places: Iterable[Sequence[int]]) -> list[Batch]:
+    """Return batches of inputs by their places."""
+    ids, rows = inputs
+    return [([ids[i] for i in batch], [rows[i] for i in batch]) for batch in places]
 
 
 @contextmanager
@@ -281,10 +309,10 @@ def _keep(
     shard: ShardWriter,
     failures: Failures,
 ) -> None:
-    """Write down results that are finite, or why one input has none."""
+    """Write down a batch's results, or why one input has none."""
     kept: list[Result] | NDArray[np.float64]
     kept = results.numpy() if isinstance(results, torch.Tensor) else [one for one in results if one is not None]
-    if not all(_finite(results)):
+    if not len(kept):
         must = f"the model returned numbers that are not finite for input {ids[0]}."
         kept = [failures.failed(NOT_FINITE, InputError(must, function="run", remedy=NOT_FINITE_REMEDY))]
     else:
@@ -295,7 +323,7 @@ def _keep(
 def _finite(results: torch.Tensor | list[WrittenAnswer | None]) -> list[bool]:
     """Whether each result came of finite numbers."""
     if isinstance(results, torch.Tensor):
-        flags: list[bool] = torch.isfinite(results).all(dim=-1).tolist()
+        flags: list[bool] = np.isfinite(results.numpy()).all(axis=-1).tolist()
         return flags
     return [answer is not None for answer in results]
 
@@ -310,7 +338,8 @@ def _window_error(model: Classifier, rows: Sequence[Prepared]) -> InputError:
 def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]) -> Iterator[Finished]:
     """Yield the results of a batch, in halves (and halves of halves) where memory does not suffice.
 
-    Rows that come out not finite are computed again alone: in a pack one of them spoils the others.
+    Rows that come out not finite are computed again alone: in a pack one of them spoils the others. One that is alone
+    and not finite has None for its result.
     """
     from paraconsist.models.classifier import WritesAnswers
 
@@ -333,8 +362,8 @@ def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]
         clear_device_cache()
     else:
         good = _finite(results)
-        if len(ids) == 1 or all(good):
-            yield ids, prepared, results
+        if all(good) or len(ids) == 1:
+            yield ids, prepared, results if good[0] else [None]
             return
         if any(good):
             places = [i for i, is_good in enumerate(good) if is_good]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -65,7 +66,7 @@ def run(
     started = time.time()
     policy = BatchPolicy.for_device(accelerator.device.type, options.batch_tokens)
     if options.deterministic or options.compile:  # a batch here is several of a fixed shape, each filled up once
-        policy = replace(policy, max_tokens=2 * policy.max_tokens, max_padding=1.0)
+        policy = replace(policy, max_tokens=2 * policy.max_tokens, batch_cost=math.inf)
     groups = group_sets(main_first(accelerator, load_sets))
     models = {name: load_model(model, sets) for name, (model, sets) in groups.items()}
     for model in models.values():

@@ -1,0 +1,26 @@
+"""The loop's own parts: how tokenised parts become batches."""
+
+from __future__ import annotations
+
+from itertools import chain
+from types import SimpleNamespace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
+from paraconsist.running.loop import _batches
+
+
+@given(st.lists(st.lists(st.integers(1, 60), min_size=1, max_size=30), max_size=6), st.integers(60, 1000))
+def test_batches_of_parts_whose_lengths_overlap_are_nearly_those_of_the_whole(parts, max_tokens):
+    policy, model = BatchPolicy(max_tokens=max_tokens), SimpleNamespace(pads=True)
+    names = [[f"{number}-{place}" for place in range(len(part))] for number, part in enumerate(parts)]
+    shapes = [[Shape(width, width, 1) for width in part] for part in parts]
+    batches = [*_batches(model, policy, zip(names, parts, shapes, strict=True))]
+    width_of = dict(zip(chain(*names), chain(*parts), strict=True))
+    assert sorted(name for ids, _ in batches for name in ids) == sorted(width_of)
+    assert all([row.width for row in rows] == [width_of[name] for name in ids] for ids, rows in batches)
+    if sum(width_of.values()) <= max_tokens:
+        whole = plan_batches([*chain(*shapes)], policy)
+        assert [len(ids) for ids, _ in batches] == [len(batch) for batch in whole]
