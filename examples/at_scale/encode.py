@@ -73,7 +73,7 @@ def is_finished(part: Path) -> bool:
 
 
 def main(
-    model: str, dataset: str, output: Path, rows_per_block: int, workers: int, gpus: float, dtype: str = "auto"
+    model: str, dataset: str, output: Path, rows_per_block: int, workers: int, gpus: float, dtype: str = "float32"
 ) -> None:
     with locked(output, "encode", "output"):
         blocks = split(dataset, output / "blocks", rows_per_block)
@@ -101,7 +101,7 @@ if __name__ == "__main__":
     parser.add_argument("--output", required=True, type=Path)
     parser.add_argument("--rows-per-block", type=int, default=50_000)
     parser.add_argument("--workers", type=int, default=1, help="processes, over all nodes")
-    parser.add_argument("--dtype", default="auto", help="as in `paraconsist run`")
+    parser.add_argument("--dtype", default="float32", help="as in `paraconsist run`")
     parser.add_argument("--gpus", type=float, default=0, help="of a worker; .5 for two workers a GPU")
     given = parser.parse_args()
     ray.init(include_dashboard=False, log_to_driver=False)

@@ -117,3 +117,15 @@ def test_a_rule_that_allows_several_labels_has_no_gold_label():
     assert read.has_gold.tolist() == [True, True, False] * 4
     warnings = score(Predictions(pa.Table.from_pylist(rows)), ScoreOptions(n_resamples=1000))["warnings"]
     assert [one for one in warnings if "gold" in one] == []
+
+
+def test_several_right_labels_outside_a_rule_are_a_warning():
+    """No answer to two problems of twenty is counted as right, whatever it is: their rows have no one gold label."""
+    rows = [row | {"allowed_labels": [row["label"]]} for row in answers([0, 0, 1, 1] * 10, [0, 0, 1, 1] * 10)]
+    for row in rows:
+        if row["bucket_id"] in ("b0", "b19"):
+            row |= {"label": -1, "allowed_labels": [0, 1]}
+    result = score(Predictions(pa.Table.from_pylist(rows)), ScoreOptions(n_resamples=1000))
+    assert result["measures"]["paraphrastic_consistency"]["accuracy"] == pytest.approx(36 / 40)
+    (warning,) = result["warnings"]
+    assert "4 of 40 rows allow several labels and are not the conclusion of a rule" in warning

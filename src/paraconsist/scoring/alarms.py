@@ -29,6 +29,7 @@ _ONE_LABEL = {
     PARAPHRASE: ("paraphrases", [ORIGINAL], "originals"),
     "merged": ("merged texts", ["part_1", "part_2"], "parts"),
 }
+_CONCLUSION = "consequent"  # whose rule may allow several labels
 
 
 def row_alarms(
@@ -177,11 +178,17 @@ def _no_gold(rows: Rows) -> str | None:
         return None
     without = np.flatnonzero(rows.labels == -1).tolist()
     n = sum(rows.allowed is None or rows.allowed[row] == [-1] for row in without)
+    if n:
+        return (
+            f"{n} of {len(rows)} rows have the gold label -1, which no prediction is: they count as wrong. "
+            "If -1 says that there is no gold label, leave these rows out."
+        )
+    n = sum(rows.allowed is not None and rows.roles[row] != _CONCLUSION for row in without)
     if not n:
         return None
     return (
-        f"{n} of {len(rows)} rows have the gold label -1, which no prediction is: they count as wrong. "
-        "If -1 says that there is no gold label, leave these rows out."
+        f"{n} of {len(rows)} rows allow several labels and are not the conclusion of a rule: accuracy and the measures "
+        "that ask for right answers count them as wrong. Give each one right label, or leave them out."
     )
 
 
