@@ -17,6 +17,7 @@ from helpers.scripts import ROOT
 import paraconsist as pc
 from paraconsist.data.logs.reading import read_logs
 from paraconsist.data.prompts import parse_answer
+from paraconsist.models.prompted import PromptSettings
 from paraconsist.running.options import PromptOptions
 from paraconsist.running.prompting import load_pools, prompt_for
 
@@ -67,6 +68,12 @@ def test_the_prompts_are_the_runners(shots, chat):
         assert asked.target == [rows.label_names[row["label"]]]
 
 
+def test_the_model_is_asked_as_the_runner_asks():
+    asked = plugin().sample().config
+    assert (asked.max_tokens, asked.temperature) == (PromptSettings.max_new_tokens, PromptSettings.temperature)
+    assert asked.stop_seqs is None
+
+
 def test_answers_are_read_as_the_runner_reads_them(sample):
     log, folder = sample
     rows, template = pc.load_bucket_set(SET), prompt_for([pc.load_bucket_set(SET)], PromptOptions(), []).template
@@ -105,22 +112,37 @@ def test_epochs_are_resampled_together(tmp_path):
     values = values_of(log)
     assert [values[name] for name in METRICS[:3]] == pytest.approx(headline(pc.score(tmp_path)), abs=1e-12)
     assert values["pc_low"] < values["pc"] < values["pc_high"]
+    (found,) = read_logs([tmp_path]).values()
+    rows = pc.load_bucket_set(SET).table[:180]
+    for name in ("group_id", "role", "theme"):
+        assert sorted(found.table[name].to_pylist()) == sorted(rows[name].to_pylist() * 2), name
+    assert len(set(found.table["bucket_id"].to_pylist())) == 2 * len(set(rows["bucket_id"].to_pylist()))
+    assert "set_fingerprint" not in found.metadata  # a part of the set is not the set
 
 
 @pytest.mark.parametrize("role", ["paraphrase", "swap"])
 def test_several_right_labels_and_sets_without_paraphrases(tmp_path, role):
     both, first = {"label": -1, "allowed_labels": [0, 1]}, {"label": 0, "allowed_labels": [0]}
     lines = [
-        {"text": f"Film {i}.", "bucket_id": f"b{i // 3}", "role": role, **(first if i % 2 else both)} for i in range(36)
+        {"text": f"Film {i}.", "bucket_id": f"b{i // 3}", "role": role, **(first if i // 3 % 2 else both)}
+        for i in range(36)
     ]
     (tmp_path / "rules.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
     task = plugin().bucket_set(str(tmp_path / "rules.jsonl"), task="sentiment")
     names = task.metadata["paraconsist"]["label_names"]
-    assert [one.target for one in task.dataset][:2] == [names, names[:1]]
-    values = values_of(inspect_eval(task, lambda prompt: names[len(prompt) % 2], tmp_path / "logs"))
+    assert [one.target for one in task.dataset][2:4] == [names, names[:1]]
+
+    def second_below_ten(prompt):
+        return names[int(re.findall(r"Film (\d+)", prompt)[-1]) < 10]
+
+    log = inspect_eval(task, second_below_ten, tmp_path / "logs")
+    values = values_of(log)
+    # films 3 to 5 and 9 have the second label and may not; of the problem of 9, 10 and 11 two of three are right
+    assert values["accuracy"] == pytest.approx(32 / 36, abs=1e-12)
     if role == "swap":
         assert math.isnan(values["pc"])
-    assert values["accuracy"] >= 0.5
+    else:  # `score` calls no answer to several right labels right: those problems are consistent, as all others but one
+        assert values["pc"] == pytest.approx((11 + 1 / 3) / 12, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +154,7 @@ def test_several_right_labels_and_sets_without_paraphrases(tmp_path, role):
     ],
 )
 def test_refusals_are_one_sentence(options, sentence):
-    from inspect_ai._util.error import PrerequisiteError
+    from inspect_ai._util.error import PrerequisiteError  # inspect_ai shows its message alone, and has no public one
 
     with pytest.raises(PrerequisiteError) as refused:
         plugin().bucket_set(**options)
