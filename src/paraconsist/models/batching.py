@@ -60,8 +60,9 @@ class BatchPolicy:
     def for_device(cls, device: str, max_tokens: int | None = None) -> BatchPolicy:
         """Return the policy for a kind of device.
 
-        On the CPUs that were tried a batch costs as much as 16 tokens, however large the encoder. An accelerator, which
-        computes tokens faster than it reads weights, wants large batches, and takes some padding for them.
+        On the CPU that was tried a batch costs nearly as much as 16 tokens, whatever the size of the encoder
+        (`benchmarks/batch_cost.py`). An accelerator, which computes tokens faster than it reads weights, wants large
+        batches, and takes some padding for them; it has not yet been tried.
         """
         if device == "cpu":
             return cls(max_tokens=max_tokens or 4096, max_packed=max_tokens or 512)
