@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from types import SimpleNamespace
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from paraconsist.running.loop import _batches
 
 
 @given(st.lists(st.lists(st.integers(1, 60), min_size=1, max_size=30), max_size=6), st.integers(60, 1000))
-def test_batches_of_parts_whose_lengths_overlap_are_nearly_those_of_the_whole(parts, max_tokens):
+def test_batches_of_parts_whose_lengths_overlap_hold_every_input_once(parts, max_tokens):
     policy, model = BatchPolicy(max_tokens=max_tokens), SimpleNamespace(pads=True)
     names = [[f"{number}-{place}" for place in range(len(part))] for number, part in enumerate(parts)]
     shapes = [[Shape(width, width, 1) for width in part] for part in parts]
@@ -24,3 +25,21 @@ def test_batches_of_parts_whose_lengths_overlap_are_nearly_those_of_the_whole(pa
     if sum(width_of.values()) <= max_tokens:
         whole = plan_batches([*chain(*shapes)], policy)
         assert [len(ids) for ids, _ in batches] == [len(batch) for batch in whole]
+
+
+def test_overlapping_parts_lose_less_together_than_apart():
+    """Parts in the order of lengths that are estimated to a tenth or so."""
+    rng, policy, model = np.random.default_rng(0), BatchPolicy(), SimpleNamespace(pads=True)
+    widths = rng.poisson(40, size=2000) + 5
+    widths = widths[np.argsort(-widths * rng.normal(1, 0.1, 2000))]
+    shapes = [[Shape(width, width, 1) for width in part] for part in np.split(widths, range(50, 2000, 50))]
+    names = [[str(place) for place in range(len(part))] for part in shapes]
+
+    def wasted(batches):
+        return sum(policy.batch_cost + max(b.width for b in batch) * len(batch) for batch in batches) - widths.sum()
+
+    every = [*chain(*shapes)]
+    whole = wasted([[every[i] for i in batch] for batch in plan_batches(every, policy)])
+    apart = wasted([[part[i] for i in batch] for part in shapes for batch in plan_batches(part, policy)])
+    together = wasted(rows for _, rows in _batches(model, policy, zip(names, names, shapes, strict=True)))
+    assert whole <= together < apart

@@ -119,12 +119,14 @@ def test_a_rule_that_allows_several_labels_has_no_gold_label():
     assert [one for one in warnings if "gold" in one] == []
 
 
-def test_several_right_labels_outside_a_rule_are_a_warning():
+@pytest.mark.parametrize("names", [[0, 1], ["no", "yes"]])
+def test_several_right_labels_outside_a_rule_are_a_warning(names):
     """No answer to two problems of twenty is counted as right, whatever it is: their rows have no one gold label."""
-    rows = [row | {"allowed_labels": [row["label"]]} for row in answers([0, 0, 1, 1] * 10, [0, 0, 1, 1] * 10)]
+    given = [names[place] for place in (0, 0, 1, 1)] * 10
+    rows = [row | {"allowed_labels": [row["label"]]} for row in answers(given, given)]
     for row in rows:
         if row["bucket_id"] in ("b0", "b19"):
-            row |= {"label": -1, "allowed_labels": [0, 1]}
+            row |= {"label": None, "allowed_labels": names}
     result = score(Predictions(pa.Table.from_pylist(rows)), ScoreOptions(n_resamples=1000))
     assert result["measures"]["paraphrastic_consistency"]["accuracy"] == pytest.approx(36 / 40)
     (warning,) = result["warnings"]

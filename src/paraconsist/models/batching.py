@@ -134,8 +134,8 @@ def deal(sizes: NDArray[np.integer[Any]], max_tokens: int, rank: int, n_ranks: i
     """Cut inputs, in the order in which they stand, into parts; return start and end of those of one process.
 
     `sizes` are the inputs' tokens, estimated. A part is of sixteen full batches at most, smaller towards the end; it
-    goes to the process that has least, so that all end together. Where no part is a whole share, the cuts, and
-    with them the batches, are the same for one process as for two and three.
+    goes to the process that has least, so that all end together. Where no part is a whole share, the cuts are
+    the same for one process as for two and three.
     """
     ends = np.cumsum(sizes)
     most, share = -(-len(sizes) // n_ranks), max(4, 4 * n_ranks // 3)

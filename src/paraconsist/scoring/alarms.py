@@ -12,7 +12,7 @@ import numpy as np
 from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among, is_text
 from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels
-from paraconsist.measures.catalogue import MeasureSpec
+from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.roles import is_counted
 
@@ -29,7 +29,8 @@ _ONE_LABEL = {
     PARAPHRASE: ("paraphrases", [ORIGINAL], "originals"),
     "merged": ("merged texts", ["part_1", "part_2"], "parts"),
 }
-_CONCLUSION = "consequent"  # whose rule may allow several labels
+#: Roles whose rule may allow several labels.
+_CONCLUSIONS = [spec.target for spec in CATALOGUE.values() if "target.allowed" in spec.arguments.values()]
 
 
 def row_alarms(
@@ -54,7 +55,7 @@ def row_alarms(
     confidence_level, n_resamples
         Of the intervals; None where no interval is a bootstrap's.
     """
-    notes = [_unparsed(rows, unparsed, n_dropped), _no_gold(rows), _other_gold(rows)]
+    notes = [_unparsed(rows, unparsed, n_dropped), _no_gold(rows), _several_right(rows), _other_gold(rows)]
     notes.append(_few_resamples(confidence_level, n_resamples))
     parsed = rows.where(rows.has_gold & ~rows.unparsed)
     if len(parsed):
@@ -178,12 +179,17 @@ def _no_gold(rows: Rows) -> str | None:
         return None
     without = np.flatnonzero(rows.labels == -1).tolist()
     n = sum(rows.allowed is None or rows.allowed[row] == [-1] for row in without)
-    if n:
-        return (
-            f"{n} of {len(rows)} rows have the gold label -1, which no prediction is: they count as wrong. "
-            "If -1 says that there is no gold label, leave these rows out."
-        )
-    n = sum(rows.allowed is not None and rows.roles[row] != _CONCLUSION for row in without)
+    if not n:
+        return None
+    return (
+        f"{n} of {len(rows)} rows have the gold label -1, which no prediction is: they count as wrong. "
+        "If -1 says that there is no gold label, leave these rows out."
+    )
+
+
+def _several_right(rows: Rows) -> str | None:
+    """Only of a rule's conclusion may several labels be right."""
+    n = int(np.count_nonzero(~rows.has_gold & ~np.isin(rows.roles, _CONCLUSIONS)))
     if not n:
         return None
     return (
