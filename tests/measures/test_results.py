@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift
 from paraconsist.measures.pairs import semantic_inconsistency
@@ -43,3 +45,14 @@ def test_what_is_known_of_values_stands_after_them() -> None:
     names = list(result.to_dict())
     assert names.index("test_accuracy") < names.index("confidence_interval")
     assert names[-2:] == ["signature", "warnings"]
+
+
+def test_a_result_is_read_like_the_mapping_that_is_written() -> None:
+    assert PAIR.keys() == PAIR.to_dict().keys()
+    assert PAIR["inconsistency"] == PAIR.get("inconsistency") == PAIR.inconsistency
+    assert PAIR["warnings"] == list(PAIR.warnings)
+    assert "accuracy" not in PAIR
+    assert PAIR.get("accuracy", 0.5) == 0.5
+    with pytest.raises(KeyError, match=r"no 'acuracy'.*inconsistency, n_pairs"):
+        PAIR["acuracy"]
+    assert dict(PAIR)["confidence_interval"] == PAIR.to_dict()["confidence_interval"]

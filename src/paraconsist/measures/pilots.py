@@ -19,9 +19,8 @@ Mathematical Statistics 19, 293-325, section 5.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import chdtri, comb, stdtrit
@@ -60,12 +59,9 @@ class Pilot(Record):
     n_clusters: int  # the independent units that they form
     warnings: tuple[str, ...]
     #: Of the estimates `context_covariance`, `squared_value`, e_0, ..., e_m, shape (m + 3, m + 3); not in `to_dict`.
-    covariance: Floats
-    counts: BucketCounts | None  # of the buckets used; None for two models and shared contexts; not in `to_dict`
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the values by name, as plain Python."""
-        return {key: value for key, value in super().to_dict().items() if key not in ("covariance", "counts")}
+    covariance: Floats = field(repr=False)
+    #: Of the buckets used; None for two models and shared contexts; not in `to_dict`.
+    counts: BucketCounts | None = field(repr=False)
 
     @property
     def lasting_variance(self) -> float:

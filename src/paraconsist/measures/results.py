@@ -13,18 +13,36 @@ UNCERTAINTY = ("confidence_interval", "standard_error", "n_clusters", "design_ef
 _LAST = ("chance", "chance_corrected", *UNCERTAINTY, "bias", "signature", "warnings")
 
 
-class Record:
-    """Base of frozen dataclasses that are written as mappings."""
+class Record(Mapping[str, Any]):
+    """Base of frozen dataclasses that are written as mappings, and that can be read as the mapping that is written.
+
+    The keys are the names of the fields; a field that is None, or has no text, has no key.
+    """
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the values by name, as plain Python; what was not asked for (None) or has no text is left out.
+        """Return the values by name, as plain Python; what was not requested (None) or has no text is left out.
 
         Undefined values stay ``nan``; `to_strict_json` turns them into ``None`` for files.
         """
+        return {name: _plain(value) for name, value in self._written().items()}
+
+    def __getitem__(self, key: str) -> Any:
+        """Return one value of `to_dict`."""
+        written = self._written()
+        if key not in written:
+            raise KeyError(f"{type(self).__name__} has no {key!r}; its keys are {', '.join(written)}")
+        return _plain(written[key])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._written())
+
+    def __len__(self) -> int:
+        return len(self._written())
+
+    def _written(self) -> dict[str, Any]:
         names = sorted((f.name for f in fields(self) if f.repr), key=_place)  # type: ignore[arg-type]
         values = {name: getattr(self, name) for name in names}
-        absent = {name for name, value in values.items() if value is None or (name in _LAST and value == {})}
-        return {name: _plain(value) for name, value in values.items() if name not in absent}
+        return {key: value for key, value in values.items() if not (value is None or (key in _LAST and value == {}))}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
