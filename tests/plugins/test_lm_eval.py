@@ -110,10 +110,10 @@ def test_refusals(load, tmp_path, metadata, word):
 
 def test_the_path(command, monkeypatch):
     assert command("lm-eval", "nonsense")[0] == 2
-    monkeypatch.setattr("paraconsist.cli.lm_eval.find_spec", lambda name: None)
+    monkeypatch.setattr("paraconsist.cli.build.find_spec", lambda name: None)
     code, _, err = command("lm-eval", "path")
     assert (code, "pip install 'paraconsist[integrations]'" in err) == (2, True)
-    monkeypatch.setattr("paraconsist.cli.lm_eval.find_spec", lambda name: name)
+    monkeypatch.setattr("paraconsist.cli.build.find_spec", lambda name: name)
     assert (Path(command("lm-eval", "path")[1].strip()) / "paraconsist_sample.yaml").is_file()
 
 

@@ -1,6 +1,6 @@
-"""``paraconsist build``: prepare bucket sets, so that ``load_dataset`` finds them by their bare name.
+"""``paraconsist build``: prepare bucket sets, so that ``load_dataset`` finds them by name.
 
-``paraconsist list``: what there is, and what is prepared on this machine.
+Also ``list`` (what there is), ``check`` (are a folder's files whole?) and ``lm-eval`` (where its tasks are).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,7 @@ import typer
 
 from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import AsJson, echo, print_json
-from paraconsist.errors import input_error
+from paraconsist.errors import check_choice, input_error
 
 
 def build(
@@ -201,3 +202,40 @@ def _published_predictions() -> _Rows:
         if not one.set.endswith("_test"):
             sets.setdefault(f"{PREFIX}{one.collection}/{one.model}", []).append(one.set)
     return [{"name": name, "sets": ", ".join(of_model)} for name, of_model in sets.items()]
+
+
+def check(
+    folder: Annotated[
+        Path,
+        typer.Argument(help="A folder that run, train, build --folder or a study wrote, a model, or a bucket set."),
+    ],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Check a folder: every file readable, there, and as it was written; exit 0 if so, 1 if not."""
+    from paraconsist.running.checking import check_folder
+
+    checked = check_folder(folder)
+    wrong = [file for file in checked if file.problem]
+    if as_json:
+        print_json([vars(file) for file in checked])
+    else:
+        echo(
+            *(f"{'WRONG' if file.problem else 'ok':5}  {file.name}: {file.problem or file.content}" for file in checked)
+        )
+        echo(
+            f"{len(wrong)} of {len(checked)} files are not as they should be."
+            if wrong
+            else f"{len(checked)} files, all well."
+        )
+    raise typer.Exit(1 if wrong else 0)
+
+
+def lm_eval(
+    what: Annotated[str, typer.Argument(help="'path': the folder for lm_eval's --include_path.")],
+) -> None:
+    """Print the folder of the bucket sets' tasks for lm-evaluation-harness."""
+    check_choice("lm-eval", "what", what, ["path"])
+    if find_spec("lm_eval") is None:
+        raise ModuleNotFoundError(name="lm_eval")
+    echo(str(Path(__file__).parents[1] / "plugins" / "lm_eval_tasks"))
