@@ -75,6 +75,13 @@ LIGHT = {
     "paraconsist.plugins.pytest": PLATFORM | NUMBERS | {"typer", "rich", "click"},
     "paraconsist.cli.app": PLATFORM | NUMBERS | {"rich", "yaml"},
 }
+#: (importer, imported): imports for types or inside functions that close a circle today; the list only gets shorter.
+CIRCLES = {
+    ("paraconsist.models.fixed_batches", "paraconsist.models.classifier"),
+    ("paraconsist.models.fixed_batches", "paraconsist.models.prompted"),
+    ("paraconsist.reporting.page.entries", "paraconsist.reporting.result"),
+    ("paraconsist.scoring.exclusion", "paraconsist.scoring.sources"),
+}
 MEASURES_MAY_IMPORT = {*NUMBERS, "paraconsist", *sys.stdlib_module_names}
 
 
@@ -155,18 +162,29 @@ def test_a_file_imports_only_from_rooms_below_its_own(path):
             assert name.partition(".")[0] in MEASURES_MAY_IMPORT
 
 
+def in_circles(edges: dict[str, set[str]]) -> set[str]:
+    """Return the modules that remain when every module that waits for no other has been taken away."""
+    while ready := {name for name, others in edges.items() if not others & edges.keys()}:
+        edges = {name: others for name, others in edges.items() if name not in ready}
+    return set(edges)
+
+
 def test_no_circle_of_imports():
+    """Imports for types and those inside functions count too, `CIRCLES` apart; at import time there is no exception."""
     modules = {
         ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__"): path
         for path in SOURCE.rglob("*.py")
     }
-    waiting = {
-        name: {other for other in imports(path, at_import_time=True) if other in modules and other != name}
-        for name, path in modules.items()
-    }
-    while ready := {name for name, others in waiting.items() if not others & waiting.keys()}:
-        waiting = {name: others for name, others in waiting.items() if name not in ready}
-    assert not waiting
+    everywhere, at_import_time = (
+        {name: (modules.keys() & imports(path, at_import_time=only)) - {name} for name, path in modules.items()}
+        for only in (False, True)
+    )
+    assert not in_circles(at_import_time)
+    rest = {name: others - {other for by, other in CIRCLES if by == name} for name, others in everywhere.items()}
+    assert not in_circles(rest)
+    for importer, imported in CIRCLES:
+        again = {**rest, importer: rest.get(importer, set()) | ({imported} & everywhere.get(importer, set()))}
+        assert in_circles(again), f"{importer} and {imported} are no circle any more: take them off the list"
 
 
 @pytest.mark.slow

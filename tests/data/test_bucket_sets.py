@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paraconsist.data.arrays import as_bytes, first_rows, sorted_pieces
 from paraconsist.data.bucket_sets import load_bucket_set
-from paraconsist.data.inputs import as_bytes, first_rows, sorted_pieces
-from paraconsist.data.results import Results
+from paraconsist.data.store import Results
 from paraconsist.errors import InputError
 from paraconsist.models.labels import resolve_label_map
 from paraconsist.running.outputs import predictions_table, texts_table
@@ -100,7 +100,7 @@ def test_a_large_set_is_the_same_in_a_mapped_file(tmp_path, monkeypatch):
     assert large.table.equals(small.table)
     assert large.fingerprint == small.fingerprint
     for name, value in {"_IN_MEMORY": 16, "_SORTED": 3, "_BLOCK": 4}.items():
-        monkeypatch.setattr(f"paraconsist.data.inputs.{name}", value)
+        monkeypatch.setattr(f"paraconsist.data.arrays.{name}", value)
     ids = large.table["input_id"].to_pylist()
     finished = Results.of({one: [i / 64, 1 - i / 64] for i, one in enumerate(reversed([*dict.fromkeys(ids)]))})
     same = resolve_label_map(large.label_names, large.label_names)
@@ -114,7 +114,7 @@ def test_a_large_set_is_the_same_in_a_mapped_file(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["hashes", "texts", "numbers"])
 def test_what_is_sorted_in_pieces_is_sorted(monkeypatch, kind):
-    monkeypatch.setattr("paraconsist.data.inputs._SORTED", 7)
+    monkeypatch.setattr("paraconsist.data.arrays._SORTED", 7)
     numbers = np.random.default_rng(0).integers(0, 40, 100)
     texts = [f"{n:02x}" * 16 if kind == "hashes" else "é" * n + "\n" * (n % 2) for n in numbers.tolist()]
     keys = numbers * 3000 if kind == "numbers" else as_bytes(texts)

@@ -13,10 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paraconsist.data.failures import Failed
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.results import Results
-from paraconsist.data.store import ShardWriter, Store, store_key
+from paraconsist.data.store import Failed, Results, ShardWriter, Store, store_key
 from paraconsist.errors import InputError
 
 IDENTITY = {"model": {"weights_hash": "a"}, "task": "nli", "template_hash": "t"}
@@ -61,7 +59,7 @@ def test_arrays_of_probabilities_are_written_and_read_to_the_last_bit(store, tmp
 
 
 def test_a_shard_is_read_again_only_where_another_wrote_it(store, monkeypatch):
-    monkeypatch.setattr("paraconsist.data.results._BLOCK", 3)
+    monkeypatch.setattr("paraconsist.data.store._BLOCK", 3)
     expected = {
         "a": [0.5, 0.5],
         "b": WrittenAnswer(1, "Ü"),
@@ -240,9 +238,9 @@ def test_the_folder_says_whose_it_is(store):
 @pytest.mark.parametrize("n_bytes", [1 << 24, 16])
 def test_results_are_those_of_the_lines_one_by_one(store, monkeypatch, n_bytes):
     """Against a dict, over blocks: probabilities, written answers, failures that were asked again, unusual ids."""
-    monkeypatch.setattr("paraconsist.data.results._BLOCK", 4)
-    monkeypatch.setattr("paraconsist.data.inputs._SORTED", 3)
-    monkeypatch.setattr("paraconsist.data.inputs._IN_MEMORY", n_bytes)
+    monkeypatch.setattr("paraconsist.data.store._BLOCK", 4)
+    monkeypatch.setattr("paraconsist.data.arrays._SORTED", 3)
+    monkeypatch.setattr("paraconsist.data.arrays._IN_MEMORY", n_bytes)
     rng, expected = random.Random(0), {'é"': [0.5, 0.5], "first": WrittenAnswer(None, "?")}
     for i in range(23):
         kinds = [rng.random(), 1e-17 * i], WrittenAnswer(i % 2, f"text\n{i}"), Failed("too long", "r"), [float(i)]

@@ -11,17 +11,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from paraconsist.data.answers import allowed_labels, labels_in
-from paraconsist.data.inputs import first_rows
+from paraconsist.data.arrays import Places, first_rows, mapped, take_rows
 from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
 from paraconsist.data.rows import ROLES
 from paraconsist.data.tables import ENDINGS, joined, read_table
 from paraconsist.data.tasks import Task, get_task, infer_task, input_ids
 from paraconsist.errors import InputError, check_whole, first_line, input_error, renamed
 
+#: Units of `DistinctInputs.lengths` in a token, and for a space (fitted to English and a WordPiece tokenizer).
+PER_TOKEN, _PER_SPACE = 20, 20
 _BLOCK = 1 << 16  # rows that are Python objects at a time
 
 
@@ -74,6 +78,42 @@ class BucketSet:
         mask = pa.array([bucket in kept for bucket in buckets])
         fingerprint = f"{self.fingerprint}-limit{n_rows}"
         return replace(self, table=self.table.filter(mask), fingerprint=fingerprint, limit=n_rows)
+
+
+class DistinctInputs:
+    """Every distinct input of some sets of one task, by its place in the order of first appearance."""
+
+    def __init__(self, sets: Sequence[BucketSet]) -> None:
+        self.task = sets[0].task
+        columns = ["input_id", *self.task.columns]
+        kinds = pa.schema([(name, pa.string()) for name in columns])  # of sets they may differ
+        self._table = pa.concat_tables([one.table.select(columns).cast(kinds) for one in sets])
+        self._rows = first_rows(self._table["input_id"])
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def take(self, places: Places) -> pa.Table:
+        """Return inputs by their places: ``input_id`` and the task's columns."""
+        return take_rows(self._table, self._rows[places])
+
+    def in_order(self) -> Iterator[pa.Table]:
+        """Yield all inputs in order of first appearance, a table with ``input_id`` and the task's columns at a time."""
+        for start in range(0, len(self), _BLOCK) or [0]:
+            yield take_rows(self._table, self._rows[start : start + _BLOCK])
+
+    def lengths(self) -> NDArray[np.int32]:
+        """Return a length of each input's texts, shape (n,), that goes nearly with their tokens: `PER_TOKEN` in one."""
+
+        def of(texts: Any) -> Any:
+            return np.asarray(pc.add(pc.binary_length(texts), pc.multiply(pc.count_substring(texts, " "), _PER_SPACE)))
+
+        return mapped((sum(map(of, table.columns[1:])) for table in self.in_order()), np.int32)
+
+    def by_text(self) -> Places:
+        """Return the places in the order of the texts: those that begin alike are neighbours."""
+        texts = pa.concat_tables(self.in_order())
+        return np.asarray(pc.sort_indices(texts, [(c, "ascending") for c in self.task.columns])).astype(np.int64)
 
 
 def load_bucket_set(

@@ -5,32 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import compress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.data.arrays import Places
+from paraconsist.data.store import Failed, Results
 from paraconsist.errors import InputError
 
-if TYPE_CHECKING:
-    from paraconsist.data.inputs import Places
-    from paraconsist.data.results import Results
-
-#: What a run does with an input that fails: goes on without its answer, or ends.
-ON_ERROR = ("unparsed", "stop")
 #: The kinds of failures.
 REFUSED, NO_ANSWER, NOT_FINITE, TOO_LONG = "refused", "no answer", "not finite", "too long"
 NOT_FINITE_REMEDY = "Its weights may be damaged, or its numbers pass the range of its `dtype`: try float32."
 #: So many failures without an answer between them are no matter of single inputs.
 _HOPELESS = 20
 _MOST_NAMED = 3
-
-
-class Failed(NamedTuple):
-    """An input without an answer, in the place of its result."""
-
-    kind: str
-    reason: str  # the whole sentence, which may quote the input: it stays in the store
 
 
 class Failures:
@@ -103,20 +92,3 @@ def add_counts(several: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "failed": dict(kinds.most_common()),
         "first_failed": [name for one in several for name in one["first_failed"]][:_MOST_NAMED],
     }
-
-
-def input_notes(metadata: Mapping[str, Any]) -> list[str]:
-    """Return a sentence on the inputs that failed and one on those that were cut, of a run's metadata; none without."""
-    counts, max_length = metadata.get("inputs", {}), metadata.get("model", {}).get("max_length")
-    notes, n = [], f"{counts.get('n_inputs')} inputs"
-    if counts.get("n_failed"):
-        kinds = ", ".join(f"{number} {kind}" for kind, number in dict(counts.get("failed", {})).items())
-        names = ", ".join(map(str, counts.get("first_failed", ())))
-        notes.append(f"{counts['n_failed']} of {n} have no answer and count as unparsed ({kinds}; the first: {names})")
-    if counts.get("n_cut"):
-        limit = "" if max_length is None else f" of {max_length} tokens"
-        notes.append(
-            f"{counts['n_cut']} of {n} are longer than the model's window{limit} and were cut, the longer text of a "
-            f"pair first, by up to {counts.get('most_tokens_cut')} tokens"
-        )
-    return notes

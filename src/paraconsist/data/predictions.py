@@ -106,3 +106,20 @@ def _wrong_field(metadata: Mapping[str, Any]) -> str | None:
         if type(value) is not kind or any(type(one) is not str for one in (value if isinstance(value, list) else ())):
             return name
     return None
+
+
+def input_notes(metadata: Mapping[str, Any]) -> list[str]:
+    """Return a sentence on the inputs that failed and one on those that were cut, of a run's metadata; none without."""
+    counts, max_length = metadata.get("inputs", {}), metadata.get("model", {}).get("max_length")
+    notes, n = [], f"{counts.get('n_inputs')} inputs"
+    if counts.get("n_failed"):
+        kinds = ", ".join(f"{number} {kind}" for kind, number in dict(counts.get("failed", {})).items())
+        names = ", ".join(map(str, counts.get("first_failed", ())))
+        notes.append(f"{counts['n_failed']} of {n} have no answer and count as unparsed ({kinds}; the first: {names})")
+    if counts.get("n_cut"):
+        limit = "" if max_length is None else f" of {max_length} tokens"
+        notes.append(
+            f"{counts['n_cut']} of {n} are longer than the model's window{limit} and were cut, the longer text of a "
+            f"pair first, by up to {counts.get('most_tokens_cut')} tokens"
+        )
+    return notes

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paraconsist.data.cells import is_formula, quoted
 from paraconsist.errors import input_error
 from paraconsist.files import replacing, staged
 
@@ -29,6 +28,9 @@ _INSIDE = "data/test-*.parquet"
 _ROWS_AT_ONCE = 10_000
 #: Columns of a sheet that people fill in.
 _TO_FILL = re.compile(r"(valid|similarity|grammatical)(_.+)?|writer|new_.+")
+#: How a text begins that spreadsheets take for a formula, an apostrophe in front or not; a number is none.
+_FORMULA = re.compile(r"'*\s*[=+\-@\uff1d\uff0b\uff0d\uff20].", re.DOTALL)
+_NUMBER = re.compile(r"\s*[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?\s*%?", re.IGNORECASE)
 _PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}  # `paraconsist check` compares those
 
 
@@ -75,6 +77,25 @@ def bucket_set_schema(
     features["allowed_labels"] = {"feature": {"dtype": "int64", "_type": "Value"}, "_type": "List"}
     declared = json.dumps({"info": {"features": features}}).encode()
     return pa.schema(fields, metadata={b"huggingface": declared, **(metadata or {})})
+
+
+def is_formula(cell: Any) -> bool:
+    """Say whether a spreadsheet would take a cell for a formula and run it."""
+    return isinstance(cell, str) and bool(_FORMULA.match(cell)) and not _NUMBER.fullmatch(cell)
+
+
+def quoted(cell: Any) -> Any:
+    """Return a cell that no spreadsheet takes for a formula: an apostrophe makes it text, as OWASP advises.
+
+    >>> quoted("=HYPERLINK(A1)"), unquoted("'=HYPERLINK(A1)"), quoted("-0.5"), unquoted(quoted("'- so"))
+    ("'=HYPERLINK(A1)", '=HYPERLINK(A1)', '-0.5', "'- so")
+    """
+    return f"'{cell}" if is_formula(cell) else cell
+
+
+def unquoted(cell: str) -> str:
+    """Return what `quoted` made a cell of."""
+    return cell[1:] if cell[:1] == "'" and is_formula(cell[1:]) else cell
 
 
 def _quoted_column(cells: list[Any]) -> list[Any]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
-from paraconsist.data.failures import input_notes
+from paraconsist.data.predictions import input_notes
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import input_error

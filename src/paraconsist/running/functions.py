@@ -15,9 +15,8 @@ from typing import Any
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import NO_ANSWER, Failures, all_failed, to_ask
 from paraconsist.data.prompts import Prompt, WrittenAnswer, parse_answer
-from paraconsist.data.results import Result
 from paraconsist.data.run_folder import RunFolder
-from paraconsist.data.store import Store
+from paraconsist.data.store import Result, Store
 from paraconsist.errors import InputError, check_whole, first_line, input_error
 from paraconsist.files import locked
 from paraconsist.models.progress import ProgressBar

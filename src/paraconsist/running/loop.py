@@ -22,12 +22,11 @@ from accelerate.utils import broadcast_object_list, gather_object
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 from numpy.typing import NDArray
 
-from paraconsist.data.bucket_sets import BucketSet
+from paraconsist.data.arrays import Places, mapped, sorted_pieces
+from paraconsist.data.bucket_sets import PER_TOKEN, BucketSet, DistinctInputs
 from paraconsist.data.failures import NOT_FINITE, NOT_FINITE_REMEDY, TOO_LONG, Failures, all_failed, are_open
-from paraconsist.data.inputs import PER_TOKEN, DistinctInputs, Places, mapped, sorted_pieces
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.results import Result
-from paraconsist.data.store import ShardWriter, Store
+from paraconsist.data.store import Result, ShardWriter, Store
 from paraconsist.errors import InputError
 from paraconsist.models.batching import BatchPolicy, check_device, deal, plan_batches
 from paraconsist.models.progress import ProgressBar

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from paraconsist.data.failures import ON_ERROR
 from paraconsist.data.options import DATA_DIR, DEVICE, LABEL_RULE, option
 from paraconsist.errors import check_choice, input_error
 
+#: What a run does with an input that fails: goes on without its answer, or ends.
+ON_ERROR = ("unparsed", "stop")
 #: Of options that a newcomer needs: they stand first in the help, not under their group's heading.
 _FIRST = {"rich_help_panel": "Options"}
 

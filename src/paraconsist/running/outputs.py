@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.failures import Failed
-from paraconsist.data.inputs import DistinctInputs, Places
+from paraconsist.data.arrays import Places
+from paraconsist.data.bucket_sets import BucketSet, DistinctInputs
 from paraconsist.data.predictions import KEY_COLUMNS, UNANSWERED
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.results import Result, Results
 from paraconsist.data.run_folder import content_identity
-from paraconsist.data.store import SHARED
+from paraconsist.data.store import SHARED, Failed, Result, Results
 from paraconsist.data.tables import joined
 from paraconsist.errors import InputError
 

@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from paraconsist.data.arrays import Places, first_rows, take_rows
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import add_counts
-from paraconsist.data.inputs import Places, first_rows, take_rows
 from paraconsist.data.predictions import METADATA_KEY, UNANSWERED
 from paraconsist.data.run_folder import RunFolder, content_identity
 from paraconsist.data.tables import joined

@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paraconsist.data.failures import count_inputs, input_notes
+from paraconsist.data.failures import count_inputs
+from paraconsist.data.predictions import input_notes
 from paraconsist.data.tasks import Task, input_id
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
     from paraconsist.data.bucket_sets import BucketSet
-    from paraconsist.data.results import Result
+    from paraconsist.data.store import Result
     from paraconsist.models.classifier import Classifier
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.failures import NO_ANSWER, ON_ERROR, Failed, to_ask
+from paraconsist.data.failures import NO_ANSWER, to_ask
 from paraconsist.data.json_lines import json_rows
 from paraconsist.data.run_folder import RunFolder
-from paraconsist.data.store import Store
+from paraconsist.data.store import Failed, Store
 from paraconsist.errors import InputError, check_whole, first_line, input_error
 from paraconsist.files import locked, read_record, replacing, staged, write_json
 from paraconsist.models.endpoint.label_scoring import Method, is_bounded, part_request, result_of, wanted_parts
@@ -36,7 +36,7 @@ from paraconsist.models.endpoint.queue import Journal, QueueStatistics
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 from paraconsist.running.by_name import Ask, LoadSets, over_endpoint
 from paraconsist.running.endpoint import EndpointReport, go_on, identity_of, method_file, run_endpoint, warn_of_bounds
-from paraconsist.running.options import AskOptions, LoadOptions, PromptOptions, RunOptions, SetOptions
+from paraconsist.running.options import ON_ERROR, AskOptions, LoadOptions, PromptOptions, RunOptions, SetOptions
 from paraconsist.running.outputs import distinct_rows, store_identity
 from paraconsist.running.repeats import check_repeats, repeats_of, rows_again
 from paraconsist.running.run import group_sets

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.failures import all_failed, count_inputs, input_notes
+from paraconsist.data.failures import all_failed, count_inputs
+from paraconsist.data.predictions import input_notes
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Store
 from paraconsist.errors import InputError, input_error

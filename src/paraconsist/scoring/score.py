@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paraconsist.data.failures import input_notes
-from paraconsist.data.predictions import Predictions
+from paraconsist.data.predictions import Predictions, input_notes
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
 from paraconsist.data.tables import is_among
 from paraconsist.errors import InputError, input_error

@@ -16,7 +16,7 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from paraconsist.data.cells import quoted, unquoted
+from paraconsist.data.writing import quoted, unquoted
 from paraconsist.errors import check_whole, input_error
 from paraconsist.files import replacing
 

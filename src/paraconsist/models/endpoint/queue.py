@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from paraconsist.data.failures import NO_ANSWER, Failed, Failures
+from paraconsist.data.failures import NO_ANSWER, Failures
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.store import JOURNAL, ShardWriter, opened, sealed
+from paraconsist.data.store import JOURNAL, Failed, ShardWriter, opened, sealed
 from paraconsist.errors import InputError, input_error
 from paraconsist.models.endpoint.client import EndpointClient, Stopped, find_key
 from paraconsist.models.endpoint.label_scoring import FIRST, Method, is_bounded, part_request, result_of, wanted_parts

@@ -1,4 +1,4 @@
-"""The distinct inputs of sets: which they are and how long, without their texts in memory; arrays in mapped files."""
+"""Arrays that may be larger than memory, in mapped files, and the rows of Arrow columns and tables by their numbers."""
 
 from __future__ import annotations
 
@@ -7,59 +7,18 @@ import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import DTypeLike, NDArray
 
-if TYPE_CHECKING:
-    from paraconsist.data.bucket_sets import BucketSet
-
 Places = NDArray[np.int64]
-#: Of `lengths`, in a token; and bytes that count for as much as a space (fitted to English and a WordPiece tokenizer).
-PER_TOKEN, _PER_SPACE = 20, 20
 _BLOCK = 1 << 16  # rows
 _SORTED = 1 << 19  # rows that are sorted at a time
 _IN_MEMORY = 1 << 24  # bytes of an array
 _SHORT = 64  # bytes of an id that is kept as it is
-
-
-class DistinctInputs:
-    """Every distinct input of some sets of one task, by its place in the order of first appearance."""
-
-    def __init__(self, sets: Sequence[BucketSet]) -> None:
-        self.task = sets[0].task
-        columns = ["input_id", *self.task.columns]
-        kinds = pa.schema([(name, pa.string()) for name in columns])  # of sets they may differ
-        self._table = pa.concat_tables([one.table.select(columns).cast(kinds) for one in sets])
-        self._rows = first_rows(self._table["input_id"])
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def take(self, places: Places) -> pa.Table:
-        """Return inputs by their places: ``input_id`` and the task's columns."""
-        return take_rows(self._table, self._rows[places])
-
-    def in_order(self) -> Iterator[pa.Table]:
-        """Yield all inputs in order of first appearance, a table with ``input_id`` and the task's columns at a time."""
-        for start in range(0, len(self), _BLOCK) or [0]:
-            yield take_rows(self._table, self._rows[start : start + _BLOCK])
-
-    def lengths(self) -> NDArray[np.int32]:
-        """Return a length of each input's texts, shape (n,), that goes nearly with their tokens: `PER_TOKEN` in one."""
-
-        def of(texts: Any) -> Any:
-            return np.asarray(pc.add(pc.binary_length(texts), pc.multiply(pc.count_substring(texts, " "), _PER_SPACE)))
-
-        return mapped((sum(map(of, table.columns[1:])) for table in self.in_order()), np.int32)
-
-    def by_text(self) -> Places:
-        """Return the places in the order of the texts: those that begin alike are neighbours."""
-        texts = pa.concat_tables(self.in_order())
-        return np.asarray(pc.sort_indices(texts, [(c, "ascending") for c in self.task.columns])).astype(np.int64)
 
 
 def first_rows(column: Any) -> Places:
