@@ -5,7 +5,7 @@
 # each in an environment of its own: make test-oldest PYTHON=python3.10.
 # make docs: the site, into build/docs; a warning or a dead link fails.
 # make dist: what a release uploads, into dist/, checked and tried in an environment of its own.
-# make check: lint and types as well. A second call does not reinstall.
+# make check: lint, spelling and types as well. A second call does not reinstall.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -46,11 +46,12 @@ test-oldest: CONSTRAINTS := constraints-oldest.txt
 test-newest test-oldest:
 	$(PYTHON) -m venv $(VENV)-$@
 	$(VENV)-$@/bin/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[report,baselines,nlp]' $(TESTS)
-	$(VENV)-$@/bin/python -m pytest -n 2 --dist loadfile -m "not slow" --hypothesis-profile quick
+	CI= $(VENV)-$@/bin/python -m pytest -n 2 --dist loadfile -m "not slow" --hypothesis-profile quick
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 
 types: $(INSTALLED)
 	$(BIN)/mypy

