@@ -26,7 +26,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 IMPORTS = (
-    "import paraconsist.cli.app, paraconsist.data.logs.reading, paraconsist.scoring.folders, scipy.optimize, pandas, "
+    "import paraconsist.cli.app, paraconsist.data.logs.reading, paraconsist.scoring.score, scipy.optimize, pandas, "
     "paraconsist.reporting.tables, paraconsist.reporting.tables, rich.console"
 )
 

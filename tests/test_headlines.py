@@ -22,8 +22,7 @@ from paraconsist.reporting.page.aligned import align
 from paraconsist.reporting.page.entries import entry_of
 from paraconsist.reporting.space.catalogue import module
 from paraconsist.reporting.space.forms import Query
-from paraconsist.scoring.roles import violations
-from paraconsist.scoring.unparsed import POLICIES, apply_policy
+from paraconsist.scoring.roles import POLICIES, apply_policy, violations
 
 N_LABELS = 3
 

@@ -58,7 +58,6 @@ LIGHT = {
     "paraconsist.models.labels": PLATFORM,
     "paraconsist.models.training.options": PLATFORM | NUMBERS,
     "paraconsist.scoring.score": PLATFORM - {"pyarrow"},
-    "paraconsist.scoring.folders": PLATFORM - {"pyarrow"},
     "paraconsist.scoring.compare": PLATFORM - {"pyarrow"},
     "paraconsist.running.endpoint": (PLATFORM - {"pyarrow"}) | {"aiohttp"},
     "paraconsist.reporting.tables": PLATFORM | DRAWING,

@@ -12,7 +12,7 @@ from helpers.models import tiny_encoder
 from helpers.processes import write_set
 
 from paraconsist.data.predictions import read_predictions
-from paraconsist.scoring.folders import plain_accuracies
+from paraconsist.scoring.score import plain_accuracies
 from paraconsist.scoring.sources import open_source
 
 

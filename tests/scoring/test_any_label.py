@@ -14,8 +14,8 @@ from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import ColumnNames, read_rows
 from paraconsist.errors import InputError
 from paraconsist.scoring.noise import Repeats, score_noise
+from paraconsist.scoring.roles import POLICIES
 from paraconsist.scoring.score import ScoreOptions, score
-from paraconsist.scoring.unparsed import POLICIES
 
 
 def answers(labels: list[Any], predictions: list[Any], per_bucket: int = 2) -> list[dict[str, Any]]:

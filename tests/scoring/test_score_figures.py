@@ -15,8 +15,7 @@ from paraconsist.cli.run import score_and_show
 from paraconsist.data.predictions import Predictions, write_predictions
 from paraconsist.data.rows import ColumnNames, read_rows
 from paraconsist.measures.catalogue import CATALOGUE
-from paraconsist.scoring.answer_changes import pair_figures
-from paraconsist.scoring.score import ScoreOptions, score
+from paraconsist.scoring.score import ScoreOptions, pair_figures, score
 
 NAMES = ["entailment", "neutral", "contradiction"]
 ROLE = {

@@ -11,8 +11,8 @@ import pytest
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import InputError
+from paraconsist.scoring.roles import POLICIES
 from paraconsist.scoring.score import ScoreOptions, score
-from paraconsist.scoring.unparsed import POLICIES
 
 NAMES = ["no", "yes"]
 #: Original, perturbed (None is unparsed), gold label of both.

@@ -194,7 +194,7 @@ def score_and_show(folder: Path, options: ScoreOptions, *, figures: bool = False
     """Score a run folder and print the tables; a line for each set without paraphrases."""
     from paraconsist.data.run_folder import RunFolder
     from paraconsist.reporting.result import score_tables, show
-    from paraconsist.scoring.folders import score_run_folder
+    from paraconsist.scoring.score import score_run_folder
 
     results, accuracies = score_run_folder(folder, options, typed())
     show(score_tables(results, figures=figures))

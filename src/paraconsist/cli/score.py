@@ -52,8 +52,7 @@ def score(
     from paraconsist.reporting.result import Scores, score_tables, show
     from paraconsist.reporting.trackers import check_tracker, log_results
     from paraconsist.scoring.export import export_lm_eval
-    from paraconsist.scoring.folders import score_sources
-    from paraconsist.scoring.score import ScoreOptions
+    from paraconsist.scoring.score import ScoreOptions, score_sources
     from paraconsist.scoring.sources import open_source
 
     _check_export(export, output_dir, n_formats=as_json + markdown)

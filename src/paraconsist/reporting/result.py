@@ -20,10 +20,9 @@ from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE
 from paraconsist.scoring.compare import CompareOptions, SetComparison, compare_opened
-from paraconsist.scoring.folders import score_sources
 from paraconsist.scoring.gate import Check, check, check_margin, parse_conditions, with_margin_tests
 from paraconsist.scoring.options import SourceOptions
-from paraconsist.scoring.score import ScoreOptions, SetScores
+from paraconsist.scoring.score import ScoreOptions, SetScores, score_sources
 from paraconsist.scoring.sources import Opened, open_source
 
 if TYPE_CHECKING:

@@ -27,10 +27,9 @@ from paraconsist.measures.rules import ORIGINAL
 from paraconsist.measures.signatures import parse_signature
 from paraconsist.measures.standings import Standing, UnitValues, joint_test, standings
 from paraconsist.scoring.alignment import ROW_ID, Aligned, align
-from paraconsist.scoring.roles import groups_of, members_of, violations
+from paraconsist.scoring.roles import apply_policy, check_parsed, groups_of, members_of, violations
 from paraconsist.scoring.score import chosen_measures, origin_of
 from paraconsist.scoring.sources import Opened, Source
-from paraconsist.scoring.unparsed import apply_policy, check_parsed
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,8 @@ from typing import Any
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec
 from paraconsist.scoring.compare import CompareOptions, compare
-from paraconsist.scoring.folders import score_sources
 from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
-from paraconsist.scoring.score import ScoreOptions
+from paraconsist.scoring.score import ScoreOptions, score_sources
 from paraconsist.scoring.sources import Opened, Source, open_source, read_json
 
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {

@@ -17,9 +17,8 @@ from paraconsist.measures.pilots import Pilot, pilot_of, pilot_of_difference
 from paraconsist.measures.rules import PARAPHRASE
 from paraconsist.scoring.alignment import ROW_ID
 from paraconsist.scoring.options import SourceOptions
-from paraconsist.scoring.roles import violations
+from paraconsist.scoring.roles import apply_policy, check_parsed, violations
 from paraconsist.scoring.sources import open_source
-from paraconsist.scoring.unparsed import apply_policy, check_parsed
 
 
 def pilot_rows(pilot: Any, read: SourceOptions, set_name: str | None = None) -> Rows:

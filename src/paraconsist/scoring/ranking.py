@@ -15,8 +15,8 @@ from paraconsist.measures.results import Record
 from paraconsist.measures.standings import standings
 from paraconsist.scoring.alignment import align
 from paraconsist.scoring.compare import CompareOptions, compared_measures, read_models, values_of_units
+from paraconsist.scoring.roles import apply_policy
 from paraconsist.scoring.sources import Source
-from paraconsist.scoring.unparsed import apply_policy
 
 _LEAST_SHARE = 0.5  # of the buckets of one model, which all ranked have in common at least
 

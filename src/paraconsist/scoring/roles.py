@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.data.answers import mark_unparsed
 from paraconsist.data.rows import Rows
-from paraconsist.errors import input_error, renamed
+from paraconsist.data.tables import is_among
+from paraconsist.errors import check_choice, input_error, renamed
 from paraconsist.measures.bucket_model import fit_bucket_model
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec, scored_measures
@@ -19,6 +21,12 @@ from paraconsist.measures.rules import ORIGINAL, Answers, Statements
 #: A column with more values than this is no stratum (an id, say).
 MAX_STRATUM_VALUES = 20
 Positions = NDArray[np.intp]
+
+#: How unparsed answers are treated. ``wrong``: an unparsed answer is a wrong answer that agrees with no other answer,
+#: not even with another unparsed one, and after a negation it counts as a failure: not answering never looks
+#: consistent. ``own_class``: not answering is an answer like any other, wrong but the same each time. ``drop_bucket``:
+#: a bucket with an unparsed answer is excluded, and counted; this flatters models that refuse what is hard.
+POLICIES = ("wrong", "own_class", "drop_bucket")
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,37 @@ class Violations:
         return raw
 
 
+def apply_policy(rows: Rows, policy: str) -> tuple[Rows, int]:
+    """Return the rows to score, and how many buckets `policy` left out (see `POLICIES`).
+
+    In `rows` unparsed predictions all hold one value that equals no label; under ``wrong`` each holds a value of its
+    own then, and `Rows.never_agree` is set. InputError if the policy is unknown, or leaves no bucket.
+    """
+    check_choice("score", "unparsed", policy, POLICIES)
+    if not rows.unparsed.any():
+        return rows, 0
+    if policy == "own_class":
+        return rows, 0
+    if policy == "wrong" or rows.buckets is None:
+        apart = mark_unparsed(rows.predictions, rows.unparsed, rows.labels, each=True)
+        return replace(rows, predictions=apart, never_agree=True), 0
+    lost = np.unique(rows.buckets[rows.unparsed])
+    kept = rows.where(~is_among(rows.buckets, lost))
+    if not len(kept):
+        remedy = "Choose the policy wrong or own_class, or mend the parser."
+        must = "leave at least one bucket"
+        got = f"drop_bucket, and all {len(lost)} buckets have an unparsed answer"
+        raise input_error("score", "unparsed", must, got=got, remedy=remedy)
+    return kept, len(lost)
+
+
+def check_parsed(function: str, parameter: str, rows: Rows, name: str) -> None:
+    """Raise unless an answer of `name` could be read: else nothing can be compared with it, or planned from it."""
+    if rows.unparsed.all():
+        remedy = "None of its answers could be read: mend what reads them, or leave it out."
+        raise input_error(function, parameter, "have an answer that could be read", got=name, remedy=remedy)
+
+
 def spec_of(function: str, name: str) -> MeasureSpec:
     """Return the measure of this name, one that bucket sets are scored by."""
     known = scored_measures()
@@ -80,7 +119,7 @@ def spec_of(function: str, name: str) -> MeasureSpec:
 def violations(spec: MeasureSpec, rows: Rows) -> Violations:
     """Return the rows that a measure counts, and which of them break its rule.
 
-    `rows` are those that a policy for unparsed answers has left (see `paraconsist.scoring.unparsed`).
+    `rows` are those that a policy for unparsed answers has left (see `apply_policy`).
     """
     spec = spec.on(rows.roles)
     positions, partners = find_partners(spec, rows)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -12,20 +14,30 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paraconsist.data.predictions import Predictions, input_notes
+from paraconsist.data.predictions import Predictions, input_notes, read_predictions
 from paraconsist.data.rows import ColumnNames, Rows, read_rows
+from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.tables import is_among
 from paraconsist.errors import InputError, input_error
+from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CHANGE, PARAPHRASTIC, MeasureSpec, default_measures, reads_probabilities
 from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.measures.signatures import parse_signature
 from paraconsist.scoring.alarms import degenerate, judged, row_alarms
-from paraconsist.scoring.answer_changes import pair_figures
+from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
 from paraconsist.scoring.options import IntervalOptions
-from paraconsist.scoring.roles import MAX_STRATUM_VALUES, is_counted, measure_rows, spec_of
+from paraconsist.scoring.roles import (
+    MAX_STRATUM_VALUES,
+    POLICIES,
+    apply_policy,
+    is_counted,
+    measure_rows,
+    spec_of,
+    violations,
+)
+from paraconsist.scoring.sources import Opened, Source, open_source, test_set_of, without_buckets
 from paraconsist.scoring.training_overlap import Overlap, training_overlap
-from paraconsist.scoring.unparsed import POLICIES, apply_policy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +47,7 @@ class ScoreOptions(IntervalOptions):
     columns: ColumnNames = field(default_factory=ColumnNames)
     measures: Sequence[str] | None = None  # by default those that the metadata name, else those the roles call for
     renormalize: bool = False  # divide corrected values by the covered mass (the published values do not)
-    unparsed: str = "wrong"  # what becomes of answers that could not be read: see `paraconsist.scoring.unparsed`
+    unparsed: str = "wrong"  # what becomes of answers that could not be read: see `paraconsist.scoring.roles`
 
 
 @dataclass(frozen=True)
@@ -174,6 +186,78 @@ def score(
 ) -> dict[str, Any]:
     """Return what `score_set` finds, as plain values: ``measures``, ``strata``, ``figures``, ``by_policy`` and more."""
     return score_set(predictions, options, test=test, training=training).to_dict()
+
+
+def score_sources(opened: Opened, options: ScoreOptions, *, training: pa.Table | None = None) -> dict[str, SetScores]:
+    """Score every bucket set, each with its own columns.
+
+    Sets of originals alone are left out (`plain_accuracies` has them). `training` is what the model was trained on.
+    InputError if there is no bucket set.
+    """
+    if not opened.sets:
+        remedy = "Sets of originals alone have no paraphrases to be consistent with."
+        must = "hold the predictions of at least one bucket set"
+        got = [str(source.path) for source in opened.plain.values()]
+        raise input_error("score", "path", must, got=got, remedy=remedy)
+    return {name: _score_source(source, options, training) for name, source in opened.sets.items()}
+
+
+def plain_accuracies(opened: Opened) -> dict[str, dict[str, Any]]:
+    """Return the accuracy of every set that is no bucket set: full test sets, development rows.
+
+    By set: ``accuracy`` and ``majority_rate`` (both in [0, 1]; unparsed answers are wrong), ``n_rows``, ``n_unparsed``,
+    ``split`` (None where the run did not say it), ``corrects`` (the set whose result has this accuracy as its own, None
+    where there is none).
+    """
+    corrected = {test_set_of(name): name for name, source in opened.sets.items() if source.test is not None}
+    accuracies = {}
+    for name, source in opened.plain.items():
+        rows = read_rows(source.predictions, source.columns, need_buckets=False)
+        kept, _ = apply_policy(rows, "wrong")
+        accuracies[name] = {
+            "accuracy": float(np.mean(kept.predictions == kept.labels)),
+            "majority_rate": majority_rate(rows.labels[rows.has_gold]),
+            "n_rows": len(rows),
+            "n_unparsed": int(rows.unparsed.sum()),
+            "split": source.predictions.metadata.get("split"),
+            "corrects": corrected.get(name),
+        }
+    return accuracies
+
+
+def score_run_folder(
+    folder: Path, options: ScoreOptions, typed: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Score every predictions file of a run folder, and write ``results.json`` and the accuracies into it.
+
+    Returns the results of `score_sources`, as JSON has them, and those of `plain_accuracies`, which ``run.json`` keeps,
+    as it keeps `typed` of the run's call: ``command`` and ``options``; results hold the command too.
+    """
+    run_folder, opened = RunFolder(folder), open_source(folder, function="run")
+    accuracies = plain_accuracies(opened)
+    scored = score_sources(opened, options) if opened.sets else {}
+    results = to_strict_json({name: scores.to_dict() for name, scores in scored.items()})
+    run_folder.update_run({**({"accuracies": accuracies} if accuracies else {}), **typed})
+    command = {name: value for name, value in typed.items() if name == "command"}
+    run_folder.write_results({name: {**result, **command} for name, result in results.items()})
+    return results, accuracies
+
+
+def _score_source(source: Source, options: ScoreOptions, training: pa.Table | None) -> SetScores:
+    columns = replace(options, columns=source.columns)
+    scored = score_set(source.predictions, columns, test=source.test, training=training)
+    notes = tuple(source.predictions.metadata.get("notes", ()))
+    if source.noise is None or PARAPHRASTIC not in scored.specs:
+        return replace(scored, warnings=(*scored.warnings, *notes))
+    again = Repeats(read_predictions(source.noise)) if isinstance(source.noise, Path) else source.noise
+    if isinstance(source.noise, Path) and not same_run(source.predictions, again.predictions):
+        of_others = f"{source.noise.name} in {source.noise.parent.name}/ is of other rows: {RUN_AGAIN}"
+        return replace(scored, warnings=(*scored.warnings, *notes, of_others))  # a run that went on with more rows
+    if source.excluded:
+        kept = without_buckets(again.predictions, source.columns.bucket, source.excluded)
+        again = replace(again, predictions=kept)
+    floor = score_noise(source.predictions, again, source.columns, **options.intervals)
+    return replace(scored, warnings=(*scored.warnings, *notes), noise_floor=floor)
 
 
 def majority_rate(labels: NDArray[Any]) -> float:
@@ -323,3 +407,67 @@ def _breakdowns(
             part = replace(rows.where(chosen | beside), strata={})
             parts.append((label_names[value] if has_name else value, part))
         yield name, parts
+
+
+def pair_figures(spec: MeasureSpec, rows: Rows, label_names: Sequence[str]) -> dict[str, Any]:
+    """Count a measure's pairs by their answers, and average the confidence of those that break its rule.
+
+    ``transitions``: a dict for each (``label``, ``prediction``, ``perturbed_prediction``) that occurs, with its
+    ``n_pairs``: the gold label of the original and the two answers, an unparsed one being None; in the order of the
+    labels (`label_names`; one without a name is shown as it is). An original counts once a pair.
+
+    ``confidence``, where the file has probabilities: for ``inconsistent`` and ``consistent`` pairs (as the measure
+    counts them) apart, ``n_pairs``, the mean probability of the predicted label over all their answers
+    (``confidence``), over those to originals (``original_confidence``) and to perturbed texts
+    (``perturbed_confidence``), each in [0, 1], nan where there is none, and the number of answers averaged
+    (``n_predictions``: unparsed answers have no probability). InputError if a pair lacks its original.
+    """
+    pairs = violations(spec, rows)
+    sides = pairs.partners[ORIGINAL], pairs.positions
+    before, after = (_shown(rows.predictions[side], rows.unparsed[side], label_names) for side in sides)
+    golds = _shown(rows.labels[sides[0]], np.zeros(len(sides[0]), dtype=bool), label_names)
+    figures: dict[str, Any] = {"transitions": _transitions(golds, before, after, label_names)}
+    if rows.predicted_confidences is not None:
+        confidences = [rows.predicted_confidences[side] for side in sides]
+        inconsistent = pairs.broken
+        figures["confidence"] = {
+            "inconsistent": _confidence(*(values[inconsistent] for values in confidences)),
+            "consistent": _confidence(*(values[~inconsistent] for values in confidences)),
+        }
+    return figures
+
+
+def _shown(values: NDArray[Any], unparsed: NDArray[np.bool_], label_names: Sequence[str]) -> list[str | int | None]:
+    numbers = range(len(label_names))
+    return [
+        None if missing else label_names[value] if value in numbers else value
+        for value, missing in zip(values.tolist(), unparsed.tolist(), strict=True)
+    ]
+
+
+def _transitions(golds: list[Any], before: list[Any], after: list[Any], names: Sequence[str]) -> list[dict[str, Any]]:
+    places = {name: place for place, name in enumerate(names)}
+    distinct = {value for column in (golds, before, after) for value in column if value is not None}
+    order = {value: i for i, value in enumerate(sorted(distinct, key=lambda value: (places.get(value, -1), value)))}
+    order[None] = len(order)
+    counts = Counter(zip(golds, before, after, strict=True))
+    return [
+        {"label": gold, "prediction": first, "perturbed_prediction": second, "n_pairs": counts[gold, first, second]}
+        for gold, first, second in sorted(counts, key=lambda key: tuple(order[value] for value in key))
+    ]
+
+
+def _confidence(original: NDArray[np.float64], perturbed: NDArray[np.float64]) -> dict[str, Any]:
+    both = np.concatenate([original, perturbed])
+    return {
+        "n_pairs": len(original),
+        "n_predictions": int(np.count_nonzero(~np.isnan(both))),
+        "confidence": _mean(both),
+        "original_confidence": _mean(original),
+        "perturbed_confidence": _mean(perturbed),
+    }
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")

@@ -295,8 +295,7 @@ def run_and_score(model: Path, folder: Path, options: StudyOptions) -> dict[str,
     from paraconsist.running.by_name import shown_to
     from paraconsist.running.options import RunOptions
     from paraconsist.running.run import run
-    from paraconsist.scoring.folders import score_sources
-    from paraconsist.scoring.score import ScoreOptions, score_set
+    from paraconsist.scoring.score import ScoreOptions, score_set, score_sources
     from paraconsist.scoring.sources import open_source
 
     specs = with_test_sets(options.sets) if options.with_test else options.sets

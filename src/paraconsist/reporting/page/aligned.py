@@ -35,8 +35,7 @@ from paraconsist.measures.catalogue import (
 )
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.reporting.page.entries import ScoredSet
-from paraconsist.scoring.roles import Violations, violations
-from paraconsist.scoring.unparsed import POLICIES, apply_policy
+from paraconsist.scoring.roles import POLICIES, Violations, apply_policy, violations
 
 _JOINS = ("example_id", "input_id")
 _TASK_COLUMNS = frozenset(column for task in TASKS.values() for column in task.columns)

@@ -17,7 +17,7 @@ from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC
 from paraconsist.measures.rules import unchanged
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
 from paraconsist.reporting.page.excerpts import excerpts
-from paraconsist.scoring.unparsed import POLICIES
+from paraconsist.scoring.roles import POLICIES
 
 #: Bounds that keep the page small, whatever the files: rows of a bucket, labels with all probabilities, values of a
 #: stratum to choose from.

@@ -24,9 +24,8 @@ from paraconsist.reporting.page.tables import (
     stratified,
     table,
 )
-from paraconsist.scoring.roles import measure_rows
+from paraconsist.scoring.roles import apply_policy, measure_rows
 from paraconsist.scoring.score import name_labels
-from paraconsist.scoring.unparsed import apply_policy
 
 _MOST_LINES = 40
 #: The parts of the pairs that a changed answer is counted in, and how a reader calls them.

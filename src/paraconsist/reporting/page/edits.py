@@ -20,7 +20,7 @@ from paraconsist.reporting.page.excerpts import excerpts
 from paraconsist.reporting.page.figures import Placed
 from paraconsist.reporting.page.tables import Cell, Column, Table, in_print
 from paraconsist.reporting.plots.answers import Line, forest_plot
-from paraconsist.scoring.unparsed import apply_policy
+from paraconsist.scoring.roles import apply_policy
 
 _SURE = 0.05  # corrected p below which a kind has a sentence
 _MOST_EXAMPLES = 3

@@ -15,9 +15,8 @@ from paraconsist.data.run_folder import RunFolder
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE
-from paraconsist.scoring.folders import score_sources
 from paraconsist.scoring.options import SourceOptions
-from paraconsist.scoring.score import ScoreOptions
+from paraconsist.scoring.score import ScoreOptions, score_sources
 from paraconsist.scoring.sources import Opened, model_of, open_source, read_json
 
 if TYPE_CHECKING:

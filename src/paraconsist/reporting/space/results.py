@@ -31,11 +31,9 @@ from paraconsist.reporting.plots import answers as figures
 from paraconsist.reporting.plots.canvas import GOOD
 from paraconsist.reporting.space.forms import Flips, PageResult, Query
 from paraconsist.reporting.space.upload import Long, check_query, long_rows, probability_matrix
-from paraconsist.scoring.answer_changes import pair_figures
-from paraconsist.scoring.roles import groups_of, measure_rows, partners_of, violations
-from paraconsist.scoring.score import ScoreOptions, score
+from paraconsist.scoring.roles import POLICIES, apply_policy, groups_of, measure_rows, partners_of, violations
+from paraconsist.scoring.score import ScoreOptions, pair_figures, score
 from paraconsist.scoring.sources import open_source
-from paraconsist.scoring.unparsed import POLICIES, apply_policy
 
 _TWO_ANSWERS, _ONE_ANSWER = "Pairs with two answers", "Pairs with the same answer, where the answer must change"
 _NEEDS_LABELS = ("accuracy", "perturbed_accuracy")
