@@ -80,7 +80,6 @@ CIRCLES = {
     ("paraconsist.models.fixed_batches", "paraconsist.models.classifier"),
     ("paraconsist.models.fixed_batches", "paraconsist.models.prompted"),
     ("paraconsist.reporting.page.entries", "paraconsist.reporting.result"),
-    ("paraconsist.scoring.exclusion", "paraconsist.scoring.sources"),
 }
 MEASURES_MAY_IMPORT = {*NUMBERS, "paraconsist", *sys.stdlib_module_names}
 
