@@ -37,7 +37,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipe
 from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
 from paraconsist.data.store import Store
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
-from paraconsist.models.fixed_batches import deterministic_kernels, fix_batches
+from paraconsist.models.classifier import deterministic_kernels
 from paraconsist.models.loading import dtype_taken, load_model
 from paraconsist.running.loop import compute, start_accelerator
 
@@ -64,7 +64,7 @@ class Runner:
         self.model.module.to(self.accelerator.device).eval()
 
     def fixed(self) -> Runner:
-        fix_batches(self.model, self.accelerator.device.type)
+        self.model.fix(self.accelerator.device.type)
         self.policy = replace(self.policy, max_tokens=2 * self.policy.max_tokens, batch_cost=math.inf)  # as `run` does
         return self
 

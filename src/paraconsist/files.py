@@ -32,6 +32,16 @@ _HELD: dict[str, int] = {}  # folder -> the thread that holds its lock
 _CLEANED: set[Path] = set()  # folders in which this process has looked for what killed ones left
 
 
+def launched() -> tuple[int, int]:
+    """Return this process's number and how many a launcher such as torchrun started; (0, 1) without one."""
+    return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def is_main() -> bool:
+    """Return whether this process is the one that reads results and prints."""
+    return launched()[0] == 0
+
+
 class WriteError(InputError, OSError):
     """A file or folder cannot be written, for the system's reason: a full disk, no permission."""
 

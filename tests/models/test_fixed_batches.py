@@ -18,8 +18,7 @@ from paraconsist.data.predictions import read_predictions
 from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import InputError
 from paraconsist.models.bow import BowClassifier, BowConfig, BowForSequenceClassification
-from paraconsist.models.classifier import HeadClassifier, Prepared
-from paraconsist.models.fixed_batches import FixedBatches, _linear, compile_batches, deterministic_kernels, fix_batches
+from paraconsist.models.classifier import FixedBatches, HeadClassifier, Prepared, _linear, deterministic_kernels
 from paraconsist.running.options import RunOptions
 
 SIZES = {"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 384}
@@ -68,7 +67,7 @@ def test_a_row_has_the_same_bits_in_any_batch_order_and_number_of_threads(kind):
     free = scores(model, rows, 64)
     if kind == "Bert":  # what the fixed shapes are for
         assert not torch.equal(free, scores(model, rows, 1))
-    fix_batches(model, "cpu")
+    model.fix("cpu")
     with deterministic_kernels():
         expected = scores(model, rows, 64)
         torch.testing.assert_close(expected, free, rtol=0, atol=1e-4)
@@ -168,9 +167,9 @@ def test_without_a_compiler_or_with_another_model_compiling_is_refused_in_a_sent
     with pytest.raises(
         InputError, match=r"`compile` must be given only where torch can compile; got .*C\+\+ compiler found"
     ):
-        compile_batches(classifier("Bert"), "cpu")
+        classifier("Bert").compile("cpu")
     with pytest.raises(InputError, match="`compile` must be given only with classifiers"):
-        compile_batches(classifier("bow"), "cpu")
+        classifier("bow").compile("cpu")
     with pytest.raises(InputError, match="`compile` must not be given with `deterministic`"):
         RunOptions(place / "out", compile=True, deterministic=True)
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from itertools import chain
-from types import SimpleNamespace
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
+from paraconsist.models.classifier import Classifier
 from paraconsist.running.loop import _batches
 
 
 @given(st.lists(st.lists(st.integers(1, 60), min_size=1, max_size=30), max_size=6), st.integers(60, 1000))
 def test_batches_of_parts_whose_lengths_overlap_hold_every_input_once(parts, max_tokens):
-    policy, model = BatchPolicy(max_tokens=max_tokens), SimpleNamespace(pads=True)
+    policy, model = BatchPolicy(max_tokens=max_tokens), Classifier()
     names = [[f"{number}-{place}" for place in range(len(part))] for number, part in enumerate(parts)]
     shapes = [[Shape(width, width, 1) for width in part] for part in parts]
     batches = [*_batches(model, policy, zip(names, parts, shapes, strict=True))]
@@ -29,7 +29,7 @@ def test_batches_of_parts_whose_lengths_overlap_hold_every_input_once(parts, max
 
 def test_overlapping_parts_lose_less_together_than_apart():
     """Parts in the order of lengths that are estimated to a tenth or so."""
-    rng, policy, model = np.random.default_rng(0), BatchPolicy(), SimpleNamespace(pads=True)
+    rng, policy, model = np.random.default_rng(0), BatchPolicy(), Classifier()
     widths = rng.poisson(40, size=2000) + 5
     widths = widths[np.argsort(-widths * rng.normal(1, 0.1, 2000))]
     shapes = [[Shape(width, width, 1) for width in part] for part in np.split(widths, range(50, 2000, 50))]

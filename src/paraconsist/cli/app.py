@@ -22,7 +22,7 @@ from paraconsist.cli import ends
 from paraconsist.cli.ends import KEPT, NOTHING_KEPT
 from paraconsist.data.foreign import read_yaml
 from paraconsist.errors import InputError, extras, input_error, visible
-from paraconsist.running.processes import is_main
+from paraconsist.files import is_main
 
 
 class Command(NamedTuple):

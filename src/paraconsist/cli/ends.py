@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 from paraconsist.errors import first_line, visible
-from paraconsist.running.processes import is_main
+from paraconsist.files import is_main
 
 BAD_INPUT, UNFORESEEN, STOPPED, UNREAD = 2, 70, 143, 141
 #: What is said of a command that is stopped.

@@ -64,7 +64,8 @@ def ie_test(
 
 
 def _train(options: ExperimentOptions, *, only_plan: bool) -> Path | None:
-    from paraconsist.running.processes import end_with_launcher, is_main
+    from paraconsist.files import is_main
+    from paraconsist.running.processes import end_with_launcher
     from paraconsist.studies.ie.experiment import plan, prepare, run_experiment
 
     end_with_launcher()

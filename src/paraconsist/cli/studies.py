@@ -42,7 +42,7 @@ def sweep(
 ) -> None:
     """Train, run and score every cell of a grid; write the table, the tests and the figures."""
     quiet_libraries()
-    from paraconsist.running.processes import is_main
+    from paraconsist.files import is_main
     from paraconsist.studies.sweep import SweepOptions
     from paraconsist.studies.sweep import sweep as do_sweep
 

@@ -1,12 +1,26 @@
-"""What the runner and the trainer need of a model: one protocol, one form of prepared input; and trained heads."""
+"""What the runner and the trainer need of a model: one base class, one form of prepared input; and trained heads.
+
+With `Classifier.fix` answers depend, to the last bit, on nothing but their row. Kernels are chosen by the shape of a
+batch, and each rounds in its own way. So a row is computed in a batch whose shape follows from the row alone: its width
+rounded up, and as many rows as fill a fixed number of tokens (copies fill the places that are left), by one thread.
+Kernels treat all places of one shape alike on the processors that were tried; this is checked when a shape first occurs
+(the same rows in reverse must give the same bits), and where it fails, rows of that shape are computed one at a time.
+Heads are always computed row by row: they give so few numbers that the check might miss that places differ, as they do
+in a product of 8 by 32 by 2.
+"""
 
 from __future__ import annotations
 
+import os
+import threading
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, repeat
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +30,11 @@ from numpy.typing import NDArray
 from paraconsist.data.predictions import input_notes
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.tasks import ModelInput, Task
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, first_line, input_error
 from paraconsist.models.batching import BatchPolicy, Shape
-from paraconsist.models.fixed_batches import FixedBatches
+
+if TYPE_CHECKING:
+    from paraconsist.models.endpoint.settings import PromptSettings
 
 TokenArray = NDArray[np.int64]
 #: For each row one input, or one per choice.
@@ -45,59 +61,81 @@ class Prepared(Shape):
         return cls(sum(lengths), max(lengths), len(lengths), tuple(sequences), types, n_cut=n_cut)
 
 
-@runtime_checkable
-class Classifier(Protocol):
-    """A model that gives one score per label for each row. `load_model` returns one."""
+class Classifier:
+    """A model that answers rows with one of several labels; `load_model` returns one.
 
-    module: torch.nn.Module
+    Attributes that a class sets differ between kinds of models; the others are of one model.
+    """
+
+    module: Any
     label_names: tuple[str, ...]
-    multiple_choice: bool
-    pads: bool
-    identity: Mapping[str, str]
-
-    @property
-    def reentrant(self) -> bool:
-        """Whether several threads may call `logits` at a time."""
+    identity: Mapping[str, str]  # what the predictions file records of the model
+    multiple_choice = False
+    pads = True  # whether the rows of a batch are padded to the longest
+    reentrant = False  # whether several threads may call `logits` at a time
+    takes_prompt = False  # whether it is a language model, which is asked a prompt
+    writes = False  # whether it writes its answers (`write`) in place of scoring labels (`logits`)
+    draws = False  # whether its answers are drawn, and differ from seed to seed
+    plans = False  # whether `plan` forms its batches; `plan_batches` does so for the others
+    by_text = False  # whether inputs that begin alike belong near one another, in place of those of one length
 
     def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
-        """The row's texts: one input, or one per choice."""
+        """Return the row's texts: one input, or one per choice."""
+        raise NotImplementedError
 
     def encode_all(self, task: Task, rows: pa.Table) -> Inputs:
-        """`encode` of all rows of a table with the task's columns."""
+        """Encode all rows of a table with the task's columns."""
+        raise NotImplementedError
 
     def prepare(self, inputs: Inputs) -> list[Prepared]:
         """Tokenise all rows at once, on the CPU, without padding."""
+        raise NotImplementedError
 
     def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
-        """The arguments of the module's `forward` for these rows, padded to the longest, on the CPU."""
+        """Return the arguments of the module's `forward` for these rows, padded to the longest, on the CPU."""
+        raise NotImplementedError
 
     def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
-        """Scores, shape (n, n_labels), float32, on the module's device."""
-
-
-@runtime_checkable
-class PlansBatches(Protocol):
-    """A classifier that says itself which rows are computed together; `plan_batches` does it for the others."""
-
-    by_text: bool  # whether inputs that begin alike are to be near one another; else those of one length
-
-    def plan(self, inputs: Inputs, shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]]:
-        """Positions in `inputs`, each exactly once; the same on every process."""
-
-
-@runtime_checkable
-class WritesAnswers(Protocol):
-    """A classifier that gives no scores but writes its answer, which is then read."""
+        """Return scores, shape (n, n_labels), float32, on the module's device."""
+        raise NotImplementedError
 
     def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer | None]:
-        """What it wrote for each row, and the label read from it; None where its numbers were not finite."""
+        """Return each row's written answer with the label read from it; None where its numbers were not finite."""
+        raise NotImplementedError
+
+    def plan(self, inputs: Inputs, shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]]:
+        """Form batches: positions in `inputs`, each exactly once; the same on every process."""
+        raise NotImplementedError
+
+    def with_seed(self, seed: int) -> Classifier:
+        """Return the same model, drawing its answers from `seed` if it draws them."""
+        return self
+
+    def with_settings(self, settings: PromptSettings) -> Classifier:
+        """Return the same weights, asked another way."""
+        raise NotImplementedError
+
+    def window_error(self, rows: Sequence[Prepared]) -> InputError:
+        """Return the error for rows that exceed the window of a model that never cuts."""
+        raise NotImplementedError
+
+    def fix(self, device: str) -> None:
+        """Compute in batches of fixed shapes from now on; the identity records it. InputError if shapes vary."""
+        must = "be given only with classifiers"
+        raise input_error("run", "deterministic", must, remedy="Prompts are packed into shapes that are not fixed.")
+
+    def compile(self, device: str) -> None:
+        """Compile the module for batches of few fixed shapes, each when it first occurs; answers differ by rounding.
+
+        InputError for models without a tokenizer, and where torch finds no compiler.
+        """
+        raise input_error("run", "compile", "be given only with classifiers that have a tokenizer")
 
 
-class ModuleClassifier:
-    """A classifier whose module gives the scores: what those of this package and of transformers have in common."""
+class ModuleClassifier(Classifier):
+    """A classifier whose module gives the scores; the base of this package's own models and those of transformers."""
 
-    pads = True
-    fixed: FixedBatches | None = None  # see `fix_batches`
+    fixed: FixedBatches | None = None  # see `fix`
 
     def __init__(
         self, module: Any, label_names: tuple[str, ...], *, multiple_choice: bool, identity: Mapping[str, str]
@@ -108,34 +146,42 @@ class ModuleClassifier:
         self.identity = identity
 
     def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
-        """The row's texts under the task's template: one input, or one per choice."""
         return task.encode_choices(row) if self.multiple_choice else (task.encode(row),)
 
     def encode_all(self, task: Task, rows: pa.Table) -> Inputs:
-        """`encode` of all rows of a table with the task's columns."""
         columns = {name: rows[name].to_pylist() for name in task.columns}
         templates = task.templates(multiple_choice=self.multiple_choice)
         return [*zip(*(template.render_all(columns) for template in templates), strict=True)]
 
     def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
-        """The arguments of the module's `forward` for these rows, padded to the longest or to `width`, on the CPU."""
+        """Return the arguments of the module's `forward` for these rows, padded to the longest or to `width`."""
         raise NotImplementedError
 
     @torch.inference_mode()
     def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
-        """Scores, shape (n, n_labels), float32, on the module's device."""
-        scores: torch.Tensor = self.scores(batch) if self.fixed is None else self.fixed.scores(self.scores, batch)
-        return scores
+        return self.scores(batch) if self.fixed is None else self.fixed.scores(self.scores, batch)
 
     def scores(self, batch: Sequence[Prepared], width: int = 0) -> torch.Tensor:
-        """`logits` of one batch, padded to `width` if that is given; the mask is left out where nothing is padded."""
+        """Return `logits` of one batch, padded to `width` if that is given; without a mask where nothing is padded."""
         device, inputs = self.module.device, self.collate(batch, width)
         if not width and inputs["input_ids"].numel() == sum(row.n_tokens for row in batch):
             inputs.pop("attention_mask", None)
-        if device.type == "cuda":  # only from pinned memory does a copy run beside the computation
+        if device.type == "cuda":  # only from pinned memory does a copy run during the computation
             inputs = {name: tensor.pin_memory() for name, tensor in inputs.items()}
         logits = self.module(**{name: tensor.to(device, non_blocking=True) for name, tensor in inputs.items()}).logits
         return torch.as_tensor(logits).float()
+
+    def fix(self, device: str) -> None:
+        for layer in self.module.modules():
+            if isinstance(layer, torch.nn.Linear):
+                layer.forward = partial(_linear, layer)  # type: ignore[method-assign]
+        self.fixed = self.fixed_batches(device)
+        shape = f"{self.fixed.n_tokens} tokens" if self.fixed.n_tokens else "row by row"
+        self.identity = {**self.identity, "deterministic": shape}
+
+    def fixed_batches(self, device: str) -> FixedBatches:
+        """Return how rows are put into batches whose shapes are fixed: by default each alone."""
+        return FixedBatches(0)
 
 
 def by_row(
@@ -216,11 +262,6 @@ class HeadClassifier(ModuleClassifier):
     of the pair first (`longest_first`).
     """
 
-    @property
-    def reentrant(self) -> bool:
-        """Whether threads may call `logits` at a time; without a pad token each batch sets one in the config."""
-        return self._pad_id is not None
-
     def __init__(
         self,
         module: Any,
@@ -242,7 +283,8 @@ class HeadClassifier(ModuleClassifier):
         text_config = module.config.get_text_config()
         if self._pad_id is not None and getattr(text_config, "pad_token_id", None) is None:
             text_config.pad_token_id = self._pad_id
-        # without any pad token an id is chosen for each batch that does not occur in it (see collate)
+        # without any pad token each batch sets one in the configuration: an id that it does not have (see `collate`)
+        self.reentrant = self._pad_id is not None
         self._chosen_pad_config = text_config if self._pad_id is None else None
 
     def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
@@ -321,6 +363,19 @@ class HeadClassifier(ModuleClassifier):
             arrays = {name: a.reshape(len(batch), n_sequences, -1) for name, a in arrays.items()}
         return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
+    def fixed_batches(self, device: str) -> FixedBatches:
+        return FixedBatches(_CPU_TOKENS if device == "cpu" else _GPU_TOKENS, self.max_length)
+
+    def compile(self, device: str) -> None:
+        try:
+            torch.compile(torch.neg, dynamic=False)(torch.zeros(2, device=device))
+        except Exception as problem:  # of several libraries
+            must, remedy = "be given only where torch can compile", "Install a C++ compiler (g++), or leave it out."
+            raise input_error("run", "compile", must, got=first_line(problem), remedy=remedy) from None
+        torch._dynamo.config.recompile_limit = max(64, torch._dynamo.config.recompile_limit)  # a shape is one
+        self.module.compile(dynamic=False)
+        self.fixed = replace(self.fixed_batches(device), step=_COMPILED_STEP, exact=False)
+
     def _absent_id(self, sequences: Sequence[NDArray[np.int64]]) -> int:
         """A token id that no sequence has: such models find the end of a row by looking for the pad id."""
         present = np.unique(np.concatenate(sequences))
@@ -355,3 +410,102 @@ def longest_input(module: Any, tokenizer: Any) -> int | None:
     if 0 < (tokenizer.model_max_length or 0) < _NO_LIMIT:
         limits.append(int(tokenizer.model_max_length))
     return min(limits) if limits else None
+
+
+#: Rows, sequences a row, tokens a sequence.
+FixedShape = tuple[int, int, int]
+
+_CPU_TOKENS, _GPU_TOKENS = 512, 4096
+_STEP, _COMPILED_STEP = 4, 32  # widths are multiples of it
+_WIDE = 32  # outputs a layer has that is no head
+
+
+@dataclass(frozen=True)
+class FixedBatches:
+    """How the rows of one model are put into batches; with 0 tokens each row is a batch, as wide as it is."""
+
+    n_tokens: int  # of a batch, at most, unless one row has more
+    longest: int | None = None  # no width passes it
+    step: int = _STEP  # widths are multiples of it
+    exact: bool = True  # whether a row's bits are to be the same in all places, which is checked, by one thread
+    _alone: dict[FixedShape, bool] = field(default_factory=dict)  # shape -> whether its rows are computed one at a time
+
+    def shape(self, row: Prepared) -> FixedShape:
+        """The shape of the batch that a row is computed in."""
+        if not self.n_tokens:
+            return 1, row.n_sequences, row.width
+        width = -(-row.width // self.step) * self.step
+        width = max(row.width, min(width, self.longest or width))
+        n_rows = max(1, self.n_tokens // (width * row.n_sequences))
+        return 1 << n_rows.bit_length() - 1, row.n_sequences, width
+
+    def scores(
+        self, compute: Callable[[Sequence[Prepared], int], torch.Tensor], batch: Sequence[Prepared]
+    ) -> torch.Tensor:
+        """Scores of rows in any number and order, by `compute`, which takes rows and a width."""
+        by_shape: defaultdict[FixedShape, list[int]] = defaultdict(list)
+        for place, row in enumerate(batch):
+            by_shape[self.shape(row)].append(place)
+        order, parts = [], []
+        with _one_thread() if self.exact else nullcontext():
+            for shape, places in by_shape.items():
+                for start in range(0, len(places), shape[0]):
+                    part = places[start : start + shape[0]]
+                    order += part
+                    parts.append(self._batch(compute, [batch[place] for place in part], shape))
+        return torch.cat(parts)[torch.tensor(order).argsort()]
+
+    def _batch(
+        self, compute: Callable[[Sequence[Prepared], int], torch.Tensor], rows: list[Prepared], shape: FixedShape
+    ) -> torch.Tensor:
+        n_rows, _, width = shape
+        if self._alone.get(shape, False):
+            return torch.cat([compute([row], width) for row in rows])
+        filled = rows + rows[-1:] * (n_rows - len(rows))
+        scores = compute(filled, width)
+        if self.exact and n_rows > 1 and shape not in self._alone:
+            again = compute(filled[::-1], width).flip(0)
+            self._alone[shape] = not torch.equal(scores.view(torch.int32), again.view(torch.int32))
+            return self._batch(compute, rows, shape) if self._alone[shape] else scores[: len(rows)]
+        return scores[: len(rows)]
+
+
+def _linear(part: torch.nn.Linear, values: torch.Tensor) -> torch.Tensor:
+    """Apply a linear layer: at once to whole sequences, row by row to vectors and where few numbers come out."""
+    if values.ndim > 2 and part.out_features >= _WIDE:
+        return torch.nn.functional.linear(values, part.weight, part.bias)
+    return torch.stack([torch.nn.functional.linear(row.clone(), part.weight, part.bias) for row in values.unbind()])
+
+
+@contextmanager
+def deterministic_kernels() -> Iterator[None]:
+    """Let torch use inside only kernels that give the same bits each time; an operation without one raises.
+
+    MKL reads its setting before it first computes: call this before the process does.
+    """
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")  # else sums depend on threads and on where a matrix lies
+    memory: Any = torch.utils.deterministic
+    before, filling = torch.are_deterministic_algorithms_enabled(), memory.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True)
+    memory.fill_uninitialized_memory = False  # it costs time and changes nothing that is read
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+        memory.fill_uninitialized_memory = filling
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Compute by the calling thread alone: sums that several threads share are cut where their number says.
+
+    The loop's threads stay at one: a number that one of them put back would hold for a library that another is in.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            torch.set_num_threads(before)

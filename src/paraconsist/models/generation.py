@@ -20,8 +20,9 @@ from paraconsist.errors import input_error
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
 from paraconsist.models.causal_engine import FrozenLayer, Prefix, compute_prefix, tolerance_of, warn_of_no_sharing
 from paraconsist.models.classifier import Inputs, Prepared, TokenArray, pad_sequences
+from paraconsist.models.endpoint.settings import PromptSettings
 from paraconsist.models.pretrained import LanguageModel
-from paraconsist.models.prompted import CausalScorer, PreparedPrompt, PromptSettings, Seq2SeqModel, opening_tokens
+from paraconsist.models.prompted import CausalScorer, PreparedPrompt, Seq2SeqModel, opening_tokens
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ class CausalWriter(CausalScorer):
 
     pads = True
     by_text = False
+    writes = True
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -234,6 +236,8 @@ class _Watch(LogitsProcessor):  # type: ignore[misc]
 
 class Seq2SeqWriter(Seq2SeqModel):
     """A sequence-to-sequence model that writes its answer, as `CausalWriter` does, which is then read."""
+
+    writes = True
 
     @torch.inference_mode()
     def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer | None]:

@@ -14,6 +14,7 @@ from paraconsist.errors import check_choice, first_line, input_error
 from paraconsist.models.bow import BowClassifier
 from paraconsist.models.causal_engine import has_dynamic_rope
 from paraconsist.models.classifier import Classifier, HeadClassifier, longest_input, window_of
+from paraconsist.models.endpoint.settings import PromptSettings
 from paraconsist.models.generation import CausalWriter, Seq2SeqWriter
 from paraconsist.models.pretrained import (
     BASELINES,
@@ -30,7 +31,7 @@ from paraconsist.models.pretrained import (
     open_configuration,
     quiet,
 )
-from paraconsist.models.prompted import CausalScorer, PromptedModel, PromptSettings, Seq2SeqScorer
+from paraconsist.models.prompted import CausalScorer, PromptedModel, Seq2SeqScorer
 from paraconsist.models.word_models import Vocabulary, WordClassifier
 
 Kind = Literal["classifier", "causal", "seq2seq"]

@@ -14,42 +14,14 @@ import pyarrow as pa
 import torch
 from transformers.modeling_outputs import BaseModelOutput
 
-from paraconsist.data.prompts import Prompt, WrittenAnswer, parse_answer
+from paraconsist.data.prompts import WrittenAnswer, parse_answer
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import InputError, first_line, input_error
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
 from paraconsist.models.causal_engine import CausalEngine, PromptTokens, n_common, plan_packs
-from paraconsist.models.classifier import Inputs, Prepared, TokenArray, pad_sequences
+from paraconsist.models.classifier import Classifier, Inputs, Prepared, TokenArray, pad_sequences
 from paraconsist.models.endpoint.protocol import without_system
-from paraconsist.models.endpoint.settings import check_asking, draw_identity
-
-
-@dataclass(frozen=True)
-class PromptSettings:
-    """How a language model is asked."""
-
-    prompt: Prompt  # template and examples
-    scoring: str = "label"  # compare the label words' probabilities, or let the model write (generate)
-    normalize: str = "none"  # what label log-probabilities are divided by
-    chat: bool = False  # put the prompt through the tokenizer's chat template
-    max_new_tokens: int = 8  # of a written answer
-    temperature: float = 0.0  # of a written answer; 0 for the most probable one
-    seed: int = 0  # of the draws
-    device_map: str | None = None  # spread the weights over devices ("auto"), as accelerate does
-    share: bool = True  # compute what prompts have in common once; False is for comparisons only
-
-    def __post_init__(self) -> None:
-        check_asking(self.scoring, self.normalize, self.max_new_tokens, self.temperature)
-
-    @property
-    def identity(self) -> dict[str, str]:
-        """What of the settings decides predictions, for the run's identity."""
-        prompt = self.prompt
-        identity = {"template": prompt.template.name, "prompt_hash": prompt.hash, "shots": str(len(prompt.examples))}
-        identity |= {"scoring": self.scoring, "chat": str(self.chat)}
-        if self.scoring == "label":
-            return {**identity, "normalize": self.normalize}
-        return {**identity, "max_new_tokens": str(self.max_new_tokens), **draw_identity(self.temperature, self.seed)}
+from paraconsist.models.endpoint.settings import PromptSettings
 
 
 @dataclass(slots=True)
@@ -60,15 +32,13 @@ class PreparedPrompt(Prepared):
     labels: tuple[TokenArray, ...] = ()
 
 
-class PromptedModel:
+class PromptedModel(Classifier):
     """A language model that is asked a prompt for each row; the base of the scoring and writing models.
 
     `window` is the longest prompt with answer in tokens, `identity` what the predictions file records of the model.
     """
 
-    multiple_choice = False
-    pads = True
-    reentrant = False
+    takes_prompt = True
 
     def __init__(
         self, module: Any, tokenizer: Any, settings: PromptSettings, *, window: int | None, identity: Mapping[str, str]
@@ -82,27 +52,20 @@ class PromptedModel:
         self.settings = settings
         self.window = window
         self.label_names = settings.prompt.template.label_names
+        self.draws = settings.temperature > 0
         self._files = identity
         longest = "unlimited" if window is None else str(window)
         self.identity: Mapping[str, str] = {**identity, **settings.identity, "max_length": longest}
 
-    @property
-    def draws(self) -> bool:
-        """Whether its answers are drawn, and differ from seed to seed."""
-        return self.settings.temperature > 0
-
     def with_seed(self, seed: int) -> PromptedModel:
-        """The same model, whose answers are drawn anew."""
         other = copy.copy(self)
         other.settings = replace(self.settings, seed=seed)
         return other
 
     def with_settings(self, settings: PromptSettings) -> PromptedModel:
-        """The same weights, asked another way."""
         return type(self)(self.module, self.tokenizer, settings, window=self.window, identity=self._files)
 
     def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
-        """The row's prompt."""
         if not self.settings.chat:
             return (ModelInput(self.settings.prompt.text(task, row), None),)
         messages = self.settings.prompt.messages(task, row)
@@ -116,7 +79,6 @@ class PromptedModel:
         return (ModelInput(text, None),)
 
     def encode_all(self, task: Task, rows: pa.Table) -> Inputs:
-        """The prompts of all rows of a table with the task's columns."""
         return [self.encode(task, row) for row in rows.select(task.columns).to_pylist()]
 
     def _render_chat(self, messages: Sequence[Mapping[str, str]]) -> str:
@@ -133,20 +95,11 @@ class PromptedModel:
         """How many tokens a prompt with its answer has too many for the window."""
         return 0 if self.window is None else max(0, length - self.window)
 
-    def window_error(self, n_over: Sequence[int]) -> InputError:
-        """The error for prompts that do not fit, by so many tokens each: they are never cut."""
+    def window_error(self, rows: Sequence[Prepared]) -> InputError:
         must = f"make prompts of at most {self.window} tokens, the model's window, answer included"
-        got = f"{len(n_over):,} longer ones, the longest of {(self.window or 0) + max(n_over):,} tokens"
+        got = f"{len(rows):,} longer ones, the longest of {(self.window or 0) + max(r.n_over for r in rows):,} tokens"
         remedy = "Prompts are never cut: give fewer `shots`, another `template`, or a model with a wider window."
         return input_error("run", "shots", must, got=got, remedy=remedy)
-
-    def prepare(self, inputs: Inputs) -> list[Prepared]:
-        """Tokenise all prompts; those longer than the window say so (`n_over`), and are not to be answered."""
-        raise NotImplementedError
-
-    def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
-        """Scores of the labels, shape (n, n_labels); models that write their answers give none."""
-        raise NotImplementedError(f"{type(self).__name__} gives no scores")
 
     def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
         """``input_ids`` and ``attention_mask``, padded on the right; int64 tensors of shape (n, width)."""
@@ -225,6 +178,7 @@ class CausalScorer(PromptedModel):
     """
 
     pads = False
+    plans = True
     by_text = True
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

@@ -21,7 +21,7 @@ from paraconsist.running.run import RunReport, run
 
 if TYPE_CHECKING:
     from paraconsist.models.classifier import Classifier
-    from paraconsist.models.prompted import PromptSettings
+    from paraconsist.models.endpoint.settings import PromptSettings
 
 
 LoadSets = Callable[[], Mapping[str, Sequence[BucketSet]]]
@@ -49,20 +49,18 @@ def run_by_name(
             raise input_error("run", "model", "be a model, not an address", remedy=remedy)
     load_sets, pools, whole = _named_sets(models, sets, ask, options)
     from paraconsist.models.loading import load_model
-    from paraconsist.models.prompted import PromptedModel
 
-    opened: dict[str, PromptedModel] = {}  # weights of language models are loaded once for all tasks
+    opened: dict[str, Classifier] = {}  # weights of language models are loaded once for all tasks
 
     def load(name: str, group: Sequence[BucketSet]) -> Classifier:
         def settings() -> PromptSettings:
             return replace(settings_for([whole[one.name] for one in group], ask, pools), seed=options.seed)
 
-        loaded: Classifier
         if name in opened:
             loaded = opened[name].with_settings(settings())
         else:
             loaded = load_model(name, task=group[0].task, ask=settings, device=options.device, **vars(loading))
-        if isinstance(loaded, PromptedModel):
+        if loaded.takes_prompt:
             opened[name] = loaded
         ask.check_used(loaded)
         _check_partial(loaded, sets.input_columns)
@@ -174,10 +172,8 @@ def shown_to(model: str, bucket_set: BucketSet, input_columns: str | None) -> Bu
     return replace(bucket_set, task=partial_task(bucket_set.task, columns, function="run"))
 
 
-def _check_partial(model: Any, input_columns: str | None) -> None:
+def _check_partial(model: Classifier, input_columns: str | None) -> None:
     """Refuse `input_columns` for language models, whose prompts they do not change."""
-    from paraconsist.models.prompted import PromptedModel
-
-    if input_columns is not None and isinstance(model, PromptedModel):
+    if input_columns is not None and model.takes_prompt:
         must = "be given for classifiers only"
         raise input_error("run", "input_columns", must, got=input_columns, remedy="Give a `template` instead.")

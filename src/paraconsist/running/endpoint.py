@@ -15,7 +15,7 @@ from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.sharing import request_fields_text
 from paraconsist.data.store import Store, store_key
 from paraconsist.errors import input_error
-from paraconsist.files import locked, read_record, rename_folder, write_json
+from paraconsist.files import launched, locked, read_record, rename_folder, write_json
 from paraconsist.models.endpoint.client import EndpointClient, Key, find_key
 from paraconsist.models.endpoint.label_scoring import Method, find_method, method_key
 from paraconsist.models.endpoint.protocol import Answered, Unreachable, question_of
@@ -24,7 +24,6 @@ from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSetting
 from paraconsist.models.progress import ProgressBar
 from paraconsist.running.options import RunOptions
 from paraconsist.running.outputs import distinct_rows, store_identity
-from paraconsist.running.processes import launched
 from paraconsist.running.repeats import check_repeats, repeats_of, rows_again, write_repeats
 from paraconsist.running.run import group_sets, label_maps_of, record_run, write_sets
 

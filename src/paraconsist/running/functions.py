@@ -18,11 +18,10 @@ from paraconsist.data.prompts import Prompt, WrittenAnswer, parse_answer
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Result, Store
 from paraconsist.errors import InputError, check_whole, first_line, input_error
-from paraconsist.files import locked
+from paraconsist.files import launched, locked
 from paraconsist.models.progress import ProgressBar
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions
 from paraconsist.running.outputs import distinct_rows, store_identity
-from paraconsist.running.processes import launched
 from paraconsist.running.prompting import prompt_for
 from paraconsist.running.run import group_sets, label_maps_of, record_run, write_sets
 

@@ -139,7 +139,7 @@ def compute(
         ids, rows = batch
         if long := {i: row for i, row in zip(ids, rows, strict=True) if row.n_over}:
             if on_error == "stop":
-                raise _window_error(model, [*long.values()])
+                raise model.window_error([*long.values()])
             over.update(long)
             ids, rows = [i for i in ids if i not in long], [row for row in rows if not row.n_over]
         return list(_results(model, ids, rows))
@@ -167,7 +167,7 @@ def compute(
         for n_kept in _in_turn(writing, keep, _in_turn(computing, finish, batches)):
             bar.advance(n_kept * n_ranks)
         for input_id, row in over.items():  # after the answers, which say that it is no matter of all inputs
-            shard.append([input_id], [failures.failed(TOO_LONG, _window_error(model, [row]))])
+            shard.append([input_id], [failures.failed(TOO_LONG, model.window_error([row]))])
     if n_ranks > 1:
         n_tokens, n_padded = np.sum(gather_object([(n_tokens, n_padded)]), axis=0).tolist()
     return LoopStatistics(
@@ -188,18 +188,16 @@ def _share(
     Inputs of a model for which those that begin alike belong together are in the order of their texts. A policy that
     shuffles has an order of its own. The order is the same on every process.
     """
-    from paraconsist.models.classifier import PlansBatches
-
     lengths = inputs.lengths()
     if policy.order_seed is not None:
         order = np.random.default_rng(policy.order_seed).permutation(pending)
-    elif isinstance(model, PlansBatches) and model.by_text:
+    elif model.by_text:
         by_text = inputs.by_text()
         order = by_text[np.isin(by_text, pending)]
     else:
         shorter = lengths.max(initial=0) - lengths[pending]
         order = mapped((pending[rows] for rows, _ in sorted_pieces(shorter)), np.int64)
-    if isinstance(model, PlansBatches) and len(order):  # what prompts have in common is found in the first it prepares
+    if model.plans and len(order):  # what prompts have in common is found in the first it prepares
         some = np.linspace(0, len(order) - 1, _N_FIRST).astype(int)
         model.prepare(model.encode_all(inputs.task, inputs.take(order[np.unique(some)])))
     n_ranks, rank = accelerator.num_processes, accelerator.process_index
@@ -221,13 +219,11 @@ def _batches(
     Parts were cut by estimated lengths, so that the shortest inputs of one may be shorter than the longest of the next:
     its last batches, with the tokens of a full one together, are cut again with those of the next.
     """
-    from paraconsist.models.classifier import PlansBatches
-
     if not model.pads:
         policy = replace(policy, batch_cost=math.inf)
     left: Batch = [], []
     for more, texts, prepared in parts:
-        if isinstance(model, PlansBatches):
+        if model.plans:
             yield from _taken((more, prepared), model.plan(texts, prepared, policy))
             continue
         both = [*left[0], *more], [*left[1], *prepared]
@@ -327,27 +323,18 @@ def _finite(results: torch.Tensor | list[WrittenAnswer | None]) -> list[bool]:
     return [answer is not None for answer in results]
 
 
-def _window_error(model: Classifier, rows: Sequence[Prepared]) -> InputError:
-    from paraconsist.models.prompted import PromptedModel
-
-    assert isinstance(model, PromptedModel)  # all others cut
-    return model.window_error([row.n_over for row in rows])
-
-
 def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]) -> Iterator[Finished]:
     """Yield the results of a batch, in halves (and halves of halves) where memory does not suffice.
 
     Rows that come out not finite are computed again alone: in a pack one of them spoils the others. One that is alone
     and not finite has None for its result.
     """
-    from paraconsist.models.classifier import WritesAnswers
-
     results: torch.Tensor | list[WrittenAnswer | None]
     if not ids:
         return
     try:
         with torch.inference_mode():
-            if isinstance(model, WritesAnswers):
+            if model.writes:
                 results = model.write(prepared)
             else:
                 results = torch.softmax(model.logits(prepared).double(), dim=-1).cpu()

@@ -92,7 +92,7 @@ class PromptOptions:
 
 @dataclass(frozen=True)
 class AskOptions:
-    """How language models are asked, as in `paraconsist.models.prompted.PromptSettings`; None where nothing is said."""
+    """How language models are asked; None where the defaults of `PromptSettings` hold."""
 
     panel: ClassVar[str] = "Language models"
     prompts: PromptOptions
@@ -111,9 +111,7 @@ class AskOptions:
 
     def check_used(self, model: Any) -> None:
         """Refuse the first option for prompts that the loaded model, a classifier, would pass over."""
-        from paraconsist.models.prompted import PromptedModel
-
-        if isinstance(model, PromptedModel):
+        if model.takes_prompt:
             return
         options = {"template": self.prompts.template, "shots": self.prompts.shots, **vars(self)}
         for name, value in options.items():

@@ -15,7 +15,8 @@ from multiprocessing import get_context
 from typing import Any, Protocol, TypeVar
 
 from paraconsist.errors import InputError
-from paraconsist.running.processes import LAUNCHER, deaf, end_with_parent, launched, variables, wait_for_all
+from paraconsist.files import launched
+from paraconsist.running.processes import LAUNCHER, deaf, end_with_parent, variables, wait_for_all
 
 _DEVICES = "CUDA_VISIBLE_DEVICES"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

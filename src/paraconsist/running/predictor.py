@@ -34,11 +34,10 @@ class Predictor:
 
     def __init__(self, model: Classifier, task: Task, *, store: Path | None = None, device: str | None = None) -> None:
         from paraconsist.models.batching import BatchPolicy
-        from paraconsist.models.classifier import WritesAnswers
         from paraconsist.running.loop import start_accelerator
         from paraconsist.running.outputs import store_identity
 
-        if isinstance(model, WritesAnswers):
+        if model.writes:
             must = "give probabilities of its labels"
             raise input_error("sensitivity", "model", must, got=model.identity.get("model"))
         self.model = model

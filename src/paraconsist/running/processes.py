@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from paraconsist.files import launched
+
 T = TypeVar("T")
 
 #: What a launcher tells its processes of one another; hidden from work that is one process's own.
@@ -59,16 +61,6 @@ def _is_launcher(pid: int) -> bool:
 
 def _end() -> None:
     os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
-
-
-def launched() -> tuple[int, int]:
-    """This process's number and how many a launcher such as torchrun started; (0, 1) without one."""
-    return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def is_main() -> bool:
-    """Whether this process is the one that reads results and talks."""
-    return launched()[0] == 0
 
 
 def wait_for_all(pieces: Sequence[T], is_done: Callable[[T], bool]) -> None:

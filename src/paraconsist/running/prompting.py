@@ -25,7 +25,7 @@ from paraconsist.running.options import AskOptions, PromptOptions
 
 if TYPE_CHECKING:
     from paraconsist.data.bucket_sets import BucketSet
-    from paraconsist.models.prompted import PromptSettings
+    from paraconsist.models.endpoint.settings import PromptSettings
 
 
 _TEMPLATE_ENDINGS = (".yaml", ".yml", ".json")
@@ -100,7 +100,7 @@ def make_prompt(
 
 def settings_for(group: Sequence[BucketSet], options: AskOptions, pools: Sequence[Pool]) -> PromptSettings:
     """How a language model is asked the sets of a group. Raises as `prompt_for`."""
-    from paraconsist.models.prompted import PromptSettings
+    from paraconsist.models.endpoint.settings import PromptSettings
 
     prompt = prompt_for(group, options.prompts, pools)
     if options.scoring == "generate" and options.normalize is not None:

@@ -87,12 +87,11 @@ def ask_again(
 
     All is as in the run, and resumable as the run is, but every repeat has a shuffled order of its own.
     """
-    from paraconsist.models.prompted import PromptedModel
     from paraconsist.running.loop import compute
 
     chosen, again = rows_again(sets, options), []
     for repeat in repeats_of(options) if chosen else ():
-        seeded = model.with_seed(repeat.seed_after(options.seed)) if isinstance(model, PromptedModel) else model
+        seeded = model.with_seed(repeat.seed_after(options.seed))
         again.append((repeat, repeat.store(folder, identity)))
         failing = options.on_error, options.retry_failed
         compute(seeded, chosen, again[-1][1], accelerator, policy.shuffled(repeat.number), *failing)

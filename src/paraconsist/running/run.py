@@ -58,7 +58,7 @@ def run(
     them. `load_sets` returns model -> its sets; it is called on the main process first, so that data are prepared once.
     The predictions files are there when `run` returns on the main process; errors are raised on every process alike.
     """
-    from paraconsist.models.fixed_batches import compile_batches, deterministic_kernels, fix_batches
+    from paraconsist.models.classifier import deterministic_kernels
     from paraconsist.running.loop import compute, main_first, start_accelerator
     from paraconsist.running.repeats import ask_again, check_repeats
 
@@ -71,11 +71,11 @@ def run(
     groups = group_sets(main_first(accelerator, load_sets))
     models = {name: load_model(model, sets) for name, (model, sets) in groups.items()}
     for model in models.values():
-        check_repeats(options, drawn=getattr(model, "draws", False))
+        check_repeats(options, drawn=model.draws)
         if options.deterministic:
-            fix_batches(model, accelerator.device.type)
+            model.fix(accelerator.device.type)
         if options.compile:
-            compile_batches(model, accelerator.device.type)
+            model.compile(accelerator.device.type)
     label_maps = label_maps_of(groups, {name: model.label_names for name, model in models.items()}, options)
     folder = RunFolder(options.output)
     identities = {name: dict(model.identity) for name, model in models.items()}

@@ -18,12 +18,11 @@ from typing import Any
 
 from paraconsist.data.store import store_key
 from paraconsist.errors import check_whole, input_error
-from paraconsist.files import LOCK, locked, sync_one, write_json, writing
+from paraconsist.files import LOCK, is_main, locked, sync_one, write_json, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC
 from paraconsist.models.training.options import TrainingOptions, options_from_preset
 from paraconsist.reporting.formatting import percent
 from paraconsist.running.pool import alone, do_all, visible_devices
-from paraconsist.running.processes import is_main
 from paraconsist.studies.sweep_summary import summarise
 
 _FUNCTION = "sweep"

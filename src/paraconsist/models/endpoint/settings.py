@@ -110,6 +110,34 @@ class EndpointSettings:
 
 
 @dataclass(frozen=True)
+class PromptSettings:
+    """How a language model is asked."""
+
+    prompt: Prompt  # template and examples
+    scoring: str = "label"  # compare the label words' probabilities, or let the model write (generate)
+    normalize: str = "none"  # what label log-probabilities are divided by
+    chat: bool = False  # put the prompt through the tokenizer's chat template
+    max_new_tokens: int = 8  # of a written answer
+    temperature: float = 0.0  # of a written answer; 0 for the most probable one
+    seed: int = 0  # of the draws
+    device_map: str | None = None  # spread the weights over devices ("auto"), as accelerate does
+    share: bool = True  # compute what prompts have in common once; False is for comparisons only
+
+    def __post_init__(self) -> None:
+        check_asking(self.scoring, self.normalize, self.max_new_tokens, self.temperature)
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What of the settings decides predictions, for the run's identity."""
+        prompt = self.prompt
+        identity = {"template": prompt.template.name, "prompt_hash": prompt.hash, "shots": str(len(prompt.examples))}
+        identity |= {"scoring": self.scoring, "chat": str(self.chat)}
+        if self.scoring == "label":
+            return {**identity, "normalize": self.normalize}
+        return {**identity, "max_new_tokens": str(self.max_new_tokens), **draw_identity(self.temperature, self.seed)}
+
+
+@dataclass(frozen=True)
 class EndpointPrompt:
     """How a model behind an endpoint is asked.
 

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from paraconsist.data.store import store_key
 from paraconsist.errors import input_error
-from paraconsist.files import LOCK, locked, read_record, replacing, to_json, write_json, writing
+from paraconsist.files import LOCK, is_main, launched, locked, read_record, replacing, to_json, write_json, writing
 from paraconsist.running.pool import alone, do_all, pinned, visible_devices
-from paraconsist.running.processes import is_main, launched
 from paraconsist.studies.ie.learners import WEIGHTINGS, Answers, BoostingLearner, Learner, Sample, draw_parameters
 from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions, Unit
 from paraconsist.studies.ie.rows import SPLITS, Rows, load_rows, sample_rows, unit_seed
