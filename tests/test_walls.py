@@ -77,8 +77,6 @@ LIGHT = {
 }
 #: (importer, imported): imports for types or inside functions that close a circle today; the list only gets shorter.
 CIRCLES = {
-    ("paraconsist.models.fixed_batches", "paraconsist.models.classifier"),
-    ("paraconsist.models.fixed_batches", "paraconsist.models.prompted"),
     ("paraconsist.reporting.page.entries", "paraconsist.reporting.result"),
 }
 MEASURES_MAY_IMPORT = {*NUMBERS, "paraconsist", *sys.stdlib_module_names}
