@@ -20,9 +20,10 @@ SOURCE = ROOT / "src" / "paraconsist"
 ROOMS = {
     "_version": set(),
     "errors": set(),
+    "entry_points": set(),
     "files": {"errors"},
-    "measures": {"errors", "_version"},
-    "data": {"errors", "files", "_version", "dataset_builders"},
+    "measures": {"errors", "entry_points", "_version"},
+    "data": {"errors", "entry_points", "files", "_version", "dataset_builders"},
     "models": {"data", "errors", "files", "_version", "dataset_builders"},
     "scoring": {"data", "measures", "errors", "files", "_version"},
     "running": {"models", "scoring", "data", "measures", "errors", "files", "_version", "dataset_builders"},
@@ -30,7 +31,7 @@ ROOMS = {
 }
 ROOMS["transforms"] = ROOMS["running"] | {"running"}
 ROOMS["studies"] = ROOMS["transforms"] | {"transforms", "reporting"}
-ROOMS["cli"] = ROOMS["studies"] | {"studies", "registry"}
+ROOMS["cli"] = ROOMS["studies"] | {"studies", "registry", "entry_points"}
 ROOMS["api"] = ROOMS["running"] | {"running", "reporting"}
 ROOMS["plugins"] = ROOMS["cli"] | {"cli"}
 #: The files that are no room, and what stands outside src/.
@@ -125,7 +126,7 @@ def test_no_measures_name_stands_outside_the_room_of_the_measures():
     assert not spelt
 
 
-def test_there_are_ten_rooms_and_at_most_eight_files():
+def test_there_are_ten_rooms_and_at_most_nine_files():
     rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
     expected = {
         "measures",
@@ -140,7 +141,7 @@ def test_there_are_ten_rooms_and_at_most_eight_files():
         "plugins",
     }
     assert rooms == expected
-    assert len([*SOURCE.glob("*.py")]) <= 8
+    assert len([*SOURCE.glob("*.py")]) <= 9
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(ROOT)))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from paraconsist.data.logs.openai_evals import OPENAI_EVALS
 from paraconsist.data.logs.promptfoo import PROMPTFOO
 from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.data.tables import ENDINGS
+from paraconsist.entry_points import added, load
 from paraconsist.errors import InputError, first_line, input_error
 
 _MODEL_COLUMNS = ("model", "model_name")
@@ -73,7 +76,26 @@ PLAIN = LogFormat(
 #: In the order in which they are asked whether a file is theirs.
 FORMATS: tuple[LogFormat, ...] = (INSPECT, LM_EVAL, DEEPEVAL, MLFLOW, PROMPTFOO, OPENAI_EVALS, SAMPLES, PLAIN)
 
+#: Endings of files that are tables, so that the formats of other distributions need not be looked up.
+_TABLES = (".csv", ".tsv", ".parquet")
 _LONGEST_LINE = 1 << 24
+
+
+@cache
+def formats() -> tuple[LogFormat, ...]:
+    """Return every format, those of other distributions after the tools' and before plain tables."""
+    entries = added("logs", tuple(log_format.name for log_format in FORMATS)).values()
+    return (*FORMATS[:-1], *(log_format for entry in entries if (log_format := load(entry, LogFormat))), PLAIN)
+
+
+def _recognises(log_format: LogFormat, path: Path, head: Head) -> bool:
+    try:
+        return log_format.recognises(path, head)
+    except Exception as problem:
+        if log_format in FORMATS:
+            raise
+        warnings.warn(f"the log format {log_format.name} was not asked about {path}: {problem!r}", stacklevel=2)
+        return False
 
 
 def detect(path: Path) -> LogFormat:
@@ -84,12 +106,11 @@ def detect(path: Path) -> LogFormat:
     if not path.is_file():
         raise bad_log("name a file that exists", path)
     head = _head(path)
-    for one in FORMATS:
-        if _is_summary(path, head):
-            break
-        if one.recognises(path, head):
-            return one
-    remedy = f"It is {_description(path, head)}. Known are: {'; '.join(one.what for one in FORMATS)}."
+    if not _is_summary(path, head):
+        for log_format in FORMATS if path.suffix.lower() in _TABLES else formats():
+            if _recognises(log_format, path, head):
+                return log_format
+    remedy = f"It is {_description(path, head)}. Known are: {'; '.join(log_format.what for log_format in formats())}."
     raise bad_log("be a log or a table of a known format", path, remedy=remedy)
 
 
@@ -142,7 +163,7 @@ def _read(file: Path, log_format: LogFormat, query: LogQuery, *, alone: bool) ->
     for name in ("metric", "filter", "epoch"):
         value = getattr(query, name)
         if value is not None and name not in log_format.options:
-            others = " or ".join(other.name for other in FORMATS if name in other.options)
+            others = " or ".join(other.name for other in formats() if name in other.options)
             must, remedy = f"be given for logs of {others} only", f"{file} is none."
             raise input_error("score", name, must, got=value, remedy=remedy)
     try:
@@ -154,6 +175,11 @@ def _read(file: Path, log_format: LogFormat, query: LogQuery, *, alone: bool) ->
     except (pa.ArrowException, OSError, UnicodeError, OverflowError, RecursionError, MemoryError) as problem:
         remedy = f"It could not be read ({first_line(problem)}): mend it, or copy it again."
         raise bad_log("hold values that can be read", file, remedy=remedy) from None
+    except Exception as problem:
+        if log_format in FORMATS:
+            raise
+        remedy = f"{log_format.name}, a format of another distribution, failed: {problem!r}."
+        raise bad_log("be read by its format", file, remedy=remedy) from problem
 
 
 def _head(path: Path) -> Head:
@@ -190,7 +216,7 @@ def _description(path: Path, head: Head) -> str:
 
 
 def _logs_in(folder: Path) -> list[Path]:
-    patterns = [one.pattern for one in FORMATS if one.pattern is not None]
+    patterns = [log_format.pattern for log_format in formats() if log_format.pattern is not None]
     files = sorted(file for pattern in patterns for file in folder.rglob(pattern) if file.is_file())
     if not files:
         there = sorted(file.name for file in folder.iterdir())
