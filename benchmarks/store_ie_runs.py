@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paraconsist.studies.ie.reading import read_families
+from paraconsist.studies.ie.runs import read_families
 
 COUNTS = ("rho", "run", "n", "n11", "n10", "n01", "n00")
 COST = ("name", "n_train", "n_validation", "n_test", "n_trainings", "jobs", "seconds")

@@ -228,7 +228,7 @@ WRITES_OTHERWISE = {
     "src/paraconsist/reporting/hub/runs.py": "into memory, to be pushed",
     "src/paraconsist/reporting/plots/canvas.py": "draws into memory",
     "src/paraconsist/reporting/space/reader.py": "in a temporary folder of one upload",
-    "src/paraconsist/reporting/space/upload.py": "in a temporary folder of one upload",
+    "src/paraconsist/reporting/space/forms.py": "in a temporary folder of one upload",
     "src/paraconsist/models/training/trainer.py": "saves beside; `TrainingFolder.take_saved` puts it in place",
 }
 

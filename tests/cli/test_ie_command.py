@@ -19,7 +19,7 @@ from helpers.rows import write_csv
 
 from paraconsist.cli.app import main
 from paraconsist.measures.ie_test import ie_test
-from paraconsist.studies.ie.reading import read_families
+from paraconsist.studies.ie.runs import read_families
 
 pytest.importorskip("sklearn")
 

@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 from paraconsist.cli.app import app
 from paraconsist.reporting.space.catalogue import module
-from paraconsist.reporting.space.forms import PageResult, Query
-from paraconsist.reporting.space.upload import guess_columns, guess_layout, read_text
+from paraconsist.reporting.space.forms import PageResult, Query, guess_columns, guess_layout, read_text
 
 
 def as_query(name: str, text: str | None = None, layout: str | None = None, **more: Any) -> Query:

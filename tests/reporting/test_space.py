@@ -27,11 +27,11 @@ from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC
 from paraconsist.registry import metric_names
 from paraconsist.reporting.hub.spaces import metric_space
 from paraconsist.reporting.plots import answers as figures
+from paraconsist.reporting.space import forms as reading
 from paraconsist.reporting.space import reader
-from paraconsist.reporting.space import upload as reading
 from paraconsist.reporting.space.catalogue import module
+from paraconsist.reporting.space.forms import read_text, read_upload
 from paraconsist.reporting.space.page import header, preview, report_of, results_page
-from paraconsist.reporting.space.upload import read_text, read_upload
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = '<img src=x onerror="x()">&${1}$x^{$'

@@ -13,8 +13,8 @@ from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.reporting.space.catalogue import module
+from paraconsist.reporting.space.forms import guess_columns, guess_layout, read_upload
 from paraconsist.reporting.space.page import report_of, results_page
-from paraconsist.reporting.space.upload import guess_columns, guess_layout, read_upload
 
 
 def long_columns(name: str) -> dict[str, list[str]]:

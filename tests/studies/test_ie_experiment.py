@@ -18,9 +18,8 @@ from paraconsist.measures.ie_test import ie_test_from_counts
 from paraconsist.studies.ie.decision import decide, hard_cases
 from paraconsist.studies.ie.experiment import majority_vote, plan, prepare, run_experiment
 from paraconsist.studies.ie.options import DecisionOptions, ExperimentOptions, Unit, parse_rhos
-from paraconsist.studies.ie.reading import read_families
 from paraconsist.studies.ie.rows import sample_rows, unit_seed
-from paraconsist.studies.ie.runs import Matched, family_of_counts, family_of_vectors
+from paraconsist.studies.ie.runs import Matched, family_of_counts, family_of_vectors, read_families
 
 pytest.importorskip("sklearn")
 

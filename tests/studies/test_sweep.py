@@ -21,8 +21,7 @@ from paraconsist.errors import InputError
 from paraconsist.files import locked
 from paraconsist.models.training.data import Examples, context_keys, sample_share
 from paraconsist.running.pool import alone
-from paraconsist.studies.sweep import Cell, SweepOptions, cells_of, sweep
-from paraconsist.studies.sweep_summary import difference_over_seeds, summarise, trend
+from paraconsist.studies.sweep import Cell, SweepOptions, cells_of, difference_over_seeds, summarise, sweep, trend
 
 
 def examples(sizes: list[int], labels: list[int] | None = None) -> Examples:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.errors import InputError
+from paraconsist.transforms.dictionary import replace_span
 from paraconsist.transforms.lexicon import find_wordnet, load_lexicon, load_wordnet
 from paraconsist.transforms.negation import (
     antonym,
@@ -20,7 +21,6 @@ from paraconsist.transforms.negation import (
     negate,
     negation,
 )
-from paraconsist.transforms.replacing import replace_span
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from helpers.perturb import wordnet_or_skip
 from paraconsist.transforms.labelled_sets import load_labelled
 from paraconsist.transforms.lexicon import load_lexicon
 from paraconsist.transforms.negation import negate
-from paraconsist.transforms.pairings import AdditivePairs, symmetric, transitive
+from paraconsist.transforms.perturbation import AdditivePairs, symmetric, transitive
 
 BECEL = "upstream/github.com/MJ-Jang/BECEL/f5bdd1196e46323e6ec3f4e651bcad78b1883b04/data"
 SENTENCES = ["sentence_1=sentence1", "sentence_2=sentence2"]

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.transforms.negation import antonym, negation
-from paraconsist.transforms.pairings import AdditivePairs, symmetric, transitive
-from paraconsist.transforms.perturbation import PROPERTIES, LabelledSet
+from paraconsist.transforms.perturbation import PROPERTIES, AdditivePairs, LabelledSet, symmetric, transitive
 
 # Symmetric
 
@@ -194,7 +193,7 @@ def test_additive_draws_are_uniform_over_pairs():
 
 @pytest.mark.slow
 def test_transforms_pull_in_the_standard_library_only():
-    names = ["lexicon", "negation", "pairings", "sheets"]
+    names = ["lexicon", "negation", "perturbation", "sheets"]
     code = "; ".join(f"import paraconsist.transforms.{name}" for name in names)
     code += "; import sys; print(' '.join({m.partition('.')[0] for m in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -21,7 +21,7 @@ from paraconsist.measures.text_distances import (
     set_ratio,
     syntactic_distance,
 )
-from paraconsist.transforms.paraphrase.surface_form import load_bleurt, load_parser, measure_pairs, pairs_of
+from paraconsist.transforms.paraphrase.sets import load_bleurt, load_parser, measure_pairs, pairs_of
 
 TREE = "(ROOT (S (NP (DT A) (NN dog)) (VP (VBZ sleeps)) (. .)))"
 

@@ -10,11 +10,25 @@ import pytest
 from helpers.perturb import wordnet_or_skip, write_csv
 
 from paraconsist.errors import InputError
-from paraconsist.transforms.change_statistics import change_statistics, differences, lengths_by_label
-from paraconsist.transforms.dictionary import check_dictionary, read_dictionary, read_words, write_dictionary
-from paraconsist.transforms.interface import Substitution, apply_to_columns
+from paraconsist.transforms.dictionary import (
+    FittedDictionary,
+    article_for,
+    bare_word_spans,
+    bare_words,
+    check_dictionary,
+    read_dictionary,
+    read_words,
+    write_dictionary,
+)
+from paraconsist.transforms.interface import (
+    Substitution,
+    apply_to_columns,
+    change_statistics,
+    differences,
+    lengths_by_label,
+    plain_text,
+)
 from paraconsist.transforms.registry import TRANSFORMATIONS, transformation
-from paraconsist.transforms.replacing import Replacer, article_for, bare_word_spans, bare_words, plain_text
 from paraconsist.transforms.wordnet_nouns import ListTagger
 
 # Replacing
@@ -32,12 +46,12 @@ from paraconsist.transforms.wordnet_nouns import ListTagger
     ],
 )
 def test_words_are_replaced_where_they_stand_whole(text, expected):
-    assert Replacer({"boat": "ship", "don": "lord"}).apply([text]) == [expected]
+    assert FittedDictionary({"boat": "ship", "don": "lord"}).apply([text]) == [expected]
 
 
 def test_plain_texts_have_neither_case_nor_punctuation():
     assert plain_text(" The T-shirt, isn't\tIT? ") == "the tshirt isnt it"
-    assert Replacer({"boat": "ship"}, surface="plain").apply(["The Boat's; boat."]) == ["the boats ship"]
+    assert FittedDictionary({"boat": "ship"}, surface="plain").apply(["The Boat's; boat."]) == ["the boats ship"]
 
 
 @pytest.mark.parametrize(
@@ -50,8 +64,8 @@ def test_plain_texts_have_neither_case_nor_punctuation():
 )
 def test_articles_are_repaired_before_replaced_words_only(text, expected):
     dictionary = {"boat": "ark", "urchin": "child", "woman": "hourly wage"}
-    assert Replacer(dictionary, repair_articles=True).apply([text]) == [expected]
-    assert "A ark" in Replacer(dictionary).apply(["A boat"])[0]
+    assert FittedDictionary(dictionary, repair_articles=True).apply([text]) == [expected]
+    assert "A ark" in FittedDictionary(dictionary).apply(["A boat"])[0]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +89,7 @@ def test_words_and_their_places_agree():
 
 
 def test_substitutions_name_the_word_they_are():
-    made = Replacer({"boat": "ship"}).substitutions("A Boat, the boat's")
+    made = FittedDictionary({"boat": "ship"}).substitutions("A Boat, the boat's")
     assert made == [Substitution("boat", "ship")] * 2
     assert [one.word for one in made] == [1, 3]
 
@@ -286,7 +300,7 @@ def test_change_statistics_by_hand():
     assert found["most_frequent"] == [{"before": "a man", "after": "an adult male", "n": 2}]
     assert found["words_changed_per_item"] == 1.0
     assert found["non_noun_share"] is None
-    replacer = Replacer({"man": "adult male", "rides": "tours"})
+    replacer = FittedDictionary({"man": "adult male", "rides": "tours"})
     known = change_statistics(
         texts, changed, substitutions=replacer.substitutions, nouns=ListTagger(frozenset({"man"})).flags
     )

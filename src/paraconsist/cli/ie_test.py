@@ -121,8 +121,7 @@ def _decide(
 
     from paraconsist.files import write_json, writing
     from paraconsist.studies.ie.decision import decide, decision_tables
-    from paraconsist.studies.ie.reading import read_families
-    from paraconsist.studies.ie.runs import distinct
+    from paraconsist.studies.ie.runs import distinct, read_families
 
     families = distinct([(path, family) for path in paths for family in read_families(path, options.group)])
     if rhos is not None:

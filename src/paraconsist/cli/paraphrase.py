@@ -138,7 +138,7 @@ def _say(made: Paraphrased, form: ParaphraseDiversityResult, output: Path, sheet
 
 def _measure(data: str, rows: dict[str, Any], *, as_json: bool, **models: Any) -> None:
     from paraconsist.data.bucket_sets import load_bucket_set
-    from paraconsist.transforms.paraphrase.surface_form import measure_set
+    from paraconsist.transforms.paraphrase.sets import measure_set
 
     of_set = {name: rows[name] for name in ("task", "split", "data_dir") if name in rows}
     form = measure_set(load_bucket_set(data, **of_set), **models)

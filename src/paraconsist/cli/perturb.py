@@ -84,8 +84,7 @@ def _items(
     property_name: str, rows: LabelledSet, skipped: Counter[str], options: ItemOptions
 ) -> tuple[Iterator[Perturbation], int | None]:
     """Return the items in their order, and how many there were before the limit (None: as many as come)."""
-    from paraconsist.transforms.pairings import AdditivePairs
-    from paraconsist.transforms.perturbation import check_task
+    from paraconsist.transforms.perturbation import AdditivePairs, check_task
 
     check_task(rows, property_name)
     if property_name == "additive":
@@ -105,7 +104,7 @@ def _perturbations(
     property_name: str, rows: LabelledSet, skipped: Counter[str], options: ItemOptions
 ) -> Iterator[Perturbation]:
     from paraconsist.transforms.negation import antonym, antonyms_from_list, antonyms_from_wordnet, negation
-    from paraconsist.transforms.pairings import symmetric, transitive
+    from paraconsist.transforms.perturbation import symmetric, transitive
 
     if property_name == "symmetric":
         return symmetric(rows, skipped)

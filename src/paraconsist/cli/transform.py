@@ -45,9 +45,8 @@ def transform(
 ) -> None:
     """Change texts by synonyms, a dictionary, a suffix or your function; report it, and sample it for checking."""
     from paraconsist.data.writing import check_new_files
-    from paraconsist.transforms.change_statistics import lengths_by_label
     from paraconsist.transforms.dictionary import FittedDictionary, write_dictionary
-    from paraconsist.transforms.interface import apply_to_columns
+    from paraconsist.transforms.interface import apply_to_columns, lengths_by_label
     from paraconsist.transforms.labelled_sets import labels_of, read_texts, write_texts
     from paraconsist.transforms.registry import transformation
     from paraconsist.transforms.sheets import write_soundness_sheet

@@ -12,7 +12,7 @@ from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.reporting.formatting import percent
 from paraconsist.reporting.plots.canvas import MARKERS, MUTED, Plot, legend, series_colour, short, write_plot
 from paraconsist.reporting.plots.consistency import Point, accuracy_consistency_plot
-from paraconsist.studies.sweep_summary import configuration_name, figures
+from paraconsist.studies.sweep import configuration_name, figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

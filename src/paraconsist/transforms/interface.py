@@ -1,9 +1,18 @@
-"""What a transformation is: fitted to a corpus once, then a function from texts to texts that reports what it did."""
+"""What a transformation is: fitted to a corpus once, then a function from texts to texts that reports what it did.
+
+Its statistics are the figures of Salvatore et al. (2023): share of modified items, Figure 8, Table 15 and the length
+tables.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from functools import cache
+from math import nan
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from paraconsist.errors import input_error
@@ -106,3 +115,110 @@ def apply_to_columns(
         remedy = "Look at its dictionary, block list and columns: with nothing changed there is nothing to test."
         raise input_error(function, "transformation", must, got=name, remedy=remedy)
     return changed
+
+
+_MOST_FREQUENT = 20
+
+
+_NOT_PLAIN = re.compile(r"[^\w\s]|_")
+
+
+def plain_text(text: str) -> str:
+    """Return a text lower-cased, without punctuation, with single spaces: the form of S23's experiments."""
+    return " ".join(_NOT_PLAIN.sub("", text.lower()).split())
+
+
+def change_statistics(
+    texts: Items,
+    changed: Items,
+    *,
+    substitutions: Callable[[str], Sequence[Substitution]] | None = None,
+    nouns: Callable[[str], Sequence[bool]] | None = None,
+) -> dict[str, Any]:
+    """Return what was changed, item by item; case and punctuation do not count.
+
+    `texts` and `changed` hold for each item a text, or its texts (premise and hypothesis), before and after.
+    `substitutions` gives the words replaced in a text, where the transformation knows; by default the two texts are
+    compared. `nouns` gives for each of a text's words (`bare_words`), in order, whether it is a noun there.
+
+    The result has `n_items`, `n_changed`, `share_changed`, `words_changed_per_item` (over all items), `mean_words`,
+    `mean_words_changed` (mean lengths before and after), `n_substitutions`, `most_frequent` (20 of before, after, n),
+    `non_noun_share` (of the substitutions; None where it is not known). Shares and means of nothing are nan. InputError
+    if the lengths differ.
+    """
+    n = len(texts)
+    if n != len(changed):
+        raise input_error("change_statistics", "changed", f"have {n} entries, as texts has", got=len(changed))
+    counts: Counter[Substitution] = Counter()
+    n_changed = n_non_noun = 0
+    before: list[int] = []
+    after: list[int] = []
+
+    @cache
+    def compared(text: str, new: str) -> tuple[list[Substitution], int, int, int]:
+        words, new_words = plain_text(text).split(), plain_text(new).split()
+        made = list(substitutions(text)) if substitutions is not None else differences(words, new_words)
+        flags = nouns(text) if nouns is not None else []
+        non_nouns = sum(one.word is not None and not flags[one.word] for one in made) if nouns is not None else 0
+        return made, len(words), len(new_words), non_nouns
+
+    for item, new_item in zip(texts, changed, strict=True):
+        sides = [compared(*pair) for pair in zip(_texts(item), _texts(new_item), strict=True)]
+        for made, _, _, non_nouns in sides:
+            counts.update(made)
+            n_non_noun += non_nouns
+        n_changed += any(made for made, *_ in sides)
+        before.append(sum(n_words for _, n_words, _, _ in sides))
+        after.append(sum(n_words for _, _, n_words, _ in sides))
+    n_words_changed = counts.total()
+    return {
+        "n_items": n,
+        "n_changed": n_changed,
+        "share_changed": n_changed / n if n else nan,
+        "words_changed_per_item": n_words_changed / n if n else nan,
+        "mean_words": _mean(before),
+        "mean_words_changed": _mean(after),
+        "n_substitutions": n_words_changed,
+        "n_distinct_substitutions": len(counts),
+        "most_frequent": [
+            {"before": made.before, "after": made.after, "n": times}
+            for made, times in sorted(counts.items(), key=lambda c: (-c[1], c[0].before, c[0].after))[:_MOST_FREQUENT]
+        ],
+        "non_noun_share": None if nouns is None else n_non_noun / n_words_changed if n_words_changed else nan,
+    }
+
+
+def lengths_by_label(texts: Items, changed: Items, labels: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Return for each label `n_items`, `mean_words` and `mean_words_changed` (S23's length tables)."""
+    groups: defaultdict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for label, *sides in zip(labels, texts, changed, strict=True):
+        for lengths, item in zip(groups[label], sides, strict=True):
+            lengths.append(sum(len(plain_text(text).split()) for text in _texts(item)))
+    return {
+        label: {"n_items": len(old), "mean_words": _mean(old), "mean_words_changed": _mean(new)}
+        for label, (old, new) in sorted(groups.items())
+    }
+
+
+def differences(words: Sequence[str], new_words: Sequence[str]) -> list[Substitution]:
+    """Return where two lists of words differ, word for word where as many stand on both sides.
+
+    Words that were only added, or only removed, are one difference with the other side empty.
+    """
+    made = []
+    for kind, i, j, k, m in SequenceMatcher(None, words, new_words, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        if j - i == m - k:
+            made += [Substitution(a, b) for a, b in zip(words[i:j], new_words[k:m], strict=True)]
+        else:
+            made.append(Substitution(" ".join(words[i:j]), " ".join(new_words[k:m])))
+    return made
+
+
+def _texts(item: str | Sequence[str]) -> Sequence[str]:
+    return (item,) if isinstance(item, str) else item
+
+
+def _mean(values: Sequence[int]) -> float:
+    return sum(values) / len(values) if values else nan

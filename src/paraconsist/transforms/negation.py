@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from paraconsist.errors import input_error
+from paraconsist.transforms.dictionary import replace_span
 from paraconsist.transforms.lexicon import Lexicon, load_lexicon, load_wordnet
 from paraconsist.transforms.perturbation import LabelledSet, NegationTarget, Perturbation
-from paraconsist.transforms.replacing import replace_span
 from paraconsist.transforms.sheets import read_sheet
 
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from paraconsist.errors import check_whole, input_error
-from paraconsist.transforms.change_statistics import change_statistics
 from paraconsist.transforms.dictionary import DictionaryTransformation
-from paraconsist.transforms.interface import Items, Transformation, each_text
+from paraconsist.transforms.interface import Items, Transformation, change_statistics, each_text
 from paraconsist.transforms.wordnet_nouns import WordNetNouns
 
 #: Short names of suffixes -> words and how often they are repeated: word overlap, negation and length mismatch of the

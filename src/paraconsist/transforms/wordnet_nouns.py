@@ -19,10 +19,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from paraconsist.errors import check_choice, input_error
-from paraconsist.transforms.dictionary import FittedDictionary, read_words
-from paraconsist.transforms.interface import checked_texts
+from paraconsist.transforms.dictionary import (
+    SURFACES,
+    FittedDictionary,
+    bare_word_spans,
+    bare_words,
+    read_words,
+)
+from paraconsist.transforms.interface import checked_texts, plain_text
 from paraconsist.transforms.lexicon import PARTS, Lexicon, load_lexicon
-from paraconsist.transforms.replacing import SURFACES, bare_word_spans, bare_words, plain_text
 
 #: A word counts as a noun if it is tagged so anywhere (as the published code has it), or mostly.
 TAG_RULES = ("any", "majority")

@@ -20,7 +20,7 @@ def launch(name: str, *, say: Callable[[str], None] = lambda line: None, **optio
     `server_port`, take the place of what is set here.
     """
     from paraconsist.reporting.space.catalogue import module
-    from paraconsist.reporting.space.upload import MAX_BYTES, scratch_folder
+    from paraconsist.reporting.space.forms import MAX_BYTES, scratch_folder
 
     page = module(name)
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # gradio reads it when it is imported

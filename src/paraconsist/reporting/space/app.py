@@ -13,9 +13,19 @@ import gradio as gr
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.tables import ENDINGS
 from paraconsist.errors import InputError
-from paraconsist.reporting.space.forms import Field, Layout, Module, Query
+from paraconsist.reporting.space.forms import (
+    MAX_BYTES,
+    MAX_ROWS,
+    Field,
+    Layout,
+    Module,
+    Query,
+    guess_columns,
+    guess_layout,
+    read_text,
+    read_upload,
+)
 from paraconsist.reporting.space.page import empty_page, header, preview, report_of, results_page
-from paraconsist.reporting.space.upload import MAX_BYTES, MAX_ROWS, guess_columns, guess_layout, read_text, read_upload
 
 _NOTHING = "(none)"
 _MOST_RESAMPLES = 20_000

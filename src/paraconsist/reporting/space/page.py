@@ -12,8 +12,7 @@ from typing import Any
 from paraconsist.data.predictions import Predictions
 from paraconsist.reporting.formatting import bounds, decimal, known, number, p_value, percent, plural
 from paraconsist.reporting.page.write import ReportOptions, write_report
-from paraconsist.reporting.space.forms import Headline, Module, PageResult
-from paraconsist.reporting.space.upload import scratch_folder
+from paraconsist.reporting.space.forms import Headline, Module, PageResult, scratch_folder
 from paraconsist.scoring.score import ScoreOptions
 
 _MOST_KEYS = 60

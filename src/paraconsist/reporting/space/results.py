@@ -29,8 +29,7 @@ from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, unchanged
 from paraconsist.reporting.page.entries import Entry, ScoredSet
 from paraconsist.reporting.plots import answers as figures
 from paraconsist.reporting.plots.canvas import GOOD
-from paraconsist.reporting.space.forms import Flips, PageResult, Query
-from paraconsist.reporting.space.upload import Long, check_query, long_rows, probability_matrix
+from paraconsist.reporting.space.forms import Flips, Long, PageResult, Query, check_query, long_rows, probability_matrix
 from paraconsist.scoring.roles import POLICIES, apply_policy, groups_of, measure_rows, partners_of, violations
 from paraconsist.scoring.score import ScoreOptions, pair_figures, score
 from paraconsist.scoring.sources import open_source

@@ -249,7 +249,7 @@ def make_learner(options: ExperimentOptions, rows: Rows) -> Learner:
     if options.model in WEIGHTINGS:
         learner = BoostingLearner.over(rows, WEIGHTINGS[options.model])
     else:
-        from paraconsist.studies.ie.neural import NeuralLearner
+        from paraconsist.studies.ie.learners import NeuralLearner
 
         learner = NeuralLearner.over(rows, options)
     learner.check(options.parameters)

@@ -1,15 +1,19 @@
 """Families of runs: one model, transformation and test set over (rho, run), as counts that decisions start from.
 
-Matched vectors say for every (rho, run) and test row whether each version was answered correctly. They are one Parquet
-file, a row group for each (rho, run), written and read one at a time: memory does not grow with the runs.
+Matched vectors hold for every (rho, run) and test row whether each version was answered correctly. They are one Parquet
+file, a row group for each (rho, run), written and read one at a time: memory does not grow with the runs. Families are
+also read from others' files: tables of rows or counts, and published ``.npz`` vectors.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from importlib.resources import as_file, files
 from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +23,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from paraconsist.errors import input_error
+from paraconsist.data.foreign import archive_entries
+from paraconsist.data.tables import column_of, numeric, read_table
+from paraconsist.errors import InputError, input_error
 from paraconsist.files import replacing, to_strict_json
 from paraconsist.studies.ie.options import FUNCTION
 
@@ -205,3 +211,204 @@ def write_matched(path: Path, runs: Iterable[Matched], metadata: Mapping[str, An
             for name in ("rho", "run", "validation_accuracy"):
                 columns[name] = np.full(one.n, columns[name])
             writer.write_table(pa.table(columns, schema=schema))
+
+
+_CORRECT = (("original_correct", "transformed_correct"), ("A", "B"))
+_COUNTS = ("n", "n11", "n10", "n01")
+_RUN = ("run", "batch")
+_ROW = ("row", "example_id", "id")
+#: Columns that tell families apart in a file of several.
+_FAMILY = ("dataset", "model", "family", "transformation")
+#: What the authors published: 1,150 runs by their counts (felipessalvatore/looking-for-equivalences, b90ac0b).
+_PUBLISHED = "published:ie"
+_NPZ_NAME = re.compile(r"(?P<family>.+?)_b(?P<run>\d+)_rho(?P<rho>\d+(?:\.\d+)?)")
+
+
+def read_families(path: Path, group: str | None = None) -> list[Family]:
+    """Read every family of a file or folder.
+
+    That is the folder of an experiment; a Parquet, CSV, TSV or JSON Lines file with one row for each test row of each
+    run (``rho``, ``run``, ``original_correct``, ``transformed_correct``, or ``A`` and ``B``; optionally ``row``,
+    ``label``, ``prediction``, and `group`, the column of the rows' groups) or with one row for each run (``rho``,
+    ``run`` or ``batch``, ``n``, ``n11``, ``n10``, ``n01``); ``.npz`` files with arrays ``A``, ``B`` and ``label`` named
+    ``<family>_b<run>_rho<rho>.npz``, or a folder of them. Columns ``dataset`` and ``model`` tell families apart.
+    ``published:ie`` are the published runs of Salvatore et al. 2023 (counts), ``published:ie/snli/xgb`` one family.
+    InputError if there is nothing of the kind, or a value is none that it may be; the row is named.
+    """
+    if path.as_posix().startswith(_PUBLISHED):
+        return _published(path.as_posix())
+    if path.is_dir():
+        if (path / "matched.parquet").is_file():
+            return read_families(path / "matched.parquet", group)
+        archives = sorted(path.glob("*.npz"))
+        if not archives:
+            remedy = "An experiment writes matched.parquet when all its runs are finished."
+            raise _error("hold matched.parquet, or .npz files with arrays A and B", got=str(path), remedy=remedy)
+        return _archives(archives)
+    if not path.is_file():
+        raise _error("name a file or folder that exists", got=str(path))
+    if path.suffix == ".npz":
+        return _archives([path])
+    if path.suffix == ".parquet" and group is None:
+        metadata = _own_metadata(path)
+        if metadata is not None:
+            name = str(metadata.get("name", path.stem))
+            return [family_of_vectors(name, lambda: _from_row_groups(path), metadata)]
+    return _from_table(read_table(path, function=FUNCTION, parameter="from"), path, group)
+
+
+def _error(must: str, **more: Any) -> InputError:
+    return input_error(FUNCTION, "from", must, **more)
+
+
+def _published(name: str) -> list[Family]:
+    with as_file(files("paraconsist.data").joinpath("published_ie.csv")) as file:
+        families = {f"{_PUBLISHED}/{one.name.replace(' ', '/')}": one for one in read_families(file)}
+    if name not in (_PUBLISHED, *families):
+        raise _error(f"be {_PUBLISHED} or one of {', '.join(families)}", got=name)
+    return [family for key, family in families.items() if name in (_PUBLISHED, key)]
+
+
+def _own_metadata(path: Path) -> dict[str, Any] | None:
+    """What a file of ours says of itself; None for a file of others."""
+    try:
+        schema = pq.read_schema(path)
+        metadata = json.loads((schema.metadata or {}).get(METADATA_KEY, b"null"))
+    except (pa.ArrowInvalid, OSError, ValueError):
+        remedy = "It may be cut short: run again."
+        raise _error("be a readable, whole file", got=str(path), remedy=remedy) from None
+    return metadata if isinstance(metadata, dict) and "original_correct" in schema.names else None
+
+
+def _from_row_groups(path: Path) -> Iterator[Matched]:
+    with pq.ParquetFile(path) as file:
+        for number in range(file.num_row_groups):
+            table = file.read_row_group(number)
+            columns = {name: table[name].to_numpy() for name in table.column_names if name != "row"}
+            for name, kind in (("rho", float), ("run", int), ("validation_accuracy", float)):
+                columns[name] = kind(columns[name][0])
+            yield Matched(**columns)
+
+
+def _from_table(table: pa.Table, path: Path, group: str | None) -> list[Family]:
+    names = table.column_names
+    if "rho" not in names:
+        raise _error("have a column rho", got=f"{path}, with {', '.join(names)}")
+    rho = _numbers(table, "rho").astype(np.float64).tolist()
+    run_column = next((name for name in _RUN if name in names), None)
+    run = table[run_column].to_pylist() if run_column else [1] * table.num_rows
+    of = [table[name].to_pylist() for name in _FAMILY if name in names]
+    keys = [" ".join(map(str, values)) for values in zip(*of, strict=True)] if of else [path.stem] * table.num_rows
+    for before, after in _CORRECT:
+        if before in names and after in names:
+            return _from_rows(table, keys, rho, run, (before, after), group)
+    if not set(_COUNTS) <= set(names):
+        must = "have columns original_correct and transformed_correct (a row for each test row), or "
+        raise _error(f"{must}n, n11, n10 and n01 (a row for each run)", got=f"{path}, with {', '.join(names)}")
+    return _from_counts(table, keys, rho, run)
+
+
+def _from_counts(table: pa.Table, keys: Sequence[str], rho: Sequence[float], run: Sequence[Any]) -> list[Family]:
+    n, n11, n10, n01 = (_numbers(table, name, whole=True) for name in _COUNTS)
+    wrong = np.flatnonzero((n <= 0) | (n11 < 0) | (n10 < 0) | (n01 < 0) | (n11 + n10 + n01 > n))
+    if wrong.size:
+        row = int(wrong[0])
+        got = tuple(int(counts[row]) for counts in (n, n11, n10, n01))
+        raise _error("have n11 + n10 + n01 at most n, and none negative", got=got, row=row)
+    families: dict[str, list[tuple[Any, ...]]] = {}
+    for i, counts in enumerate(zip(n.tolist(), n10.tolist(), n01.tolist(), (n11 + n10).tolist(), strict=True)):
+        families.setdefault(keys[i], []).append((rho[i], run[i], *counts))
+    return [family_of_counts(name, runs) for name, runs in families.items()]
+
+
+def _from_rows(
+    table: pa.Table,
+    keys: Sequence[str],
+    rho: Sequence[float],
+    run: Sequence[Any],
+    correct: tuple[str, str],
+    group: str | None,
+) -> list[Family]:
+    columns: dict[str, Any] = {}
+    for name, column in zip(("original_correct", "transformed_correct"), correct, strict=True):
+        columns[name] = _zero_one(table[column].to_pylist(), column)
+    for name in ("label", "prediction", "transformed_prediction"):
+        columns[name] = _codes(table[name].to_pylist()) if name in table.column_names else None
+    if group is not None:
+        ids = column_of(table, group, parameter="group", function=FUNCTION).to_pylist()
+        columns["groups"] = _codes(ids)
+        if columns["groups"] is None:
+            raise input_error(FUNCTION, "group", "not be empty", got=None, row=ids.index(None))
+    families: dict[str, dict[tuple[float, Any], list[int]]] = {}
+    for i in _order(table):  # rows of every run in one order: hard cases compare them one by one
+        families.setdefault(keys[i], {}).setdefault((rho[i], run[i]), []).append(i)
+
+    def vectors(name: str) -> Iterator[Matched]:
+        runs = families[name]
+        for key in sorted(runs, key=lambda key: (key[0], str(key[1]).zfill(12))):
+            parts: dict[str, Any] = {n: None if c is None else c[runs[key]] for n, c in columns.items()}
+            yield Matched(*key, **parts)
+
+    return [family_of_vectors(name, partial(vectors, name)) for name in families]
+
+
+def _order(table: pa.Table) -> Sequence[int]:
+    name = next((name for name in _ROW if name in table.column_names), None)
+    if name is None:
+        return range(table.num_rows)
+    values = [str(value).zfill(20) for value in table[name].to_pylist()]
+    return sorted(range(table.num_rows), key=lambda i: values[i])
+
+
+def _archives(files: Sequence[Path]) -> list[Family]:
+    index = files[0].parent / "index.json"
+    seeds: dict[str, int] = {}
+    if index.is_file():
+        listed = json.loads(index.read_text(encoding="utf-8")).get("vectors", [])
+        seeds = {str(one["file"]): int(one["seed_boot"]) for one in listed if "seed_boot" in one}
+    families: dict[str, list[tuple[float, int, Path]]] = {}
+    for file in files:
+        match = _NPZ_NAME.fullmatch(file.stem)
+        if match is None:
+            raise _error("be named <family>_b<run>_rho<rho>.npz", got=file.name)
+        families.setdefault(match["family"], []).append((float(match["rho"]), int(match["run"]), file))
+
+    def vectors(name: str) -> Iterator[Matched]:
+        return (_from_archive(file, rho, run, seeds.get(file.name)) for rho, run, file in sorted(families[name]))
+
+    return [family_of_vectors(name, partial(vectors, name)) for name in families]
+
+
+def _from_archive(file: Path, rho: float, run: int, seed: int | None) -> Matched:
+    try:
+        with file.open("rb") as stream, np.load(stream) as held:
+            archive_entries(held.zip)
+            arrays = {name: held[name] for name in ("A", "B", "label") if name in held.files}
+    except (OSError, ValueError, zipfile.BadZipFile) as problem:
+        raise _error("be readable, whole files", got=str(file), remedy=f"{problem}.") from None
+    if not {"A", "B"} <= set(arrays) or arrays["A"].shape != arrays["B"].shape or arrays["A"].size == 0:
+        raise _error("hold arrays A and B of one length", got=str(file))
+    before, after = (_zero_one(arrays[name].tolist(), name) for name in ("A", "B"))
+    return Matched(rho, run, before, after, arrays.get("label"), seed=seed)
+
+
+def _numbers(table: pa.Table, name: str, *, whole: bool = False) -> NDArray[Any]:
+    values = (table[name] if whole else numeric(table[name])).to_pylist()
+    for i, value in enumerate(values):
+        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+            raise _error(f"hold {'whole numbers' if whole else 'numbers'} in column {name}", got=value, row=i)
+    return np.array(values)
+
+
+def _zero_one(values: Sequence[Any], name: str) -> NDArray[np.bool_]:
+    for i, value in enumerate(values):
+        if value not in (0, 1):
+            raise _error(f"hold only 0 and 1, or true and false, in {name}", got=value, row=i)
+    return np.array(values).astype(np.bool_)
+
+
+def _codes(values: Sequence[Any]) -> NDArray[Any] | None:
+    """Labels as numbers; None where some are missing."""
+    if any(value is None for value in values):
+        return None
+    return np.asarray(np.unique(np.array([str(value) for value in values]), return_inverse=True)[1])

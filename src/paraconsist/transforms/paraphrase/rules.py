@@ -17,6 +17,7 @@ from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from paraconsist.errors import check_whole
+from paraconsist.transforms.dictionary import article_before, cased, replace_span
 from paraconsist.transforms.lexicon import known_lexicon
 from paraconsist.transforms.negation import (
     CLAUSE_WORDS,
@@ -28,7 +29,6 @@ from paraconsist.transforms.negation import (
     english,
     word_set,
 )
-from paraconsist.transforms.replacing import article_before, cased, replace_span
 from paraconsist.transforms.wordnet_nouns import pluralised
 
 #: Exchanged only where they end a clause: "inside a house" is not "indoors a house".
