@@ -13,8 +13,6 @@ class AdditiveInconsistency(evaluate_module.Metric):
         references: the one gold label of both parts, of the same kind.
         part_1_predictions, part_2_predictions: predicted labels of the parts.
         groups (option): two columns, the parts of every row; or one, what intervals resample.
-        interval_method, confidence_level, n_resamples, seed (options): see
-            paraconsist.measures.antecedents.additive_inconsistency.
     Returns:
         inconsistency, n_satisfied, n_rows, chance, chance_corrected,
         confidence_interval, standard_error, n_clusters,
@@ -35,11 +33,3 @@ class AdditiveInconsistency(evaluate_module.Metric):
 
     function = staticmethod(additive_inconsistency)
     labels = ("predictions", "references", "part_1_predictions", "part_2_predictions")
-    bibtex = """
-@inproceedings{jang-etal-2022-becel,
-    title = "{BECEL}: Benchmark for Consistency Evaluation of Language Models",
-    author = "Jang, Myeongjun and Kwon, Deuk Sin and Lukasiewicz, Thomas",
-    booktitle = "Proceedings of the 29th International Conference on Computational Linguistics",
-    year = "2022",
-}
-"""

@@ -17,8 +17,6 @@ class ConsistencyDifference(evaluate_module.Comparison):
         groups (option): what stays together in resampling and permutation where buckets are not independent.
         estimator (option): 'unbiased' or 'plugin', the P_C that difference and p_value are of.
         margin (option): a share; margin_test then says whether one model is not worse than the other by more than it.
-        interval_method, confidence_level, n_resamples, n_permutations, seed (options): see
-            paraconsist.measures.consistency_difference.consistency_difference.
     Returns:
         difference, p_value, n_buckets, n_examples, values1, values2, differences, p_values, p_value_error,
         margin_test (with a margin), confidence_interval, standard_error, n_clusters, design_effect, signature,
@@ -38,11 +36,3 @@ class ConsistencyDifference(evaluate_module.Comparison):
     function = staticmethod(consistency_difference)
     labels = ("predictions1", "predictions2", "references")
     identifiers = ("buckets",)
-    bibtex = """
-@article{srikanth-etal-2024-often,
-    title = "How Often Are Errors in Natural Language Reasoning Due to Paraphrastic Variability?",
-    author = "Srikanth, Neha and Carpuat, Marine and Rudinger, Rachel",
-    journal = "Transactions of the Association for Computational Linguistics",
-    year = "2024",
-}
-"""

@@ -12,8 +12,6 @@ class DistributionShift(evaluate_module.Metric):
         probabilities: class probabilities of every variant, lists of floats that sum to 1.
         original_probabilities: the same for its original.
         groups (option): the original of every pair, or a shared context: what intervals resample.
-        interval_method, confidence_level, n_resamples, seed (options): see
-            paraconsist.measures.distribution_shift.distribution_shift.
     Returns:
         jensen_shannon_distance, jensen_shannon_divergence, max_difference, standard_deviation,
         standard_deviation_difference (each a mapping with the keys changed and unchanged), n_changed, n_unchanged,
@@ -32,12 +30,3 @@ class DistributionShift(evaluate_module.Metric):
 
     function = staticmethod(distribution_shift)
     probabilities = ("probabilities", "original_probabilities")
-    bibtex = """
-@inproceedings{arakelyan-etal-2024-semantic,
-    title = "Semantic Sensitivities and Inconsistent Predictions: Measuring the Fragility of {NLI} Models",
-    author = "Arakelyan, Erik and Liu, Zhaoqi and Augenstein, Isabelle",
-    booktitle = "Proceedings of the 18th Conference of the European Chapter of the Association for
-        Computational Linguistics",
-    year = "2024",
-}
-"""

@@ -18,8 +18,6 @@ class FoolingRate(evaluate_module.Metric):
         variants, minimum (options): how many variants are used; items with fewer are left out.
         preset (option): 'paper' (all variants, every original) or 'code' (the first 5, fewer are dropped).
         groups (option): what intervals resample where items are not independent.
-        interval_method, confidence_level, n_resamples, seed (options): see
-            paraconsist.measures.fooling_rate.fooling_rate.
     Returns:
         relaxed, strict, n_items, by_label, chance, chance_corrected,
         confidence_interval, standard_error, n_clusters,
@@ -43,12 +41,3 @@ class FoolingRate(evaluate_module.Metric):
     function = staticmethod(fooling_rate)
     labels = ("predictions", "original_predictions", "references")
     identifiers = ("buckets",)
-    bibtex = """
-@inproceedings{arakelyan-etal-2024-semantic,
-    title = "Semantic Sensitivities and Inconsistent Predictions: Measuring the Fragility of {NLI} Models",
-    author = "Arakelyan, Erik and Liu, Zhaoqi and Augenstein, Isabelle",
-    booktitle = "Proceedings of the 18th Conference of the European Chapter of the Association for
-        Computational Linguistics",
-    year = "2024",
-}
-"""

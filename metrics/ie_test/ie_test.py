@@ -19,7 +19,6 @@ class IETest(evaluate_module.Comparison):
         method (option): 'exact' (default), 'paper', 'replay', 'mcnemar', 'mcnemar_mid_p', 'mcnemar_resampled' or
             'mcnemar_replay'.
         ties (option): 'mid' (default) or 'lower' (as published), for method 'exact'.
-        n_resamples, seed, alpha, correction, confidence_level (options): see paraconsist.measures.ie_test.ie_test.
     Returns:
         statistic, p_value, reject, accuracy, transformed_accuracy, accuracy_difference, n10, n01, n, n_runs,
         p_values, statistics, rejected, accuracies, transformed_accuracies, intervals, n_collapsed,
@@ -38,11 +37,3 @@ class IETest(evaluate_module.Comparison):
 
     function = staticmethod(ie_test)
     labels = ("predictions", "transformed_predictions", "references")
-    bibtex = """
-@article{salvatore-etal-2023-resampling,
-    title = "A resampling-based method to evaluate {NLI} models",
-    author = "Salvatore, Felipe and Finger, Marcelo and Hirata Jr., Roberto and Patriota, Alexandre G.",
-    journal = "Natural Language Engineering",
-    year = "2023",
-}
-"""

@@ -15,8 +15,6 @@ class NegationalInconsistency(evaluate_module.Metric):
         references, perturbed_references (options): gold labels of the two sides; give the accuracies.
         unanswered (option): true where one of the two answers could not be read; such a pair breaks the rule.
         groups (option): the original of every pair, or a shared context: what intervals resample.
-        interval_method, confidence_level, n_resamples, seed (options): see
-            paraconsist.measures.pairs.negational_inconsistency.
     Returns:
         inconsistency, n_pairs, chance, chance_corrected,
         confidence_interval, standard_error, n_clusters, design_effect,
@@ -37,11 +35,3 @@ class NegationalInconsistency(evaluate_module.Metric):
 
     function = staticmethod(negational_inconsistency)
     labels = ("predictions", "perturbed_predictions")
-    bibtex = """
-@inproceedings{jang-etal-2022-becel,
-    title = "{BECEL}: Benchmark for Consistency Evaluation of Language Models",
-    author = "Jang, Myeongjun and Kwon, Deuk Sin and Lukasiewicz, Thomas",
-    booktitle = "Proceedings of the 29th International Conference on Computational Linguistics",
-    year = "2022",
-}
-"""

@@ -16,7 +16,6 @@ class ParaphraseDiversity(evaluate_module.Measurement):
         parses, original_parses (options): constituency trees in brackets, for syntactic_distance.
         entailed (option): whether the texts of each pair entail each other, for mutual_entailment.
         groups (option): the original of every pair: what intervals resample.
-        interval_method, confidence_level, n_resamples, seed (options): see paraconsist.paraphrase_diversity.
     Returns:
         lexical_distance, jaccard, semantic_similarity, syntactic_distance, mutual_entailment (nan, with a
         warning, for what was not given), n_pairs, confidence_interval, standard_error, n_clusters, signature,
@@ -33,11 +32,3 @@ class ParaphraseDiversity(evaluate_module.Measurement):
 
     function = staticmethod(paraphrase_diversity)
     texts = ("paraphrases", "originals")
-    bibtex = """
-@article{srikanth-etal-2024-often,
-    title = "How Often Are Errors in Natural Language Reasoning Due to Paraphrastic Variability?",
-    author = "Srikanth, Neha and Carpuat, Marine and Rudinger, Rachel",
-    journal = "Transactions of the Association for Computational Linguistics",
-    year = "2024",
-}
-"""

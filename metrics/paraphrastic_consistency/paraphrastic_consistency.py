@@ -18,8 +18,6 @@ class ParaphrasticConsistency(evaluate_module.Metric):
         original_confidences, test_confidences (options): bucket -> confidence in gold, and those of the test set;
         give the corrected values. renormalize (option): divide them by covered_mass.
         test_predictions, test_references (options): give test_accuracy.
-        estimator, interval_method, confidence_level, n_resamples, seed (options): see
-            paraconsist.measures.paraphrastic.paraphrastic_consistency.
     Returns:
         paraphrastic_consistency, paraphrastic_consistency_unbiased, accuracy, bucket_accuracy, vap,
         vap_unbiased, between_variance, between_variance_unbiased, pvap, pvap_unbiased, pvap_pooled,
@@ -41,11 +39,3 @@ class ParaphrasticConsistency(evaluate_module.Metric):
     function = staticmethod(paraphrastic_consistency)
     labels = ("predictions", "references")
     identifiers = ("buckets",)
-    bibtex = """
-@article{srikanth-etal-2024-often,
-    title = "How Often Are Errors in Natural Language Reasoning Due to Paraphrastic Variability?",
-    author = "Srikanth, Neha and Carpuat, Marine and Rudinger, Rachel",
-    journal = "Transactions of the Association for Computational Linguistics",
-    year = "2024",
-}
-"""

@@ -15,8 +15,6 @@ class PredictionChange(evaluate_module.Metric):
         references: gold labels, of the same kind.
         strata (option): a column, or a mapping of names to columns, to break results down by.
         groups (option): the original of every pair, or a shared context: what intervals resample.
-        interval_method, confidence_level, n_resamples, seed (options): see
-            paraconsist.measures.prediction_change.prediction_change.
     Returns:
         change_rate, n_changed, correct_to_incorrect, incorrect_to_correct, n_pairs,
         change_rate_given_correct, change_rate_given_incorrect, chance, chance_corrected,
@@ -40,12 +38,3 @@ class PredictionChange(evaluate_module.Metric):
 
     function = staticmethod(prediction_change)
     labels = ("predictions", "original_predictions", "references")
-    bibtex = """
-@inproceedings{verma-etal-2023-evaluating,
-    title = "Evaluating Paraphrastic Robustness in Textual Entailment Models",
-    author = "Verma, Dhruv and Lal, Yash Kumar and Sinha, Shreyashee and Van Durme, Benjamin and
-        Poliak, Adam",
-    booktitle = "Proceedings of the 61st Annual Meeting of the Association for Computational Linguistics",
-    year = "2023",
-}
-"""

@@ -17,8 +17,6 @@ class ProbabilityCoherence(evaluate_module.Metric):
         relations (option): the name of every bucket's relation, or bucket -> name, or relations of your own, name ->
             role -> formula; by default each bucket has the relation that its roles belong to.
         groups (option): what each row shares with others, such as the question that it asks.
-        interval_method, confidence_level, n_resamples, seed (options): see
-            paraconsist.measures.probability_coherence.probability_coherence.
     Returns:
         arbitrage_violation, arbitrage_rate, frequentist_violation and frequentist_rate (where the relation has them),
         n_buckets, n_examples, by_relation (of several relations), confidence_interval, standard_error, n_clusters,
@@ -38,11 +36,3 @@ class ProbabilityCoherence(evaluate_module.Metric):
     numbers = ("probabilities",)
     texts = ("roles",)
     identifiers = ("buckets",)
-    bibtex = """
-@inproceedings{paleka-etal-2025-consistency,
-    title = "Consistency Checks for Language Model Forecasters",
-    author = "Paleka, Daniel and Sudhir, Abhimanyu Pallavi and others",
-    booktitle = "The Thirteenth International Conference on Learning Representations",
-    year = "2025",
-}
-"""

@@ -18,8 +18,6 @@ class PromptSensitivity(evaluate_module.Metric):
         roles (option): 'original', which leaves the buckets, 'paraphrase', or 'contrast', a text of another meaning.
         groups (option): what intervals resample where buckets are not independent.
         draws (option): how many wordings pass_hat_n and pass_at_n draw.
-        interval_method, confidence_level, n_resamples, seed (options): see
-            paraconsist.measures.prompt_sensitivity.prompt_sensitivity.
     Returns:
         prompt_sensitivity_score, agreement, agreement_plugin, consistency_rate_pooled, accuracy, majority_accuracy,
         worst_case_accuracy, best_case_accuracy, pass_hat_n, pass_at_n, minimum_accuracy_curve, aucar, core,
@@ -45,11 +43,3 @@ class PromptSensitivity(evaluate_module.Metric):
     function = staticmethod(prompt_sensitivity)
     labels = ("predictions", "references")
     identifiers = ("buckets",)
-    bibtex = """
-@inproceedings{zhuo-etal-2024-prosa,
-    title = "ProSA: Assessing and Understanding the Prompt Sensitivity of LLMs",
-    author = "Zhuo, Jingming and Zhang, Songyang and Fang, Xinyu and Duan, Haodong and Lin, Dahua and Chen, Kai",
-    booktitle = "Findings of the Association for Computational Linguistics: EMNLP 2024",
-    year = "2024",
-}
-"""

@@ -14,8 +14,6 @@ class SemanticInconsistency(evaluate_module.Metric):
         condition (option): a label; also gives the value over the pairs whose original is predicted so.
         references, perturbed_references (options): gold labels of the two sides; give the accuracies.
         groups (option): the original of every pair, or a shared context: what intervals resample.
-        interval_method, confidence_level, n_resamples, seed (options): see
-            paraconsist.measures.pairs.semantic_inconsistency.
     Returns:
         inconsistency, n_pairs, chance, chance_corrected,
         confidence_interval, standard_error, n_clusters, design_effect,
@@ -36,11 +34,3 @@ class SemanticInconsistency(evaluate_module.Metric):
 
     function = staticmethod(semantic_inconsistency)
     labels = ("predictions", "perturbed_predictions")
-    bibtex = """
-@inproceedings{jang-etal-2022-becel,
-    title = "{BECEL}: Benchmark for Consistency Evaluation of Language Models",
-    author = "Jang, Myeongjun and Kwon, Deuk Sin and Lukasiewicz, Thomas",
-    booktitle = "Proceedings of the 29th International Conference on Computational Linguistics",
-    year = "2022",
-}
-"""

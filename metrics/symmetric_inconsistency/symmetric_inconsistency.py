@@ -16,8 +16,6 @@ class SymmetricInconsistency(evaluate_module.Metric):
         places (option): of a judge that names the better of two texts, the label of the text that the originals show
             first, that of the other, and that of ties; gives its position bias.
         groups (option): the original of every pair, or a shared context: what intervals resample.
-        interval_method, confidence_level, n_resamples, seed (options): see
-            paraconsist.measures.pairs.symmetric_inconsistency.
     Returns:
         inconsistency, n_pairs, chance, chance_corrected,
         confidence_interval, standard_error, n_clusters, design_effect,
@@ -39,11 +37,3 @@ class SymmetricInconsistency(evaluate_module.Metric):
 
     function = staticmethod(symmetric_inconsistency)
     labels = ("predictions", "perturbed_predictions")
-    bibtex = """
-@inproceedings{jang-etal-2022-becel,
-    title = "{BECEL}: Benchmark for Consistency Evaluation of Language Models",
-    author = "Jang, Myeongjun and Kwon, Deuk Sin and Lukasiewicz, Thomas",
-    booktitle = "Proceedings of the 29th International Conference on Computational Linguistics",
-    year = "2022",
-}
-"""

@@ -15,8 +15,6 @@ class TransitiveInconsistency(evaluate_module.Metric):
         antecedent_1_predictions, antecedent_1_references: predicted and gold labels of the first antecedents.
         antecedent_2_predictions, antecedent_2_references: the same for the second antecedents.
         groups (option): what intervals resample where rows share an antecedent.
-        interval_method, confidence_level, n_resamples, seed (options): see
-            paraconsist.measures.antecedents.transitive_inconsistency.
     Returns:
         inconsistency, n_satisfied, n_rows, by_rule, chance, chance_corrected,
         confidence_interval, standard_error, n_clusters,
@@ -46,11 +44,3 @@ class TransitiveInconsistency(evaluate_module.Metric):
         "antecedent_2_references",
     )
     allowed_labels = ("references",)
-    bibtex = """
-@inproceedings{jang-etal-2022-becel,
-    title = "{BECEL}: Benchmark for Consistency Evaluation of Language Models",
-    author = "Jang, Myeongjun and Kwon, Deuk Sin and Lukasiewicz, Thomas",
-    booktitle = "Proceedings of the 29th International Conference on Computational Linguistics",
-    year = "2022",
-}
-"""

@@ -7,7 +7,9 @@ modules and `paraconsist.registry` import this file: evaluate takes seconds to i
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
+from importlib.resources import files
 from itertools import product
 from typing import Any, ClassVar
 
@@ -28,7 +30,8 @@ _REFERENCES = "references_as_option"
 class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
     """A measure as a module of evaluate.
 
-    The docstring of a subclass describes the measure and, from ``Args:`` on, its input and its values.
+    The docstring of a subclass describes the measure and, from ``Args:`` on, its columns, the options whose meaning is
+    its own, and its values. The paper to cite is in the measure's card.
 
     Attributes
     ----------
@@ -38,12 +41,9 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
         The columns by what they hold. Labels of all columns are of one kind, integers or strings; `allowed_labels` has
         a list of them in each row, identifiers are of a kind of their own, probabilities are lists of floats, and
         numbers single ones in [0, 1].
-    bibtex : str
-        The paper.
     """
 
     function: ClassVar[Callable[..., Any]]
-    bibtex: ClassVar[str]
     info_class: ClassVar[type[Any]]
     labels: ClassVar[tuple[str, ...]] = ()
     allowed_labels: ClassVar[tuple[str, ...]] = ()
@@ -65,11 +65,17 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
 
     def _info(self) -> Any:
         description, _, inputs = inspect.cleandoc(self.__doc__ or "").partition("\nArgs:\n")
+        arguments, _, values = inputs.partition("Returns:\n")
+        shared = [name for name in self.options if not re.search(rf"\b{name}\b[^.:]*\(option", arguments)]
+        where = f"{self.function.__module__}.{self.function.__name__}"
+        card = files("paraconsist.metrics").joinpath(self.function.__name__, "README.md").read_text(encoding="utf-8")
         features = self._features()
         return self.info_class(
             description=description,
-            citation=self.bibtex,
-            inputs_description=f"\nArgs:\n{inputs}\n",
+            citation=card.partition("```bibtex")[2].partition("```")[0],
+            inputs_description=(
+                f"\nArgs:\n{arguments}    {', '.join(shared)} (options): see\n        {where}.\nReturns:\n{values}\n"
+            ),
             features=features if len(features) > 1 else features[0],
         )
 
