@@ -114,8 +114,8 @@ def test_no_error_is_endless():
 
 
 def test_everything_is_printed_by_one_function():
-    """`echo` of the options prints lines, `reporting.tables.table` cells; both show what would steer a terminal."""
-    printers = {"cli/options.py": {"typer.echo"}, "cli/ends.py": {"print"}, "reporting/result.py": {"print"}}
+    """`echo` of the options prints lines, `reporting.table` cells; both show what would steer a terminal."""
+    printers = {"cli/options.py": {"typer.echo"}, "cli/ends.py": {"print"}, "reporting/table.py": {"print"}}
     printers["cli/app.py"] = {"typer.echo"}  # the version
     printers["data/writing.py"] = printers["reporting/space/reader.py"] = {"print"}  # to a file, to a process
     for file in sorted(SOURCE.rglob("*.py")):
@@ -126,7 +126,7 @@ def test_everything_is_printed_by_one_function():
         tables = {alias.asname or alias.name for node in imports for alias in node.names}
         assert called & {"print", "typer.echo", "typer.secho", "click.echo"} <= printers.get(name, set()), name
         if name != "cli/build.py":  # which prints its own tables of names that are in the code
-            assert not called & tables or name == "reporting/tables.py", name
+            assert not called & tables or name == "reporting/table.py", name
 
 
 # ---------------------------------------------------------------------------- spreadsheets

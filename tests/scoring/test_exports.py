@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 from helpers.logs import inspect_log, lines, samples
-from rich.table import Table
-from rich.text import Text
 
 from paraconsist.data.logs.format import LogQuery
 from paraconsist.data.logs.reading import read_logs
 from paraconsist.data.rows import ColumnNames
-from paraconsist.reporting.formatting import as_markdown
+from paraconsist.reporting.table import Line, as_markdown, table
 from paraconsist.scoring.export import export_lm_eval
 from paraconsist.scoring.score import ScoreOptions, score
 
@@ -131,13 +129,10 @@ def test_markdown_through_the_command(command):
 
 
 def test_markdown_shows_hostile_text_as_text():
-    table = Table(title="[bold]a[/bold] \\[red]")
-    table.add_column("<b>|")
-    table.add_row(Text("[x](javascript:alert)"))
-    table.add_row(Text("</script><img onerror=`a`>\n_em_ a_b *c* ![i](u)"))
-    made = as_markdown([table, Text("line | two")])
+    rows = [["[x](javascript:alert)"], ["</script><img onerror=`a`>\n_em_ a_b *c* ![i](u)"]]
+    made = as_markdown([table("[bold]a[/bold] [red]", ["<b>|"], rows), Line("line | two")])
     assert made.splitlines() == [
-        "**a [red]**",
+        "**[bold]a[/bold] [red]**",
         "",
         "| &lt;b&gt;\\| |",
         "| --- |",

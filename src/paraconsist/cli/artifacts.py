@@ -61,8 +61,7 @@ def artifacts(
 def _print(table_rows: list[ArtifactRow]) -> None:
     from paraconsist.measures.catalogue import PARAPHRASTIC
     from paraconsist.reporting.formatting import count, percent
-    from paraconsist.reporting.result import show
-    from paraconsist.reporting.tables import table
+    from paraconsist.reporting.table import show, table
 
     columns = {
         "original_accuracy": "A_O",
@@ -86,4 +85,4 @@ def _print(table_rows: list[ArtifactRow]) -> None:
         notes.append("No corrected values without predictions on the full test set (run --with-test).")
     title = "Buckets by whether the partial-input model gets the original right"
     heads = [*words, "n", *columns.values()]
-    show(iter([table(title, heads, lines, words=words, caption="\n".join(notes))]))
+    show([table(title, heads, lines, words=words, caption="\n".join(notes))])

@@ -39,7 +39,8 @@ def compare(
 
     The p-value and the interval come from one test: sign flips (--interval-method auto) or t (closed_form).
     """
-    from paraconsist.reporting.result import Comparison, show
+    from paraconsist.reporting.result import Comparison
+    from paraconsist.reporting.table import show
     from paraconsist.reporting.tables import comparison_tables
     from paraconsist.scoring.compare import CompareOptions, compare_opened
     from paraconsist.scoring.sources import open_source

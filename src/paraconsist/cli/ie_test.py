@@ -116,10 +116,8 @@ def _decide(
     plots: bool,
     as_json: bool,
 ) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
     from paraconsist.files import write_json, writing
+    from paraconsist.reporting.table import show
     from paraconsist.studies.ie.decision import decide, decision_tables
     from paraconsist.studies.ie.runs import distinct, read_families
 
@@ -130,9 +128,7 @@ def _decide(
     if as_json:
         print_json(decided)
     else:
-        console = Console(width=None if sys.stdout.isatty() else 120)
-        for table in decision_tables(decided, alpha=options.alpha):
-            console.print(table, soft_wrap=isinstance(table, Text))
+        show(decision_tables(decided, alpha=options.alpha))
     if output is None:
         return
     with writing(_NAME, "output", output):

@@ -15,10 +15,9 @@ from paraconsist.reporting.formatting import count, decimal
 from paraconsist.scoring.options import SourceOptions
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from paraconsist.measures.pilots import Pilot
     from paraconsist.measures.planning import BudgetRow, PlanRow, Target
+    from paraconsist.reporting.table import Part
 
 
 def plan(
@@ -83,7 +82,7 @@ def plan(
         rows_of = {"plan": [row.to_dict() for row in planned], "budget": [row.to_dict() for row in bought]}
         print_json({**pilots, **wanted, **vars(target), **rows_of})
         return
-    from paraconsist.reporting.result import show
+    from paraconsist.reporting.table import show
 
     show(_tables(single, paired, target, planned, bought, half_width, difference, budget))
 
@@ -97,15 +96,13 @@ def _tables(
     half_width: float | None,
     difference: float | None,
     budget: float | None,
-) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    from paraconsist.reporting.tables import remarks, table
+) -> Iterator[Part]:
+    from paraconsist.reporting.table import Line, remarks, table
 
     shares = (target.confidence_level, target.power, target.assurance)
     level, power, assured = (f"{100 * share:g} %" for share in shares)
     of_pilot = f"{single.measure.replace('_', ' ')}: {single.value:.4f} in a pilot of {single.n_buckets:,} buckets"
-    yield Text(of_pilot, style="bold")
+    yield Line(of_pilot, "title")
     if planned:
         columns, cells = ["paraphrases\nper bucket"], [[str(row.paraphrases) for row in planned]]
         heads = {"half_width": f"+-{half_width} at {level}", "difference": f"find {difference} in {power}"}
@@ -134,12 +131,12 @@ def _tables(
         title = f"What {budget:g} buys"
         yield table(title, columns, zip(*cells, strict=True), words=[columns[0]], caption="* best")
     if paired is not None:
-        yield Text(f"The models differ by {paired.value:+.4f} over {paired.n_buckets:,} buckets that both answered.")
+        yield Line(f"The models differ by {paired.value:+.4f} over {paired.n_buckets:,} buckets that both answered.")
     elif difference is not None or bought:
-        yield Text(f"Two models' true values over the same buckets are taken to correlate by {target.correlation:.2f}.")
+        yield Line(f"Two models' true values over the same buckets are taken to correlate by {target.correlation:.2f}.")
     if single.context_covariance > 0:
         size = single.n_buckets / single.n_clusters
-        yield Text(f"Buckets share contexts, {size:.1f} in each, as in the pilot.")
+        yield Line(f"Buckets share contexts, {size:.1f} in each, as in the pilot.")
     yield from remarks([*single.warnings, *(paired.warnings if paired is not None else ())], [])
 
 

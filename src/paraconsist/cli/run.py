@@ -193,7 +193,8 @@ def _train_demo(model: Path) -> None:
 def score_and_show(folder: Path, options: ScoreOptions, *, figures: bool = False) -> None:
     """Score a run folder and print the tables; a line for each set without paraphrases."""
     from paraconsist.data.run_folder import RunFolder
-    from paraconsist.reporting.result import score_tables, show
+    from paraconsist.reporting.result import score_tables
+    from paraconsist.reporting.table import show
     from paraconsist.scoring.score import score_run_folder
 
     results, accuracies = score_run_folder(folder, options, typed())

@@ -49,7 +49,8 @@ def score(
 ) -> None:
     """Score predictions from a file, a log or a run: accuracy, consistency, intervals, breakdowns."""
     from paraconsist.data.tables import read_table
-    from paraconsist.reporting.result import Scores, score_tables, show
+    from paraconsist.reporting.result import Scores, score_tables
+    from paraconsist.reporting.table import show
     from paraconsist.reporting.trackers import check_tracker, log_results
     from paraconsist.scoring.export import export_lm_eval
     from paraconsist.scoring.score import ScoreOptions, score_sources

@@ -125,14 +125,13 @@ def adversarial(
 
 
 def _show_comparisons(results: Mapping[str, Any], output: Path) -> None:
-    from paraconsist.reporting.result import show
-    from paraconsist.reporting.tables import table
+    from paraconsist.reporting.table import show, table
 
     words = ["measure", "against", "seed"]
     columns = [*words, "other", "after", "difference", "interval", "p"]
     for name in dict.fromkeys(entry["set"] for entry in results["comparisons"]):
         lines = [_line(entry) for entry in results["comparisons"] if entry["set"] == name]
-        show(iter([table(f"{name}, per cent", columns, lines, words=words)]))
+        show([table(f"{name}, per cent", columns, lines, words=words)])
         for entry in results["over_seeds"]:
             if entry["set"] == name and entry["n_seeds"] > 1:
                 echo(

@@ -158,12 +158,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     lines = [(r.nodeid, *line) for r in reports for key, line in r.user_properties if key == _NAME]
     if not lines:
         return
-    from paraconsist.reporting import result, tables
+    from paraconsist.reporting.table import as_text, table
 
     columns = ("test", "set", "verdict", "measure", "value", "interval")
-    table = tables.table(_NAME, columns, [line[:-1] for line in lines], words=columns[:4])
+    checks = table(_NAME, columns, [line[:-1] for line in lines], words=columns[:4])
     terminalreporter.section(_NAME)
-    terminalreporter.write_line(result.as_text([table]))
+    terminalreporter.write_line(as_text([checks]))
     if path := config.getoption("--paraconsist-report"):
         from paraconsist.reporting.page import ReportOptions, load_entries, write_report
 

@@ -6,13 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from paraconsist.data.published import PAPERS, published
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC
 from paraconsist.reporting.formatting import percent
-from paraconsist.reporting.tables import table
+from paraconsist.reporting.table import Line, Part, table
 
 #: The builder of a set -> its paper, and the table there with results of models on its sets.
 _PRINTED_IN = {"paranlu": ("S24", "4"), "becel": ("J22", "2"), "parte": ("V23", "2")}
@@ -75,7 +72,7 @@ def beside(name: str, result: Mapping[str, Any]) -> tuple[list[Printed], str]:
     return printed, "" if printed else "the paper prints nothing by its measures"
 
 
-def published_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[RenderableType]:
+def published_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[Part]:
     """Yield a table of what papers print of their best, median and worst model on these sets; why of some nothing."""
     rows, sources = [], []
     reasons: dict[str, list[str]] = {}
@@ -100,4 +97,4 @@ def published_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[Rende
         words = [column for column in columns if column != "here"]
         yield table("Models of papers on the same rows (per cent)", columns, rows, words=words, caption=note)
     for reason, names in reasons.items():
-        yield Text(f"No paper's numbers beside {', '.join(names)}: {reason}.")
+        yield Line(f"No paper's numbers beside {', '.join(names)}: {reason}.")

@@ -1,15 +1,13 @@
-"""Numbers and intervals as people read them everywhere, and the terminal's tables as Markdown."""
+"""Numbers and intervals as text, the same in every rendering."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rich.console import RenderableType
-from rich.table import Table as RichTable
-from rich.text import Text
+#: What stands for a number that is undefined.
+UNDEFINED = "–"
 
 
 def known(value: Any) -> bool:
@@ -17,7 +15,7 @@ def known(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def percent(value: Any, *, digits: int = 1, signed: bool = False, undefined: str = "–") -> str:
+def percent(value: Any, *, digits: int = 1, signed: bool = False, undefined: str = UNDEFINED) -> str:
     """Return a share as per cent.
 
     >>> percent(0.7382), percent(0.7382, signed=True), percent(None)
@@ -26,7 +24,7 @@ def percent(value: Any, *, digits: int = 1, signed: bool = False, undefined: str
     return f"{100 * value:{'+' if signed else ''}.{digits}f}" if known(value) else undefined
 
 
-def decimal(value: Any, *, digits: int = 4, signed: bool = False, undefined: str = "–") -> str:
+def decimal(value: Any, *, digits: int = 4, signed: bool = False, undefined: str = UNDEFINED) -> str:
     """Return what is no share with a fixed number of decimals."""
     return f"{value:{'+' if signed else ''}.{digits}f}" if known(value) else undefined
 
@@ -58,7 +56,7 @@ def plural(n: int, what: str) -> str:
 
 def count(value: Any) -> str:
     """Return a whole number with commas at thousands."""
-    return f"{value:,}" if known(value) else "–"
+    return f"{value:,}" if known(value) else UNDEFINED
 
 
 def often(share: float, noun: str) -> str:
@@ -88,7 +86,7 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     return kept[0] if len(kept) == 1 else f"{', '.join(kept[:-1])} and {kept[-1]}"
 
 
-def p_value(value: Any, *, undefined: str = "–") -> str:
+def p_value(value: Any, *, undefined: str = UNDEFINED) -> str:
     """Return a p-value with four decimals.
 
     >>> p_value(0.0312), p_value(1e-7)
@@ -124,50 +122,3 @@ def rank_words(standing: Mapping[str, Any] | None) -> str:
         return ""
     low, high = standing["rank_low"], standing["rank_high"]
     return str(low) if low == high else f"{low} to {high}"
-
-
-#: What Markdown or HTML would read as more than text.
-_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "\n": " ", "\r": " "}
-_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*~|"} | _ENTITIES)
-_EMPHASIS, _LINK = re.compile(r"(?<!\w)_|_(?!\w)"), re.compile(r"\](?=[(\[:])")
-_RULES = {"right": "---:", "center": ":---:"}
-
-
-def as_markdown(parts: Iterable[RenderableType]) -> str:
-    """Return tables and lines, as `paraconsist.reporting.tables` yields them, as Markdown, every character as text.
-
-    >>> table = RichTable(title="snli")
-    >>> table.add_column("measure")
-    >>> table.add_column("value", justify="right")
-    >>> table.add_row("P_C", "74.8 %")
-    >>> print(as_markdown([table]))
-    **snli**
-    <BLANKLINE>
-    | measure | value |
-    | --- | ---: |
-    | P_C | 74.8 % |
-    """
-    return "\n\n".join(_table(part) if isinstance(part, RichTable) else _line(part) for part in parts)
-
-
-def _table(table: RichTable) -> str:
-    heads = [_text(column.header) for column in table.columns]
-    rules = [_RULES.get(column.justify, "---") for column in table.columns]
-    rows = zip(*(map(_text, column.cells) for column in table.columns), strict=True)
-    title = [f"**{_text(table.title)}**", ""] if table.title else []
-    caption = ["", _text(table.caption)] if table.caption else []
-    return "\n".join([*title, *(f"| {' | '.join(row)} |" for row in (heads, rules, *rows)), *caption])
-
-
-def _line(part: RenderableType) -> str:
-    text = part if isinstance(part, Text) else Text(str(part))
-    is_signature = "|v:" in text.plain and "`" not in text.plain
-    return f"`{text.plain}`" if is_signature else _text(text)
-
-
-def _text(value: object) -> str:
-    """Return a cell as plain text: rich reads strings as markup, Markdown must read none."""
-    plain = value.plain if isinstance(value, Text) else Text.from_markup(str(value)).plain
-    indent = len(plain) - len(plain.lstrip(" "))
-    escaped = _LINK.sub(r"\\]", _EMPHASIS.sub(r"\_", plain.strip().translate(_SPECIAL)))
-    return "&nbsp;" * indent + escaped

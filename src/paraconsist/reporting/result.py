@@ -6,10 +6,7 @@ as a page.
 
 from __future__ import annotations
 
-import io
-import os
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from inspect import signature
@@ -28,7 +25,8 @@ from paraconsist.scoring.sources import Opened, open_source
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-    from rich.console import Console, RenderableType
+
+    from paraconsist.reporting.table import Part
 
 
 @dataclass(frozen=True, repr=False)
@@ -156,11 +154,27 @@ class Scores:
             results = with_margin_tests(results, self.opened, against.opened, CompareOptions(margin=margin))
         return check(conditions, results, allow_degenerate=allow_degenerate)
 
+    def to_markdown(self) -> str:
+        """Return the tables as Markdown, as ``paraconsist score --markdown`` prints them."""
+        from paraconsist.reporting.table import as_markdown
+
+        return as_markdown(score_tables(self.to_dict()))
+
+    def to_latex(self) -> str:
+        """Return the tables for LaTeX with the package booktabs."""
+        from paraconsist.reporting.table import as_latex
+
+        return as_latex(score_tables(self.to_dict()))
+
     def __repr__(self) -> str:
+        from paraconsist.reporting.table import as_text
+
         return as_text(score_tables(self.to_dict()))
 
     def _repr_html_(self) -> str:
-        return _as_html(score_tables(self.to_dict()))
+        from paraconsist.reporting.table import as_html
+
+        return as_html(score_tables(self.to_dict()))
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,13 +218,29 @@ class Comparison:
             raise input_error("plot", "name", f"be one of {', '.join(plots)}", got=name)
         return drawn(plots[wanted])
 
+    def to_markdown(self) -> str:
+        """Return the tables as Markdown, as ``paraconsist compare --markdown`` prints them."""
+        from paraconsist.reporting.table import as_markdown
+
+        return as_markdown(self._tables())
+
+    def to_latex(self) -> str:
+        """Return the tables for LaTeX with the package booktabs."""
+        from paraconsist.reporting.table import as_latex
+
+        return as_latex(self._tables())
+
     def __repr__(self) -> str:
+        from paraconsist.reporting.table import as_text
+
         return as_text(self._tables())
 
     def _repr_html_(self) -> str:
-        return _as_html(self._tables())
+        from paraconsist.reporting.table import as_html
 
-    def _tables(self) -> Iterator[RenderableType]:
+        return as_html(self._tables())
+
+    def _tables(self) -> Iterator[Part]:
         from paraconsist.reporting.tables import comparison_tables
 
         return comparison_tables(self.to_dict())
@@ -370,9 +400,7 @@ def source_options(call: Callable[..., Any], columns: Mapping[str, Any]) -> Sour
     return SourceOptions(**texts)
 
 
-def score_tables(
-    results: Mapping[str, Any], *, figures: bool = False, published: bool = True
-) -> Iterator[RenderableType]:
+def score_tables(results: Mapping[str, Any], *, figures: bool = False, published: bool = True) -> Iterator[Part]:
     """Yield the tables of every set; with `figures` also what lies behind the rates on pairs.
 
     Without `published` nothing is said of what papers print of the same sets.
@@ -393,29 +421,6 @@ def score_tables(
         yield from tables.figure_tables(name, result)
 
 
-_IN_A_FILE = 200  # letters of a line where no terminal says how wide it is
-
-
-def show(parts: Iterator[RenderableType], *, markdown: bool = False) -> None:
-    """Print tables and lines to the terminal, or as Markdown."""
-    from rich.console import Console
-
-    from paraconsist.reporting.formatting import as_markdown
-
-    if markdown:
-        print(as_markdown(parts))
-    else:
-        is_shown = sys.stdout.isatty() or "COLUMNS" in os.environ
-        _print(Console(width=None if is_shown else _IN_A_FILE), parts)
-
-
-def _print(console: Console, parts: Iterable[RenderableType]) -> None:
-    from rich.text import Text
-
-    for part in parts:
-        console.print(part, soft_wrap=isinstance(part, Text))
-
-
 def _lines(name: str, scored: SetScores) -> Iterator[tuple[Any, ...]]:
     parts = [(f"{column}={value}", part) for column, by in scored.strata.items() for value, part in by.items()]
     for stratum, measures in [("", scored.measures), *parts]:
@@ -425,21 +430,3 @@ def _lines(name: str, scored: SetScores) -> Iterator[tuple[Any, ...]]:
                     is_headline = measure in CATALOGUE and key == CATALOGUE[measure].headline
                     label = measure if is_headline else f"{measure}.{key}"
                     yield name, label, stratum, keys[key], low, high, keys.get("n_clusters", {}).get(key)
-
-
-def as_text(parts: Iterable[RenderableType]) -> str:
-    """Return tables and lines as a terminal of 120 letters shows them."""
-    from rich.console import Console
-
-    text = io.StringIO()
-    _print(Console(file=text, width=120, color_system=None, force_jupyter=False), parts)
-    return text.getvalue().rstrip()
-
-
-def _as_html(parts: Iterator[RenderableType]) -> str:
-    from rich.console import Console
-
-    console = Console(record=True, file=io.StringIO(), width=120, force_jupyter=False)
-    for part in parts:
-        console.print(part)
-    return console.export_html(inline_styles=True, code_format='<pre style="line-height:1.3">{code}</pre>')

@@ -6,12 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.table import Table
-from rich.text import Text
-
-from paraconsist.errors import visible
 from paraconsist.measures.catalogue import (
     ABOVE_CHANCE,
     CATALOGUE,
@@ -22,6 +16,7 @@ from paraconsist.measures.catalogue import (
     scored_measures,
 )
 from paraconsist.reporting.formatting import count, decimal, interval, p_value, percent, plural, quantity, rank_words
+from paraconsist.reporting.table import Line, Part, Table, remarks, table
 
 #: What a breakdown by stratum shows of paraphrastic consistency.
 STRATUM_QUANTITIES = [q for q in PARAPHRASTIC.quantities if q.symbol in ("A", "P_C", "P_C publ.", "PVAP")]
@@ -30,94 +25,10 @@ _CHANGES = ("n_pairs", "n_changed", "correct_to_incorrect", "incorrect_to_correc
 _VARIANCES = ("problem", "paraphrase", "decoding", "numeric")
 #: More lines than three labels can make; of longer tables the commonest are shown.
 _MOST_LINES = 30
-_WIDE = (0, 1, 0, 1)
-#: So many letters of a name stand beside each other, however narrow the table is.
-_NARROWEST = 12
 #: What two models are compared by, as far as the comparison has it.
 _COMPARED = ("P_C", "P_C publ.", "A", "A_O", "VAP", "PVAP")
 _BY_SYMBOL = {q.symbol: q for q in PARAPHRASTIC.quantities}
 _CORRECTIONS = {"benjamini_hochberg": "Benjamini-Hochberg", "none": "no correction"}
-
-
-def table(
-    title: str,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[str] | None],
-    *,
-    words: Sequence[str] = (),
-    caption: str = "",
-    padding: tuple[int, int, int, int] = (0, 1, 0, 0),
-) -> Table:
-    """Return a table of plain text, whatever signs of markup the text holds.
-
-    A row of one cell is a heading, None is a gap. The columns in `words`, by default the first one, stand to the left,
-    numbers to the right. `padding` is of every cell: above, right, below, left.
-    """
-    made = _Fitting(
-        box=SIMPLE_HEAD,
-        padding=padding,
-        title=Text(visible(title), style="bold"),
-        title_justify="left",
-        caption=Text(visible(caption, keep="\n"), style="table.caption") if caption else None,
-        caption_justify="left",
-    )
-    for label in columns:
-        is_word = label in (words or columns[:1])
-        head = Text(visible(label, keep="\n"))
-        if is_word:
-            made.add_column(head, justify="left", overflow="fold")
-        else:
-            made.add_column(head, justify="right", no_wrap=True)
-    for row in rows:
-        if row is None:
-            made.add_section()
-        else:
-            made.add_row(*(Text(visible(cell), style="bold" if len(row) == 1 else "") for cell in row))
-    return made
-
-
-class _Fitting(Table):
-    """A table whose numbers and names stay whole where the terminal is narrow.
-
-    Cells then take several lines; where that is not enough each row is a paragraph.
-    """
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        needed = len(self.columns) * (1 + self.padding[1] + self.padding[3]) + 1
-        for column in self.columns:
-            cells = [line for cell in (column.header, *column.cells) for line in str(cell).split("\n")]
-            if column.overflow == "fold":
-                column.min_width = min(
-                    max(len(word) + 2 for cell in cells for word in cell.split() or [""]), _NARROWEST
-                )
-            needed += column.min_width or max(map(len, cells))
-        if needed > options.max_width:
-            self.padding = 0
-            for column in self.columns:
-                words = [word for cell in (column.header, *column.cells) for word in str(cell).split()]
-                column.no_wrap, column.width = False, None if column.min_width else max(map(len, words), default=0)
-            least = sum(1 + (column.min_width or column.width or 0) for column in self.columns)
-            if least > options.max_width:
-                yield from self._paragraphs()
-                return
-        yield from super().__rich_console__(console, options)
-
-    def _paragraphs(self) -> Iterator[RenderableType]:
-        heads = [" ".join(str(column.header).split()) for column in self.columns[1:]]
-        yield Text(str(self.title), style="bold")
-        for name, *cells in zip(*(column.cells for column in self.columns), strict=True):
-            yield Text(str(name), style="" if any(map(str, cells)) else "bold")
-            yield from (Text(f"    {head}: {cell}") for head, cell in zip(heads, cells, strict=True) if str(cell))
-        if self.caption is not None:
-            yield self.caption
-
-
-def remarks(warnings: Iterable[Any], signatures: Iterable[Any]) -> Iterator[Text]:
-    """Yield what stands below tables: each warning and each signature once, as a line."""
-    for warning in dict.fromkeys(warnings):
-        yield Text(visible(f"warning: {warning}"), style="yellow")
-    for signature in dict.fromkeys(signatures):
-        yield Text(visible(str(signature)), style="dim", no_wrap=True, overflow="ignore")
 
 
 def rates_of(measures: Iterable[str]) -> list[MeasureSpec]:
@@ -143,7 +54,7 @@ def has_own_table(spec: MeasureSpec, values: Mapping[str, Any]) -> bool:
     return spec.has_table or "primacy" in values
 
 
-def result_tables(name: str, result: Mapping[str, Any], spec: MeasureSpec) -> Iterator[RenderableType]:
+def result_tables(name: str, result: Mapping[str, Any], spec: MeasureSpec) -> Iterator[Part]:
     """Yield what `paraconsist score` prints for one set by a measure with a table: numbers, breakdowns, warnings."""
     measure = result["measures"][spec.name]
     yield _headline(name, result, spec, measure)
@@ -174,7 +85,7 @@ def _headline(name: str, result: Mapping[str, Any], spec: MeasureSpec, measure: 
     }
     title = f"{name}: {model}{', '.join(plural(measure[key], noun) for key, noun in sizes.items() if key in measure)}"
     caption = f"A constant answer would get accuracy {majority} and P_C 100.0 %." if spec is PARAPHRASTIC else ""
-    return table(title, ["measure", "value", "interval"], rows, caption=caption, padding=_WIDE)
+    return table(title, ["measure", "value", "interval"], rows, caption=caption, wide=True)
 
 
 def has_two_labels(measure: Mapping[str, Any]) -> bool:
@@ -183,7 +94,7 @@ def has_two_labels(measure: Mapping[str, Any]) -> bool:
     return same is not None and headline is not None and math.isclose(same, headline, abs_tol=1e-9)
 
 
-def _stratum_rows(strata: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[str] | None]:
+def _stratum_rows(strata: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[str]]:
     for column, values in strata.items():
         yield [column]
         for value, measures in values.items():
@@ -191,14 +102,14 @@ def _stratum_rows(strata: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[
             counts = [count(measure[key]) for key in ("n_buckets", "n_examples")]
             ends = interval(measure["confidence_interval"].get(PARAPHRASTIC.headline))
             yield [f"  {value}", *counts, *(_share(measure[q.key]) for q in STRATUM_QUANTITIES), ends]
-        yield None
+        yield ()
 
 
 def _share(value: Any) -> str:
     return percent(value, undefined="-")
 
 
-def figure_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableType]:
+def figure_tables(name: str, result: Mapping[str, Any]) -> Iterator[Part]:
     """Yield the figures of every measure on pairs (BECEL's Figures 2 and 3). Parameters as for `result_tables`."""
     for measure, figures in result["figures"].items():
         transitions = figures["transitions"]
@@ -225,7 +136,7 @@ def _transition(line: Mapping[str, Any], n_pairs: int) -> list[str]:
     return [*names, count(line["n_pairs"]), _share(line["n_pairs"] / n_pairs)]
 
 
-def inconsistency_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[RenderableType]:
+def inconsistency_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[Part]:
     """Yield the layout of BECEL's Table 2: a line for each set, tau with interval, population and accuracies.
 
     Sets without an inconsistency are passed over.
@@ -257,7 +168,7 @@ def inconsistency_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[R
     yield from remarks(warnings, (values["signature"] for *_, values in lines))
 
 
-def change_tables(name: str, result: Mapping[str, Any]) -> Iterator[RenderableType]:
+def change_tables(name: str, result: Mapping[str, Any]) -> Iterator[Part]:
     """Yield the share of changed predictions, whole and by stratum (PaRTE's Figures 1 to 5)."""
     values = result["measures"][CHANGE.name]
     ends = values["confidence_interval"]
@@ -279,7 +190,7 @@ def _changes(values: Mapping[str, Any], ends: Any) -> tuple[str, ...]:
     return n, changed, _share(values[CHANGE.headline]), interval(ends), lost, gained
 
 
-def noise_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[RenderableType]:
+def noise_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[Part]:
     """Yield what flips when nothing changes, beside what flips under paraphrase, for every set that was asked again."""
     for name, result in results.items():
         if (floor := result.get("noise_floor")) is None:
@@ -290,7 +201,7 @@ def noise_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[Renderabl
             for key, value, label in _noise_rows(floor)
         ]
         title = f"{name}: noise floor, {floor['n_repeats']} repeats (per cent)"
-        yield table(title, ["measure", "value", "interval"], rows, padding=_WIDE)
+        yield table(title, ["measure", "value", "interval"], rows, wide=True)
         yield from remarks(floor["warnings"], [floor["signature"]])
 
 
@@ -305,13 +216,13 @@ def _noise_rows(floor: Mapping[str, Any]) -> Iterator[tuple[str, float | None, s
             yield "", floor["share"][part], f"share of variance: {part}"
 
 
-def policy_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[RenderableType]:
+def policy_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[Part]:
     """Yield one table for all sets with an unparsed answer, every measure under each policy; nothing without any."""
     rows = [row for name, result in results.items() if result["by_policy"] for row in _policy_rows(name, result)]
     if rows:
         columns, words = ["set (measure)", "unparsed", "counts as", "value", "interval"], ["set (measure)", "counts as"]
-        yield table("What unparsed answers count as (per cent)", columns, rows, words=words, padding=_WIDE)
-        yield "* is what the tables above are of."
+        yield table("What unparsed answers count as (per cent)", columns, rows, words=words, wide=True)
+        yield Line("* is what the tables above are of.")
 
 
 def _policy_rows(name: str, result: Mapping[str, Any]) -> Iterator[list[str]]:
@@ -326,7 +237,7 @@ def _policy_rows(name: str, result: Mapping[str, Any]) -> Iterator[list[str]]:
             first = ["", ""]
 
 
-def comparison_tables(comparisons: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
+def comparison_tables(comparisons: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
     """Yield what `paraconsist compare` prints of `paraconsist.scoring.compare.SetComparison.to_dict`, one a set."""
     for one in comparisons:
         for pair in one["pairs"]:

@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.table import Table as RichTable
-
 from paraconsist.data.sharing import public
+from paraconsist.reporting import table as model
 from paraconsist.reporting.beside import published_tables
 from paraconsist.reporting.formatting import listed
 from paraconsist.reporting.page.entries import Entry, set_names
@@ -75,7 +74,7 @@ def reliability_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Table]]:
         )
         policies = {name: result for name, result in results.items() if result.get("by_policy")}
         for made in (*noise_tables(results), *policy_tables(policies), *figures):
-            if isinstance(made, RichTable) and "gold label" not in str(made.columns[0].header):
+            if isinstance(made, model.Table) and "gold label" not in made.columns[0].label:
                 yield entry.name, _of_terminal(made)
 
 
@@ -83,14 +82,14 @@ def paper_tables(entries: Sequence[Entry]) -> Iterator[tuple[str, Table | str]]:
     """Yield (model, table or sentence) of what papers print of their models on the same rows."""
     for entry in entries:
         for made in published_tables({name: scored.results for name, scored in entry.sets.items()}):
-            yield entry.name, _of_terminal(made) if isinstance(made, RichTable) else str(made)
+            yield entry.name, _of_terminal(made) if isinstance(made, model.Table) else made.text
 
 
-def _of_terminal(made: RichTable) -> Table:
-    columns = [Column(str(column.header), numeric=column.justify == "right") for column in made.columns]
-    lines = zip(*(map(str, column.cells) for column in made.columns), strict=True)
+def _of_terminal(made: model.Table) -> Table:
+    columns = [Column(column.label, numeric=not column.words) for column in made.columns]
+    lines = ([cell.text for cell in row] for row in made.rows if row)
     rows = [[Cell(first, head=bool(first)), *(Cell(cell, ours=True) for cell in rest)] for first, *rest in lines]
-    return Table(str(made.title or ""), columns, rows, str(made.caption or ""))
+    return Table(made.title, columns, rows, made.caption)
 
 
 def signatures(entries: Sequence[Entry]) -> list[tuple[str, str]]:

@@ -16,9 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import IE_TEST
@@ -28,7 +25,7 @@ from paraconsist.measures.paired_resampling import mcnemar_replayed_p_value, rep
 from paraconsist.measures.paired_tests import Ties
 from paraconsist.measures.signatures import signature
 from paraconsist.reporting.formatting import decimal, number, percent
-from paraconsist.reporting.tables import remarks, table
+from paraconsist.reporting.table import Line, Part, Table, remarks, table
 from paraconsist.studies.ie.options import FUNCTION, DecisionOptions
 from paraconsist.studies.ie.runs import Family, Run
 
@@ -259,13 +256,13 @@ def hard_cases(families: Sequence[Family]) -> dict[str, Any] | None:
     return {"n_rows": n, "n_families": len(families), **rows}
 
 
-def decision_tables(decided: Mapping[str, Any], *, alpha: float) -> Iterator[RenderableType]:
+def decision_tables(decided: Mapping[str, Any], *, alpha: float) -> Iterator[Part]:
     """Yield what `paraconsist ie-test` prints of what `decide` returned: a table for each family, then hard cases."""
     for family in decided["families"]:
         yield _family_table(family, alpha)
         yield from remarks(family["warnings"], [family["signature"]])
     if decided["hard_cases"] is not None:
-        yield Text(_hard(decided["hard_cases"]))
+        yield Line(_hard(decided["hard_cases"]))
 
 
 def _family_table(family: Mapping[str, Any], alpha: float) -> Table:
@@ -277,7 +274,7 @@ def _family_table(family: Mapping[str, Any], alpha: float) -> Table:
         [_line(entry) for entry in family["by_rho"]],
         words=["invariance"],
         caption=_caption(overall, alpha),
-        padding=(0, 1, 0, 1),
+        wide=True,
     )
 
 

@@ -1,0 +1,449 @@
+"""The one model of a table, and its renderings: terminal, Markdown, HTML, notebook, LaTeX and data frame."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from paraconsist.errors import visible
+from paraconsist.reporting.formatting import UNDEFINED, count, decimal, interval, p_value, percent, quantity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How numbers of one kind are written, and the two ends of their intervals."""
+
+    show: Callable[[Any], str]
+    show_end: Callable[[Any], str] = percent
+
+
+PERCENT = Unit(percent)
+SHARE = Unit(partial(quantity, share=True))  # with its sign, where a column mixes units
+POINTS = Unit(partial(percent, signed=True), partial(percent, signed=True))
+DECIMAL = Unit(decimal, decimal)
+P_VALUE = Unit(p_value)
+WHOLE_PERCENT = Unit(partial(percent, digits=0))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table: words, or a number with its interval.
+
+    A whole number is written with commas whatever its unit, an undefined one as a dash.
+    """
+
+    value: str | float | None = ""
+    interval: Any = None  # of the value: its two ends
+    unit: Unit = PERCENT
+    below: str = ""  # smaller words under the value
+    head: bool = False  # whether it heads its row
+    indent: bool = False  # whether its row is below a heading
+    symbols: bool = False  # whether words hold symbols of the papers, which HTML and LaTeX print as such
+    link: str = ""
+    shade: str = ""  # of HTML: "better" or "worse" with -1 to -3
+    sort: float | None = None  # the number that HTML sorts by
+    bar: tuple[float, float] | None = None  # of HTML: the part of a bar that is filled, two shares
+
+    @property
+    def text(self) -> str:
+        """The words, or the number in its unit."""
+        if isinstance(self.value, str):
+            return self.value
+        return count(self.value) if isinstance(self.value, int) else self.unit.show(self.value)
+
+    @property
+    def ends(self) -> str:
+        """The interval, or nothing."""
+        return interval(self.interval, self.unit.show_end)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its label, what that means, and how its cells are laid out."""
+
+    label: str
+    help: str = ""  # HTML opens it by a button
+    words: bool = False  # whether cells stand to the left, as words do
+    short: str = ""  # the label where there is no button; `help` then follows the table
+    interval: str = ""  # the label of a separate column for intervals; without one only HTML shows them, below values
+    upright: bool = False  # of HTML: whether the label is turned
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table. A row of one cell is a heading over the rows below it, an empty row a gap."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+    kind: str = ""  # of HTML: a class of its style
+    wide: bool = False  # whether intervals have their own columns in HTML too, and cells more room in a terminal
+
+    def text_caption(self) -> str:
+        """Return the caption with the meanings of the short labels."""
+        meanings = [f"{column.short}: {column.help}." for column in self.columns if column.short and column.help]
+        return " ".join([*([self.caption] if self.caption else []), *meanings])
+
+    def spread(self) -> Table:
+        """Return the table with intervals in columns of their own, where these have a label."""
+        columns: list[Column] = []
+        for column in self.columns:
+            columns += [column, *([Column(column.interval)] if column.interval else [])]
+        rows = [list(row) for row in self.rows]
+        for number, row in enumerate(self.rows):
+            if len(row) > 1:
+                cells = zip(row, self.columns, strict=True)
+                rows[number] = [part for cell, column in cells for part in _apart(cell, bool(column.interval))]
+        return replace(self, columns=columns, rows=rows)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a data frame: numbers as numbers, intervals as columns low and high after their values."""
+        import pandas as pd
+
+        names, lines = [], []
+        with_ends = [any(len(row) > 1 and row[i].interval for row in self.rows) for i in range(len(self.columns))]
+        for column, has_ends in zip(self.columns, with_ends, strict=True):
+            names += [column.label, *([f"{column.label}, low", f"{column.label}, high"] if has_ends else [])]
+        for row in (row for row in self.rows if len(row) > 1):
+            line: list[Any] = []
+            for cell, has_ends in zip(row, with_ends, strict=True):
+                line += [cell.value, *((cell.interval or (None, None)) if has_ends else ())]
+            lines.append(line)
+        return pd.DataFrame(lines, columns=names)
+
+
+def _apart(cell: Cell, has_column: bool) -> list[Cell]:
+    return [replace(cell, interval=None), Cell(cell.ends)] if has_column else [cell]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line between tables: a sentence, a title, a warning or a signature."""
+
+    text: str
+    kind: str = ""  # "title", "warning" or "signature"
+
+
+Part = Table | Line
+
+
+def table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    words: Sequence[str] = (),
+    caption: str = "",
+    wide: bool = False,
+) -> Table:
+    """Return a table of texts; the columns in `words`, by default the first one, are words, the others numbers."""
+    heads = [Column(label, words=label in (words or columns[:1])) for label in columns]
+    return Table(title, heads, [[Cell(cell) for cell in row] for row in rows], caption, wide=wide)
+
+
+def remarks(warnings: Iterable[Any], signatures: Iterable[Any]) -> Iterator[Line]:
+    """Yield what follows tables: each warning and each signature once, as a line."""
+    yield from (Line(str(warning), "warning") for warning in dict.fromkeys(warnings))
+    yield from (Line(str(signature), "signature") for signature in dict.fromkeys(signatures))
+
+
+# ---- terminal
+
+_NARROWEST = 12  # letters of a name that stay on one line however narrow the table is
+_IN_A_FILE = 200  # letters of a line where no terminal gives its width
+_STYLES = {"title": "bold", "warning": "yellow", "signature": "dim"}
+
+
+def show(parts: Iterable[Part], *, markdown: bool = False) -> None:
+    """Print tables and lines to the terminal, or as Markdown."""
+    if markdown:
+        print(as_markdown(parts))
+    else:
+        is_shown = sys.stdout.isatty() or "COLUMNS" in os.environ
+        _print(Console(width=None if is_shown else _IN_A_FILE), parts)
+
+
+def as_text(parts: Iterable[Part]) -> str:
+    """Return tables and lines as a terminal of 120 letters shows them."""
+    text = io.StringIO()
+    _print(Console(file=text, width=120, color_system=None, force_jupyter=False), parts)
+    return text.getvalue().rstrip()
+
+
+def _print(console: Console, parts: Iterable[Part]) -> None:
+    for part in parts:
+        if isinstance(part, Table):
+            console.print(_in_terminal(part))
+        else:
+            text = f"warning: {part.text}" if part.kind == "warning" else part.text
+            console.print(Text(visible(text), style=_STYLES.get(part.kind, "")), soft_wrap=True)
+
+
+def _plain(cell: Cell) -> str:
+    """Return a cell where there is one line for it: the words below follow in brackets, and undefined is a hyphen."""
+    text = f"{cell.text} ({cell.below})" if cell.below else cell.text
+    return f"{'  ' * cell.indent}{'-' if text == UNDEFINED else text}"
+
+
+def _in_terminal(table: Table) -> RichTable:
+    wide, caption = table.spread(), table.text_caption()
+    fitting = _Fitting(
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 1) if table.wide else (0, 1, 0, 0),
+        title=Text(visible(table.title), style="bold"),
+        title_justify="left",
+        caption=Text(visible(caption, keep="\n"), style="table.caption") if caption else None,
+        caption_justify="left",
+    )
+    for column in wide.columns:
+        head = Text(visible(column.short or column.label, keep="\n"))
+        if column.words:
+            fitting.add_column(head, justify="left", overflow="fold")
+        else:
+            fitting.add_column(head, justify="right", no_wrap=True)
+    for row in wide.rows:
+        if row:
+            fitting.add_row(*(Text(visible(_plain(cell)), style="bold" if len(row) == 1 else "") for cell in row))
+        else:
+            fitting.add_section()
+    return fitting
+
+
+class _Fitting(RichTable):
+    """A table whose numbers and names stay whole where the terminal is narrow.
+
+    Cells then take several lines; where that is not enough each row is a paragraph.
+    """
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        needed = len(self.columns) * (1 + self.padding[1] + self.padding[3]) + 1
+        for column in self.columns:
+            cells = [line for cell in (column.header, *column.cells) for line in str(cell).split("\n")]
+            if column.overflow == "fold":
+                column.min_width = min(
+                    max(len(word) + 2 for cell in cells for word in cell.split() or [""]), _NARROWEST
+                )
+            needed += column.min_width or max(map(len, cells))
+        if needed > options.max_width:
+            self.padding = 0
+            for column in self.columns:
+                words = [word for cell in (column.header, *column.cells) for word in str(cell).split()]
+                column.no_wrap, column.width = False, None if column.min_width else max(map(len, words), default=0)
+            least = sum(1 + (column.min_width or column.width or 0) for column in self.columns)
+            if least > options.max_width:
+                yield from self._paragraphs()
+                return
+        yield from super().__rich_console__(console, options)
+
+    def _paragraphs(self) -> Iterator[RenderableType]:
+        heads = [" ".join(str(column.header).split()) for column in self.columns[1:]]
+        yield Text(str(self.title), style="bold")
+        for name, *cells in zip(*(column.cells for column in self.columns), strict=True):
+            yield Text(str(name), style="" if any(map(str, cells)) else "bold")
+            yield from (Text(f"    {head}: {cell}") for head, cell in zip(heads, cells, strict=True) if str(cell))
+        if self.caption is not None:
+            yield self.caption
+
+
+# ---- Markdown
+
+_SPECIAL = str.maketrans(
+    {c: f"\\{c}" for c in "\\`*~|"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "\n": " ", "\r": " "}
+)
+_EMPHASIS, _LINK = re.compile(r"(?<!\w)_|_(?!\w)"), re.compile(r"\](?=[(\[:])")
+
+
+def as_markdown(parts: Iterable[Part]) -> str:
+    """Return tables and lines as Markdown, every character of theirs as text.
+
+    >>> print(as_markdown([table("snli", ["measure", "value"], [["P_C", "74.8 %"]])]))
+    **snli**
+    <BLANKLINE>
+    | measure | value |
+    | --- | ---: |
+    | P_C | 74.8 % |
+    """
+    return "\n\n".join(map(_markdown, parts))
+
+
+def _markdown(part: Part) -> str:
+    if isinstance(part, Line):
+        if part.kind == "signature" and "`" not in part.text:
+            return f"`{visible(part.text)}`"
+        return _escaped(f"warning: {part.text}" if part.kind == "warning" else part.text)
+    wide, caption = part.spread(), part.text_caption()
+    heads = [_escaped(column.short or column.label) for column in wide.columns]
+    rules = ["---" if column.words else "---:" for column in wide.columns]
+    rows = [[_escaped(_plain(cell)) for cell in row] for row in wide.rows if row]
+    lines = [[*row, *[""] * (len(heads) - len(row))] for row in (heads, rules, *rows)]
+    title = [f"**{_escaped(part.title)}**", ""] if part.title else []
+    return "\n".join(
+        [*title, *(f"| {' | '.join(line)} |" for line in lines), *(["", _escaped(caption)] if caption else [])]
+    )
+
+
+def _escaped(text: str) -> str:
+    plain = visible(text, keep="\n\r")
+    indent = len(plain) - len(plain.lstrip(" "))
+    return "&nbsp;" * indent + _LINK.sub(r"\\]", _EMPHASIS.sub(r"\_", plain.strip().translate(_SPECIAL)))
+
+
+# ---- HTML
+
+#: Colours follow the notebook's theme: letters inherit theirs, and lines are translucent grey.
+_NOTEBOOK = (
+    ".paraconsist table{border-collapse:collapse;margin:.6em 0;font-variant-numeric:tabular-nums}"
+    ".paraconsist caption{caption-side:top;text-align:left;font-weight:600;padding:.2em 0;color:inherit}"
+    ".paraconsist th,.paraconsist td{padding:.2em .7em;border:0;border-bottom:1px solid rgba(128,128,128,.35);"
+    "background:none;color:inherit;text-align:left;font-weight:400;vertical-align:top}"
+    ".paraconsist thead th{font-weight:600;border-bottom-color:rgba(128,128,128,.8)}"
+    ".paraconsist .number{text-align:right;white-space:nowrap}.paraconsist .indent{padding-left:1.9em}"
+    ".paraconsist .heading th{font-weight:600}.paraconsist small,.paraconsist .note{opacity:.75}"
+    ".paraconsist small{display:block}.paraconsist p{margin:.3em 0;max-width:60em}.paraconsist code{font-size:85%}"
+)
+
+
+def _safe(text: str) -> str:
+    return escape(visible(text, keep="\n"))
+
+
+def in_print(text: str) -> str:
+    """Return a text as HTML with the papers' symbols as they are printed: P_C with its C below, no number without %."""
+    kept = _safe(text).replace(" %", "\N{NO-BREAK SPACE}%")
+    return re.sub(r"\b([AP])_([COT])\b", r"\1<sub>\2</sub>", kept)
+
+
+def to_html(table: Table, explain: Callable[[str, str], str] | None = None) -> str:
+    """Return a table as HTML; `explain` makes a button of a label and its meaning, without it they are tooltips."""
+    wide = table.spread() if table.wide else table
+    lines = [f"<table>\n<caption>{in_print(table.title)}</caption>\n<thead><tr>"]
+    for column in wide.columns:
+        place = ' class="upright"' if column.upright else "" if column.words else ' class="number"'
+        label = f"<span>{_safe(column.label)}</span>" if column.upright else in_print(column.label)
+        if column.help and explain is not None:
+            label += f" {explain(column.label, column.help)}"
+        elif column.help:
+            place += f' title="{_safe(column.help)}"'
+        lines.append(f'<th scope="col"{place}>{label}</th>')
+    lines.append("</tr></thead>\n<tbody>")
+    for row in wide.rows:
+        if len(row) == 1:
+            over = f'<th scope="colgroup" colspan="{len(wide.columns)}"><span>{in_print(row[0].text)}</span></th>'
+            lines.append(f'<tr class="heading">{over}</tr>')
+        elif row:
+            cells = "".join(_html_cell(*both) for both in zip(row, wide.columns, strict=True))
+            lines.append(f"<tr>{cells}</tr>")
+    caption = f'\n<p class="note">{in_print(table.caption)}</p>' if table.caption else ""
+    return "\n".join([*lines, f"</tbody>\n</table>{caption}"])
+
+
+def _html_cell(cell: Cell, column: Column) -> str:
+    words = _html_words(cell)
+    if cell.head:
+        return f'<th scope="row" class="indent">{words}</th>' if cell.indent else f'<th scope="row">{words}</th>'
+    classes = " ".join([*([] if column.words else ["number"]), *([cell.shade] if cell.shade else [])])
+    attributes = "" if cell.sort is None else f' data-sort="{cell.sort}"'
+    attributes += f' class="{classes}"' if classes else ""
+    return f"<td{attributes}>{words}</td>"
+
+
+def _html_words(cell: Cell) -> str:
+    if isinstance(cell.value, str):
+        words, below = in_print(cell.value) if cell.symbols else _safe(cell.value), _safe(cell.below)
+    else:
+        words = _safe(cell.text.replace("-", "−")).replace(" %", "\N{NO-BREAK SPACE}%")
+        below = _safe(cell.below) or cell.ends.replace("-", "−")
+    if cell.bar is not None:
+        start, end = (f"{100 * share:.2f}" for share in (cell.bar[0], cell.bar[1] - cell.bar[0]))
+        words += (
+            '<svg class="bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">'
+            '<path class="fill-grid" d="M0 1.6h100v.8h-100z"/>'
+            f'<rect class="fill-series-0" x="{start}" width="{end}" height="4"/></svg>'
+        )
+    words += f"<small>{below}</small>" if below else ""
+    if not cell.link:
+        return words
+    untabbed = ' tabindex="-1"' if cell.shade else ""
+    return f'<a href="{_safe(cell.link)}"{untabbed}>{words}</a>'
+
+
+def as_html(parts: Iterable[Part]) -> str:
+    """Return tables and lines for a notebook, readable in its light and its dark theme."""
+    blocks = []
+    for part in parts:
+        if isinstance(part, Table):
+            blocks.append(to_html(replace(part, caption=part.text_caption())))
+        elif part.kind == "signature":
+            blocks.append(f'<p class="note"><code>{_safe(part.text)}</code></p>')
+        else:
+            blocks.append(f"<p>{'<b>Warning:</b> ' if part.kind == 'warning' else ''}{in_print(part.text)}</p>")
+    return "\n".join([f'<div class="paraconsist"><style>{_NOTEBOOK}</style>', *blocks, "</div>"])
+
+
+# ---- LaTeX
+
+_TEX = str.maketrans(
+    {c: f"\\{c}" for c in "&%$#_{}"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "<": "$<$", ">": "$>$"}
+    | {"−": "$-$", "–": "--", "\n": " ", "|": r"\textbar{}"}
+)
+
+
+def as_latex(parts: Iterable[Part]) -> str:
+    """Return tables for LaTeX with the package booktabs; lines between them are comments.
+
+    >>> print(as_latex([table("snli", ["measure", "value"], [["P_C", "74.8 %"]])]))
+    \\begin{table}
+    \\caption{snli}
+    \\begin{tabular}{lr}
+    \\toprule
+    measure & value \\\\
+    \\midrule
+    $P_C$ & 74.8 \\% \\\\
+    \\bottomrule
+    \\end{tabular}
+    \\end{table}
+    """
+    return "\n\n".join(_latex(part) for part in parts)
+
+
+def _latex(part: Part) -> str:
+    if isinstance(part, Line):
+        return f"% {visible(part.text)}"
+    wide, caption = part.spread(), part.text_caption()
+    n, lines = len(wide.columns), []
+    for place, row in enumerate(wide.rows):
+        if len(row) == 1:
+            lines.append(rf"\multicolumn{{{n}}}{{l}}{{\textit{{{_tex(row[0].text)}}}}} \\")
+        elif row:
+            cells = [(r"\quad " if cell.indent else "") + _tex(_plain(replace(cell, indent=False))) for cell in row]
+            lines.append(rf"{' & '.join(cells)} \\")
+        elif place + 1 < len(wide.rows):
+            lines.append(r"\addlinespace")
+    heads = " & ".join(_tex(column.short or column.label) for column in wide.columns)
+    frame = [r"\begin{table}", rf"\caption{{{_tex(part.title)}}}"]
+    frame += [rf"\begin{{tabular}}{{{''.join('l' if column.words else 'r' for column in wide.columns)}}}", r"\toprule"]
+    frame += [rf"{heads} \\", r"\midrule", *lines, r"\bottomrule", r"\end{tabular}"]
+    return "\n".join([*frame, *([rf"\par\footnotesize {_tex(caption)}"] if caption else []), r"\end{table}"])
+
+
+def _tex(text: str) -> str:
+    plain = visible(text, keep="\n").strip().translate(_TEX)
+    plain = re.sub(r"(?<![$\d.])-(?=\d)", "$-$", plain)
+    return re.sub(r"\b([AP])\\_([COT])\b", r"$\1_\2$", plain)
