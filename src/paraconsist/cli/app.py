@@ -12,7 +12,8 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NamedTuple, NoReturn
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -21,8 +22,12 @@ from paraconsist._version import __version__
 from paraconsist.cli import ends
 from paraconsist.cli.ends import KEPT, NOTHING_KEPT
 from paraconsist.data.foreign import read_yaml
+from paraconsist.entry_points import added, load
 from paraconsist.errors import InputError, extras, input_error, visible
 from paraconsist.files import is_main
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 class Command(NamedTuple):
@@ -69,21 +74,33 @@ COMMANDS = {
 }
 
 
+def _others() -> dict[str, EntryPoint]:
+    """Return the commands of other distributions by name; each is a function whose parameters are the options."""
+    return added("commands", tuple(COMMANDS))
+
+
 class _Commands(TyperGroup):
     """The group of all commands, each imported when it is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+        return [*COMMANDS, *_others()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in self.commands and cmd_name in COMMANDS:
+        if cmd_name not in self.commands and (cmd_name in COMMANDS or cmd_name in _others()):
             self.commands[cmd_name] = _load(cmd_name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for panel in dict.fromkeys(one.panel for one in COMMANDS.values()):
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name, command in COMMANDS.items():
+            panels.setdefault(command.panel, []).append((name, command.help))
+        for name, entry in _others().items():
+            if function := load(entry, FunctionType):
+                text = (function.__doc__ or "").strip().partition("\n")[0]
+                panels.setdefault("Other distributions", []).append((name, text))
+        for panel, rows in panels.items():
             with formatter.section(panel):
-                formatter.write_dl([(name, one.help) for name, one in COMMANDS.items() if one.panel == panel])
+                formatter.write_dl(rows)
 
 
 class _Command(TyperCommand):
@@ -104,10 +121,14 @@ class _Command(TyperCommand):
 def _load(name: str) -> Any:
     from paraconsist.cli.options import spread
 
-    identifier = name.replace("-", "_")
-    module = import_module(f"paraconsist.cli.{COMMANDS[name].module or identifier}")
+    if name in COMMANDS:
+        identifier = name.replace("-", "_")
+        module = import_module(f"paraconsist.cli.{COMMANDS[name].module or identifier}")
+        function = getattr(module, identifier, None) or getattr(module, f"{identifier}_")
+    elif not (function := load(_others()[name], FunctionType)):
+        return None
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    single.command(name, cls=_Command)(spread(getattr(module, identifier, None) or getattr(module, f"{identifier}_")))
+    single.command(name, cls=_Command)(spread(function))
     command = typer.main.get_command(single)
     for parameter in command.params:
         parameter.opts += ["-o"] if "--output" in parameter.opts else []
@@ -165,7 +186,10 @@ def _run(arguments: list[str]) -> int:
     if ends.state.verbose:
         logging.basicConfig(level=logging.INFO)
     name = next((argument for argument in arguments if argument in COMMANDS), None)
-    if name is not None:
+    first = next(iter(arguments), "-")
+    if first not in COMMANDS and not first.startswith("-") and first in _others():
+        name = ends.state.command = first
+    elif name is not None:
         ends.state.command, ends.state.when_stopped = name, COMMANDS[name].when_stopped
         if ends.state.is_process and COMMANDS[name].spares_pandas:
             _spare_pandas()
