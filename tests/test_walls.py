@@ -80,6 +80,12 @@ LIGHT = {
 CIRCLES = {
     ("paraconsist.reporting.page.entries", "paraconsist.reporting.result"),
 }
+#: What only the studies, and the commands that belong to them, may import.
+STUDIES_ONLY = {"studies", "transforms", "models.training", "models.word_models", "models.encoders"}
+STUDY_COMMANDS = {
+    *("artifacts", "generation", "ie_test", "paraphrase", "perturb", "select", "sensitivity", "studies", "train"),
+    "transform",
+}
 MEASURES_MAY_IMPORT = {*NUMBERS, "paraconsist", *sys.stdlib_module_names}
 
 
@@ -163,6 +169,20 @@ def in_circles(edges: dict[str, set[str]]) -> set[str]:
     while ready := {name for name, others in edges.items() if not others & edges.keys()}:
         edges = {name: others for name, others in edges.items() if name not in ready}
     return set(edges)
+
+
+def test_the_core_imports_nothing_of_the_studies():
+    """Score, compare, gate, report and run work without them; a study is reached by its own command only."""
+
+    def belongs_to_studies(module: str) -> bool:
+        inner = module.removeprefix("paraconsist.")
+        return any(inner == name or inner.startswith(f"{name}.") for name in STUDIES_ONLY)
+
+    modules = {".".join(path.relative_to(SOURCE.parent).with_suffix("").parts): path for path in SOURCE.rglob("*.py")}
+    commands = {f"paraconsist.cli.{name}" for name in STUDY_COMMANDS}
+    assert commands <= modules.keys()
+    core = {name: path for name, path in modules.items() if name not in commands and not belongs_to_studies(name)}
+    assert not {(name, other) for name, path in core.items() for other in imports(path) if belongs_to_studies(other)}
 
 
 def test_no_circle_of_imports():

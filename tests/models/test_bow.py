@@ -16,7 +16,10 @@ from hypothesis import strategies as st
 
 from paraconsist.data.tasks import ModelInput, get_task
 from paraconsist.errors import InputError
-from paraconsist.models.bow import (
+from paraconsist.models.classifier import Classifier
+from paraconsist.models.labels import resolve_label_map
+from paraconsist.models.loading import load_model
+from paraconsist.models.word_models import (
     BowClassifier,
     BowConfig,
     BowForMultipleChoice,
@@ -24,9 +27,6 @@ from paraconsist.models.bow import (
     hash_ngrams,
     split_words,
 )
-from paraconsist.models.classifier import Classifier
-from paraconsist.models.labels import resolve_label_map
-from paraconsist.models.loading import load_model
 
 DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")
 M64 = 2**64 - 1
@@ -70,7 +70,7 @@ def test_hashing_is_the_same_in_every_process_and_version():
     features, lengths = hash_ngrams(["The dog barks.", ""], max_n=2, n_buckets=2**18, salt="text")
     assert lengths.tolist() == [7, 0]
     code = (
-        "from paraconsist.models.bow import hash_ngrams;"
+        "from paraconsist.models.word_models import hash_ngrams;"
         "print(hash_ngrams(['The dog barks.', ''], max_n=2, n_buckets=2**18, salt='text')[0].tolist())"
     )
     command = [sys.executable, "-c", code]

@@ -17,8 +17,8 @@ from paraconsist.cli.app import main
 from paraconsist.data.predictions import read_predictions
 from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import InputError
-from paraconsist.models.bow import BowClassifier, BowConfig, BowForSequenceClassification
 from paraconsist.models.classifier import FixedBatches, HeadClassifier, Prepared, _linear, deterministic_kernels
+from paraconsist.models.word_models import BowClassifier, BowConfig, BowForSequenceClassification
 from paraconsist.running.options import RunOptions
 
 SIZES = {"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 384}

@@ -21,7 +21,7 @@ from paraconsist.data.tasks import ModelInput, get_task
 from paraconsist.errors import InputError
 from paraconsist.models.classifier import Classifier
 from paraconsist.models.loading import load_model
-from paraconsist.models.pretrained import BASELINES
+from paraconsist.models.pretrained import get_baseline
 from paraconsist.models.training.options import WORD_MODELS, TrainingOptions, options_from_preset
 from paraconsist.models.training.trainer import train
 from paraconsist.models.word_models import (
@@ -47,7 +47,7 @@ INPUTS = [
 
 def _classifier(name: str, *, multiple_choice=False, paired=True, labels=LABELS, **settings) -> WordClassifier:
     torch.manual_seed(0)
-    own = BASELINES[name]
+    own = get_baseline(name)
     config = own.config(
         vocab_size=len(VOCABULARY), embedding_dim=5, mlp_size=7, paired=paired, **settings,
         id2label=dict(enumerate(labels)), label2id={n: i for i, n in enumerate(labels)},

@@ -44,7 +44,7 @@ _RESUME = "the same command with --resume goes on from the last checkpoint."
 _ANSWERS = "what an endpoint answered is kept, and the same command does not ask for it again."
 #: The commands, in the order of ``--help``.
 COMMANDS = {
-    "demo": Command("Measure", "Train, run and score a small model: a complete example.", KEPT, "run"),
+    "demo": Command("Measure", "Train, run and score a small model: a complete example.", KEPT, "train"),
     "run": Command("Measure", "Run a model on bucket sets and print its consistency.", KEPT),
     "merge": Command("Measure", "Join the parts of a run: run --part 1/8 to 8/8.", KEPT, "run"),
     "export-requests": Command("Measure", "Write a run's requests as batch files, for other engines.", module="run"),

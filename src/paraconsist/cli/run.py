@@ -1,4 +1,4 @@
-"""``paraconsist run``: a model over bucket sets, then the measures; ``merge``: its parts; ``demo``: on shipped data.
+"""``paraconsist run``: a model over bucket sets, then the measures; ``merge``: its parts.
 
 Also what every command prints of an endpoint's answers.
 """
@@ -152,42 +152,6 @@ def import_answers(
     report, scoring = import_named(output, answers)
     say_endpoint_run(report, scoring)
     score_and_show(output, ScoreOptions(**intervals.intervals), figures=figures)
-
-
-def demo(output: Path = option(Path("runs/demo"), "Where the model and the run go.")) -> None:
-    """Train a small model on the shipped sample set, run it, and print its consistency."""
-    say_status("Loading torch and transformers ...")
-    quiet_libraries()
-    from paraconsist.running.by_name import run_by_name
-    from paraconsist.running.run import RunReport
-    from paraconsist.scoring.score import ScoreOptions
-
-    model = output / "model"
-    if not (model / "model.safetensors").exists():
-        _train_demo(model)
-    sets, options = SetOptions(["sample:defeasible_nli"], with_test=True), RunOptions(output / "run", device="cpu")
-    say_status("Running the model over 60 problems in several wordings each, and over the full test set ...")
-    report = run_by_name([str(model)], sets, AskOptions(PromptOptions()), LoadOptions(), options)
-    if isinstance(report, RunReport) and report.is_main_process:
-        say_run(report)
-        say_status("Scoring its answers ...")
-        score_and_show(options.output, ScoreOptions())
-
-
-def _train_demo(model: Path) -> None:
-    from paraconsist.models.training.options import TrainingFolder, options_from_preset
-    from paraconsist.models.training.trainer import train
-
-    say_status("Training the bag-of-words baseline on the sample set ...")
-    options = options_from_preset(
-        "bow", output=model, dataset="sample:defeasible_nli_train", epochs=20.0, device="cpu", resume=True
-    )
-    train(options, say=lambda line: None)
-    metrics = TrainingFolder(model).read()["metrics"]
-    echo(
-        f"Accuracy on the validation rows: {100 * metrics['eval_accuracy']:.1f} "
-        f"(always the commonest label: {100 * metrics['eval_majority']:.1f})."
-    )
 
 
 def score_and_show(folder: Path, options: ScoreOptions, *, figures: bool = False) -> None:

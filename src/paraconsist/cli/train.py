@@ -1,4 +1,4 @@
-"""``paraconsist train``: fine-tune a classifier, or train one of the word-level baselines."""
+"""``paraconsist train``: fine-tune a classifier or train a word-level baseline; ``demo``: train, run and score one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import Fields, echo, quiet_libraries, read_numbers
 from paraconsist.data.options import option
-from paraconsist.models.training.options import PRESETS, TrainingOptions, options_from_preset
+from paraconsist.models.training.options import PRESETS, TrainingFolder, TrainingOptions, options_from_preset
 
 #: What only presets and the options of `sweep` change.
 _NO_OPTIONS = ("model", "scheduler", "max_grad_norm", "n_buckets", "max_ngram", "min_count", "progress")
@@ -31,7 +31,6 @@ def train(
     options = options_from_preset(training.pop("preset", None), model=model, **training)
     chosen = None if seeds is None else read_numbers("train", "seeds", seeds)
     quiet_libraries()
-    from paraconsist.models.training.options import TrainingFolder
     from paraconsist.models.training.trainer import train as train_model
     from paraconsist.models.training.trainer import train_seeds
 
@@ -58,3 +57,40 @@ def _conclude(folder: Path, record: Mapping[str, Any]) -> None:
     else:
         say_status("No evaluation rows were given (--eval-file): how good it is, nobody has measured yet.")
     say_status(f"Next: paraconsist run --model {shlex.quote(str(folder))} --dataset SET --output FOLDER")
+
+
+def demo(output: Path = option(Path("runs/demo"), "Where the model and the run go.")) -> None:
+    """Train a small model on the shipped sample set, run it, and print its consistency."""
+    say_status("Loading torch and transformers ...")
+    quiet_libraries()
+    from paraconsist.cli.run import say_run, score_and_show
+    from paraconsist.running.by_name import run_by_name
+    from paraconsist.running.options import AskOptions, LoadOptions, PromptOptions, RunOptions, SetOptions
+    from paraconsist.running.run import RunReport
+    from paraconsist.scoring.score import ScoreOptions
+
+    model = output / "model"
+    if not (model / "model.safetensors").exists():
+        _train_demo(model)
+    sets, options = SetOptions(["sample:defeasible_nli"], with_test=True), RunOptions(output / "run", device="cpu")
+    say_status("Running the model over 60 problems in several wordings each, and over the full test set ...")
+    report = run_by_name([str(model)], sets, AskOptions(PromptOptions()), LoadOptions(), options)
+    if isinstance(report, RunReport) and report.is_main_process:
+        say_run(report)
+        say_status("Scoring its answers ...")
+        score_and_show(options.output, ScoreOptions())
+
+
+def _train_demo(model: Path) -> None:
+    from paraconsist.models.training.trainer import train as train_model
+
+    say_status("Training the bag-of-words baseline on the sample set ...")
+    options = options_from_preset(
+        "bow", output=model, dataset="sample:defeasible_nli_train", epochs=20.0, device="cpu", resume=True
+    )
+    train_model(options, say=lambda line: None)
+    metrics = TrainingFolder(model).read()["metrics"]
+    echo(
+        f"Accuracy on the validation rows: {100 * metrics['eval_accuracy']:.1f} "
+        f"(always the commonest label: {100 * metrics['eval_majority']:.1f})."
+    )

@@ -11,7 +11,6 @@ import transformers
 
 from paraconsist.data.tasks import Task
 from paraconsist.errors import check_choice, first_line, input_error
-from paraconsist.models.bow import BowClassifier
 from paraconsist.models.causal_engine import has_dynamic_rope
 from paraconsist.models.classifier import Classifier, HeadClassifier, longest_input, window_of
 from paraconsist.models.endpoint.settings import PromptSettings
@@ -32,7 +31,6 @@ from paraconsist.models.pretrained import (
     quiet,
 )
 from paraconsist.models.prompted import CausalScorer, PromptedModel, Seq2SeqScorer
-from paraconsist.models.word_models import Vocabulary, WordClassifier
 
 Kind = Literal["classifier", "causal", "seq2seq"]
 #: Instructions with which a processor multiplies bfloat16 faster than float32.
@@ -195,15 +193,7 @@ def _load_own(
         raise not_a_model(name, f"its files lack {', '.join(sorted(info['missing_keys']))}")
     labels = _label_names(name, config, task, multiple_choice=multiple_choice)
     identity = {**identity, "max_length": "unlimited"}
-    if not own.has_vocabulary:
-        return BowClassifier(module.eval(), labels, identity)
-    try:
-        vocabulary = Vocabulary.load(folder)
-    except (OSError, ValueError) as problem:
-        raise not_a_model(name, f"its vocabulary cannot be read ({first_line(problem)})") from None
-    if len(vocabulary) != config.vocab_size:
-        raise not_a_model(name, f"its vocabulary has {len(vocabulary):,} places, its weights {config.vocab_size:,}")
-    return WordClassifier(module.eval(), vocabulary, labels, identity)
+    return own.open(module.eval(), folder, labels, identity)
 
 
 def _head(name: str, config: Any, task: Task) -> tuple[Any, bool]:

@@ -1,18 +1,15 @@
-"""From a folder or a Hub id to configuration, module and tokenizer; only what can be run honestly is opened.
-
-`BASELINES` are the models of this package's own, by the name that a user gives for a new one.
-"""
+"""From a folder or a Hub id to configuration, module and tokenizer; models that cannot be run honestly are refused."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import torch
 import transformers
@@ -20,55 +17,58 @@ from transformers.utils import logging as transformers_logging
 
 from paraconsist.errors import InputError, first_line, input_error
 from paraconsist.files import remembered_sha256
-from paraconsist.models import word_models as own
-from paraconsist.models.bow import BowConfig, BowForMultipleChoice, BowForSequenceClassification
-from paraconsist.models.word_models import VOCABULARY_FILE
+
+if TYPE_CHECKING:
+    from paraconsist.models.classifier import Classifier
+
+
+#: This package's own models, by the name that a user gives for a new one -> where each is defined. They belong to the
+#: studies: a definition is imported only when such a model is trained or loaded.
+BASELINES = {
+    "bow": "paraconsist.models.word_models:BOW",
+    "glove_bow": "paraconsist.models.word_models:GLOVE_BOW",
+    "bilstm": "paraconsist.models.word_models:BILSTM",
+}
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """A model's name, its configuration's class, and its own classes with either head."""
+    """One of this package's own models: its configuration's class, its classes with either head, and its loader."""
 
     name: str
     config: Any
     sequence_classification: Any
     multiple_choice: Any
+    #: takes a loaded module, its folder, the label names and the identity
+    open: Callable[[Any, Path, tuple[str, ...], Mapping[str, str]], Classifier]
     version_field: str = "splitting"  # field of the configuration with the version of the text processing
-    what_changed: str = "word splitting"  # what that version is of, for the message
-
-    @property
-    def model_type(self) -> str:
-        return str(self.config.model_type)
-
-    @property
-    def has_vocabulary(self) -> bool:
-        """Whether a vocabulary stands beside the weights."""
-        return self.version_field == "splitting"
+    versioned: str = "word splitting"  # what that version is of, for the message
 
     def refuse_max_length(self, function: str, max_length: int | None) -> None:
-        """Raise where a longest input is asked for: nothing is cut."""
+        """Raise InputError if a maximum length is given: nothing is cut."""
         if max_length is not None:
             must = f"not be given for {self.name}, which cuts nothing"
             raise input_error(function, "max_length", must, got=max_length)
 
     def head(self, *, multiple_choice: bool) -> Any:
-        """The model's class with one head or the other."""
+        """Return the model's class with one head or the other."""
         return self.multiple_choice if multiple_choice else self.sequence_classification
 
 
-_ALL = (
-    Baseline("bow", BowConfig, BowForSequenceClassification, BowForMultipleChoice, "hashing", "n-gram hashing"),
-    Baseline("glove_bow", own.GloveBowConfig, own.GloveBowForSequenceClassification, own.GloveBowForMultipleChoice),
-    Baseline("bilstm", own.BilstmConfig, own.BilstmForSequenceClassification, own.BilstmForMultipleChoice),
-)
-BASELINES: Mapping[str, Baseline] = MappingProxyType({baseline.name: baseline for baseline in _ALL})
+def get_baseline(name: str) -> Baseline:
+    """Return one of `BASELINES`."""
+    module, _, variable = BASELINES[name].partition(":")
+    baseline: Baseline = getattr(import_module(module), variable)
+    return baseline
 
 
 def find_baseline(model_type: str | None) -> Baseline | None:
-    """The model with this ``model_type`` in its configuration; None for any other."""
-    return next((baseline for baseline in _ALL if baseline.model_type == model_type), None)
+    """Return this package's model with this ``model_type`` in its configuration; None for any other."""
+    _, is_ours, name = (model_type or "").rpartition("paraconsist_")
+    return get_baseline(name) if is_ours and name in BASELINES else None
 
 
+VOCABULARY_FILE = "words.json"  # of word-level models
 #: ``tf32``: float32 whose products a GPU rounds to ten bits of mantissa.
 DTYPES = {"float32": torch.float32, "tf32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 TOKENIZER_FILES = (
@@ -103,7 +103,7 @@ def open_configuration(model: str, *, revision: str | None = None, trust_remote_
         baseline = find_baseline(config.get("model_type"))
         if baseline is not None:
             if config.get(baseline.version_field, 1) != getattr(baseline.config, baseline.version_field):
-                raise not_a_model(model, f"it was trained with another version of the {baseline.what_changed}")
+                raise not_a_model(model, f"it was trained with another version of the {baseline.versioned}")
             return baseline.config.from_pretrained(str(folder))
     elif folder.exists() or model.startswith(("/", ".", "~")) or model.count("/") > 1:
         raise not_a_model(model, "there is no such folder")

@@ -261,8 +261,7 @@ class NeuralLearner:
         import transformers
 
         from paraconsist.models.pretrained import quiet
-        from paraconsist.models.training.start import starting_model
-        from paraconsist.models.training.trainer import TrainingRows, make_trainer, training_arguments
+        from paraconsist.models.training.trainer import TrainingRows, make_trainer, starting_model, training_arguments
 
         settings = self._options(parameters, seed=seed)
         torch.set_num_threads(self.threads)
