@@ -20,7 +20,9 @@ from typing import Any
 
 from paraconsist.errors import InputError, input_error
 
-#: How the name of whatever is not finished ends; it begins with a dot, so that no reader takes it for one of its files.
+#: A JSON object of a foreign file or of a record, whose keys and values are not known here.
+Json = Mapping[str, Any]
+#: The ending of the names of unfinished files. They begin with a dot, so that no reader takes one for its own file.
 PARTIAL = ".partial"
 #: The file in a folder that a command holds while it writes there.
 LOCK = ".paraconsist.lock"

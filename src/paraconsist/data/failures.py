@@ -1,32 +1,33 @@
-"""Inputs without an answer and inputs that were cut: what a run keeps, counts and says of them."""
+"""Inputs that fail or are cut: which of them a run asks again, and how many of each there were."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import compress
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.data.arrays import Places
+from paraconsist.data.predictions import InputCounts
 from paraconsist.data.store import Failed, Results
 from paraconsist.errors import InputError
 
 #: The kinds of failures.
 REFUSED, NO_ANSWER, NOT_FINITE, TOO_LONG = "refused", "no answer", "not finite", "too long"
 NOT_FINITE_REMEDY = "Its weights may be damaged, or its numbers pass the range of its `dtype`: try float32."
-#: So many failures without an answer between them are no matter of single inputs.
+#: This many consecutive failures point to a systemic problem.
 _HOPELESS = 20
 _MOST_NAMED = 3
 
 
 class Failures:
-    """What becomes of the inputs of one pass that fail; `on_error` is one of `ON_ERROR`.
+    """The failures of one pass over the inputs.
 
-    One that fails counts beside those that are answered. Where none is, or where a server answers nothing any more, the
-    pass ends: that is no input's fault.
+    With `on_error` "stop" the first failure ends the pass. Else a failed input counts as unparsed, unless nothing was
+    answered so far or a server stops answering: after `_HOPELESS` consecutive failures of that sort the pass ends.
     """
 
     def __init__(self, on_error: str, *, any_answered: bool) -> None:
@@ -36,26 +37,23 @@ class Failures:
         self._any_answered, self._in_a_row = True, 0
 
     def failed(self, kind: str, problem: InputError) -> Failed:
-        """Return what the store keeps of an input that met a problem; raise that where the run is to end for it."""
+        """Return the store's record of a failed input; raise its problem where that ends the pass."""
         self._in_a_row += 1
         if self._on_error == "stop":
             raise problem
         if self._in_a_row >= _HOPELESS and (kind == NO_ANSWER or not self._any_answered):
-            problem.remedy = f"{problem.remedy} {self._in_a_row} inputs one after another failed like this one.".strip()
+            problem.remedy = f"{problem.remedy} {self._in_a_row} consecutive inputs failed this way.".strip()
             raise problem
         return Failed(kind, str(problem))
 
 
 def to_ask(ids: Sequence[str], finished: Results, *, retry_failed: bool = False) -> list[str]:
-    """Return which inputs have no result yet; one that failed has, unless it is to be asked again or none has another.
-
-    `finished` is from the store.
-    """
+    """Return the inputs to ask: those without a result, and failed ones with `retry_failed` or where all failed."""
     return list(compress(ids, are_open(finished.places(ids), finished, retry_failed=retry_failed)))
 
 
 def are_open(places: Places, finished: Results, *, retry_failed: bool = False) -> NDArray[np.bool_]:
-    """Return `to_ask` of inputs by their places in `finished` (-1: without a result), shape (n,)."""
+    """Return `to_ask` as a mask, shape (n,), of inputs by their places in `finished` (-1: without a result)."""
     absent: NDArray[np.bool_] = places < 0
     if (retry_failed or all_failed(finished)) and len(finished):
         absent |= finished.where(Failed)[places]
@@ -63,12 +61,12 @@ def are_open(places: Places, finished: Results, *, retry_failed: bool = False) -
 
 
 def all_failed(finished: Results) -> bool:
-    """Whether no result of a store is an answer."""
+    """Say whether no result of a store is an answer."""
     return bool(finished.where(Failed).all())
 
 
-def count_inputs(ids: Any, places: Places, finished: Results) -> dict[str, Any]:
-    """Return what became of the inputs of a column of ids, which have `places` in `finished`, for ``run.json``."""
+def count_inputs(ids: pa.ChunkedArray | Sequence[str], places: Places, finished: Results) -> InputCounts:
+    """Return the counts of the inputs in a column of ids, which have `places` in `finished`."""
     used = finished.used(places)
     n_cut = finished.n_cut[used]
     rows = np.flatnonzero(finished.where(Failed)[places])
@@ -83,12 +81,14 @@ def count_inputs(ids: Any, places: Places, finished: Results) -> dict[str, Any]:
     }
 
 
-def add_counts(several: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the counts of parts that have no input in common as those of the whole."""
-    kinds: Counter[str] = sum((Counter(one["failed"]) for one in several), Counter())
+def add_counts(parts: Sequence[InputCounts]) -> InputCounts:
+    """Return the counts of a whole from those of its parts, which have no input in common."""
+    kinds: Counter[str] = sum((Counter(part["failed"]) for part in parts), Counter())
     return {
-        **{name: sum(one[name] for one in several) for name in ("n_inputs", "n_cut", "n_failed")},
-        "most_tokens_cut": max(one["most_tokens_cut"] for one in several),
+        "n_inputs": sum(part["n_inputs"] for part in parts),
+        "n_cut": sum(part["n_cut"] for part in parts),
+        "most_tokens_cut": max(part["most_tokens_cut"] for part in parts),
+        "n_failed": sum(part["n_failed"] for part in parts),
         "failed": dict(kinds.most_common()),
-        "first_failed": [name for one in several for name in one["first_failed"]][:_MOST_NAMED],
+        "first_failed": [name for part in parts for name in part["first_failed"]][:_MOST_NAMED],
     }

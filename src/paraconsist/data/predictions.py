@@ -1,8 +1,8 @@
-"""The predictions file: the one seam between what runs models and what measures them.
+"""The predictions file: the one seam between the code that runs models and the code that measures them.
 
-One row is one row of a bucket set. Parquet is what the runner writes; JSON Lines and CSV are accepted on
-reading. The identity of the run (model, data, label names, versions) travels in the Parquet file's own
-metadata, so a file that was moved or mailed still says what it is.
+A row is a row of a bucket set. The runner writes Parquet; JSON Lines and CSV can be read too. The identity of the run
+(model, data, label names, versions) travels in the Parquet file's own metadata, so that a file that was moved or mailed
+still names its run.
 """
 
 from __future__ import annotations
@@ -12,29 +12,31 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 import pyarrow as pa
 
 from paraconsist.data.tables import NOTES, read_table
 from paraconsist.data.writing import write_row_groups, write_table
 from paraconsist.errors import input_error
+from paraconsist.files import Json
 
-#: What every row of a bucket set has, in the order in which it is written.
+#: The columns of every row of a bucket set, in the order in which they are written.
 KEY_COLUMNS = ("example_id", "input_id", "bucket_id", "group_id", "role", "label", "allowed_labels")
-#: What the run adds to it.
-UNANSWERED = "unanswered"  # of which kind the failure of an input was; only where some failed
+#: The column with the kind of failure of an input; it is absent where none failed.
+UNANSWERED = "unanswered"
+#: The columns that a run adds.
 PREDICTION_COLUMNS = ("prediction", "probabilities", "raw_output", UNANSWERED)
 
-#: What this package's own sets and studies break results down by. A set's other columns are kept where they are named:
-#: they may say who wrote a text.
+#: The columns by which this package's own sets and studies break results down. Other columns of a set, which may name
+#: the author of a text, are kept only on request.
 STRATUM_COLUMNS = (
     *("aflite_score", "challenge", "confidence", "context_id", "copies_original", "decile", "difficulty", "generator"),
     *("gold_label", "negation_method", "paraphrased", "relation", "rewording", "rule", "source", "source_split"),
     *("source_task", "theme"),
 )
 
-#: Under which a Parquet file of ours holds its metadata, as JSON.
+#: The key of this package's metadata, which are JSON, in a Parquet file.
 METADATA_KEY = b"paraconsist"
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("label_names", "measures", "notes"), (list, "a list of names")),
@@ -43,16 +45,51 @@ _KINDS: dict[str, tuple[type, str]] = {
 }
 
 
+class InputCounts(TypedDict, total=False):
+    """How many inputs of a run failed or were cut, as ``run.json`` and predictions hold it."""
+
+    n_inputs: int
+    n_cut: int
+    most_tokens_cut: int
+    n_failed: int
+    failed: dict[str, int]  # kind -> number, the most frequent first
+    first_failed: list[str]  # input ids
+
+
+class Metadata(TypedDict, total=False):
+    """The identity of a run; files of other programs may lack any of the keys and have further ones."""
+
+    label_names: list[str]
+    measures: list[str]
+    notes: list[str]  # sentences for the reader
+    strata: list[str]
+    texts: list[str]  # columns of a log's texts
+    model: Json
+    source: Json  # of a log: format, tool, version, file, metric
+    inputs: InputCounts
+    set: str
+    set_fingerprint: str | None
+    split: str | None
+    task: str
+    label_map: str
+    limit: int | None
+    part: str | None
+    n_rows: int
+    published: Json
+    excluded: Json  # numbers of buckets and rows
+    relations: Json | None  # of probabilities that belong together
+
+
 @dataclass(frozen=True)
 class Predictions:
     """The rows of a predictions file and the identity of the run that made them."""
 
-    table: pa.Table  # One row for each row of the bucket set: `KEY_COLUMNS`, strata, `PREDICTION_COLUMNS`
-    metadata: dict[str, Any] = field(default_factory=dict)  # The identity of the run; empty for files made elsewhere
+    table: pa.Table  # a row for each row of the bucket set: `KEY_COLUMNS`, strata, `PREDICTION_COLUMNS`
+    metadata: Metadata = field(default_factory=Metadata)  # empty for files of other programs
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """Names of the labels in order, empty where the file does not say."""
+        """The names of the labels in order; empty if the file does not name them."""
         return tuple(self.metadata.get("label_names", ()))
 
     @property
@@ -62,11 +99,10 @@ class Predictions:
         return tuple(name for name in self.table.column_names if name not in known)
 
 
-def write_predictions(path: Path, table: pa.Table | Iterator[pa.Table], metadata: Mapping[str, Any]) -> int:
-    """Write a predictions file whole or not at all, into a folder that exists; return its number of rows.
+def write_predictions(path: Path, table: pa.Table | Iterator[pa.Table], metadata: Mapping[str, object]) -> int:
+    """Write a predictions file atomically into a folder that exists; return its number of rows.
 
-    `table` may be the file's row groups, one at least, of which one at a time is in memory; `metadata` is the run's
-    identity: anything that JSON can hold.
+    `table` may be an iterator over the file's row groups, at least one, which are in memory one at a time.
     """
     if isinstance(table, pa.Table):
         write_table(with_identity(table, metadata), path)
@@ -74,15 +110,15 @@ def write_predictions(path: Path, table: pa.Table | Iterator[pa.Table], metadata
     return write_row_groups((with_identity(part, metadata) for part in table), path)
 
 
-def with_identity(table: pa.Table, metadata: Mapping[str, Any]) -> pa.Table:
-    """Return the table with the run's identity, and nothing else, in its metadata."""
+def with_identity(table: pa.Table, metadata: Mapping[str, object]) -> pa.Table:
+    """Return the table with the run's identity as its only metadata."""
     return table.replace_schema_metadata({METADATA_KEY: json.dumps(dict(metadata), sort_keys=True).encode()})
 
 
 def read_predictions(path: str | os.PathLike[str], encoding: str | None = None) -> Predictions:
     """Read a predictions file in any of its formats (Parquet, JSON Lines, CSV, TSV); see `read_table`.
 
-    InputError if the file is absent, cut short, empty or of an unknown format, or its metadata are none.
+    InputError if the file is absent, cut short, empty or of an unknown format, or its metadata are malformed.
     """
     table = read_table(path, function="read_predictions", encoding=encoding)
     of_file = table.schema.metadata or {}
@@ -95,27 +131,29 @@ def read_predictions(path: str | os.PathLike[str], encoding: str | None = None) 
         must = f"hold a run's metadata, with {_KINDS.get(wrong, (dict, 'a JSON object'))[1]} as {wrong}"
         raise input_error("read_predictions", "path", must, got=str(path), remedy="Write the file again.")
     if NOTES in of_file:
-        metadata = {**metadata, "notes": [*metadata.get("notes", ()), *json.loads(of_file[NOTES])]}
-    return Predictions(table, metadata)
+        metadata = {**metadata, "notes": [*metadata.get("notes", []), *json.loads(of_file[NOTES])]}
+    return Predictions(table, cast(Metadata, metadata))
 
 
-def _wrong_field(metadata: Mapping[str, Any]) -> str | None:
-    """Return a field of a run's metadata that is not of its kind."""
+def _wrong_field(metadata: Json) -> str | None:
+    """Return the first field of a run's metadata that has the wrong type."""
     for name, (kind, _) in _KINDS.items():
         value = metadata.get(name, kind())
-        if type(value) is not kind or any(type(one) is not str for one in (value if isinstance(value, list) else ())):
+        if type(value) is not kind or any(type(item) is not str for item in (value if isinstance(value, list) else ())):
             return name
     return None
 
 
-def input_notes(metadata: Mapping[str, Any]) -> list[str]:
-    """Return a sentence on the inputs that failed and one on those that were cut, of a run's metadata; none without."""
-    counts, max_length = metadata.get("inputs", {}), metadata.get("model", {}).get("max_length")
+def input_notes(metadata: Metadata) -> list[str]:
+    """Return a sentence on the inputs of a run that failed and one on those that were cut, where there are any."""
+    counts, max_length = metadata.get("inputs"), metadata.get("model", {}).get("max_length")
+    if counts is None:
+        return []
     notes, n = [], f"{counts.get('n_inputs')} inputs"
     if counts.get("n_failed"):
         kinds = ", ".join(f"{number} {kind}" for kind, number in dict(counts.get("failed", {})).items())
-        names = ", ".join(map(str, counts.get("first_failed", ())))
-        notes.append(f"{counts['n_failed']} of {n} have no answer and count as unparsed ({kinds}; the first: {names})")
+        first = ", ".join(map(str, counts.get("first_failed", [])))
+        notes.append(f"{counts['n_failed']} of {n} have no answer and count as unparsed ({kinds}; the first: {first})")
     if counts.get("n_cut"):
         limit = "" if max_length is None else f" of {max_length} tokens"
         notes.append(

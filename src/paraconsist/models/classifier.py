@@ -27,7 +27,7 @@ import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
-from paraconsist.data.predictions import input_notes
+from paraconsist.data.predictions import InputCounts, input_notes
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import InputError, first_line, input_error
@@ -217,7 +217,7 @@ def _arrays(rows: Sequence[Sequence[int]]) -> list[TokenArray]:
 def warn_of_cut(prepared: Sequence[Prepared], max_length: int | None = None) -> None:
     """Warn of rows that were cut to the model's window, or to `max_length`."""
     cut = [row.n_cut for row in prepared if row.n_cut]
-    counts = {"n_inputs": len(prepared), "n_cut": len(cut), "most_tokens_cut": max(cut, default=0)}
+    counts: InputCounts = {"n_inputs": len(prepared), "n_cut": len(cut), "most_tokens_cut": max(cut, default=0)}
     for note in input_notes({"inputs": counts, "model": {"max_length": max_length}}):
         warnings.warn(f"{note}.", UserWarning, stacklevel=2)
 

@@ -201,7 +201,7 @@ def write_sets(
         written = run_metadata(s, identity, label_maps[s.name], **more)
         folder.write(path, parts, written)
         folder.update_run({"inputs": {s.name: counts}})
-        for note in input_notes(written):
+        for note in input_notes({"inputs": counts, "model": identity}):
             warnings.warn(f"{s.name}: {note}.", UserWarning, stacklevel=2)
         if options.texts:
             about = {"format": "paraconsist-texts-1", "set": s.name}

@@ -17,7 +17,7 @@ import pyarrow as pa
 from paraconsist.data.foreign import read_yaml
 from paraconsist.data.logs.format import GOLD_CONFIDENCE
 from paraconsist.data.logs.reading import LogTexts, read_logs
-from paraconsist.data.predictions import Predictions, read_predictions
+from paraconsist.data.predictions import Metadata, Predictions, read_predictions
 from paraconsist.data.published_predictions import PREFIX, published_folder
 from paraconsist.data.reshaping import long_format, named_labels, with_groups
 from paraconsist.data.rows import ColumnNames
@@ -281,8 +281,9 @@ def _of_statements(predictions: Predictions, statement: str, names: ColumnNames,
     if lists in table.column_names:
         table = table.drop_columns([lists])
     table = table.append_column(lists, both)
-    more = {"label_names": ["false", "true"], "measures": [COHERENCE.name], "relations": own}
-    return Predictions(table, {**predictions.metadata, **more})
+    labels, measures = ["false", "true"], [COHERENCE.name]
+    metadata: Metadata = {**predictions.metadata, "label_names": labels, "measures": measures, "relations": own}
+    return Predictions(table, metadata)
 
 
 def _check_named(options: SourceOptions, columns: Sequence[str]) -> None:
@@ -348,10 +349,10 @@ def _without(source: Source, excluded: Collection[str]) -> Source:
         return source
     kept = without_buckets(source.predictions, source.columns.bucket, excluded)
     n_rows = source.predictions.table.num_rows - kept.table.num_rows
-    metadata = source.predictions.metadata
     note = f"{len(excluded):,} bucket{'s' * (len(excluded) > 1)} ({n_rows:,} rows) of a list are left out"
-    counted = {"excluded": {"n_buckets": len(excluded), "n_rows": n_rows}, "notes": [*metadata.get("notes", ()), note]}
-    return replace(source, predictions=replace(kept, metadata={**metadata, **counted}), excluded=frozenset(excluded))
+    metadata: Metadata = {**source.predictions.metadata, "excluded": {"n_buckets": len(excluded), "n_rows": n_rows}}
+    metadata["notes"] = [*metadata.get("notes", ()), note]
+    return replace(source, predictions=replace(kept, metadata=metadata), excluded=frozenset(excluded))
 
 
 def _bucket_ids(predictions: Predictions, name: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from paraconsist.data.logs.fields import Fields, as_texts, value_of
-from paraconsist.data.predictions import Predictions
+from paraconsist.data.predictions import Metadata, Predictions
 from paraconsist.data.rows import ColumnNames
 from paraconsist.errors import InputError, input_error
 
@@ -138,7 +138,7 @@ def log_predictions(
     texts: Mapping[str, Any],
 ) -> Predictions:
     """Return a log's rows under their ids, with the metadata that `LogFormat.read` promises."""
-    metadata = {"set": name, "model": {"model": model}, "source": dict(source), "notes": notes, "texts": list(texts)}
+    metadata = Metadata(set=name, model={"model": model}, source=dict(source), notes=notes, texts=list(texts))
     if label_names is not None:
         metadata["label_names"] = label_names
     return Predictions(pa.table({"example_id": pa.array(ids), **columns, **texts}), metadata)

@@ -30,7 +30,7 @@ from paraconsist.data.logs.format import (
     unique_ids,
 )
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
-from paraconsist.data.predictions import Predictions
+from paraconsist.data.predictions import Metadata, Predictions
 from paraconsist.errors import InputError, input_error
 
 _ZSTD = 93
@@ -118,15 +118,17 @@ def log_rows(header: Any, samples: list[dict[str, Any]], path: Path, query: LogQ
     return replace(rows, metadata={**rows.metadata, **own})
 
 
-def _bucket_set(header: Any, n_samples: int) -> dict[str, Any]:
+def _bucket_set(header: Any, n_samples: int) -> Metadata:
     """Return what our own task's log says of its set, as a run's predictions file does; nothing for other logs."""
-    about = walk(header, "eval", "metadata", BUCKET_SET)
-    if not isinstance(about, Mapping) or not isinstance(about.get("set"), str):
+    stored = walk(header, "eval", "metadata", BUCKET_SET)
+    if not isinstance(stored, Mapping) or not isinstance(stored.get("set"), str):
         return {}
-    lists = {name: about.get(name) for name in ("label_names", "measures", "strata")}
-    own = {name: [str(one) for one in value] if isinstance(value, list) else [] for name, value in lists.items()}
-    is_whole = n_samples == about.get("n_rows")
-    return {"set": about["set"], **own, **({"set_fingerprint": about.get("set_fingerprint")} if is_whole else {})}
+    lists = (stored.get(name) for name in ("label_names", "measures", "strata"))
+    labels, measures, strata = ([*map(str, names)] if isinstance(names, list) else [] for names in lists)
+    metadata: Metadata = {"set": stored["set"], "label_names": labels, "measures": measures, "strata": strata}
+    if n_samples == stored.get("n_rows"):
+        metadata["set_fingerprint"] = stored.get("set_fingerprint")
+    return metadata
 
 
 def _texts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
