@@ -14,8 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paraconsist.measures.arbitrage import arbitrage
-from paraconsist.measures.relations import RELATIONS
+from paraconsist.measures.probability_coherence import RELATIONS, arbitrage
 
 
 def main() -> None:

@@ -24,7 +24,6 @@ import numpy as np
 from scipy import stats
 from scipy.special import ndtr
 
-from paraconsist.measures._paraphrastic_counts import measures_of_counts
 from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.consistency_difference import consistency_difference
@@ -32,7 +31,7 @@ from paraconsist.measures.distribution_shift import distribution_shift
 from paraconsist.measures.fooling_rate import fooling_rate
 from paraconsist.measures.inconsistency_difference import inconsistency_difference
 from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency
-from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.paraphrastic import measures_of_counts, paraphrastic_consistency
 from paraconsist.measures.prediction_change import prediction_change
 
 LOWEST, HIGHEST = 93.0, 98.5

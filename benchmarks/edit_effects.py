@@ -20,8 +20,7 @@ import time
 
 import numpy as np
 
-from paraconsist.measures.edit_effects import edit_effects
-from paraconsist.measures.edit_kinds import EDIT_KINDS
+from paraconsist.measures.edit_effects import EDIT_KINDS, edit_effects
 
 KINDS = list(EDIT_KINDS)
 PLANTED, EFFECT = "negation", 0.25

@@ -12,8 +12,7 @@ import timeit
 
 import numpy as np
 
-from paraconsist.measures.paired_resampling import resampled_p_value
-from paraconsist.measures.paired_tests import exact_p_value
+from paraconsist.measures.paired_tests import exact_p_value, resampled_p_value
 
 N_RESAMPLES = 100_000
 

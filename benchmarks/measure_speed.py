@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.measures._paraphrastic_counts import MEASURES, bucket_sums, measures_of_sums
 from paraconsist.measures.buckets import BucketCounts
-from paraconsist.measures.paraphrastic import paraphrastic_consistency
-from paraconsist.measures.resampling import Units, bootstrap, distinct
+from paraconsist.measures.intervals import Units, bootstrap, distinct
+from paraconsist.measures.paraphrastic import MEASURES, bucket_sums, measures_of_sums, paraphrastic_consistency
 
 Ints = npt.NDArray[np.int64]
 

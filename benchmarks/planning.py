@@ -19,8 +19,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from paraconsist.measures.buckets import BucketCounts
-from paraconsist.measures.pilots import MEASURES, Pilot, pilot_of, pilot_of_difference
-from paraconsist.measures.planning import Target, plan
+from paraconsist.measures.planning import MEASURES, Pilot, Target, pilot_of, pilot_of_difference, plan
 
 Floats = np.ndarray
 Chances = Callable[[Floats, Floats], tuple[Floats, Floats]]

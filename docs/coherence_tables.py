@@ -7,9 +7,7 @@ from functools import cache
 import pandas as pd
 from table_sources import Cells, data, table
 
-from paraconsist.measures.arbitrage import arbitrage
-from paraconsist.measures.probability_coherence import LEAST
-from paraconsist.measures.relations import RELATIONS
+from paraconsist.measures.probability_coherence import LEAST, RELATIONS, arbitrage
 
 _PAGE, _TEN = "docs/coherence.md", list(RELATIONS)[:10]
 

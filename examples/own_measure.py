@@ -16,8 +16,7 @@ import numpy as np
 
 from paraconsist.data.predictions import read_predictions
 from paraconsist.measures.buckets import partition
-from paraconsist.measures.intervals import intervals
-from paraconsist.measures.resampling import Units
+from paraconsist.measures.intervals import Units, intervals
 
 
 def worst_case_accuracy(predictions: np.ndarray, labels: np.ndarray, buckets: list[str]) -> tuple[float, float, float]:

@@ -21,7 +21,7 @@ from scipy import stats
 
 import paraconsist as pc
 from paraconsist.measures.paired_tests import mcnemar_statistic, paired_statistic
-from paraconsist.measures.relations import RELATIONS, frequentist
+from paraconsist.measures.probability_coherence import RELATIONS, frequentist
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from j22 import cases
 
 import paraconsist as pc
 from paraconsist.files import make_folder
-from paraconsist.measures.text_distances import jaccard
+from paraconsist.measures.diversity import jaccard
 from paraconsist.reporting.plots import Plot, write_plot
 from paraconsist.reporting.plots.answers import Line, forest_plot
 from paraconsist.reporting.plots.consistency import Point, accuracy_consistency_plot

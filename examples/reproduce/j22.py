@@ -11,7 +11,7 @@ import numpy as np
 from cells import printed, taus
 from scipy.stats import ttest_ind_from_stats
 
-from paraconsist.measures.multiple_testing import adjusted_p_values
+from paraconsist.measures.standings import adjusted_p_values
 
 SIZES = ("base", "large")
 N_SEEDS = 5

@@ -17,7 +17,7 @@ from paraconsist.measures.cue_ratio import cue_design_ratio as cue_design_ratio
 from paraconsist.measures.distribution_shift import distribution_shift as distribution_shift
 from paraconsist.measures.diversity import paraphrase_diversity as paraphrase_diversity
 from paraconsist.measures.edit_effects import edit_effects as edit_effects
-from paraconsist.measures.edit_kinds import edit_kinds as edit_kinds
+from paraconsist.measures.edit_effects import edit_kinds as edit_kinds
 from paraconsist.measures.fooling_rate import fooling_rate as fooling_rate
 from paraconsist.measures.ie_test import ie_test as ie_test
 from paraconsist.measures.noise_floor import noise_floor as noise_floor

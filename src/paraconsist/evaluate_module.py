@@ -17,8 +17,8 @@ import datasets
 import evaluate
 
 from paraconsist.errors import InputError, input_error
-from paraconsist.measures._validation import as_column, as_probabilities, check_comparable, check_same_length
-from paraconsist.measures.allowed_labels import as_allowed_labels
+from paraconsist.measures.antecedents import as_allowed_labels
+from paraconsist.measures.buckets import as_column, as_probabilities, check_comparable, check_same_length
 from paraconsist.measures.distribution_shift import as_probability_rows
 
 # Strings first: evaluate takes the first alternative that can hold the data, and "3" would pass as 3.

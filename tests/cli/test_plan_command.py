@@ -12,8 +12,7 @@ from helpers.commands import Command
 from helpers.scripts import load_script
 
 from paraconsist.measures.buckets import BucketCounts
-from paraconsist.measures.pilots import pilot_of, pilot_of_difference
-from paraconsist.measures.planning import Costs, plan, spend
+from paraconsist.measures.planning import Costs, pilot_of, pilot_of_difference, plan, spend
 
 simulation: Any = load_script("benchmarks/planning.py")
 

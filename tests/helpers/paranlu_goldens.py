@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from paraconsist.measures.buckets import BucketCounts
-from paraconsist.measures.sampling_correction import (
+from paraconsist.measures.paraphrastic import (
     Corrected,
     Stratified,
     bucket_values,

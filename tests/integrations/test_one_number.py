@@ -28,7 +28,7 @@ from helpers.metric_loading import load_metric
 
 import paraconsist as pc
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.measures.signatures import parse_signature
+from paraconsist.measures.results import parse_signature
 
 SET = "sample:defeasible_nli"
 ANSWERS, TINY = "a function", "a language model"

@@ -17,8 +17,7 @@ from paraconsist.measures.diversity import paraphrase_diversity
 from paraconsist.measures.fooling_rate import fooling_rate
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.pairs import negational_inconsistency, symmetric_inconsistency
-from paraconsist.measures.probability_coherence import probability_coherence
-from paraconsist.measures.relations import RELATIONS
+from paraconsist.measures.probability_coherence import RELATIONS, probability_coherence
 
 Rows = dict[str, Any]
 Columns = dict[str, list[str]]

@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import betabinom
 
-from paraconsist.measures._paraphrastic_counts import measures_of_counts
 from paraconsist.measures.bucket_model import BucketModel, consistency_at, fit_bucket_model
 from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.paraphrastic import measures_of_counts
 
 
 def draw(seed: int, sizes: np.ndarray, mean: float, rho: float) -> BucketCounts:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paraconsist.measures._paraphrastic_counts import measures_of_counts
 from paraconsist.measures.buckets import BucketCounts, LabelPool, count_buckets
 from paraconsist.measures.chance import (
     ChanceLevel,
@@ -19,6 +18,7 @@ from paraconsist.measures.chance import (
     pair_chance,
     rule_chance,
 )
+from paraconsist.measures.paraphrastic import measures_of_counts
 
 # Lopsided on purpose: buckets of 3, 2, 1 and 1, labels 0 (3 times), 1 (3 times), 2 (once).
 CODES = np.array([0, 0, 0, 1, 1, 2, 3])

@@ -12,12 +12,18 @@ from scipy import stats
 from paraconsist.errors import InputError
 from paraconsist.measures.antecedents import transitive_inconsistency
 from paraconsist.measures.consistency_difference import consistency_difference
+from paraconsist.measures.difference_tests import sign_flip_test
 from paraconsist.measures.inconsistency_difference import inconsistency_difference
 from paraconsist.measures.paired_tests import paired_difference_interval
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
-from paraconsist.measures.pareto import PairTest, corrected_p_values, pareto_table
-from paraconsist.measures.sign_flip import sign_flip_test
-from paraconsist.measures.standings import compact_letters, joint_test, standings
+from paraconsist.measures.standings import (
+    PairTest,
+    compact_letters,
+    corrected_p_values,
+    joint_test,
+    pareto_table,
+    standings,
+)
 
 P_C = "paraphrastic_consistency_unbiased"
 
@@ -73,7 +79,7 @@ def test_monte_carlo_agrees_with_the_exact_p_within_its_stated_error(monkeypatch
     d = rng.choice([-0.5, 0.5, 0.25, 1.0], 16)
     units = np.stack([np.ones(16), d], axis=1), np.stack([np.ones(16), np.zeros(16)], axis=1)
     exact = sign_flip_test(*units, np.ones(16, dtype=int), mean, 1, rng)
-    monkeypatch.setattr("paraconsist.measures.sign_flip._MOST_EXACT", 1)
+    monkeypatch.setattr("paraconsist.measures.difference_tests._MOST_EXACT", 1)
     drawn = sign_flip_test(*units, np.ones(16, dtype=int), mean, 20_000, rng)
     assert drawn.method == "monte-carlo20000"
     assert drawn.error[0] == pytest.approx(np.sqrt(drawn.p_value[0] * (1 - drawn.p_value[0]) / 20_000))

@@ -8,14 +8,23 @@ import numpy as np
 import pytest
 
 from paraconsist.errors import InputError
-from paraconsist.measures._estimates import IntervalOptions
 from paraconsist.measures.consistency_difference import consistency_difference
-from paraconsist.measures.difference_tests import BoundaryTest, DifferenceTest, Joined, NullTest, ScoreTest, StudentTest
+from paraconsist.measures.difference_tests import (
+    BoundaryTest,
+    Compared,
+    DifferenceTest,
+    Joined,
+    NullTest,
+    ScoreTest,
+    StudentTest,
+    flip_tests,
+    paired_differences,
+    sign_flip_test,
+)
 from paraconsist.measures.inconsistency_difference import inconsistency_difference
-from paraconsist.measures.paired_differences import Compared, paired_differences
+from paraconsist.measures.intervals import mean_of_sums
 from paraconsist.measures.paired_tests import paired_difference_interval
-from paraconsist.measures.resampling import mean_of_sums
-from paraconsist.measures.sign_flip import flip_tests, sign_flip_test
+from paraconsist.measures.results import IntervalSettings
 
 
 def small_set(rng: np.random.Generator) -> dict[str, Any]:
@@ -153,7 +162,7 @@ def test_a_p_of_just_the_level_rejects() -> None:
     units = np.stack([np.ones(60), d], axis=1), np.stack([np.ones(60), np.zeros(60)], axis=1)
     at_level = 0
     for seed in range(200):
-        options = IntervalOptions("", "auto", 0.95, 999, seed)
+        options = IntervalSettings("", "auto", 0.95, 999, seed)
         found = paired_differences(options, *units, np.arange(60), None, mean_of_sums, [Compared("", 9.0)], 999)
         if abs(found.p_value[0] - 0.05) < 1e-6:
             at_level += 1

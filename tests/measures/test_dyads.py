@@ -11,9 +11,8 @@ from scipy.special import expit
 
 from paraconsist.errors import InputError
 from paraconsist.measures.antecedents import additive_inconsistency
-from paraconsist.measures.dyads import Dyads
 from paraconsist.measures.inconsistency_difference import inconsistency_difference
-from paraconsist.measures.intervals import korn_graubard_interval
+from paraconsist.measures.intervals import Dyads, korn_graubard_interval
 from paraconsist.measures.pairs import semantic_inconsistency
 
 NAME = "inconsistency"

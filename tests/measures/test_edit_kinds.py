@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from paraconsist.errors import InputError
-from paraconsist.measures.edit_kinds import EDIT_KINDS, ENGLISH_KINDS, edit_kinds
+from paraconsist.measures.edit_effects import EDIT_KINDS, ENGLISH_KINDS, edit_kinds
 
 LIST = Path(__file__).parent.parent / "data" / "edit_pairs.csv"
 

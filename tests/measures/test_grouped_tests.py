@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from paraconsist.errors import InputError
-from paraconsist.measures import grouped_tests
-from paraconsist.measures.grouped_tests import (
+from paraconsist.measures import paired_tests
+from paraconsist.measures.ie_test import ie_test
+from paraconsist.measures.paired_tests import (
     grouped_exact_p_value,
     grouped_mcnemar_p_value,
     grouped_resampled_p_value,
     grouped_statistic,
 )
-from paraconsist.measures.ie_test import ie_test
 
 RNG = np.random.default_rng(0)
 
@@ -120,7 +120,7 @@ def test_where_the_distribution_is_too_large_p_is_drawn_and_said(monkeypatch: py
     changes, groups = rng.choice([1, 0, -1], 200, p=[0.25, 0.6, 0.15]), rng.integers(0, 40, 200)
     exact = outcome(changes, groups)
     assert "resamples" not in exact.signature
-    monkeypatch.setattr(grouped_tests, "MOST_CELLS", 0)
+    monkeypatch.setattr(paired_tests, "MOST_CELLS", 0)
     drawn = outcome(changes, groups, seed=5)
     error = math.sqrt(exact.p_value / 500_000)
     assert drawn.p_value == pytest.approx(exact.p_value, abs=5 * error)

@@ -15,8 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.measures.ie_test import ie_test
-from paraconsist.measures.paired_resampling import mcnemar_replayed_p_value, replayed_p_value
-from paraconsist.measures.paired_tests import compare_squares, exact_p_value, mcnemar_p_value, paired_statistic
+from paraconsist.measures.paired_tests import (
+    compare_squares,
+    exact_p_value,
+    mcnemar_p_value,
+    mcnemar_replayed_p_value,
+    paired_statistic,
+    replayed_p_value,
+)
 
 
 @MANY

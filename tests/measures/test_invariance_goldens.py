@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 
 from paraconsist.measures.ie_test import ie_test, ie_test_from_counts
-from paraconsist.measures.multiple_testing import signal_to_noise
-from paraconsist.measures.paired_resampling import mcnemar_replayed_p_value, replayed_p_value
 from paraconsist.measures.paired_tests import (
     exact_p_value,
     mcnemar_p_value,
+    mcnemar_replayed_p_value,
     paired_difference_interval,
+    replayed_p_value,
 )
+from paraconsist.measures.standings import signal_to_noise
 
 RHOS_OF_TABLE_2 = {0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0}
 

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from paraconsist.measures import paired_tests
-from paraconsist.measures.ie_methods import METHODS
-from paraconsist.measures.ie_test import ie_test
-from paraconsist.measures.paired_resampling import mcnemar_resampled_p_value, resampled_p_value
+from paraconsist.measures.ie_test import METHODS, ie_test
 from paraconsist.measures.paired_tests import (
     TRUNCATION_ERROR,
     exact_p_value,
     mcnemar_p_value,
+    mcnemar_resampled_p_value,
     paired_difference_interval,
     paired_statistic,
+    resampled_p_value,
 )
 
 # ----------------------------------------------------------------------------- invariances

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paraconsist.measures._paraphrastic_counts import measures_of_counts
 from paraconsist.measures.buckets import BucketCounts, LabelPool, count_buckets, partition
-from paraconsist.measures.chance import agreement_chance
-from paraconsist.measures.label_agreement import fleiss_kappa, krippendorff_alpha
+from paraconsist.measures.chance import agreement_chance, fleiss_kappa, krippendorff_alpha
+from paraconsist.measures.paraphrastic import measures_of_counts
 
 
 def counts_of(codes: np.ndarray, labels: np.ndarray) -> tuple[BucketCounts, LabelPool]:

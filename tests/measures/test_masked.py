@@ -12,10 +12,9 @@ import paraconsist
 from paraconsist.errors import InputError
 from paraconsist.measures.cue_ratio import cue_design_ratio
 from paraconsist.measures.ie_test import ie_test_from_counts
-from paraconsist.measures.multiple_testing import signal_to_noise
 from paraconsist.measures.paired_tests import exact_p_value
-from paraconsist.measures.pareto import corrected_p_values
-from paraconsist.measures.sampling_correction import decile_weights
+from paraconsist.measures.paraphrastic import decile_weights
+from paraconsist.measures.standings import corrected_p_values, signal_to_noise
 
 LABELS = [0, 1, 1, 0]
 ROWS = [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.7, 0.3]]

@@ -16,7 +16,7 @@ from measures.cases import CASES, GOLD
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE
-from paraconsist.measures.signatures import parse_signature
+from paraconsist.measures.results import parse_signature
 from paraconsist.registry import metric_kind, metric_script
 
 EVERY = sorted(CASES)

@@ -14,10 +14,14 @@ from helpers.paranlu_goldens import correct_for_sampling
 
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
-from paraconsist.measures._paraphrastic_counts import measures_of_counts, minimum_consistency
 from paraconsist.measures.buckets import BucketCounts
-from paraconsist.measures.paraphrastic import paraphrastic_consistency
-from paraconsist.measures.sampling_correction import decile_weights, deciles
+from paraconsist.measures.paraphrastic import (
+    decile_weights,
+    deciles,
+    measures_of_counts,
+    minimum_consistency,
+    paraphrastic_consistency,
+)
 
 KEYS = [
     "paraphrastic_consistency",

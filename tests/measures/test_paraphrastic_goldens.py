@@ -20,10 +20,9 @@ from helpers.metric_loading import load_metric
 from helpers.paranlu_goldens import FIGURE_4, KEYS, PRINTED_DIGIT, SETS, TABLE_4, TABLE_7, check, correct_for_sampling
 
 from paraconsist.files import to_strict_json
-from paraconsist.measures._paraphrastic_counts import measures_of_counts
 from paraconsist.measures.alarms import permuted_labels
 from paraconsist.measures.buckets import BucketCounts
-from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.paraphrastic import measures_of_counts, paraphrastic_consistency
 
 pytestmark = pytest.mark.real_data
 

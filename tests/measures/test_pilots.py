@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from paraconsist.errors import InputError
-from paraconsist.measures._paraphrastic_counts import measures_of_counts
 from paraconsist.measures.buckets import BucketCounts
-from paraconsist.measures.pilots import MEASURES, Pilot, pilot_of, pilot_of_difference
+from paraconsist.measures.paraphrastic import measures_of_counts
+from paraconsist.measures.planning import MEASURES, Pilot, pilot_of, pilot_of_difference
 
 P_C, VAP, ACCURACY, _ = MEASURES
 Rows = list[np.ndarray]

@@ -12,8 +12,17 @@ from scipy.special import stdtrit
 
 from paraconsist.errors import InputError
 from paraconsist.measures.buckets import BucketCounts
-from paraconsist.measures.pilots import MEASURES, pilot_of, pilot_of_difference
-from paraconsist.measures.planning import Costs, Target, detectable_difference, half_width, plan, spend
+from paraconsist.measures.planning import (
+    MEASURES,
+    Costs,
+    Target,
+    detectable_difference,
+    half_width,
+    pilot_of,
+    pilot_of_difference,
+    plan,
+    spend,
+)
 
 simulation: Any = load_script("benchmarks/planning.py")
 P_C, VAP, ACCURACY, INCONSISTENCY = MEASURES

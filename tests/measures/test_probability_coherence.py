@@ -13,9 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.errors import InputError
-from paraconsist.measures.arbitrage import arbitrage
-from paraconsist.measures.probability_coherence import probability_coherence
-from paraconsist.measures.relations import RELATIONS, Relation, frequentist, worlds
+from paraconsist.measures.probability_coherence import (
+    RELATIONS,
+    Relation,
+    arbitrage,
+    frequentist,
+    probability_coherence,
+    worlds,
+)
 
 TEN = list(RELATIONS)[:10]
 RNG = np.random.default_rng(21)

@@ -139,7 +139,7 @@ def test_what_is_the_same_under_another_name():
 def test_gradients_in_pieces_are_those_in_one(monkeypatch):
     columns = made(4)
     whole = prompt_sensitivity(**columns)
-    monkeypatch.setattr("paraconsist.measures.resampling._SUMS_AT_ONCE", 7)
+    monkeypatch.setattr("paraconsist.measures.intervals._SUMS_AT_ONCE", 7)
     assert prompt_sensitivity(**columns).standard_error == pytest.approx(whole.standard_error, rel=1e-12, nan_ok=True)
 
 

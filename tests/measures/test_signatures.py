@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from paraconsist import __version__
 from paraconsist.errors import InputError
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
-from paraconsist.measures.signatures import KEYS, MEASURE_NAMES, Signature, parse_signature, signature
+from paraconsist.measures.results import KEYS, MEASURE_NAMES, Signature, parse_signature, signature
 
 ISSUE = (
     "pc|est:plugin|avg:bucket|unparsed:wrong|ci:bucket-bootstrap10000|seed:0|data:paranlu/delta_snli@275be35|v:0.1.0"

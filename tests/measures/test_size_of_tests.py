@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from helpers.scripts import load_script
 
-from paraconsist.measures._estimates import IntervalOptions
-from paraconsist.measures.paired_differences import Compared, paired_differences
-from paraconsist.measures.resampling import mean_of_sums, sums_by_group
+from paraconsist.measures.difference_tests import Compared, paired_differences
+from paraconsist.measures.intervals import mean_of_sums, sums_by_group
+from paraconsist.measures.results import IntervalSettings
 from paraconsist.measures.standings import joint_test
 
 simulation: Any = load_script("benchmarks/test_size.py")
@@ -34,7 +34,7 @@ def test_sign_flips_keep_their_level_and_agree_with_their_interval(name: str) ->
     rejected, contradicted = 0, 0
     for seed in range(N):
         sums, groups = unbiased_consistency(simulation.draw(rng, simulation.DESIGNS[name]))
-        options = IntervalOptions("", "auto", 0.95, 99, seed)
+        options = IntervalSettings("", "auto", 0.95, 99, seed)
         pattern = np.arange(len(sums))
         found = paired_differences(
             options, sums[:, [0, 1]], sums[:, [0, 2]], pattern, groups, mean_of_sums, [Compared("", 1.0)], 199

@@ -9,12 +9,28 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from paraconsist.measures._paraphrastic_counts import MEASURES, NOT_MEANS, RANGES, bucket_sums, measures_of_sums
 from paraconsist.measures.buckets import BucketCounts
-from paraconsist.measures.intervals import boundary_interval, intervals, korn_graubard_interval, proportion_interval
+from paraconsist.measures.intervals import (
+    Units,
+    bootstrap,
+    boundary_interval,
+    design_effects,
+    distinct,
+    group_units,
+    intervals,
+    korn_graubard_interval,
+    proportion_interval,
+    standard_errors,
+)
 from paraconsist.measures.pairs import semantic_inconsistency
-from paraconsist.measures.paraphrastic import paraphrastic_consistency
-from paraconsist.measures.resampling import Units, bootstrap, design_effects, distinct, group_units, standard_errors
+from paraconsist.measures.paraphrastic import (
+    MEASURES,
+    NOT_MEANS,
+    RANGES,
+    bucket_sums,
+    measures_of_sums,
+    paraphrastic_consistency,
+)
 
 ARE_MEANS = [name not in NOT_MEANS for name in MEASURES]
 BUCKET_ACCURACY = MEASURES.index("bucket_accuracy")

@@ -12,7 +12,7 @@ from helpers.commands import Command
 
 import paraconsist as pc
 from paraconsist.errors import InputError
-from paraconsist.measures.relations import RELATIONS
+from paraconsist.measures.probability_coherence import RELATIONS
 
 NAME = "probability_coherence"
 

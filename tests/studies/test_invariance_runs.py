@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
-from paraconsist.measures.ie_methods import METHODS
-from paraconsist.measures.ie_test import ie_test, ie_test_from_counts
-from paraconsist.measures.multiple_testing import correct_p_values, signal_to_noise, too_few_resamples
-from paraconsist.measures.paired_resampling import replayed_p_value, resampled_p_value
-from paraconsist.measures.paired_tests import exact_p_value, paired_statistic
+from paraconsist.measures.ie_test import METHODS, ie_test, ie_test_from_counts
+from paraconsist.measures.paired_tests import exact_p_value, paired_statistic, replayed_p_value, resampled_p_value
+from paraconsist.measures.standings import correct_p_values, signal_to_noise, too_few_resamples
 
 # ------------------------------------------------------------------------------ many runs
 

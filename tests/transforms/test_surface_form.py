@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from paraconsist.errors import InputError
-from paraconsist.measures.diversity import paraphrase_diversity
-from paraconsist.measures.text_distances import (
+from paraconsist.measures.diversity import (
     Tree,
     bare_words,
     jaccard,
     lexical_distance,
+    paraphrase_diversity,
     parse_tree,
     plain_word_distance,
     set_ratio,

@@ -15,8 +15,7 @@ from paraconsist.reporting.formatting import count, decimal
 from paraconsist.scoring.options import SourceOptions
 
 if TYPE_CHECKING:
-    from paraconsist.measures.pilots import Pilot
-    from paraconsist.measures.planning import BudgetRow, PlanRow, Target
+    from paraconsist.measures.planning import BudgetRow, Pilot, PlanRow, Target
     from paraconsist.reporting.table import Part
 
 
@@ -55,8 +54,7 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Plan a study: how many buckets and paraphrases a precision needs, or a budget allows."""
-    from paraconsist.measures.pilots import MEASURES
-    from paraconsist.measures.planning import Costs, Target, spend
+    from paraconsist.measures.planning import MEASURES, Costs, Target, spend
     from paraconsist.measures.planning import plan as plan_rows
     from paraconsist.scoring.planning import pilot_of_rows, pilot_of_two, pilot_rows
 

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, stdtrit
 
-from paraconsist.measures._validation import as_column, code_columns
+from paraconsist.measures.buckets import as_column, code_columns
 from paraconsist.measures.intervals import FEW_UNITS
+from paraconsist.measures.results import constant_message
 
 _LEAST_GAIN = 0.10
 _LARGEST_P = 0.001
@@ -34,11 +35,6 @@ def constant_predictions(predictions: Any) -> str | None:
         return None
     values = np.asarray(column.values, dtype=object if column.kind == "string" else None)
     return constant_message(values.item(0)) if (values == values[0]).all() else None
-
-
-def constant_message(label: Any) -> str:
-    """Return the warning about predictions that are all `label`."""
-    return f"every prediction is {label!r}: a constant answer has consistency 1 whatever the texts say"
 
 
 def nearly_constant(predictions: Any, references: Any, clusters: Any = None) -> str | None:

@@ -19,7 +19,7 @@ from scipy.special import betaincinv, chdtrc, gammaln
 
 from paraconsist.errors import check_number, input_error
 from paraconsist.measures.buckets import BucketCounts
-from paraconsist.measures.resampling import Floats, distinct
+from paraconsist.measures.intervals import Floats, distinct
 
 _Counts = npt.NDArray[np.int64]
 _STARTS = (0.1, 0.6)

@@ -10,8 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_choice, check_whole
-from paraconsist.measures._estimates import Estimates, IntervalOptions, interval_options
-from paraconsist.measures._paraphrastic_counts import (
+from paraconsist.measures.buckets import MOST_DRAWN, BucketCounts, Integers, partition
+from paraconsist.measures.difference_tests import (
+    METHODS,
+    Compared,
+    DifferenceTest,
+    PairedDifferences,
+    check_margin,
+    margin_test,
+    paired_differences,
+)
+from paraconsist.measures.intervals import FEW_UNITS, distinct, mean_of_sums, sums_by_group
+from paraconsist.measures.paraphrastic import (
     MEASURES,
     NOT_MEANS,
     PAIRS,
@@ -22,13 +32,7 @@ from paraconsist.measures._paraphrastic_counts import (
     check_input,
     measures_of_sums,
 )
-from paraconsist.measures._validation import MOST_DRAWN, Integers
-from paraconsist.measures.buckets import BucketCounts, partition
-from paraconsist.measures.difference_tests import DifferenceTest, check_margin, margin_test
-from paraconsist.measures.intervals import FEW_UNITS
-from paraconsist.measures.paired_differences import METHODS, Compared, PairedDifferences, paired_differences
-from paraconsist.measures.resampling import distinct, mean_of_sums, sums_by_group
-from paraconsist.measures.results import UNCERTAINTY, Result
+from paraconsist.measures.results import UNCERTAINTY, Estimates, IntervalSettings, Result, interval_options
 from paraconsist.measures.standings import UnitValues
 
 _FUNCTION = "consistency_difference"
@@ -245,7 +249,7 @@ def _warn(estimates: Estimates, counts: list[BucketCounts], n_units: int) -> Non
 
 
 def _over_buckets(
-    options: IntervalOptions, counts: list[BucketCounts], groups: Integers | None, n_permutations: int
+    options: IntervalSettings, counts: list[BucketCounts], groups: Integers | None, n_permutations: int
 ) -> PairedDifferences:
     first, second = counts
     index, pattern, _ = distinct(first.size, first.correct, first.same_label, second.correct, second.same_label)
@@ -258,7 +262,7 @@ def _over_buckets(
 
 
 def _on_rows(
-    options: IntervalOptions, rights: list[npt.NDArray[np.int64]], groups: Integers | None, n_permutations: int
+    options: IntervalSettings, rights: list[npt.NDArray[np.int64]], groups: Integers | None, n_permutations: int
 ) -> PairedDifferences:
     index, pattern, _ = distinct(*rights)
     one, two = (np.stack([np.ones(len(index)), right[index]], axis=1) for right in rights)

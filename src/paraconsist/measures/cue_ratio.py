@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
-from paraconsist.measures._validation import check_rows, check_unmasked
+from paraconsist.measures.buckets import check_rows, check_unmasked
 
 _FUNCTION = "cue_design_ratio"
 

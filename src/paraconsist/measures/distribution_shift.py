@@ -12,11 +12,9 @@ import numpy.typing as npt
 from scipy.special import rel_entr
 
 from paraconsist.errors import input_error
-from paraconsist.measures._estimates import Estimates, interval_options
-from paraconsist.measures._validation import Integers, check_length, check_unmasked
-from paraconsist.measures.buckets import group_codes, partition
-from paraconsist.measures.resampling import Floats, Units, design_effects, mean_of_sums
-from paraconsist.measures.results import UNCERTAINTY, Result
+from paraconsist.measures.buckets import Integers, check_length, check_unmasked, group_codes, partition
+from paraconsist.measures.intervals import Floats, Units, design_effects, mean_of_sums
+from paraconsist.measures.results import UNCERTAINTY, Estimates, Result, interval_options
 
 SHIFTS = (
     *("jensen_shannon_distance", "jensen_shannon_divergence", "max_difference"),

@@ -6,25 +6,38 @@ are compared with the other wordings of the same bucket. Of the buckets that hav
 n0 others, each counts with n1 n0 / (n1 + n0) (Mantel and Haenszel's weights: a bucket with one wording on one side says
 little, however many stand on the other), and both rates are means over these buckets with these weights. Where hardly
 any bucket has both, as in sets with one rewording of each problem, all wordings are compared over all buckets.
+
+A wording may have any of ten kinds of edit (`edit_kinds`), by rules that anyone can check on the two texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, ndtr, stdtr
 
-from paraconsist.measures._estimates import IntervalOptions, interval_options
-from paraconsist.measures._validation import Integers, as_column, as_mask, check_length
-from paraconsist.measures.buckets import bucket_groups, partition, partition_integers
-from paraconsist.measures.intervals import intervals
-from paraconsist.measures.multiple_testing import adjusted_p_values
-from paraconsist.measures.resampling import NO_SPREAD, Floats, Units, distinct, group_units
-from paraconsist.measures.results import Record
+from paraconsist.errors import input_error
+from paraconsist.measures.buckets import (
+    Integers,
+    as_column,
+    as_mask,
+    bucket_groups,
+    check_length,
+    partition,
+    partition_integers,
+)
+from paraconsist.measures.intervals import NO_SPREAD, Floats, Units, distinct, group_units, intervals
+from paraconsist.measures.results import IntervalSettings, Record, interval_options
+from paraconsist.measures.standings import adjusted_p_values
 
 LEAST_WORDINGS, LEAST_BUCKETS = 20, 5
 """A kind is not tested where fewer rewordings, or in fewer buckets, are of it, or are not."""
@@ -89,7 +102,7 @@ def edit_effects(
         Whether the answer to each rewording breaks the rule (is another than its original's); of several models, all
         are taken together.
     kinds : mapping of str to array of bool, shape (n,)
-        As `paraconsist.measures.edit_kinds.edit_kinds` returns them.
+        As `paraconsist.measures.edit_effects.edit_kinds` returns them.
     buckets : sequence of int or str, shape (n,)
     groups : sequence of int or str, shape (n,), optional
         What intervals resample, such as shared contexts; by default the buckets.
@@ -160,7 +173,7 @@ def _effect(
     n_models: int,
     buckets: Integers,
     clusters: Integers | None,
-    options: IntervalOptions,
+    options: IntervalSettings,
 ) -> EditEffect:
     """Compare the rows of a kind with others; `scores` says how many of the models break the rule in each row."""
     size, n1, total, a, squares = (
@@ -246,3 +259,358 @@ def _flags(parameter: str, values: Any, n: int) -> npt.NDArray[np.bool_]:
     column = as_column(values, function="edit_effects", parameter=parameter)
     check_length("edit_effects", parameter, column, n, "buckets")
     return as_mask("edit_effects", parameter, column)
+
+
+#: A row's text, or its texts (premise and hypothesis).
+Texts: TypeAlias = "Sequence[str | Sequence[str]]"
+
+EDIT_KINDS = {
+    "negation": "adds or drops a negation",
+    "number": "states another number",
+    "order": "puts words in another order",
+    "length": "is a quarter longer or shorter",
+    "passive": "changes between active and passive",
+    "case": "writes a word with other capitals",
+    "punctuation": "has other punctuation marks",
+    "white space": "has other white space",
+    "rare word": "brings in a rare word",
+    "word in or out": "only puts words in, or only leaves words out",
+}
+"""Kind -> what a rewording of it does."""
+
+ENGLISH_KINDS = ("negation", "passive")
+"""Kinds that go by English words."""
+
+RARE = 0.01
+"""A word is rare that stands in at most this share of the buckets (in its own bucket, where these are few)."""
+
+_LONGER = 1.25
+
+
+def _either(words: str) -> str:
+    return "|".join(words.split())
+
+
+def _numbered(words: str, start: int = 0, *, suffix: str = "", step: int = 1) -> dict[str, int]:
+    return {word + suffix: n * step for n, word in enumerate(words.split(), start)}
+
+
+_ENGLISH = frozenset(["the", "and", "with", "this", "that", "they", "his", "you", "are", "to"])
+_ARTICLES = frozenset(["a", "an", "the"])
+_NOT = r"(?:is|are|was|were|do|does|did|has|have|had|ca|could|wo|would|sha|should|must|need|might|ai) ?n ?'? ?t|n't"
+_NEGATIVE = _either(
+    "not no never none nobody nothing nowhere neither nor cannot without hardly barely scarcely seldom rarely"
+)
+_NEGATIVES = frozenset(_NEGATIVE.split("|"))
+_NEGATION = re.compile(rf"(?<!\S)(?:{_NOT}|{_NEGATIVE})(?!\S)")
+_NO_NEGATION = re.compile(
+    r"\b(?:nothing but|not (?:only|just|merely|least)|no (?:doubt|matter|sooner|wonder|\d+)|or not)\b"
+)
+
+_SMALL = _numbered("zero one two three four five six seven eight nine ten eleven twelve")
+_SMALL |= _numbered("thir four fif six seven eigh nine", 13, suffix="teen")
+_SMALL |= _numbered("twen thir for fif six seven eigh nine", 2, suffix="ty", step=10)
+_ORDINALS = {f"{word}th": n for word, n in _SMALL.items() if n > 3}
+_ORDINALS |= {"third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12, "twice": 2, "thrice": 3}
+_SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
+_NUMBER_WORDS = frozenset([*_SMALL, *_ORDINALS, *_SCALES])
+_DIGIT = re.compile(r"\d")
+_NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
+
+_STATES = _either(
+    """
+    tired excited bored scared worried interested pleased surprised married dressed crowded ashamed supposed advanced
+    located situated related concerned relaxed confused disappointed depressed embarrassed exhausted frightened annoyed
+    satisfied delighted amazed experienced talented skilled retired engaged divorced determined prepared aged naked
+    wicked sacred ragged rugged crooked beloved indeed hundred lost seated
+    dedicated devoted committed lit
+    """
+)
+_PARTICIPLE = rf"(?!(?:{_STATES})(?! by)\b)(?:\w\w+ed|" + _either(
+    """
+    beaten bitten blown bought broken brought built burnt cast caught chosen cut dealt done drawn driven drunk
+    dug eaten fed felt fought found forbidden forgiven forgotten frozen given ground grown heard held hidden hit
+    hung hurt kept known laid led left lent lit lost made meant met paid proven put read ridden rung said sawn
+    seen sent set sewn shaken shot shown shut slain sold sought spent spilt split spoken spread stolen struck
+    stuck stung sung sunk swept sworn taken taught thrown told torn understood woken won worn woven written
+    wound
+    """
+)
+_BE = r"(?:is|are|was|were)(?: ?n ?'? ?t)?"
+_HELPERS = frozenset(["is", "are", "was", "were", "am", "be", "been", "being", "get", "gets", "got", "getting"])
+_BETWEEN = rf"(?:(?:\w+ly|{_either('not never being been also just still already often always now then soon even')}) )*"
+_PASSIVE = re.compile(
+    rf"\b(?:{_BE}|am|be|been|being|get|gets|got|getting) {_BETWEEN}(?:{_PARTICIPLE}))\b"
+    rf"|^{_BE} (?:(?!\w+ing )\w+ ){{1,4}}?(?:{_PARTICIPLE}))\b"
+)
+
+_PLAIN = re.compile(r"\d+(?:[.,]\d+)+\w*|\w+(?:'\w+)*|[^\w\s]|\n")
+_APART = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # scripts without blanks
+_HIDDEN = re.compile("[\u200b-\u200d\u2060\ufeff]")
+_BLANKS = re.compile(rf"[(\[]?[\s{_HIDDEN.pattern[1:-1]}]+[,.;:!?)\]]?")
+
+
+class _Read(NamedTuple):
+    """What the kinds are told by of one text."""
+
+    text: str
+    words: tuple[str, ...]  # in lower case, in order
+    distinct: frozenset[str]
+    capitals: frozenset[str]  # words as written that are not in lower case
+    marks: list[str]  # punctuation, sorted
+    blanks: tuple[object, ...]  # all white space but single blanks between words
+    n_letters: int
+    n_negations: int
+    n_passives: int
+    numbers: frozenset[float]
+
+
+def edit_kinds(
+    originals: Texts, rewordings: Texts, buckets: Sequence[object], *, english: bool | None = None
+) -> dict[str, npt.NDArray[np.bool_]]:
+    """Say which kinds of edit part each rewording from its original.
+
+    A rewording may be of several kinds, or of none. Words are runs of letters and digits (in scripts without blanks
+    every letter is one), compared without capitals. Negation and passive go by English words; the others need no list
+    of words, but that numbers in words are English.
+
+    ``negation``
+        The number of negative words differs (not, n't, no, never, none, nobody, nothing, nowhere, neither ... nor,
+        cannot, without, hardly, barely, scarcely, seldom, rarely), fixed phrases left out ("nothing but", "not only",
+        "no doubt", "whether or not", "No. 5").
+    ``number``
+        One states a number that the other does not, in digits or words, "third" and "twice" among them: "2" is "two", a
+        dozen is 12. One and second are left out, being mostly no numbers.
+    ``order``
+        Words that stand once in both (but for articles) come in another order.
+    ``length``
+        The longer has at least a quarter more letters and digits.
+    ``passive``
+        The number of passives differs: a form of be or get with a participle that is no state ("was tired").
+    ``case``
+        A word of both is written with other capitals, and not because it opens a sentence in one of them.
+    ``punctuation``
+        The marks differ, hyphens among them; an apostrophe inside a word is a part of it.
+    ``white space``
+        Blanks differ in number or kind: two for one, a line break, a no-break or zero-width one, one before a mark.
+    ``rare word``
+        A word of the rewording that is not in the original and stands, in either, in at most 1 % of the buckets (one
+        bucket, where these are fewer than 200).
+    ``word in or out``
+        The words of one are those of the other, in order, with more put in between.
+
+    Parameters
+    ----------
+    originals, rewordings : sequence of str, or of sequences of str, shape (n,)
+        The text of every rewording and that of its original (repeated for each), or several texts of each; the kinds
+        are then those of any of them. Where the same texts only change places there is no kind.
+    buckets : sequence, shape (n,)
+        The bucket of every rewording.
+    english : bool, optional
+        Whether to look for `ENGLISH_KINDS`; by default where a quarter of the originals have a common English word.
+
+    Returns
+    -------
+    dict of str to array of bool, shape (n,)
+        For the kinds of `EDIT_KINDS` that were looked for.
+
+    Raises
+    ------
+    InputError
+        If the columns are not equally long.
+
+    Examples
+    --------
+    >>> pairs = {
+    ...     "negation": ("I know that it works.", "I know that it doesn't work."),
+    ...     "number": ("Two men and 3 boys ran.", "2 men and four boys ran."),
+    ...     "order": ("He ate an apple in the garden.", "In the garden he ate an apple."),
+    ...     "length": ("It was cold.", "It was freezing."),
+    ...     "passive": ("The police were tired.", "The police were called."),
+    ...     "case": ("Today we rest in Paris.", "We rest in paris today."),
+    ...     "punctuation": ("Let's eat, grandma!", "Let's eat grandma!"),
+    ...     "white space": ("Look up, please.", "Look up , please."),
+    ...     "rare word": ("He sleeps.", "He slumbers."),
+    ...     "word in or out": ("The dog barks.", "The old dog barks."),
+    ... }
+    >>> kinds = edit_kinds(*zip(*pairs.values()), buckets=range(10))
+    >>> all(kinds[kind][row] for row, kind in enumerate(pairs))
+    True
+    >>> {row: [kind for kind in kinds if kinds[kind][row]] for row in (4, 7, 9)}
+    {4: ['passive', 'rare word'], 7: ['white space'], 9: ['length', 'rare word', 'word in or out']}
+    """
+    check_length("edit_kinds", "rewordings", rewordings, len(originals), "originals")
+    check_length("edit_kinds", "buckets", buckets, len(originals), "originals")
+    n = len(originals)
+    read = lru_cache(1 << 12)(_read)
+    flags = {kind: np.zeros(n, dtype=np.bool_) for kind in EDIT_KINDS}
+    words_of: defaultdict[object, set[str]] = defaultdict(set)
+    n_english, new_words = 0, []
+    for row, texts in enumerate(zip(originals, rewordings, strict=True)):
+        try:
+            old, new = ([read(text) for text in ([one] if isinstance(one, str) else one)] for one in texts)
+        except (TypeError, AttributeError):
+            must = "hold texts, or sequences of texts"
+            raise input_error("edit_kinds", "originals", must, got=texts, row=row) from None
+        if len(old) != len(new):
+            must = "have as many texts in a row as originals"
+            raise input_error("edit_kinds", "rewordings", must, got=texts[1], row=row)
+        is_swap = len(old) > 1 and old != new and sorted(one.text for one in old) == sorted(one.text for one in new)
+        for pair in () if is_swap else zip(old, new, strict=True):
+            for kind in _kinds(*pair) if pair[0].text != pair[1].text else ():
+                flags[kind][row] = True
+        words, added = map(_all_words, (old, new))
+        n_english += not _ENGLISH.isdisjoint(words)
+        new_words.append(added - words)
+        words_of[buckets[row]].update(words, added)
+    times = Counter(itertools.chain.from_iterable(words_of.values()))
+    most = max(1, int(RARE * len(words_of)))
+    rare = {word for word, n_buckets in times.items() if n_buckets <= most and not word[0].isdigit()}
+    flags["rare word"] |= [not rare.isdisjoint(words) for words in new_words]
+    english = n_english >= n / 4 if english is None else english
+    return {kind: flag for kind, flag in flags.items() if english or kind not in ENGLISH_KINDS}
+
+
+def _all_words(texts: Sequence[_Read]) -> frozenset[str]:
+    return texts[0].distinct if len(texts) == 1 else frozenset[str]().union(*(text.distinct for text in texts))
+
+
+def _kinds(old: _Read, new: _Read) -> Iterator[str]:
+    """Yield the kinds of a pair of two different texts, but for rare words."""
+    if old.words != new.words:
+        if old.n_negations != new.n_negations:
+            yield "negation"
+        if old.numbers != new.numbers:
+            yield "number"
+        if _is_reordered(old, new):
+            yield "order"
+        if max(old.n_letters, new.n_letters) >= _LONGER * min(old.n_letters, new.n_letters):
+            yield "length"
+        if old.n_passives != new.n_passives:
+            yield "passive"
+        if _is_within(old, new) or _is_within(new, old):
+            yield "word in or out"
+    if old.capitals != new.capitals and _is_recased(old, new):
+        yield "case"
+    if old.marks != new.marks:
+        yield "punctuation"
+    if old.blanks != new.blanks or (old.n_letters == new.n_letters and _unspaced(old.text) == _unspaced(new.text)):
+        yield "white space"
+
+
+def _is_reordered(old: _Read, new: _Read) -> bool:
+    both = (old.distinct & new.distinct) - _ARTICLES
+    one, other = ([word for word in text.words if word in both] for text in (old, new))
+    if one == other or len(one) == len(other) == len(both):
+        return one != other
+    once = {word for word in both if one.count(word) == other.count(word) == 1}
+    return [word for word in one if word in once] != [word for word in other if word in once]
+
+
+def _is_within(part: _Read, whole: _Read) -> bool:
+    """Return whether all words of one text stand in the other, in order."""
+    rest = iter(whole.words)
+    is_shorter = 0 < len(part.words) < len(whole.words) and part.distinct <= whole.distinct
+    return is_shorter and all(word in rest for word in part.words)
+
+
+def _is_recased(old: _Read, new: _Read) -> bool:
+    for word in {form.lower() for form in old.capitals ^ new.capitals} & old.distinct & new.distinct:
+        forms = ([one for one in _forms(_tokens(text.text)) if one[0].lower() == word] for text in (old, new))
+        if not any(_agree(*one, *other) for one, other in itertools.product(*forms)):
+            return True
+    return False
+
+
+def _agree(form: str, opens: bool, other: str, other_opens: bool) -> bool:
+    """Return whether two forms of a word are one, but for a capital at the start of a sentence."""
+    if opens == other_opens or form[1:] != other[1:]:
+        return form == other
+    return form == other or (form if opens else other)[0].isupper()
+
+
+def _forms(tokens: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Yield words as written, and whether they open a sentence."""
+    opens = True
+    for token in tokens:
+        if token[0].isalnum() or token[0] == "_":
+            yield token, opens
+            opens = False
+        else:
+            opens |= token in ".!?:\n"
+
+
+def _read(text: str) -> _Read:
+    """Take a text apart, once for all of the kinds."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    tokens = _tokens(text)
+    forms = [token for token in tokens if token[0].isalnum() or token[0] == "_"]
+    words = tuple(map(str.lower, forms))
+    joined, distinct = " ".join(words), frozenset(words)
+    blanks = [] if " ".join(forms) == text else [run for run in _BLANKS.findall(text) if run != " "]
+    return _Read(
+        text,
+        words,
+        distinct,
+        frozenset(forms) - distinct,
+        sorted(filter(_is_punctuation, tokens)) if len(tokens) > len(words) else [],
+        (text[:1].isspace(), text[-1:].isspace(), *sorted(blanks)),
+        sum(map(len, words)),
+        _n_negations(joined, distinct),
+        0 if _HELPERS.isdisjoint(distinct) and "n't" not in joined else sum(1 for _ in _PASSIVE.finditer(joined)),
+        _numbers(words, distinct),
+    )
+
+
+def _is_punctuation(token: str) -> bool:
+    return token[0] not in "%&#@*/\\§_" and unicodedata.category(token[0])[0] == "P"
+
+
+def _tokens(text: str) -> list[str]:
+    """Return words, marks and line breaks in order."""
+    return _PLAIN.findall(text) if text.isascii() else _full().findall(text.replace("’", "'"))
+
+
+@cache
+def _full() -> re.Pattern[str]:
+    """Return the pattern of tokens in all scripts: letters carry their combining marks."""
+    signs = [chr(code) for code in range(0x20000) if unicodedata.category(chr(code))[0] == "M"]
+    letter = f"[\\w{''.join(signs)}]"
+    return re.compile(rf"\d+(?:[.,]\d+)+\w*|[{_APART}][{''.join(signs)}]*|{letter}+(?:'{letter}+)*|[^\w\s]|\n")
+
+
+def _n_negations(joined: str, distinct: frozenset[str]) -> int:
+    if not ("n't" in joined or "nt " in f"{joined} " or " t " in f"{joined} ") and _NEGATIVES.isdisjoint(distinct):
+        return 0
+    negative = _NEGATION.findall(_NO_NEGATION.sub("", joined))
+    return len(negative) - (len(negative) > 1) * negative.count("nor")
+
+
+def _numbers(words: Sequence[str], distinct: frozenset[str]) -> frozenset[float]:
+    """Return the numbers of a text, without 1."""
+    if _NUMBER_WORDS.isdisjoint(distinct) and not _DIGIT.search("".join(distinct)):
+        return frozenset()
+    numbers: list[float] = []
+    total, part = 0.0, None  # of the number that is being read: its thousands, and what is below
+    for word in [*words, ""]:
+        small = _SMALL.get(word, _ORDINALS.get(word))
+        scale = _SCALES.get(word)
+        if scale is not None and (part or 1) < scale:
+            part = (part or 1.0) * scale
+            if scale >= 1000:
+                total, part = total + part, 0.0
+        elif small is not None and part is not None and part % (100 if small >= 10 else 10) == 0 and (part or total):
+            part += small
+        elif word != "and" or part is None or not (part >= 100 or total):
+            if part is not None:
+                numbers.append(total + part)
+            total, part = 0.0, None if small is None else float(small)
+            if (digits := _NUMERAL.match(word)) and word not in ("1st", "2nd"):
+                whole = re.sub(r",(?=\d{3}(?!\d))", "", digits[0]).replace(",", ".")
+                part = float(whole) if whole.count(".") < 2 else None
+    return frozenset(numbers) - {1.0}
+
+
+def _unspaced(text: str) -> str:
+    return _HIDDEN.sub("", "".join(text.split()))

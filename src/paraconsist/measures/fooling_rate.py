@@ -10,19 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_choice, check_whole, input_error
-from paraconsist.measures._estimates import Estimates, Mask, share_options
-from paraconsist.measures._validation import (
+from paraconsist.measures.buckets import (
     CodedColumns,
     Column,
     Integers,
+    Partition,
     as_column,
+    bucket_groups,
     check_comparable,
     code_columns,
     code_jointly,
+    one_per_bucket,
+    partition,
 )
-from paraconsist.measures.buckets import Partition, bucket_groups, one_per_bucket, partition
 from paraconsist.measures.chance import fooling_chance
-from paraconsist.measures.results import Result
+from paraconsist.measures.results import Estimates, Mask, Result, share_options
 
 _NAMED = ("entailment", "contradiction")
 _NUMBERED = {0: 2, 2: 0}

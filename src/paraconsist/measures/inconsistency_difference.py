@@ -9,15 +9,29 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_whole
-from paraconsist.measures._estimates import Estimates, Mask, effect_of, interval_options
-from paraconsist.measures._validation import MOST_DRAWN, Integers, as_mask, check_both, code_columns
-from paraconsist.measures.buckets import partition
-from paraconsist.measures.difference_tests import DifferenceTest, Joined, NullTest, ScoreTest, check_margin, margin_test
-from paraconsist.measures.dyads import Dyads, group_columns, grouping
-from paraconsist.measures.intervals import FEW_UNITS
-from paraconsist.measures.resampling import NO_SPREAD, Units, design_effects, distinct, mean_of_sums, standard_errors
-from paraconsist.measures.results import Result
-from paraconsist.measures.sign_flip import sign_flip_test
+from paraconsist.measures.buckets import MOST_DRAWN, Integers, as_mask, check_both, code_columns, partition
+from paraconsist.measures.difference_tests import (
+    DifferenceTest,
+    Joined,
+    NullTest,
+    ScoreTest,
+    check_margin,
+    margin_test,
+    sign_flip_test,
+)
+from paraconsist.measures.intervals import (
+    FEW_UNITS,
+    NO_SPREAD,
+    Dyads,
+    Units,
+    design_effects,
+    distinct,
+    group_columns,
+    grouping,
+    mean_of_sums,
+    standard_errors,
+)
+from paraconsist.measures.results import Estimates, Mask, Result, effect_of, interval_options
 
 _FUNCTION = "inconsistency_difference"
 
@@ -102,8 +116,8 @@ def inconsistency_difference(
         Whether the row counts for each model; by default all do.
     groups : sequence of int or str, shape (n,), or two of them, optional
         What stays together in permutation, and what the interval's effective sample size is found from. Two columns are
-        the members of each row, which rows share crosswise (`paraconsist.measures.dyads`): no permutation keeps these
-        together, so p and interval are those of the score test with the dyad-robust standard error.
+        the members of each row, which rows share crosswise (`paraconsist.measures.intervals.Dyads`): no permutation
+        keeps these together, so p and interval are those of the score test with the dyad-robust standard error.
     margin : float, optional
         In (0, 1), a share: tests whether one model is not worse than the other by more than this (non-inferiority) and
         whether the two are equivalent within it.

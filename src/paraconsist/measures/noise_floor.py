@@ -11,11 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import input_error
-from paraconsist.measures._estimates import Estimates, interval_options
-from paraconsist.measures._validation import Column, Integers, as_mask, check_rows, code_columns
-from paraconsist.measures.buckets import bucket_groups, one_per_bucket, partition, partition_integers
-from paraconsist.measures.resampling import Estimate, Floats, Units, group_units
-from paraconsist.measures.results import Result
+from paraconsist.measures.buckets import (
+    Column,
+    Integers,
+    as_mask,
+    bucket_groups,
+    check_rows,
+    code_columns,
+    one_per_bucket,
+    partition,
+    partition_integers,
+)
+from paraconsist.measures.intervals import Estimate, Floats, Units, group_units
+from paraconsist.measures.results import Estimates, Result, interval_options
 
 _FUNCTION = "noise_floor"
 

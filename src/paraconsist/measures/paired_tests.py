@@ -5,19 +5,30 @@ wrong before and right after it. Below, K = n10 - n01 and D = n10 + n01. All fun
 arrays of one shape (one entry a run) and return the same.
 
 Source: Salvatore et al. 2023, "A resampling-based method to evaluate NLI models", equations 12 to 14.
+
+The first functions are exact. Those with ``resampled`` and ``replay`` in their names estimate the same p by resampling,
+as the paper defines it and as the authors ran it: use them to reproduce a published number.
+
+Those with ``grouped`` in their names are for items in groups that are not independent: whole groups are swapped. There
+k_g = n10 - n01 within group g, K is their sum, Q the sum of their squares and G the number of groups. The statistic is
+the paired t over groups, t = K / sqrt(Q - K^2 / G), and the null draws G groups with replacement and swaps the two
+versions of each with probability 1/2 (equation 14, for groups). With one item per group Q is D and G is n, and all
+values are those of the ungrouped tests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
-from paraconsist.errors import check_choice, check_fraction, input_error
-from paraconsist.measures._validation import check_rows, check_unmasked, rectangular
+from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
+from paraconsist.measures.buckets import MOST_DRAWN, Integers, as_generator, check_rows, check_unmasked, rectangular
+from paraconsist.measures.intervals import NO_SPREAD, Units, design_effects, mean_of_sums, standard_errors
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -359,3 +370,316 @@ def score_bound(
         kept = score_statistic(n, n10, n01, delta) <= z
         inside, outside = np.where(kept, delta, inside), np.where(kept, outside, delta)
     return inside
+
+
+def resampled_p_value(
+    n: npt.ArrayLike, n10: npt.ArrayLike, n01: npt.ArrayLike, *, n_resamples: int = 1000, rng: int | np.random.Generator
+) -> Any:
+    """The two-sided p of the IE test as the paper computes it: `n_resamples` draws, no plus-one.
+
+    .. math:: p = 2 \\min(\\#\\{t^* \\le t\\}, \\#\\{t^* > t\\}) / S
+
+    Ties count in the lower tail (equation 14). As S grows it tends to ``exact_p_value(..., ties="lower")``. The counts,
+    of one run or several, are items, items right on the original only, and on the transformed one only. `n_resamples`
+    is S, the paper's 1,000: p is a multiple of 2/S and can be 0; 1 where D = 0. `rng`, a Generator or its seed, is used
+    run after run, in the order given.
+    """
+
+    def two_tails(k_star: IntArray, d_star: IntArray, k: int, d: int) -> float:
+        lower = int(np.count_nonzero(compare_statistics(k_star, d_star, k, d) <= 0))
+        return 2 * min(lower, len(k_star) - lower) / len(k_star)
+
+    return _resampled("resampled_p_value", n, n10, n01, n_resamples, rng, two_tails)
+
+
+def mcnemar_resampled_p_value(
+    n: npt.ArrayLike, n10: npt.ArrayLike, n01: npt.ArrayLike, *, n_resamples: int = 1000, rng: int | np.random.Generator
+) -> Any:
+    """McNemar's test by the paper's resampling (its alternative 1): the share with K*^2/D* > K^2/D.
+
+    The statistic has no sign, so that one tail is both; ties do not count, as in the authors' code.
+    Parameters and range as in `resampled_p_value`.
+    """
+
+    def one_tail(k_star: IntArray, d_star: IntArray, k: int, d: int) -> float:
+        return int(np.count_nonzero(compare_squares(np.abs(k_star), d, abs(k), d_star) > 0)) / len(k_star)
+
+    return _resampled("mcnemar_resampled_p_value", n, n10, n01, n_resamples, rng, one_tail)
+
+
+def _resampled(
+    function: str,
+    n: npt.ArrayLike,
+    n10: npt.ArrayLike,
+    n01: npt.ArrayLike,
+    n_resamples: int,
+    rng: int | np.random.Generator,
+    p_value: Callable[[IntArray, IntArray, int, int], float],
+) -> Any:
+    """Return `p_value` of K*, D*, K and D for every entry of the counts, drawing anew for equal counts."""
+    counts = paired_counts(function, n=n, n10=n10, n01=n01)
+    total = check_whole(function, "n_resamples", n_resamples, at_most=MOST_DRAWN)
+    generator = as_generator(function, "rng", rng)
+    p_values = []
+    for items, before, after in zip(*(array.ravel().tolist() for array in counts), strict=True):
+        k, d = before - after, before + after
+        if d == 0:
+            p_values.append(1.0)
+            continue
+        # resamples under the null hypothesis: two binomial draws each, whatever n
+        d_star = generator.binomial(items, d / items, total).astype(np.int64)
+        k_star = 2 * generator.binomial(d_star, 0.5).astype(np.int64) - d_star
+        p_values.append(p_value(k_star, d_star, k, d))
+    return shaped(np.array(p_values, dtype=np.float64), counts[0].shape)
+
+
+def replayed_p_value(
+    original_correct: npt.ArrayLike, transformed_correct: npt.ArrayLike, *, seed: int, n_resamples: int = 1000
+) -> float:
+    """The p that the authors' program gives: their random numbers, their swap of the first n // 2 drawn rows.
+
+    For checking published numbers only: the rows' order matters, and where D = 0 (t is 0/0) it gives 0, that is,
+    rejects. A resample with D* = 0 counts in neither tail, because its t is undefined there. The arrays, shape (n,),
+    say which items are right before and after the change, in the authors' order; `seed` is what their program seeded
+    numpy's `RandomState` with, `n_resamples` 1,000 in the published runs. Takes time proportional to ``n *
+    n_resamples``.
+    """
+    k, d, k_star, d_star = _replay("replayed_p_value", original_correct, transformed_correct, seed, n_resamples)
+    if d == 0:
+        return 0.0
+    sign = compare_statistics(k_star, d_star, k, d)[d_star > 0]
+    return 2 * min(int(np.count_nonzero(sign <= 0)), int(np.count_nonzero(sign > 0))) / len(d_star)
+
+
+def mcnemar_replayed_p_value(
+    original_correct: npt.ArrayLike, transformed_correct: npt.ArrayLike, *, seed: int, n_resamples: int = 1000
+) -> float:
+    """As `replayed_p_value`, for the authors' resampled McNemar test (they use the same seed for both)."""
+    name = "mcnemar_replayed_p_value"
+    k, d, k_star, d_star = _replay(name, original_correct, transformed_correct, seed, n_resamples)
+    if d == 0:
+        return 0.0
+    return int(np.count_nonzero(compare_squares(np.abs(k_star), d, abs(k), d_star) > 0)) / len(d_star)
+
+
+def _replay(
+    function: str, original_correct: npt.ArrayLike, transformed_correct: npt.ArrayLike, seed: int, n_resamples: int
+) -> tuple[int, int, IntArray, IntArray]:
+    total = check_whole(function, "n_resamples", n_resamples, at_most=MOST_DRAWN)
+    if check_whole(function, "seed", seed, at_least=0, at_most=None) >= 2**32:
+        raise input_error(function, "seed", "be below 2**32", got=seed)
+    before = _zero_one(function, "original_correct", original_correct)
+    after = _zero_one(function, "transformed_correct", transformed_correct)
+    if before.shape != after.shape:
+        must = f"have the length of `original_correct`, {before.size}"
+        raise input_error(function, "transformed_correct", must, got=after.size)
+    change = before - after
+    n, half = change.size, change.size // 2
+    legacy = np.random.RandomState(seed)  # the authors' generator
+    replicates = np.empty((2, total), dtype=np.int64)
+    for replicate in range(total):
+        drawn = change[legacy.randint(0, n, n, dtype=np.int64)]
+        swapped = int(np.count_nonzero(drawn[:half] == 1)) - int(np.count_nonzero(drawn[:half] == -1))
+        kept = int(np.count_nonzero(drawn[half:] == 1)) - int(np.count_nonzero(drawn[half:] == -1))
+        replicates[:, replicate] = kept - swapped, np.count_nonzero(drawn)
+    return int(change.sum()), int(np.count_nonzero(change)), replicates[0], replicates[1]
+
+
+def _zero_one(function: str, name: str, values: npt.ArrayLike) -> npt.NDArray[np.int8]:
+    check_unmasked(function, name, values)
+    array = rectangular(values)
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "biu":
+        raise input_error(function, name, "be a list of true and false with at least one row", got=values)
+    check_rows(function, name, "be 0 or 1", array, (array != 0) & (array != 1))
+    return array.astype(np.int8)
+
+
+MOST_CELLS: Final = 1 << 22
+"""Of the joint distribution of K* and Q* that `grouped_exact_p_value` computes; beyond, it draws."""
+
+DRAWS: Final = 500_000
+_CELLS_AT_ONCE: Final = 1 << 22
+
+
+def group_differences(change: Integers, groups: Integers) -> IntArray:
+    """Return k_g of every group, shape (G,); `change` is 1, 0 or -1 for each item, `groups` codes from 0."""
+    return np.bincount(groups, weights=change).astype(np.int64)
+
+
+def grouped_statistic(differences: IntArray) -> float:
+    """Return the paired t over groups: nan where all differences are 0, infinite where all are equal."""
+    k, q, n = float(differences.sum()), float(differences @ differences), len(differences)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.float64(k) / np.sqrt(np.float64(max(q - k * k / n, 0.0)))) if q else float("nan")
+
+
+def grouped_mcnemar_statistic(differences: IntArray) -> float:
+    """Return K^2 / Q; nan where all differences are 0."""
+    q = float(differences @ differences)
+    return float(differences.sum()) ** 2 / q if q else float("nan")
+
+
+def is_exact(differences: IntArray) -> bool:
+    """Return whether `grouped_exact_p_value` is exact: whether the distribution has at most `MOST_CELLS` cells."""
+    return not differences.any() or int(np.prod(_shape(_reduced(differences))[0])) <= MOST_CELLS
+
+
+def grouped_exact_p_value(differences: IntArray, *, ties: Ties, rng: np.random.Generator) -> float:
+    """The two-sided p of the test over groups, in the limit of infinitely many resamples.
+
+    K* and Q* are sums over G independent draws of a k_g (`differences`, shape (G,)) with a random sign, and of its
+    square. Their joint distribution is the G-th power of the characteristic function, turned back by a Fourier
+    transform over a window that leaves out at most `TRUNCATION_ERROR` (Bernstein's inequality); t* <= t is decided in
+    integers. Where the window has more than `MOST_CELLS` cells, the p is that of `DRAWS` draws with `rng`. `ties` as
+    for `paraconsist.measures.paired_tests.exact_p_value`.
+
+    Three of fifty items are lost. Each alone it is the test of items; in one group it says less:
+
+    >>> rng = np.random.default_rng(0)
+    >>> for lost in ([1, 1, 1], [3]):
+    ...     print(f"{grouped_exact_p_value(np.array(lost + [0] * (50 - len(lost))), ties='mid', rng=rng):.4f}")
+    0.0615
+    0.3005
+    """
+    k = int(differences.sum())
+    if not differences.any() or (k == 0 and ties == "mid"):
+        return 1.0
+    beyond, equal = _grouped_null_tail(differences, rng)
+    return two_sided(k, beyond, equal, ties)
+
+
+def grouped_resampled_p_value(differences: IntArray, *, n_resamples: int, rng: np.random.Generator) -> float:
+    """The same with `n_resamples` draws, no plus-one, and ties in the lower tail, as equation 14 has it."""
+    if not differences.any():
+        return 1.0
+    k, q = int(differences.sum()), int(differences @ differences)
+    drawn = null_draws(differences, n_resamples, rng)
+    lower = sum(int(np.count_nonzero(compare_statistics(*one, k, q) <= 0)) for one in drawn)
+    return 2 * min(lower, n_resamples - lower) / n_resamples
+
+
+def grouped_mcnemar_resampled_p_value(differences: IntArray, *, n_resamples: int, rng: np.random.Generator) -> float:
+    """The share of draws with K*^2 / Q* > K^2 / Q."""
+    if not differences.any():
+        return 1.0
+    k, q = abs(int(differences.sum())), int(differences @ differences)
+    drawn = null_draws(differences, n_resamples, rng)
+    return sum(int(np.count_nonzero(compare_squares(np.abs(a), q, k, b) > 0)) for a, b in drawn) / n_resamples
+
+
+def grouped_mcnemar_p_value(differences: IntArray, *, mid_p: bool) -> float:
+    """The exact p of the groups' differences as they are, each with a random sign: P(|K*| >= |K|).
+
+    For groups of one item it is the binomial test. The distribution of K* is the product of cos(a k_g) over groups,
+    turned back by a Fourier transform.
+    """
+    from scipy.fft import irfft, next_fast_len
+
+    steps = _reduced(differences)
+    k = abs(int(steps.sum()))
+    if k == 0:
+        return 1.0
+    values, counts = np.unique(np.abs(steps[steps != 0]), return_counts=True)
+    size = next_fast_len(2 * int(values @ counts) + 1, real=True)
+    angles = 2.0 * np.pi * np.arange(size // 2 + 1) / size
+    chances = np.ones(len(angles))
+    for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+        chances *= np.cos(angles * value) ** count
+    mass = np.maximum(irfft(chances, size), 0.0)
+    most = int(values @ counts)
+    tail = 2.0 * float(mass[k : most + 1].sum())
+    return min(1.0, tail - float(mass[k]) if mid_p else tail)
+
+
+def grouped_difference(
+    right_before: IntArray, right_after: IntArray, sizes: IntArray, confidence_level: float
+) -> tuple[list[float], float, float]:
+    """Return the interval of the accuracy lost, its standard error, and the design effect.
+
+    The interval is Tango's score interval at the effective sample size: items over the design effect, for few groups
+    less. nan for one group. Arrays have shape (G,): every group's n10, n01 and number of items.
+    """
+    n, n10, n01 = int(sizes.sum()), int(right_before.sum()), int(right_after.sum())
+    groups = Units.of(np.stack([sizes, right_before - right_after], 1).astype(float), np.ones(len(sizes)))
+    items = Units.of(np.array([[1.0, 1.0], [1.0, -1.0], [1.0, 0.0]]), [n10, n01, n - n10 - n01])
+    error = float(standard_errors(groups, mean_of_sums)[0])
+    effect = float(design_effects(groups, items, mean_of_sums)[0])
+    if len(sizes) == 1:
+        return [float("nan")] * 2, error, effect
+    shrink = 1.0
+    if error <= NO_SPREAD:
+        shrink = len(sizes) / n  # no spread between groups: each counts once
+    elif len(sizes) < n and effect > 0.0:
+        normal, t = float(ndtri(0.5 + confidence_level / 2)), float(stdtrit(len(sizes) - 1, 0.5 + confidence_level / 2))
+        shrink = min(1.0, (normal / t) ** 2 / effect)
+    size, before, after = (np.array([shrink * count]) for count in (n, n10, n01))
+    low = -float(score_bound(size, after, before, confidence_level)[0])
+    high = float(score_bound(size, before, after, confidence_level)[0])
+    point = (n10 - n01) / n
+    return [min(low, point), max(high, point)], error, effect
+
+
+def _reduced(differences: IntArray) -> IntArray:
+    """Return the differences in units of their greatest common divisor, which changes no p."""
+    return differences // max(int(np.gcd.reduce(differences)), 1)
+
+
+def _shape(steps: IntArray) -> tuple[tuple[int, int], int]:
+    """Return how many values of K* and of Q* hold all but `TRUNCATION_ERROR` of the mass, and the least of Q*."""
+    n, largest, squares = len(steps), int(np.abs(steps).max()), steps.astype(np.float64) ** 2
+    exponent = float(np.log(8 / TRUNCATION_ERROR))
+
+    def reach(step: float, variance: float) -> int:
+        return int(np.ceil(exponent * step / 3 + np.sqrt((exponent * step / 3) ** 2 + 2 * exponent * variance)))
+
+    q = float(squares.sum())
+    for_k = min(reach(largest, q), n * largest)
+    for_q = reach(largest**2, float(squares @ squares) - q * q / n)
+    least = max(0, int(q) - for_q)
+    most = min(n * largest**2, int(q) + for_q)
+    return (2 * for_k + 1, most - least + 1), least
+
+
+def _grouped_null_tail(differences: IntArray, rng: np.random.Generator) -> tuple[float, float]:
+    """P(t* > t) and P(t* = t) under the null hypothesis, for |K|."""
+    steps = _reduced(differences)
+    k, q = abs(int(steps.sum())), int(steps @ steps)
+    if not is_exact(differences):
+        sides = [compare_statistics(*one, k, q) for one in null_draws(steps, DRAWS, rng)]
+        beyond, equal = (sum(int(np.count_nonzero(side == sign)) for side in sides) / DRAWS for sign in (1, 0))
+        return beyond, equal
+    values, counts = np.unique(np.abs(steps), return_counts=True)
+    return _exact_tail(k, tuple(values.tolist()), tuple(counts.tolist()))
+
+
+@lru_cache(maxsize=256)
+def _exact_tail(k: int, sizes: tuple[int, ...], times: tuple[int, ...]) -> tuple[float, float]:
+    """P(t* > t) and P(t* = t) for K = k, where so many groups have differences of these sizes."""
+    from scipy.fft import irfft, next_fast_len
+
+    values, counts = np.array(sizes), np.array(times)
+    steps = np.repeat(values, counts)
+    q = int(steps @ steps)
+    shape, least = _shape(steps)
+    rows, columns = (next_fast_len(size, real=True) for size in shape)
+    # a quarter of the plane: the mass is real, and even in K*
+    angles = [2.0 * np.pi * np.arange(size // 2 + 1) / size for size in (rows, columns)]
+    cosines = np.cos(np.multiply.outer(angles[0], values)) * (counts / len(steps))
+    transform = cosines @ np.exp(-1j * np.multiply.outer(values**2, angles[1]))
+    mass = np.maximum(irfft(irfft(transform ** len(steps), columns, axis=1), rows, axis=0), 0.0)
+    index = np.arange(rows)
+    k_star = np.where(index <= rows // 2, index, index - rows)[:, np.newaxis]
+    q_star = least + (np.arange(columns) - least) % columns
+    grid = np.broadcast_arrays(k_star, q_star)
+    side = compare_statistics(grid[0], grid[1], k, q)
+    return float(mass[side > 0].sum()), float(mass[side == 0].sum())
+
+
+def null_draws(differences: IntArray, total: int, rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield K* and Q* of `total` resamples, in parts: how often each size of difference is drawn, then signs."""
+    values, counts = np.unique(np.abs(differences), return_counts=True)
+    chunk = max(1, _CELLS_AT_ONCE // len(values))
+    for start in range(0, total, chunk):
+        times = rng.multinomial(len(differences), counts / len(differences), size=min(chunk, total - start))
+        times = times.astype(np.int64)
+        yield (2 * rng.binomial(times, 0.5) - times) @ values, times @ values**2

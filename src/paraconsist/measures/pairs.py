@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from paraconsist.errors import input_error
-from paraconsist.measures._estimates import Estimates, IntervalOptions, share_options
-from paraconsist.measures._validation import CodedColumns, as_column, as_mask, code_columns
+from paraconsist.measures.buckets import CodedColumns, as_column, as_mask, code_columns
 from paraconsist.measures.chance import pair_chance
-from paraconsist.measures.dyads import group_columns, grouping
-from paraconsist.measures.grouped_tests import grouped_difference
-from paraconsist.measures.results import Result
+from paraconsist.measures.intervals import group_columns, grouping
+from paraconsist.measures.paired_tests import grouped_difference
+from paraconsist.measures.results import Estimates, IntervalSettings, Result, share_options
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, Answers, Rule, changed, unchanged
 
 
@@ -266,7 +265,7 @@ def negational_inconsistency(
 
 
 def _pair_measure(
-    options: IntervalOptions,
+    options: IntervalSettings,
     labels: tuple[Any, Any, Any, Any],
     condition: Any,
     groups: Any,

@@ -14,20 +14,290 @@ of them less one. Korn and Graubard's intervals of small shares are a little wid
 Sources: Beal (1989), "Sample size determination for confidence intervals on the population mean and on the difference
 between two population means", Biometrics 45, 969-977 (half-widths); Julious, Owen (2006), "Sample size calculations for
 clinical studies allowing for uncertainty about the variance", Pharmaceutical Statistics 5, 29-37 (power).
+
+Over buckets of k paraphrases a measure is the mean of one U-statistic a bucket. Its kernel takes m paraphrases: whether
+one is right (m = 1), whether two differ in that (m = 2), or the difference between two models' kernels. Over B buckets
+the measure has variance V(k)/B,
+
+    V(k) = sum over j of P_j(k) e_j - (expected value)^2,    P_j(k) = C(m, j) C(k-m, m-j) / C(k, m)
+
+with e_j the expected product of two kernels of one bucket that share j paraphrases. Every bucket of 2m - j paraphrases
+or more has an unbiased estimate of e_j, so a pilot of any sizes gives V at every k. Only e_0, of kernels that share
+nothing, stays however many paraphrases there are: of two models it holds the covariance of what is hard for both, while
+the others also hold what two answers to one same text have in common, which vanishes as k grows. Buckets in shared
+contexts add their covariance, as in the pilot.
+
+Source of the variance: Hoeffding (1948), "A class of statistics with asymptotically normal distribution", Annals of
+Mathematical Statistics 19, 293-325, section 5.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
-from scipy.special import fdtri, nctdtrit
+import numpy as np
+from scipy.special import chdtri, comb, fdtri, nctdtrit, stdtrit
 
-from paraconsist.errors import check_fraction, check_whole, input_error
-from paraconsist.measures.pilots import Pilot
+from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
+from paraconsist.measures.bucket_model import BucketModel, fit_bucket_model
+from paraconsist.measures.buckets import BucketCounts, Integers, partition
+from paraconsist.measures.intervals import NO_SPREAD, Floats, sums_by_group
 from paraconsist.measures.results import Record
+
+MEASURES = ("paraphrastic_consistency_unbiased", "vap_unbiased", "accuracy", "inconsistency")
+"""What can be planned for: the last is a share of rows, such as answers that differ from the original's."""
+
+_OF_PAIRS = {MEASURES[0]: 1.0, MEASURES[1]: 0.5}  # the kernel where two paraphrases differ
+_FEW_BUCKETS = 30
+_MOST_DEGREES = 1e6
+_TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Pilot(Record):
+    """What a pilot says of the variance of a measure, or of its difference between two models."""
+
+    measure: str  # one of `MEASURES`
+    value: float  # the pilot's estimate (mean over buckets); for two models first minus second
+    #: V(k) for infinitely many paraphrases, without what shared contexts add; nan where no bucket has the 2m
+    #: paraphrases that tell it.
+    between_variance: float
+    #: What shared contexts add to V, at the pilot's number of buckets per context; 0 without groups.
+    context_covariance: float
+    products: list[float]  # e_0 to e_m (see the module)
+    squared_value: float  # The squared mean of the buckets' statistics, without bias: what V takes from the products.
+    kurtosis: float  # Of the independent units (buckets or contexts) at the pilot's own sizes: 3 for normal ones.
+    n_buckets: int  # of the pilot that were used
+    n_clusters: int  # the independent units that they form
+    warnings: tuple[str, ...]
+    #: Of the estimates `context_covariance`, `squared_value`, e_0, ..., e_m, shape (m + 3, m + 3); not in `to_dict`.
+    covariance: Floats = field(repr=False)
+    #: Of the buckets used; None for two models and shared contexts; not in `to_dict`.
+    counts: BucketCounts | None = field(repr=False)
+
+    @property
+    def lasting_variance(self) -> float:
+        """V(k) for infinitely many paraphrases, as far as it is known, with what shared contexts add."""
+        return self.context_covariance + (0.0 if math.isnan(self.between_variance) else self.between_variance)
+
+    def variance(self, k: int) -> float:
+        """Return V(k): the variance of the measure is this over the number of buckets."""
+        return float(self._estimates(np.array([k]))[0][0])
+
+    def degrees_of_freedom(self, k: int) -> float:
+        """Return those of the chi-square that varies like this pilot's estimate of V(k): 2 V^2 over its variance."""
+        return float(self._estimates(np.array([k]))[1][0])
+
+    def bound(self, k: int) -> tuple[float, float]:
+        """Return a variance that V(k) does not exceed and the degrees of freedom of its estimate.
+
+        They are V(k)'s own, or those of fewer paraphrases, with which V is larger, where the pilot knows more of these:
+        whichever have the least upper limit at 80 %. Without that a pilot of few paraphrases could ask for millions of
+        buckets of many.
+        """
+        variance, degrees = self._estimates(np.arange(len(self.products) - 1, k + 1))
+        best = int(np.argmin(variance * degrees / np.maximum(chdtri(degrees, 0.8), _TINY)))
+        return float(variance[best]), float(degrees[best])
+
+    def _estimates(self, k: Integers) -> tuple[Floats, Floats]:
+        """Return V and its degrees of freedom for several k."""
+        m = len(self.products) - 1
+        j, n = np.arange(m + 1), k[:, np.newaxis]
+        shared = comb(m, j) * comb(n - m, m - j) / comb(n, m)  # how likely two draws of m have so many in common
+        variance = np.maximum(shared @ self.products - self.squared_value, 0.0) + self.context_covariance
+        gradient = np.column_stack([np.ones(len(k)), -np.ones(len(k)), shared])
+        error = np.einsum("ki,ij,kj->k", gradient, self.covariance, gradient)
+        whole = 2.0 * variance**2
+        return variance, whole / np.maximum(error, whole / _MOST_DEGREES + _TINY)
+
+    def study_degrees_of_freedom(self, n_buckets: int, k: int) -> float:
+        """Return those of the chi-square that varies like a study's own estimate of V(k).
+
+        They go by the kurtosis of buckets of k under a beta-binomial model of the pilot's (`bucket_model`), or by the
+        pilot's own kurtosis where there are two models or shared contexts.
+        """
+        kurtosis = self.kurtosis
+        if self._model is not None and not math.isnan(self._model.correlation):
+            statistic = _statistic(self.measure, np.full(k + 1, float(k)), np.arange(k + 1.0))
+            kurtosis = _kurtosis(statistic, self._model.probabilities(k))
+        return _degrees(self.clusters(n_buckets), kurtosis)
+
+    @cached_property
+    def _model(self) -> BucketModel | None:
+        return None if self.counts is None else fit_bucket_model(self.counts)
+
+    def clusters(self, n_buckets: int) -> float:
+        """Return how many independent units so many buckets form, in contexts as large as the pilot's; at least 2."""
+        return max(2.0, n_buckets * self.n_clusters / self.n_buckets)
+
+    def t(self, n_buckets: int, confidence_level: float) -> float:
+        """Return the t quantile of intervals over so many buckets."""
+        return float(stdtrit(self.clusters(n_buckets) - 1.0, (1.0 + confidence_level) / 2.0))
+
+
+def pilot_of(counts: BucketCounts, measure: str = MEASURES[0], *, groups: Integers | None = None) -> Pilot:
+    """Return how a measure (one of `MEASURES`) varies, from a pilot of one model.
+
+    `counts` are size and number of right (for ``inconsistency`` of violating) rows of each bucket; sizes may differ, if
+    they have nothing to do with how hard a bucket is. `groups`, shape (n_buckets,), are shared contexts, as codes.
+    InputError if fewer than two buckets have two paraphrases.
+
+    >>> pilot = pilot_of(BucketCounts.from_counts([4, 4, 4, 4], [4, 3, 2, 0]))
+    >>> round(pilot.value, 4), [round(pilot.variance(k), 4) for k in (2, 4, 100)]
+    (0.7083, [0.2361, 0.1146, 0.0903])
+    """
+    check_choice("plan", "measure", measure, MEASURES)
+    used = np.flatnonzero(counts.size >= 2)
+    if len(used) < 2:
+        must, few = "have at least two buckets with two paraphrases", f"{len(used)} of {len(counts)} buckets"
+        remedy = "Without them nothing is known of how paraphrases differ."
+        raise input_error("plan", "pilot", must, got=few, remedy=remedy)
+    k, right = counts.size[used].astype(np.float64), counts.correct[used].astype(np.float64)
+    warnings = []
+    if len(used) < len(counts):
+        warnings.append(f"{len(counts) - len(used)} of {len(counts)} buckets have one paraphrase and say nothing here")
+    statistic, products = _statistic(measure, k, right), _own_products(measure, k, right)
+    codes = None if groups is None else partition(groups[used]).codes
+    mean = float(statistic.mean())
+    value = 1.0 - mean if measure == MEASURES[0] else mean
+    return _pilot(measure, value, statistic, products, codes, warnings, counts.take(used))
+
+
+def pilot_of_difference(
+    first: BucketCounts,
+    second: BucketCounts,
+    measure: str = MEASURES[0],
+    *,
+    both: Integers | None = None,
+    groups: Integers | None = None,
+) -> Pilot:
+    """Return how the difference of a measure between two models varies, from their pilots on the same buckets.
+
+    The counts are in one order. `both`, shape (n_buckets,), is how many rows of each bucket are right (violating) for
+    both models, where both answered the same texts. Without it their answers are independent within a bucket, as of
+    different texts: cautious for a study of the same texts. The rest as for `pilot_of`. InputError if fewer than three
+    buckets have two paraphrases for both models.
+    """
+    check_choice("plan", "measure", measure, MEASURES)
+    used = np.flatnonzero((first.size >= 2) & (second.size >= 2))
+    if len(used) < 3:
+        must = "share at least three buckets of two paraphrases with `pilot`"
+        raise input_error("plan", "against", must, got=len(used))
+    one, two = ((c.size[used].astype(np.float64), c.correct[used].astype(np.float64)) for c in (first, second))
+    values = _statistic(measure, *one), _statistic(measure, *two)
+    if both is None:
+        crossed = (values[0] * values[1])[:, np.newaxis]
+    else:
+        crossed = _products(measure, one[0], one[1], two[1], both[used].astype(np.float64))
+    products = _own_products(measure, *one) + _own_products(measure, *two) - 2.0 * crossed
+    codes = None if groups is None else partition(groups[used]).codes
+    statistic = values[0] - values[1]
+    value = float(statistic.mean()) * (-1.0 if measure == MEASURES[0] else 1.0)
+    return _pilot(measure, value, statistic, products, codes, [], None)
+
+
+def _statistic(measure: str, k: Floats, right: Floats) -> Floats:
+    """Return each bucket's mean kernel: the share of right rows, or of pairs that differ."""
+    if measure not in _OF_PAIRS:
+        return right / k
+    return _OF_PAIRS[measure] * 2.0 * right * (k - right) / (k * (k - 1.0))
+
+
+def _own_products(measure: str, k: Floats, right: Floats) -> Floats:
+    products = _products(measure, k, right, right, right)
+    if measure in _OF_PAIRS:  # of three answers that are right or wrong, also where there are no three
+        products[:, 1] = products[:, 2] / 2.0
+    return products
+
+
+def _products(measure: str, k: Floats, first: Floats, second: Floats, both: Floats) -> Floats:
+    """Return unbiased estimates of e_0 to e_m of two models in every bucket; nan where it has too few rows.
+
+    Of k rows `first` and `second` are right for the models and `both` for both, all of shape (n_buckets,).
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if measure not in _OF_PAIRS:
+            return np.stack([(first * second - both) / (k * (k - 1.0)), both / k], axis=1)
+        only_first, only_second, neither = first - both, second - both, k - first - second + both
+        pairs = 2.0 * (both * neither + only_first * only_second)
+        triples = (
+            both * ((k - first) * (k - second) - neither)
+            + only_first * ((k - first) * second - only_second)
+            + only_second * (first * (k - second) - only_first)
+            + neither * (first * second - both)
+        )
+        quadruples = 4.0 * first * (k - first) * second * (k - second) - 4.0 * triples - 2.0 * pairs
+        n = k * (k - 1.0)
+        products = [quadruples / (n * (k - 2.0) * (k - 3.0)), triples / (n * (k - 2.0)), pairs / n]
+    return _OF_PAIRS[measure] ** 2 * np.stack(products, axis=1)
+
+
+def _pilot(
+    measure: str,
+    value: float,
+    statistic: Floats,
+    products: Floats,
+    codes: Integers | None,
+    warnings: list[str],
+    counts: BucketCounts | None,
+) -> Pilot:
+    n = len(statistic)
+    if n < _FEW_BUCKETS:
+        warnings.append(f"only {n} buckets: the plan is rough")
+    known = ~np.isnan(products)
+    lasts = bool(known[:, 0].any())
+    if not lasts:
+        warnings.append("no bucket has four paraphrases: what more of them would gain is taken as small as it can be")
+    for j in range(products.shape[1] - 2, -1, -1):
+        if not known[:, j].any():  # kernels that share less have no larger product
+            products[:, j], known[:, j] = products[:, j + 1], known[:, j + 1]
+    codes = np.arange(n) if codes is None else codes
+    mean, means = float(statistic.mean()), np.nanmean(products, axis=0)
+    own = (statistic - mean)[:, np.newaxis] / n  # what each bucket adds to the error of the mean
+    units = sums_by_group(own, codes)
+    n_clusters = len(units)
+    together = n * (units**2 - sums_by_group(own**2, codes))  # what each context adds to the covariance of its buckets
+    others = np.where(known, products - means, 0.0) / known.sum(axis=0)
+    errors = [together - together.mean(), 2.0 * mean * units, sums_by_group(others, codes)]
+    error, alone = float(_covariance(units)[0, 0]), float(_covariance(own)[0, 0])
+    squared = mean**2 - error
+    kernels = np.maximum(np.minimum.accumulate(means[::-1])[::-1], squared)
+    return Pilot(
+        measure=measure,
+        value=value,
+        between_variance=float(kernels[0] - squared) if lasts else math.nan,
+        context_covariance=max(0.0, n * (error - alone)),
+        products=kernels.tolist(),
+        squared_value=squared,
+        kurtosis=_kurtosis(n * units[:, 0], np.full(len(units), 1.0 / len(units))),
+        n_buckets=n,
+        n_clusters=n_clusters,
+        warnings=tuple(warnings),
+        covariance=_covariance(np.concatenate(errors, axis=1)),
+        counts=counts if n_clusters == n else None,
+    )
+
+
+def _covariance(errors: Floats) -> Floats:
+    """Return the covariance of estimates from what each independent unit adds to their errors."""
+    covariance: Floats = errors.T @ errors * len(errors) / max(len(errors) - 1, 1)
+    return covariance
+
+
+def _kurtosis(values: Floats, weights: Floats) -> float:
+    """Return the kurtosis of a distribution; 3 where it has no spread."""
+    centred = values - weights @ values
+    variance = float(weights @ centred**2)
+    return float(weights @ centred**4) / variance**2 if variance > NO_SPREAD else 3.0
+
+
+def _degrees(n: float, kurtosis: float) -> float:
+    """Return 2 V^2 / Var(S^2) of the variance S^2 of n independent values: n - 1 for normal ones."""
+    return min(2.0 * n / max(kurtosis - 1.0 + 2.0 / (n - 1.0), 2.0 * n / _MOST_DEGREES), _MOST_DEGREES)
+
 
 PARAPHRASES = (2, 3, 4, 5, 6, 8, 10, 15, 20)
 _MOST_BUCKETS = 10**8
@@ -108,8 +378,7 @@ def detectable_difference(
     """Return the least true difference of two models that B common buckets of k paraphrases show with the power.
 
     `pilot` is the first model's; the second is taken to vary alike, and to correlate with it as `target` says.
-    `of_difference`, from both models on the same buckets (`paraconsist.measures.pilots.pilot_of_difference`), stands in
-    for it.
+    `of_difference`, from both models on the same buckets (`pilot_of_difference`), replaces it.
     """
     target = target or Target()
     variance, degrees = (of_difference or pilot).bound(paraphrases)

@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from paraconsist.measures._estimates import Estimates, Mask, share_options
-from paraconsist.measures._validation import as_column, check_length, code_columns
-from paraconsist.measures.buckets import partition
+from paraconsist.measures.buckets import as_column, check_length, code_columns, partition
 from paraconsist.measures.chance import pair_chance
-from paraconsist.measures.results import Result
+from paraconsist.measures.results import Estimates, Mask, Result, share_options
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,9 +1,17 @@
-"""Coherence: whether a model's probabilities of statements that are logically related could all be right."""
+"""Coherence: whether a model's probabilities of statements that are logically related could all be right.
+
+A relation maps each of its roles to a statement: a formula over atoms (``"P and not Q"``), or one that is asked only
+where another holds (``"Q given P"``). Its worlds are the patterns of true, false and not asked that the atoms can give;
+probabilities are coherent if they are mixtures of these. Arbitrage is exact: the gain that a bettor with a log score
+can guarantee against incoherent probabilities.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,29 +19,28 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from paraconsist.errors import input_error
-from paraconsist.measures._estimates import Estimates, effect_of, interval_options
-from paraconsist.measures._validation import (
+from paraconsist.measures.buckets import (
     Column,
     Integers,
+    Partition,
     as_column,
     as_probabilities,
     check_length,
     code_jointly,
+    partition,
+    partition_integers,
     rectangular,
 )
-from paraconsist.measures.arbitrage import LEAST_PROBABILITY, arbitrage
-from paraconsist.measures.buckets import Partition, partition, partition_integers
 from paraconsist.measures.distribution_shift import as_probability_rows
-from paraconsist.measures.dyads import Dyads
-from paraconsist.measures.intervals import FEW_UNITS
-from paraconsist.measures.relations import RELATIONS, Relation, frequentist, read_relations
-from paraconsist.measures.resampling import NO_SPREAD, Floats, Units, design_effects, mean_of_sums
-from paraconsist.measures.results import Result
+from paraconsist.measures.intervals import FEW_UNITS, NO_SPREAD, Dyads, Floats, Units, design_effects, mean_of_sums
+from paraconsist.measures.results import Estimates, Result, effect_of, interval_options
 from paraconsist.measures.rules import Answers
 
 LEAST = {"frequentist": 0.129, "arbitrage": 0.01}
 """From where on Paleka et al. call a tuple violated, by the kind of violation."""
 
+LEAST_PROBABILITY = 0.001
+"""Probabilities of 0 and 1 become this and 1 less this: no log score is finite at them."""
 _MOST = {"frequentist": 64.0, "arbitrage": -16.0 * np.log(LEAST_PROBABILITY)}  # the ends of the intervals' scales
 
 
@@ -82,7 +89,7 @@ def probability_coherence(
 
     The *arbitrage violation* is the largest gain :math:`\max_q \min_w \sum_i \log(q_i(w)/p_i(w))` that a bettor with a
     log score can guarantee in every possible world w, where conditional statements count in the worlds they are asked
-    in: exact to 1e-12 (`paraconsist.measures.arbitrage`). The *frequentist violation* is :math:`|r|/\sqrt{s^2 + .001}`
+    in: exact to 1e-12. The *frequentist violation* is :math:`|r|/\sqrt{s^2 + .001}`
     with r how far off the relation's equation is, and :math:`s^2` the variance of r if each p were the mean of one
     draw. As published, both are 0 where r is under 1e-5, and arbitrage takes 0 and 1 for .001 and .999.
 
@@ -92,7 +99,7 @@ def probability_coherence(
         That the statement is true; or of each label of the roles of bucket sets.
     roles : sequence of str, shape (n,)
         The statement's place in its bucket, such as ``P`` and ``not_P``, each once in a bucket. A bucket's relation is
-        the one that has just its roles: see `paraconsist.measures.relations.RELATIONS`. ``original`` with
+        the one that has just its roles: see `paraconsist.measures.probability_coherence.RELATIONS`. ``original`` with
         ``paraphrase`` or ``swap`` must have the same label, with ``negation`` another one.
     buckets : sequence of int or str, shape (n,)
     relations : str or dict, optional
@@ -101,8 +108,8 @@ def probability_coherence(
         formula is made of at most twelve names, ``and``, ``or``, ``not``, brackets, and one ``given``.
     groups : sequence of int or str, shape (n,), optional
         What each row shares with others, such as the question that it asks: buckets that have one in common are not
-        independent. Where a bucket has two of them its members are crossed (`paraconsist.measures.dyads`), where more,
-        buckets that are joined by any chain of them are one unit.
+        independent. Where a bucket has two of them its members are crossed (`paraconsist.measures.intervals.Dyads`),
+        where more, buckets that are joined by any chain of them are one unit.
     interval_method, confidence_level, n_resamples, seed
         As for `paraconsist.measures.paraphrastic.paraphrastic_consistency`.
 
@@ -290,3 +297,332 @@ def _add_crossed(
             estimates.warnings.append(f"no spread, or every two buckets share a member: no interval for {name}")
         naive = float(np.sqrt(column.var() / max(len(column) - 1, 1)))
         estimates.put(name, ends, error, dyads.n_members, effect_of(error, naive))
+
+
+MOST_ATOMS = 12
+WHERE = "where"
+"""The key of a table's relation for what holds in every world."""
+LEAST_RESIDUAL = 1e-5
+"""Residuals under this, in probability, are rounding: the tuple then has no violation of either kind."""
+
+_VARIANCE = 0.001  # that is added under the root, beta squared of Paleka et al.
+
+#: The statements' probabilities -> (how far off, its variance) of each part of the relation, each of shape (n,).
+Residuals = Callable[..., Sequence[tuple[Any, Any]]]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A relation; `residuals` are what its frequentist violation is made of, None where none is defined."""
+
+    statements: dict[str, str]  # role -> formula, or "formula given formula"
+    where: str = ""  # a formula that holds in every world
+    residuals: Residuals | None = None
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.statements.items()), self.where))
+
+
+def _v(*p: Any) -> Any:
+    """Return the sum of p (1 - p), the variances of single draws."""
+    return sum(one * (1.0 - one) for one in p)
+
+
+def _of(roles: str, residuals: Residuals, where: str = "", **formulas: str) -> Relation:
+    """Return a relation of roles that are called by their formulas, ``P_and_Q``, but for those with `formulas`."""
+    return Relation({role: formulas.get(role, role.replace("_", " ")) for role in roles.split()}, where, residuals)
+
+
+def _same(p: Any, q: Any) -> list[tuple[Any, Any]]:
+    return [(abs(p - q), _v(p, q))]
+
+
+def _opposite(p: Any, q: Any) -> list[tuple[Any, Any]]:
+    return [(abs(p + q - 1.0), _v(p, q))]
+
+
+def _evidence(a: Any, d: Any, b: Any, c: Any) -> list[tuple[Any, Any]]:
+    spread = _v(a) + d**2 * _v(b) + (1.0 - d) ** 2 * _v(c) + (b - c) ** 2 * _v(d)
+    return [(abs(a - b * d - c * (1.0 - d)), spread)]
+
+
+def _cond_cond(p: Any, q: Any, r: Any, every: Any) -> list[tuple[Any, Any]]:
+    x = p * q * r  # as published: by the delta method p r stands in place of the second p q r
+    return [(abs(x - every), x * (p * q + q * r + x) - 3.0 * x**2 + _v(every))]
+
+
+#: The ten of Paleka et al. under their names, then those of bucket sets under the role of the row that is counted.
+RELATIONS: Mapping[str, Relation] = {
+    "Neg": _of("P not_P", _opposite),
+    "Paraphrase": _of("P para_P", _same, para_P="P"),
+    "Consequence": _of("P cons_P", lambda p, c: [(p - c, _v(p, c))], "not P or C", cons_P="C"),
+    "And": _of(
+        "P Q P_and_Q",
+        lambda p, q, r: [(p + q - 1.0 - r, _v(p, q, r)), (r - np.minimum(p, q), _v(r, np.minimum(p, q)))],
+    ),
+    "Or": _of(
+        "P Q P_or_Q",
+        lambda p, q, r: [(r - p - q, _v(p, q, r)), (np.maximum(p, q) - r, _v(r, np.maximum(p, q)))],
+    ),
+    "AndOr": _of("P Q P_or_Q P_and_Q", lambda p, q, o, a: [(abs(p + q - o - a), _v(p, q, o, a))]),
+    "But": _of("P Q_and_not_P P_or_Q", lambda p, q, o: [(abs(o - p - q), _v(p, q, o))]),
+    "Cond": _of(
+        "P Q_given_P P_and_Q",
+        lambda p, q, r: [(abs(p * q - r), p * q * (q * (1.0 - p) + p * (1.0 - q)) + _v(r))],
+    ),
+    "CondCond": _of("P Q_given_P R_given_P_and_Q P_and_Q_and_R", _cond_cond),
+    "ExpectedEvidence": _of("P Q P_given_Q P_given_not_Q", _evidence),
+    "paraphrase": Relation({"original": "P", "paraphrase": "P"}, "", _same),
+    "swap": Relation({"original": "P", "swap": "P"}, "", _same),
+    "negation": Relation({"original": "P", "negation": "not P"}, "", _opposite),
+    "consequent": Relation(
+        {"antecedent_1": "P", "antecedent_2": "Q", "consequent": "C"},
+        "not (P and Q) or C",
+        lambda p, q, c: [(p + q - 1.0 - c, _v(p, q, c))],
+    ),
+}
+
+
+def read_relations(function: str, table: Any) -> dict[str, Relation]:
+    """Return the relations of a table: name -> role -> formula, with what always holds under "where".
+
+    InputError for what is no such table, is no formula, or has no possible world.
+    """
+    relations: dict[str, Relation] = {}
+    for name, entry in table.items() if isinstance(table, Mapping) else [("", table)]:
+        parts = entry.statements | {WHERE: entry.where} if isinstance(entry, Relation) else entry
+        texts = isinstance(parts, Mapping) and all(isinstance(part, str) for part in (*parts, *parts.values()))
+        if not texts or not set(parts) - {WHERE}:
+            must = 'name a relation of `RELATIONS`, or give formulas: {"Rain": {"rain": "R", "dry": "not R"}}'
+            raise input_error(function, "relations", must, got=entry)
+        statements = {role: text for role, text in parts.items() if role != WHERE}
+        relations[name] = entry if isinstance(entry, Relation) else Relation(statements, parts.get(WHERE, ""))
+        worlds(relations[name], function)
+        twin = [one for one in relations if one != name and {*relations[one].statements} == {*statements}]
+        if twin:
+            must = "tell relations apart by their roles"
+            raise input_error(function, "relations", must, got=f"{list(statements)} in {twin[0]} and in {name}")
+    return relations
+
+
+@lru_cache(maxsize=256)
+def worlds(relation: Relation, function: str = "worlds", n_labels: int = 2) -> Integers:
+    """Return the distinct worlds of a relation: the outcome of each statement, shape (n_worlds, n_statements).
+
+    1 where the statement is true, 0 where it is false, -1 where it is not asked. Of more than two labels, outcomes are
+    labels: relations of two statements that are the same (``"P"``, ``"P"``) or another's negation have these worlds.
+
+    >>> worlds(RELATIONS["Cond"]).tolist()
+    [[0, -1, 0], [1, 0, 0], [1, 1, 1]]
+    """
+    if n_labels > 2:
+        pairs: Integers = np.indices((n_labels, n_labels)).reshape(2, -1).T
+        first, second = relation.statements.values()
+        same = pairs[:, 0] == pairs[:, 1]
+        return np.asarray(pairs[same if first == second else ~same])
+    parts = [text.split(" given ") for text in relation.statements.values()]
+    texts = [text for statement in parts for text in statement] + ([relation.where] if relation.where else [])
+    if any(len(statement) > 2 for statement in parts):
+        raise input_error(function, "relations", "have one condition a statement", got=dict(relation.statements))
+    trees = {text: _parsed(function, text) for text in texts}
+    atoms = sorted({node.id for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.Name)})
+    if len(atoms) > MOST_ATOMS:
+        raise input_error(function, "relations", f"be over at most {MOST_ATOMS} atoms", got=atoms)
+    values = dict(zip(atoms, np.indices((2,) * len(atoms)).reshape(len(atoms), -1).astype(bool), strict=True))
+    columns = []
+    for event, *condition in parts:
+        holds = _holds(trees[event], values).astype(np.int64)
+        columns.append(np.where(_holds(trees[condition[0]], values), holds, -1) if condition else holds)
+    possible = np.stack(columns, axis=1)
+    if relation.where:
+        possible = possible[_holds(trees[relation.where], values)]
+    possible = np.unique(possible, axis=0)
+    never = [role for role, column in zip(relation.statements, possible.T, strict=True) if (column < 0).all()]
+    if never:
+        must = "have a possible world" if not len(possible) else f"ask {never[0]!r} in some world"
+        raise input_error(function, "relations", must, got={**relation.statements, WHERE: relation.where})
+    return possible
+
+
+def _parsed(function: str, text: str) -> ast.expr:
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = ast.Constant(None)
+    if not all(
+        isinstance(node, (ast.BoolOp, ast.boolop, ast.UnaryOp, ast.Not, ast.Name, ast.Load)) for node in ast.walk(tree)
+    ):
+        must = "hold formulas of names, and, or, not, brackets, and one `given` a statement"
+        raise input_error(function, "relations", must, got=text)
+    return tree
+
+
+def _holds(tree: ast.expr, values: Mapping[str, npt.NDArray[np.bool_]]) -> npt.NDArray[np.bool_]:
+    """Return where a formula is true."""
+    if isinstance(tree, ast.Name):
+        return values[tree.id]
+    if isinstance(tree, ast.UnaryOp):
+        return ~_holds(tree.operand, values)
+    assert isinstance(tree, ast.BoolOp)
+    join: Any = np.logical_and if isinstance(tree.op, ast.And) else np.logical_or
+    holds: npt.NDArray[np.bool_] = join.reduce([_holds(part, values) for part in tree.values])
+    return holds
+
+
+def frequentist(relation: Relation, probabilities: Floats) -> tuple[Floats, Floats] | None:
+    """Return each tuple's frequentist violation and its largest residual, shape (n,); None where neither is defined.
+
+    `probabilities`, shape (n, n_statements). The violation is the residual in units of its standard deviation: how
+    surely a forecaster whose probabilities are noisy estimates breaks the relation.
+    """
+    if relation.residuals is None:
+        return None
+    off, spread = np.moveaxis(np.array(relation.residuals(*probabilities.T)), 1, 0)
+    return np.max(np.where(off < LEAST_RESIDUAL, 0.0, off) / np.sqrt(spread + _VARIANCE), axis=0), off.max(axis=0)
+
+
+_GAP = 1e-12  # between the value and what the bet guarantees
+_MOST_STEPS = 100
+_SHRINK, _LEAST_BARRIER, _STAY = 0.1, 1e-15, 0.99  # of the barrier in a step, and how far to the boundary one may go
+_MOST_WORLDS = 64  # that are taken at once; of more, those that some bet is worst in
+_ROWS_AT_ONCE = 4_096  # bounds memory
+
+
+@dataclass(frozen=True)
+class Arbitrage:
+    """The arbitrage of n tuples of m statements.
+
+    Attributes
+    ----------
+    gain : ndarray, shape (n,)
+        In nats, at least 0; 0 for coherent probabilities. Down is good.
+    bets : ndarray, shape (n, m) or (n, m, n_labels)
+        The probabilities that win it: in every world the log score of these is higher than that of the tuple's own by
+        `guaranteed` at least, over the statements that are asked there.
+    guaranteed : ndarray, shape (n,)
+        At most 1e-12 below `gain`, which is the proof of both; above it only where a residual under 1e-5 makes that 0.
+    """
+
+    gain: Floats
+    bets: Floats
+    guaranteed: Floats
+
+
+def arbitrage(relation: Relation, probabilities: Floats) -> Arbitrage:
+    r"""Return how much a bettor can win against probabilities whatever happens.
+
+    .. math:: \max_q \min_w \sum_{i\,\text{asked in}\,w} \log\frac{q_i(w)}{p_i(w)}
+              = \min_\pi \sum_i \pi(C_i)\, KL\bigl(\pi(\cdot \mid C_i)\,\|\,p_i\bigr)
+
+    with w the worlds of the relation, :math:`\pi` distributions on them, :math:`C_i` what statement i is asked under,
+    and :math:`q_i(w)`, :math:`p_i(w)` the probability of what happens in w. Solved for all tuples together by a
+    primal-dual interior point method; the bet is :math:`q_i = \pi(\cdot \mid C_i)`.
+
+    Parameters
+    ----------
+    relation : Relation
+        One of `paraconsist.measures.probability_coherence.RELATIONS`, or of a table of one's own (`read_relations`).
+    probabilities : ndarray, shape (n, n_statements) or (n, n_statements, n_labels)
+        Of the statements being true, in the order of the relation's roles, or of each label.
+
+    References
+    ----------
+    Paleka et al. (2025), "Consistency Checks for Language Model Forecasters", ICLR. Their values are those at which an
+    optimiser stopped, so too low for seven of the ten relations.
+
+    Examples
+    --------
+    .6 for a statement and .6 for its negation: betting .5 on both wins log(.5 / .4) - log(.6 / .5) in either world.
+
+    >>> from paraconsist.measures.probability_coherence import RELATIONS
+    >>> best = arbitrage(RELATIONS["Neg"], np.array([[0.6, 0.6]]))
+    >>> best.gain.round(6).tolist(), best.bets.round(6).tolist()
+    ([0.040822], [[0.5, 0.5]])
+    """
+    n = len(probabilities)
+    is_binary = probabilities.ndim == 2
+    labels = np.stack([1.0 - probabilities, probabilities], axis=2) if is_binary else probabilities
+    n_labels = labels.shape[2]
+    zero = labels == 0.0
+    p = np.where(zero, LEAST_PROBABILITY, labels * (1.0 - LEAST_PROBABILITY * zero.sum(axis=2, keepdims=True)))
+    outcomes = worlds(relation, n_labels=n_labels)
+    size = _ROWS_AT_ONCE if len(outcomes) <= _MOST_WORLDS else 4
+    parts = [_solve(outcomes, np.log(p[at : at + size])) for at in range(0, n, size)]
+    gain, guaranteed, bets = (np.concatenate(part) for part in zip(*parts, strict=True))
+    residual = frequentist(relation, probabilities) if is_binary else None
+    nothing = guaranteed <= _GAP
+    if residual is not None:
+        nothing |= residual[1] < LEAST_RESIDUAL
+    return Arbitrage(np.where(nothing, 0.0, gain), bets[..., 1] if is_binary else bets, guaranteed)
+
+
+def _solve(outcomes: Integers, log_p: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return gain, what the bets guarantee, and bets of tuples with these log probabilities, (n, m, n_labels).
+
+    Of very many worlds only those are taken that the bets of some tuple are worst in.
+    """
+    n, m, n_labels = log_p.shape
+    role, label = np.divmod(np.arange(m * n_labels), n_labels)
+    happens = (outcomes[:, role] == label).T
+    reachable = happens.any(axis=1)
+    happens, role, log_p = happens[reachable].astype(np.float64), role[reachable], log_p.reshape(n, -1)[:, reachable]
+    is_asked = (outcomes[:, role] >= 0).T.astype(np.float64)
+    chosen = np.arange(happens.shape[1]) if len(outcomes) <= _MOST_WORLDS else np.unique(happens.argmax(axis=1))
+    while True:
+        gain, log_q = _interior_point(happens[:, chosen], is_asked[:, chosen], role[:, np.newaxis] == role, log_p)
+        gains = (log_q - log_p) @ happens
+        guaranteed, worst = gains.min(axis=1), gains.argmin(axis=1)
+        missing = np.setdiff1d(worst[gain - guaranteed > _GAP], chosen)
+        if not len(missing):
+            break
+        chosen = np.union1d(chosen, missing)
+    bets = np.zeros((n, m * n_labels))
+    bets[:, reachable] = np.exp(log_q)
+    return gain, guaranteed, bets.reshape(n, m, n_labels)
+
+
+def _interior_point(happens: Floats, is_asked: Floats, same_role: Any, log_p: Floats) -> tuple[Floats, Floats]:
+    """Return the gain of n tuples and the log probabilities of the bets that win it.
+
+    A cell is an outcome of a statement; `happens` and `is_asked`, shape (n_cells, n_worlds), say where it happens and
+    where its statement is asked. The derivative of the divergence by the weight of a world is the gain of the bet
+    there, so that the largest and the least gain bound the value: that is the gap. All tuples take their steps
+    together, and leave when their gap is closed.
+    """
+    n, n_worlds = len(log_p), happens.shape[1]
+    weight, slack = np.full((n, n_worlds), 1.0 / n_worlds), np.ones((n, n_worlds))
+    gain, bets, open_ = np.empty(n), np.empty_like(log_p), np.arange(n)
+    diagonal = np.arange(n_worlds)
+    for step in range(_MOST_STEPS):
+        cells = weight @ happens.T
+        log_q = np.log(cells) - np.log(cells @ same_role)
+        gains = (log_q - log_p) @ happens
+        value = ((log_q - log_p) * cells).sum(axis=1)
+        done = (value - gains.min(axis=1) <= _GAP) | (step == _MOST_STEPS - 1)
+        if done.any():
+            gain[open_[done]], bets[open_[done]] = value[done], log_q[done]
+            state = (open_, weight, slack, log_p, cells, log_q, gains)
+            open_, weight, slack, log_p, cells, log_q, gains = (part[~done] for part in state)
+            if not len(open_):
+                break
+        barrier = np.maximum(_SHRINK * (weight * slack).mean(axis=1, keepdims=True), _LEAST_BARRIER)
+        # the second derivative, and ones, which change nothing where weights sum to 1 and make it regular
+        root = (happens - is_asked * np.exp(log_q)[:, :, np.newaxis]) / np.sqrt(cells)[:, :, np.newaxis]
+        hessian = root.transpose(0, 2, 1) @ root + 1.0
+        hessian[:, diagonal, diagonal] += slack / weight
+        sides = np.stack([np.ones_like(weight), barrier / weight - gains], axis=2)
+        along, towards = np.moveaxis(np.linalg.solve(hessian, sides), 2, 0)
+        level = (1.0 - weight.sum(axis=1) - towards.sum(axis=1)) / along.sum(axis=1)
+        move = level[:, np.newaxis] * along + towards
+        change = (barrier - slack * move) / weight - slack
+        weight = weight + _length(weight, move) * move
+        slack = slack + _length(slack, change) * change
+        weight /= weight.sum(axis=1, keepdims=True)
+    return gain, bets
+
+
+def _length(values: Floats, move: Floats) -> Floats:
+    """Return how far along a move values may go and stay above 0, shape (n, 1)."""
+    steepest = np.max(-move / values, axis=1, keepdims=True)
+    length: Floats = np.minimum(1.0, _STAY / np.maximum(steepest, _STAY))
+    return length

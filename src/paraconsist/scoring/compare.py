@@ -21,11 +21,19 @@ from paraconsist.measures.consistency_difference import (
     unit_values,
 )
 from paraconsist.measures.inconsistency_difference import InconsistencyDifferenceResult, inconsistency_difference
-from paraconsist.measures.pareto import CORRECTIONS, PairTest, ParetoRow, corrected_p_values, pareto_table
-from paraconsist.measures.results import Record
+from paraconsist.measures.results import Record, parse_signature
 from paraconsist.measures.rules import ORIGINAL
-from paraconsist.measures.signatures import parse_signature
-from paraconsist.measures.standings import Standing, UnitValues, joint_test, standings
+from paraconsist.measures.standings import (
+    CORRECTIONS,
+    PairTest,
+    ParetoRow,
+    Standing,
+    UnitValues,
+    corrected_p_values,
+    joint_test,
+    pareto_table,
+    standings,
+)
 from paraconsist.scoring.alignment import ROW_ID, Aligned, align
 from paraconsist.scoring.roles import apply_policy, check_parsed, groups_of, members_of, violations
 from paraconsist.scoring.score import chosen_measures, origin_of
@@ -46,7 +54,7 @@ class CompareOptions:
     n_resamples: int = 10_000
     n_permutations: int = 10_000
     seed: int = 0
-    correction: str = "holm"  # over all pairs of models in all sets: see `paraconsist.measures.pareto.CORRECTIONS`
+    correction: str = "holm"  # over all pairs of models in all sets: see `paraconsist.measures.standings.CORRECTIONS`
     against_first: bool = False  # compare every model with the first only
     unparsed: str = "wrong"
 
@@ -76,7 +84,7 @@ class SetComparison(Record):
     n_buckets: dict[str, int]  # how many buckets each model's file has
     n_unparsed: dict[str, int]  # unparsed answers of each model, before the policy
     pairs: list[ModelPair]
-    pareto: list[dict[str, Any]]  # `paraconsist.measures.pareto.ParetoRow`; empty where the set has no P_C
+    pareto: list[dict[str, Any]]  # `paraconsist.measures.standings.ParetoRow`; empty where the set has no P_C
     #: `paraconsist.measures.standings.Standing` by the simultaneous p; empty where fewer than three models were
     #: compared, or not every pair.
     standings: list[dict[str, Any]]

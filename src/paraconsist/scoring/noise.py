@@ -18,7 +18,7 @@ from paraconsist.data.run_folder import content_identity
 from paraconsist.data.tables import values_of
 from paraconsist.errors import input_error
 from paraconsist.measures.noise_floor import noise_floor
-from paraconsist.measures.signatures import parse_signature
+from paraconsist.measures.results import parse_signature
 
 RUN_AGAIN = "Run with --noise-floor again."
 _RUN, _KIND = "repeat", "kind"

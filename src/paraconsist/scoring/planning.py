@@ -1,4 +1,4 @@
-"""From a pilot's predictions to what `paraconsist.measures.pilots` takes."""
+"""From a pilot's predictions to what `paraconsist.measures.planning` takes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paraconsist.data.tables import is_among
 from paraconsist.errors import input_error
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.catalogue import SEMANTIC
-from paraconsist.measures.pilots import Pilot, pilot_of, pilot_of_difference
+from paraconsist.measures.planning import Pilot, pilot_of, pilot_of_difference
 from paraconsist.measures.rules import PARAPHRASE
 from paraconsist.scoring.alignment import ROW_ID
 from paraconsist.scoring.options import SourceOptions

@@ -22,8 +22,8 @@ from paraconsist.errors import InputError, input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CHANGE, PARAPHRASTIC, MeasureSpec, default_measures, reads_probabilities
 from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
+from paraconsist.measures.results import parse_signature
 from paraconsist.measures.rules import ORIGINAL
-from paraconsist.measures.signatures import parse_signature
 from paraconsist.scoring.alarms import degenerate, judged, row_alarms
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
 from paraconsist.scoring.options import IntervalOptions

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paraconsist.errors import extras, input_error
-from paraconsist.measures._validation import as_column
+from paraconsist.measures.buckets import as_column
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
 

@@ -23,7 +23,7 @@ from paraconsist.data.tasks import Task
 from paraconsist.data.writing import is_filled, write_table
 from paraconsist.errors import check_whole, input_error, renamed
 from paraconsist.files import LOCK, locked, replacing, write_json
-from paraconsist.measures.sampling_correction import deciles
+from paraconsist.measures.paraphrastic import deciles
 from paraconsist.models.training.data import Source, context_texts, encode_examples, find_task, label_rows
 from paraconsist.models.training.options import TrainingOptions
 from paraconsist.studies.aflite import AfliteOptions, AfliteResult, aflite

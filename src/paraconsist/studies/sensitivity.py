@@ -22,10 +22,9 @@ from paraconsist.files import locked, to_strict_json, write_json
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import FOOLING, SHIFT
 from paraconsist.measures.distribution_shift import DistributionShiftResult, distribution_shift
+from paraconsist.measures.diversity import jaccard, lexical_distance
 from paraconsist.measures.fooling_rate import PRESETS, FoolingRateResult, fooling_rate
-from paraconsist.measures.intervals import intervals
-from paraconsist.measures.resampling import Units
-from paraconsist.measures.text_distances import jaccard, lexical_distance
+from paraconsist.measures.intervals import Units, intervals
 from paraconsist.models.encoders import encoder_of, load_encoder
 from paraconsist.models.labels import LabelMap, resolve_label_map
 from paraconsist.models.loading import load_model

@@ -455,7 +455,7 @@ def _summary(name: str, configuration: str, members: Sequence[Mapping[str, Any]]
 def _tests(
     name: str, label: str, values: Mapping[str, Sequence[float]], groups: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> list[dict[str, Any]]:
-    from paraconsist.measures.pareto import corrected_p_values
+    from paraconsist.measures.standings import corrected_p_values
 
     out: list[dict[str, Any]] = []
     for one, two in combinations(values, 2):

@@ -10,8 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist.measures.edit_effects import LEAST_BUCKETS, LEAST_WORDINGS, EditEffect, EditEffects, edit_effects
-from paraconsist.measures.edit_kinds import EDIT_KINDS, ENGLISH_KINDS, edit_kinds
+from paraconsist.measures.edit_effects import (
+    EDIT_KINDS,
+    ENGLISH_KINDS,
+    LEAST_BUCKETS,
+    LEAST_WORDINGS,
+    EditEffect,
+    EditEffects,
+    edit_effects,
+    edit_kinds,
+)
 from paraconsist.measures.rules import ORIGINAL, Answers, unchanged
 from paraconsist.reporting.formatting import bounds, count, interval, p_value, percent
 from paraconsist.reporting.page.aligned import AlignedSet, Positions, SetTexts

@@ -10,8 +10,8 @@ import numpy as np
 
 from paraconsist.errors import InputError
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, Quantity
+from paraconsist.measures.results import parse_signature
 from paraconsist.measures.rules import ORIGINAL
-from paraconsist.measures.signatures import parse_signature
 from paraconsist.reporting.formatting import (
     bounds,
     count,

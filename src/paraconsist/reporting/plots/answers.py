@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist.measures.grouped_tests import null_draws
+from paraconsist.measures.paired_tests import null_draws
 from paraconsist.reporting.formatting import percent
 from paraconsist.reporting.plots.canvas import (
     BAD,

@@ -23,8 +23,8 @@ from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift, shifts
 from paraconsist.measures.diversity import paraphrase_diversity
 from paraconsist.measures.fooling_rate import fooling_rate
-from paraconsist.measures.grouped_tests import group_differences
 from paraconsist.measures.ie_test import ie_test
+from paraconsist.measures.paired_tests import group_differences
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, unchanged
 from paraconsist.reporting.page.entries import Entry, ScoredSet
 from paraconsist.reporting.plots import answers as figures

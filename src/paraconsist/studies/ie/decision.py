@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import IE_TEST
-from paraconsist.measures.ie_methods import REPLAYS, TAILS, Evidence, by_groups, by_items, checked_options
-from paraconsist.measures.multiple_testing import correct_p_values, signal_to_noise, too_few_resamples
-from paraconsist.measures.paired_resampling import mcnemar_replayed_p_value, replayed_p_value
-from paraconsist.measures.paired_tests import Ties
-from paraconsist.measures.signatures import signature
+from paraconsist.measures.ie_test import REPLAYS, TAILS, Evidence, by_groups, by_items, checked_options
+from paraconsist.measures.paired_tests import Ties, mcnemar_replayed_p_value, replayed_p_value
+from paraconsist.measures.results import signature
+from paraconsist.measures.standings import correct_p_values, signal_to_noise, too_few_resamples
 from paraconsist.reporting.formatting import decimal, number, percent
 from paraconsist.reporting.table import Line, Part, Table, remarks, table
 from paraconsist.studies.ie.options import FUNCTION, DecisionOptions

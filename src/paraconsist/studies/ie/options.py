@@ -158,7 +158,7 @@ class DecisionOptions:
     )
 
     def __post_init__(self) -> None:
-        from paraconsist.measures.ie_methods import METHODS, REPLAYS
+        from paraconsist.measures.ie_test import METHODS, REPLAYS
 
         check_choice(FUNCTION, "method", self.method, METHODS)
         check_choice(FUNCTION, "correction", self.correction, ("bonferroni", "holm"))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import input_error, renamed
-from paraconsist.measures.text_distances import bare_words, jaccard
+from paraconsist.measures.diversity import bare_words, jaccard
 from paraconsist.models.labels import normalise_label
 from paraconsist.running.predictor import Predictor
 from paraconsist.transforms.paraphrase.generators import Generator, GeneratorSettings, call
