@@ -16,7 +16,8 @@ import time
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from paraconsist.studies.aflite import AfliteOptions, _partitions, aflite, fit_logistic
+from paraconsist.studies.aflite import _partitions, aflite, fit_logistic
+from paraconsist.studies.options import AfliteOptions
 
 
 def main() -> None:

@@ -19,7 +19,8 @@ from paraconsist.cli.app import main
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
 from paraconsist.files import locked
-from paraconsist.studies.aflite import PRESETS, AfliteOptions, aflite, fit_logistic
+from paraconsist.studies.aflite import aflite, fit_logistic
+from paraconsist.studies.options import PRESETS, AfliteOptions
 from paraconsist.studies.selection import round_robin, sample_by_difficulty
 
 SMALL = AfliteOptions(n_classifiers=16, train_size=200, cutoff=40)

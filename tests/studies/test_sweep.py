@@ -21,7 +21,8 @@ from paraconsist.errors import InputError
 from paraconsist.files import locked
 from paraconsist.models.training.data import Examples, context_keys, sample_share
 from paraconsist.running.pool import alone
-from paraconsist.studies.sweep import Cell, SweepOptions, cells_of, difference_over_seeds, summarise, sweep, trend
+from paraconsist.studies.options import SweepOptions
+from paraconsist.studies.sweep import Cell, CellResult, cells_of, difference_over_seeds, summarise, sweep, trend
 
 
 def examples(sizes: list[int], labels: list[int] | None = None) -> Examples:
@@ -185,7 +186,7 @@ def test_launched_processes_share_the_cells(files: Path, monkeypatch) -> None:
 
     monkeypatch.setattr("paraconsist.studies.sweep.SweepWork.do", lambda self, cell: mine.append(cell))
     monkeypatch.setattr("paraconsist.studies.sweep.SweepWork.is_done", is_done)
-    assert sweep(options(files)) == {}
+    assert sweep(options(files)) is None
     assert mine == cells[1::2]
     with alone(["4", "7"]):
         assert "RANK" not in os.environ
@@ -221,7 +222,7 @@ def test_the_command_writes_table_and_figures(files: Path, capsys) -> None:
 @pytest.mark.parametrize("damage", ["model/training.json", "run/run.json", "cell.json", "weights left"])
 def test_a_killed_cell_is_done_again(files: Path, damage: str) -> None:
     small = options(files, shares=(1.0,), seeds=(0,))
-    whole = sweep(small)
+    whole = sweep(small).to_dict()
     (cell,) = (files / "sweep" / "cells").iterdir()
     (cell / "cell.json").rename(files / "cell.json")
     if damage == "weights left":  # killed after the cell was finished, before its weights were removed
@@ -231,7 +232,7 @@ def test_a_killed_cell_is_done_again(files: Path, damage: str) -> None:
         shutil.rmtree(cell)
         (cell / damage).parent.mkdir(parents=True)
         (cell / damage).with_name(f".{Path(damage).name}.0-1-2.new.partial").write_text('{"status": "run')
-    again = sweep(small)
+    again = sweep(small).to_dict()
     for result in (whole, again):
         result["cells"][0].pop("seconds")
     assert json.dumps(again) == json.dumps(whole)
@@ -247,10 +248,9 @@ def test_one_sweep_at_a_time_writes_into_a_folder(files: Path) -> None:
 # summaries
 
 
-def cell(share: float, seed: int, value: float, size: int = 10) -> dict:
-    measures = {"paraphrastic_consistency": {"paraphrastic_consistency_unbiased": value}}
-    grid = {"model": "m", "share": share, "seed": seed, "varied": {}}
-    return {**grid, "n_rows": round(1000 * share), "n_parameters": size, "sets": {"s": measures}}
+def cell(share: float, seed: int, value: float, size: int = 10, model: str = "m") -> CellResult:
+    sets = {"s": {"paraphrastic_consistency": {"paraphrastic_consistency_unbiased": value}}}
+    return CellResult(f"{model}-{seed}", model, share, seed, {}, round(1000 * share), [], None, size, sets, 1.0)
 
 
 def test_means_and_tests_over_seeds_are_scipys() -> None:
@@ -258,15 +258,15 @@ def test_means_and_tests_over_seeds_are_scipys() -> None:
 
     few, many = [0.6, 0.7, 0.65], [0.8, 0.82, 0.9]
     cells = [cell(0.1, i, v) for i, v in enumerate(few)] + [cell(1.0, i, v) for i, v in enumerate(many)]
-    said = summarise(cells)
-    row = said["summary"][0]["figures"]["P_C"]
-    assert (row["mean"], row["sd"], row["n"]) == (pytest.approx(0.65), pytest.approx(0.05), 3)
-    (test,) = said["tests"]
-    assert test["difference"] == pytest.approx(np.mean(few) - np.mean(many))
-    assert test["p_value"] == pytest.approx(ttest_ind(few, many, equal_var=False).pvalue)
-    by_rows = next(t for t in said["trends"] if t["axis"] == "n_rows")
-    assert by_rows["kendall"] == pytest.approx(kendalltau([100] * 3 + [1000] * 3, few + many).statistic)
-    assert np.isnan(next(t for t in said["trends"] if t["axis"] == "n_parameters")["kendall"])
+    result = summarise(cells)
+    row = result.summary[0].figures["P_C"]
+    assert (row.mean, row.sd, row.n) == (pytest.approx(0.65), pytest.approx(0.05), 3)
+    (test,) = result.tests
+    assert test.difference == pytest.approx(np.mean(few) - np.mean(many))
+    assert test.p_value == test.corrected_p_value == pytest.approx(ttest_ind(few, many, equal_var=False).pvalue)
+    by_rows = next(t for t in result.trends if t.axis == "n_rows")
+    assert by_rows.kendall == pytest.approx(kendalltau([100] * 3 + [1000] * 3, few + many).statistic)
+    assert np.isnan(next(t for t in result.trends if t.axis == "n_parameters").kendall)
 
 
 @pytest.mark.parametrize(("n", "sentence"), [(2, "over 2 trainings, too few for a p."), (6, "over 6 trainings, p 0.")])
@@ -275,7 +275,7 @@ def test_the_trend_of_two_trainings_has_no_p(tmp_path: Path, capsys, monkeypatch
 
     monkeypatch.setattr(studies, "find_spec", lambda name: None)  # without figures
     cells = [cell(share, i, 0.6 + share / 10 + i / 100) for share in (0.1, 1.0) for i in range(n // 2)]
-    studies._show_grid(summarise(cells) | {"cells": cells}, tmp_path)
+    studies._show_grid(summarise(cells), tmp_path)
     assert sentence in capsys.readouterr().out
 
 
@@ -283,10 +283,10 @@ def test_what_seeds_cannot_tell_is_nan() -> None:
     assert np.isnan(difference_over_seeds([0.5], [0.6, 0.7])[1])
     assert difference_over_seeds([0.5, 0.5], [0.5, 0.5]) == (0.0, 1.0)
     assert np.isnan(difference_over_seeds([0.5, 0.5], [0.25, 0.25])[1])
-    assert np.isnan(trend([(1.0, 2.0), (1.0, 3.0)])["kendall"])
+    assert np.isnan(trend([(1.0, 2.0), (1.0, 3.0)])[0])
 
 
 def test_configurations_that_differ_twice_are_not_compared() -> None:
     cells = [cell(s, i, 0.5 + i / 10) for s in (0.1, 1.0) for i in range(2)]
-    others = [{**made, "model": "n"} for made in cells]
-    assert len(summarise([*cells, *others])["tests"]) == 4
+    others = [cell(s, i, 0.5 + i / 10, model="n") for s in (0.1, 1.0) for i in range(2)]
+    assert len(summarise([*cells, *others]).tests) == 4

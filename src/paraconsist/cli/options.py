@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import typer
 
 from paraconsist.cli.ends import state
-from paraconsist.data.options import DATA_DIR, DEVICE, LABEL_MAP, TASK, option
+from paraconsist.data.options import DEVICE, LABEL_MAP, TASK, option
 from paraconsist.errors import input_error, visible
 from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
 
@@ -89,35 +89,6 @@ class Fields:
         hints = get_type_hints(self.group)
         taken = {one.name: _read(hints[one.name], values.pop(self.names.get(one.name, one.name))) for one in self}
         return {name: value for name, value in taken.items() if value is not None}
-
-
-@dataclass(frozen=True)
-class StudyChoices:
-    """What every study takes that trains models and runs them (`paraconsist.studies.sweep.StudyOptions`)."""
-
-    dataset: list[str] = field(metadata={"help": "Set to run, as in `run`; repeat for several."})
-    output: Path = field(metadata={"help": "Folder. The same command goes on with an interrupted study."})
-    seeds: str = option(
-        "0", "Seeds, with commas: each is a training, and draws its share of the rows where one is drawn."
-    )
-    task: str | None = option(None, TASK)
-    preset: str | None = option(None, "Named settings of training; see `paraconsist list`.")
-    set: list[str] | None = option(None, "OPTION=VALUE: an option of `train`, for all trainings; repeat.")
-    limit: int | None = option(None, "For a trial: at most this many training rows, and rows of each set.", min=1)
-    device: str | None = option(None, DEVICE)
-    data_dir: str | None = option(None, DATA_DIR)
-    n_resamples: int = option(1000, "Bootstrap replicates of each run.", min=1)
-
-    def settings(self, command: str, **training: Any) -> dict[str, Any]:
-        """Return the fields of `StudyOptions`; `training` are options of training that have an option of their own."""
-        from paraconsist.data.selection import expand_specs
-
-        own = {name: value for name, value in {"task": self.task, **training}.items() if value is not None}
-        same = {
-            name: getattr(self, name) for name in ("output", "preset", "limit", "device", "data_dir", "n_resamples")
-        }
-        sets, seeds = expand_specs(self.dataset), read_numbers(command, "seeds", self.seeds)
-        return {**same, "sets": sets, "seeds": seeds, "training": read_values(command, "set", self.set) | own}
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

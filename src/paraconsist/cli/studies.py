@@ -2,33 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import (
-    StudyChoices,
+    Fields,
     echo,
     quiet_libraries,
-    read_names,
     read_numbers,
     read_pairs,
     read_value,
     read_values,
 )
-from paraconsist.data.options import option
+from paraconsist.data.options import TASK, option
+from paraconsist.studies.options import AdversarialOptions, SweepOptions
+
+if TYPE_CHECKING:
+    from paraconsist.studies.adversarial import AdversarialResult, Comparison
+    from paraconsist.studies.sweep import SweepResult
 
 #: With fewer, the least p that Kendall's tau can have, 2/n!, is above .05.
 _FEWEST_FOR_P = 5
+#: Fields of the studies' options that have options of another form.
+_APART = ("seeds", "training")
+
+
+@dataclass(frozen=True)
+class TrainingTexts:
+    """Options of training that are written as text."""
+
+    seeds: str = option(
+        "0", "Seeds, with commas: each is a training, and draws its share of the rows where one is drawn."
+    )
+    task: str | None = option(None, TASK)
+    set: list[str] | None = option(None, "OPTION=VALUE: an option of `train`, for all trainings; repeat.")
+
+    def settings(self, command: str, study: dict[str, Any], **training: Any) -> dict[str, Any]:
+        """Return the fields of `StudyOptions`; `training` are options of training with an option of their own."""
+        from paraconsist.data.selection import expand_specs
+
+        of_training = {name: value for name, value in {"task": self.task, **training}.items() if value is not None}
+        sets, seeds = expand_specs(study["sets"]), read_numbers(command, "seeds", self.seeds)
+        return {**study, "sets": sets, "seeds": seeds, "training": read_values(command, "set", self.set) | of_training}
 
 
 def sweep(
-    model: Annotated[list[str], typer.Option(help="Checkpoint: Hub id, folder, bow, ...; repeat for several.")],
-    study: StudyChoices,
+    study: Annotated[
+        dict[str, Any],
+        Fields(SweepOptions, without=(*_APART, "shares", "vary"), names={"models": "model", "sets": "dataset"}),
+    ],
+    texts: TrainingTexts,
     shares: str = option("0.01,0.05,0.1,0.5,1", "Shares of the training rows, with commas."),
     vary: list[str] | None = option(
         None, "OPTION=A,B,C: any other option of `train`, such as embedding_dim=4,8; repeat for several."
@@ -36,133 +62,106 @@ def sweep(
     train_file: Path | None = option(None, "Training rows."),
     train_dataset: str | None = option(None, "Training rows from a builder."),
     eval_file: Path | None = option(None, "Rows to measure accuracy on after each epoch."),
-    with_test: bool = option(False, "Also run the full test sets."),
-    jobs: int = option(1, "Processes at a time; each has a device of its own.", min=1),
-    keep_models: bool = option(False, "Keep the weights of every cell."),
 ) -> None:
     """Train, run and score every cell of a grid; write the table, the tests and the figures."""
     quiet_libraries()
-    from paraconsist.files import is_main
-    from paraconsist.studies.sweep import SweepOptions
-    from paraconsist.studies.sweep import sweep as do_sweep
+    from paraconsist.studies.sweep import sweep as run_sweep
 
     options = SweepOptions(
-        models=model,
         shares=read_numbers("sweep", "shares", shares, float),
         vary={
             name.strip().replace("-", "_"): [read_value(part) for part in text.split(",")]
             for name, text in read_pairs("sweep", "vary", vary, "OPTION=A,B,C").items()
         },
-        with_test=with_test,
-        jobs=jobs,
-        keep_models=keep_models,
-        **study.settings("sweep", train_file=train_file, dataset=train_dataset, eval_file=eval_file),
+        **texts.settings("sweep", study, train_file=train_file, dataset=train_dataset, eval_file=eval_file),
     )
-    results = do_sweep(options, say=say_status)
-    if is_main():
-        _show_grid(results, options.output)
+    result = run_sweep(options, say=say_status)
+    if result is not None:
+        _show_grid(result, options.output)
 
 
-def _show_grid(results: Mapping[str, Any], output: Path) -> None:
+def _show_grid(result: SweepResult, output: Path) -> None:
     from paraconsist.files import write_text
-    from paraconsist.studies.plots import markdown_table, write_sweep_plots
+    from paraconsist.reporting.plots.canvas import write_plot
+    from paraconsist.studies.plots import markdown_table, sweep_plots
 
-    table = markdown_table(results)
+    table = markdown_table(result.summary)
     write_text(output / "table.md", table)
     echo("", *table.splitlines())
-    for entry in (trend for trend in results["trends"] if trend["kendall"] == trend["kendall"]):
-        axis = {"n_rows": "training rows", "n_parameters": "parameters"}[entry["axis"]]
-        few = "too few for a p" if entry["n"] < _FEWEST_FOR_P else f"p {entry['p_value']:.2g}"
+    for trend in (trend for trend in result.trends if trend.kendall == trend.kendall):
+        axis = {"n_rows": "training rows", "n_parameters": "parameters"}[trend.axis]
+        p = "too few for a p" if trend.n < _FEWEST_FOR_P else f"p {trend.p_value:.2g}"
         echo(
-            f"{entry['set']}, {entry['figure']} with {axis}: Kendall's tau {entry['kendall']:+.2f} over "
-            f"{entry['n']} trainings, {few}."
+            f"{trend.set}, {trend.figure} with {axis}: Kendall's tau {trend.kendall:+.2f} over "
+            f"{trend.n} trainings, {p}."
         )
-    significant = [t for t in results["tests"] if t["corrected_p_value"] < 0.05]
-    if results["tests"]:
+    if result.tests:
+        n_significant = sum(test.corrected_p_value < 0.05 for test in result.tests)
         echo(
-            f"{len(significant)} of {len(results['tests'])} differences between configurations have p < 0.05 "
+            f"{n_significant} of {len(result.tests)} differences between configurations have p < 0.05 "
             "(Welch's t over seeds, Holm within a set and figure)."
         )
     if find_spec("matplotlib") is None:
         say_status("No figures: pip install 'paraconsist[report]'.")
     else:
-        write_sweep_plots(results, output)
+        for plot in sweep_plots(result.cells):
+            write_plot(plot, output)
     say_status(f"Table, tests and figures in {output}.")
 
 
 def adversarial(
-    model: Annotated[str, typer.Option(help="bow, a Hub id, or a folder: what is trained.")],
-    train_file: Annotated[Path, typer.Option(help="Training rows: CSV, TSV, JSON Lines or Parquet.")],
-    columns: Annotated[str, typer.Option(help="Columns of the training rows to change, with commas.")],
-    study: StudyChoices,
-    transformation: str = option(
-        "wordnet_nouns", "wordnet_nouns, dictionary, suffix, module:function, paraphrase:rules, or textattack:RECIPE."
-    ),
+    study: Annotated[
+        dict[str, Any],
+        Fields(
+            AdversarialOptions,
+            without=(*_APART, "with_test", "transformation_options"),
+            names={"sets": "dataset"},
+        ),
+    ],
+    texts: TrainingTexts,
     option: list[str] | None = option(None, "NAME=VALUE, of the transformation; repeat."),
     dictionary: Path | None = option(None, "dictionary: the file of substitutions."),
-    control: bool = option(
-        False, "Also train a control on as many rows without new texts: those that have a variant, twice."
-    ),
-    n_permutations: int = option(10_000, "Permutations that the paired test draws.", min=1),
 ) -> None:
     """Train with and without variants of the training rows, run both, and compare them on the same rows."""
     quiet_libraries()
-    from paraconsist.studies.adversarial import AdversarialOptions
     from paraconsist.studies.adversarial import adversarial as run_study
 
-    own = {} if dictionary is None else {"dictionary": str(dictionary)}
+    of_dictionary = {} if dictionary is None else {"dictionary": str(dictionary)}
     options = AdversarialOptions(
-        model=model,
-        train_file=train_file,
-        columns=read_names(columns) or (),
-        transformation=transformation,
-        transformation_options=read_values("adversarial", "option", option) | own,
-        control=control,
-        n_permutations=n_permutations,
-        **study.settings("adversarial"),
+        transformation_options=read_values("adversarial", "option", option) | of_dictionary,
+        **texts.settings("adversarial", study),
     )
     _show_comparisons(run_study(options, say=say_status), options.output)
 
 
-def _show_comparisons(results: Mapping[str, Any], output: Path) -> None:
+def _show_comparisons(result: AdversarialResult, output: Path) -> None:
+    from paraconsist.measures.catalogue import CATALOGUE
     from paraconsist.reporting.table import show, table
 
     words = ["measure", "against", "seed"]
     columns = [*words, "other", "after", "difference", "interval", "p"]
-    for name in dict.fromkeys(entry["set"] for entry in results["comparisons"]):
-        lines = [_line(entry) for entry in results["comparisons"] if entry["set"] == name]
+    for name in dict.fromkeys(comparison.set for comparison in result.comparisons):
+        lines = [_line(comparison) for comparison in result.comparisons if comparison.set == name]
         show([table(f"{name}, per cent", columns, lines, words=words)])
-        for entry in results["over_seeds"]:
-            if entry["set"] == name and entry["n_seeds"] > 1:
+        for mean in result.over_seeds:
+            if mean.set == name and mean.n_seeds > 1:
                 echo(
-                    f"{_symbol(entry['measure'])} against {entry['against']}: {100 * entry['difference']:+.1f} over "
-                    f"{entry['n_seeds']} seeds, paired t p {entry['p_value']:.2g}"
+                    f"{CATALOGUE[mean.measure].symbol} against {mean.against}: {100 * mean.difference:+.1f} over "
+                    f"{mean.n_seeds} seeds, paired t p {mean.p_value:.2g}"
                 )
     echo("p of each seed is of a paired permutation test on the same buckets. tau: lower is better.")
-    if not any(entry["against"] == "repeated" for entry in results["comparisons"]):
+    if not any(comparison.against == "repeated" for comparison in result.comparisons):
         echo("More rows are also more steps: --control trains as long without a new text.")
     say_status(f"Everything in {output / 'adversarial.json'}.")
 
 
-def _line(entry: Mapping[str, Any]) -> list[str]:
-    after, before = _sides(entry)
-    low, high = entry["confidence_interval"]["difference"]
-    numbers = [f"{100 * before:.1f}", f"{100 * after:.1f}", f"{100 * entry['difference']:+.1f}"]
-    numbers += [f"{100 * low:+.1f} to {100 * high:+.1f}", f"{entry['p_value']:.2g}"]
-    return [_symbol(entry["measure"]), entry["against"], str(entry["seed"]), *numbers]
+def _line(comparison: Comparison) -> list[str]:
+    from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC
 
-
-def _symbol(measure: str) -> str:
-    from paraconsist.measures.catalogue import CATALOGUE
-
-    return CATALOGUE[measure].symbol
-
-
-def _sides(entry: Mapping[str, Any]) -> tuple[float, float]:
-    """The two values, wherever the measure's comparison keeps them."""
-    if "value1" in entry:
-        return float(entry["value1"]), float(entry["value2"])
-    from paraconsist.measures.catalogue import PARAPHRASTIC
-
+    result = comparison.result
     key = PARAPHRASTIC.headline
-    return float(entry["values1"][key]), float(entry["values2"][key])
+    after, before = (result[f"value{side}"] if "value1" in result else result[f"values{side}"][key] for side in (1, 2))
+    low, high = result["confidence_interval"]["difference"]
+    numbers = [f"{100 * before:.1f}", f"{100 * after:.1f}", f"{100 * comparison.difference:+.1f}"]
+    numbers += [f"{100 * low:+.1f} to {100 * high:+.1f}", f"{result['p_value']:.2g}"]
+    return [CATALOGUE[comparison.measure].symbol, comparison.against, str(comparison.seed), *numbers]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,9 @@ from paraconsist.errors import input_error
 from paraconsist.files import locked, write_json
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC
 from paraconsist.reporting.formatting import percent
-from paraconsist.studies.sweep import StudyOptions, train_and_run
+from paraconsist.studies import StudyRecord
+from paraconsist.studies.options import AdversarialOptions
+from paraconsist.studies.sweep import Measured, train_and_run
 from paraconsist.transforms.interface import Fitted, apply_to_columns
 from paraconsist.transforms.registry import transformation
 
@@ -26,38 +27,60 @@ _TEXTATTACK = "textattack:"
 _PARAPHRASE = "paraphrase:"
 
 
-@dataclass(frozen=True, kw_only=True)
-class AdversarialOptions(StudyOptions):
-    """What to train, on what variants, and what to run; what is not listed here is as for every study."""
+@dataclass(frozen=True)
+class Comparison(StudyRecord):
+    """The paired difference *after - before* (or *after - repeated*) of one seed, set and measure."""
 
-    model: str
-    train_file: Path
-    columns: Sequence[str]  # of the training rows, to change
-    #: Of `paraconsist.transforms.registry`, ``module:function``, ``paraphrase:GENERATOR`` or ``textattack:RECIPE``.
-    transformation: str = "wordnet_nouns"
-    transformation_options: Mapping[str, Any] = field(default_factory=dict)
-    #: Also train on the rows with a variant repeated in place of the variant: as many steps, nothing new.
-    control: bool = False
-    n_permutations: int = 10_000  # of the paired comparisons
+    seed: int
+    set: str
+    against: str
+    measure: str
+    result: Mapping[str, Any]  # as `paraconsist.scoring.compare` gives it
 
-    def __post_init__(self) -> None:
-        if not self.seeds or min(self.seeds) < 0 or len(set(self.seeds)) < len(self.seeds):
-            raise input_error(_FUNCTION, "seeds", "be numbers from 0 on, each once", got=list(self.seeds))
+    @property
+    def difference(self) -> float:
+        return float(self.result["difference"])
+
+    def _written(self) -> dict[str, Any]:
+        written = super()._written()
+        return {**written, **written.pop("result")}
 
 
-def adversarial(options: AdversarialOptions, *, say: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
-    """Train before and after, run both, compare them on the same rows; go on where an interrupted command stopped.
+@dataclass(frozen=True)
+class OverSeeds(StudyRecord):
+    """The mean difference over seeds, with the p of a paired t; nan for one seed, or where all seeds are equal."""
 
-    The result, which is also in ``adversarial.json``: ``n_rows``, ``n_variants``; ``runs``: seed -> kind -> set ->
-    measures; ``comparisons``: for each seed, set and measure the paired difference *after - before* (and *after -
-    repeated*), its interval and p, as `paraconsist.scoring.compare` gives them; ``over_seeds``: their mean with the p
-    of a paired t over seeds. InputError as for training, running, scoring and the transformation.
+    set: str
+    measure: str
+    against: str
+    difference: float
+    p_value: float
+    n_seeds: int
+
+
+@dataclass(frozen=True)
+class AdversarialResult(StudyRecord):
+    """All runs of the study and their comparisons."""
+
+    transformation: str
+    columns: Sequence[str]
+    n_rows: int
+    n_variants: int
+    runs: Mapping[str, Mapping[str, Measured]]  # seed -> kind -> set -> measures
+    comparisons: Sequence[Comparison]
+    over_seeds: Sequence[OverSeeds]
+
+
+def adversarial(options: AdversarialOptions, *, say: Callable[[str], None] = lambda line: None) -> AdversarialResult:
+    """Train before and after, run both, compare them on the same rows; resume an interrupted study.
+
+    The result is also written to ``adversarial.json``.
     """
     with locked(options.output, _FUNCTION, "output"):
         return _adversarial(options, say)
 
 
-def _adversarial(options: AdversarialOptions, say: Callable[[str], None]) -> dict[str, Any]:
+def _adversarial(options: AdversarialOptions, say: Callable[[str], None]) -> AdversarialResult:
     rows = augment(
         options.train_file,
         options.output / "rows",
@@ -68,8 +91,8 @@ def _adversarial(options: AdversarialOptions, say: Callable[[str], None]) -> dic
     )
     say(f"{rows.n_rows:,} rows, {rows.n_variants:,} of them with a variant.")
     kinds = KINDS if options.control else KINDS[:2]
-    runs: dict[str, dict[str, Any]] = {}
-    comparisons = []
+    runs: dict[str, dict[str, Measured]] = {}
+    comparisons: list[Comparison] = []
     for seed in options.seeds:
         of_seed = runs[str(seed)] = {}
         for kind in kinds:
@@ -79,30 +102,23 @@ def _adversarial(options: AdversarialOptions, say: Callable[[str], None]) -> dic
             say(f"seed {seed}, {kind}: {_short(of_seed[kind])}")
         for other in kinds[:1] + kinds[2:]:
             comparisons += _compare(options, seed, other)
-    results = {
-        "transformation": options.transformation,
-        "columns": list(options.columns),
-        "n_rows": rows.n_rows,
-        "n_variants": rows.n_variants,
-        "runs": runs,
-        "comparisons": comparisons,
-        "over_seeds": _over_seeds(comparisons),
-    }
-    write_json(options.output / "adversarial.json", results, indent=1)
-    return results
+    counts, means = (rows.n_rows, rows.n_variants), _over_seeds(comparisons)
+    result = AdversarialResult(options.transformation, list(options.columns), *counts, runs, comparisons, means)
+    write_json(options.output / "adversarial.json", result, indent=1)
+    return result
 
 
 def _folder(options: AdversarialOptions, kind: str, seed: int) -> Path:
     return options.output / f"{kind}-seed-{seed}"
 
 
-def _compare(options: AdversarialOptions, seed: int, other: str) -> list[dict[str, Any]]:
-    """The paired comparison of `after` with another kind, for each set and measure (tau of paraphrases too)."""
+def _compare(options: AdversarialOptions, seed: int, other: str) -> list[Comparison]:
+    """Compare `after` with another kind, for each set and measure (tau of paraphrases too)."""
     from paraconsist.scoring.compare import CompareOptions, compare
     from paraconsist.scoring.sources import open_source
 
     sets = {kind: open_source(_folder(options, kind, seed) / "run").sets for kind in ("after", other)}
-    out: list[dict[str, Any]] = []
+    comparisons: list[Comparison] = []
     for name, source in sets["after"].items():
         measures = list(source.predictions.metadata.get("measures") or ())
         if set(source.predictions.table["role"].unique().to_pylist()) == {"original", "paraphrase"}:
@@ -113,53 +129,49 @@ def _compare(options: AdversarialOptions, seed: int, other: str) -> list[dict[st
             n_permutations=options.n_permutations,
             correction="none",
         )
-        about = {"seed": seed, "set": name, "against": other}
         for compared in compare({kind: {name: of_kind[name]} for kind, of_kind in sets.items()}, settings):
-            out += [{**about, "measure": pair.measure, **pair.result} for pair in compared.pairs]
-    return out
+            comparisons += [Comparison(seed, name, other, pair.measure, pair.result) for pair in compared.pairs]
+    return comparisons
 
 
-def _over_seeds(comparisons: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Mean difference over seeds, with the p of a paired t where there are two seeds or more."""
+def _over_seeds(comparisons: Sequence[Comparison]) -> list[OverSeeds]:
     groups: dict[tuple[str, str, str], list[float]] = {}
     for entry in comparisons:
-        groups.setdefault((entry["set"], entry["measure"], entry["against"]), []).append(float(entry["difference"]))
-    out = []
-    for (name, measure, against), differences in groups.items():
-        mean = sum(differences) / len(differences)
+        groups.setdefault((entry.set, entry.measure, entry.against), []).append(entry.difference)
+    means = []
+    for group, differences in groups.items():
         p = float("nan")
         if len(differences) > 1 and max(differences) > min(differences):
             from scipy.stats import ttest_1samp
 
             p = float(ttest_1samp(differences, 0.0).pvalue)
-        about = {"set": name, "measure": measure, "against": against}
-        out.append({**about, "difference": mean, "p_value": p, "n_seeds": len(differences)})
-    return out
+        means.append(OverSeeds(*group, sum(differences) / len(differences), p, len(differences)))
+    return means
 
 
-def _short(results: Mapping[str, Any]) -> str:
-    parts = []
-    for name, measures in results.items():
-        for measure, values in measures.items():
-            key = CATALOGUE[measure].headline
-            parts.append(f"{name} {measure} {percent(values.get(key))}")
-    return "; ".join(parts) or json.dumps(results)
+def _short(sets: Measured) -> str:
+    parts = (
+        f"{name} {measure} {percent(values.get(CATALOGUE[measure].headline))}"
+        for name, measures in sets.items()
+        for measure, values in measures.items()
+    )
+    return "; ".join(parts) or "{}"
 
 
 @dataclass(frozen=True)
 class Augmented:
-    """What was written."""
+    """The files that `augment` writes."""
 
     before: Path  # the rows
     after: Path  # the rows and the variants
-    repeated: Path  # the rows, and those with a variant once more (as much text, nothing new)
+    repeated: Path  # the rows, and those with a variant twice (as much text, nothing new)
     n_rows: int
     n_variants: int  # how many of the rows the transformation changed; the others have no variant
 
 
 @dataclass(frozen=True)
 class _Variants:
-    """A function that makes a variant of each text, behind the interface of a fitted transformation."""
+    """A function that makes a variant of each text, as a fitted transformation."""
 
     make: Callable[[Sequence[str]], list[str]]
 
@@ -171,7 +183,7 @@ class _Variants:
 
 
 def textattack_augmenter(recipe: str, share: float = 0.1) -> Callable[[Sequence[str]], list[str]]:
-    """Return what makes one variant of each text by TextAttack; the text itself where the recipe finds none.
+    """Return the function that makes one variant of each text by TextAttack; the text itself where there is none.
 
     `recipe` is a class of ``textattack.augmentation``: WordNetAugmenter, EmbeddingAugmenter, CLAREAugmenter, ...;
     `share` of the words of a text is changed, its ``pct_words_to_swap``.
@@ -191,7 +203,7 @@ def textattack_augmenter(recipe: str, share: float = 0.1) -> Callable[[Sequence[
 
 
 def first_paraphrase(generator: str, preset: str = "a24", seed: int = 0) -> Callable[[Sequence[str]], list[str]]:
-    """Return what makes a generator's first candidate for each text with a word; the text itself where there is none.
+    """Return the function that makes a generator's first candidate for each text; the text itself without one.
 
     `generator` is ``rules``, a language model's folder or Hub id, or ``module:function``; `preset`, of the generation,
     a24, v23 or s24; `seed` that of sampling.
@@ -215,13 +227,11 @@ def augment(
     options: Mapping[str, Any] | None = None,
     limit: int | None = None,
 ) -> Augmented:
-    """Write the training rows three ways: each row, and what a transformation makes of it, with the same label.
+    """Write the training rows three ways: as they are, with a variant of each, and with rows repeated instead.
 
-    `file` is a CSV, TSV, JSON Lines or Parquet, of whose rows the first `limit` only are taken; `folder` gets
-    ``before.csv``, ``after.csv`` and ``repeated.csv``; `columns` are to change. `name` is a transformation of
-    `paraconsist.transforms.registry`, ``module:function``, ``paraphrase:GENERATOR`` (``rules``, or a language model),
-    or ``textattack:RECIPE``, with its `options`. InputError for a missing column, no text, a transformation that is not
-    there or that changes nothing.
+    Only the first `limit` rows of `file` are used. `folder` gets ``before.csv``, ``after.csv`` and ``repeated.csv``, in
+    which `columns` are changed. `name` is a transformation of `paraconsist.transforms.registry`, ``module:function``,
+    ``paraphrase:GENERATOR`` (``rules``, or a language model), or ``textattack:RECIPE``, with its `options`.
     """
     table = read_table(file, function=_FUNCTION, parameter="train_file")
     table = table if limit is None else table.slice(0, limit)
@@ -261,5 +271,5 @@ def _text(value: Any, column: str, row: int) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """Case and punctuation apart: a variant differs in its words."""
+    """Return the words without case and punctuation: a variant must differ in them."""
     return "".join(c if c.isalnum() else " " for c in text.casefold()).split()

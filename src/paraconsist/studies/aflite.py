@@ -9,49 +9,32 @@ tolerances go, and scikit-learn, one fit after the other, takes 6 times as long 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from types import MappingProxyType
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from paraconsist.errors import check_whole, extras, input_error
+from paraconsist.errors import extras, input_error
+from paraconsist.studies import StudyRecord
+from paraconsist.studies.options import PRESETS, AfliteOptions
 
 Matrix = NDArray[np.float64]
-Progress = Callable[[Mapping[str, Any]], None]
 
 _FUNCTION = "select"
 _LINE_STEPS = 4
 
 
 @dataclass(frozen=True)
-class AfliteOptions:
-    """How to filter; the defaults are those of Srikanth et al. 2024, section 4.1."""
+class Iteration(StudyRecord):
+    """One iteration of the filter."""
 
-    n_classifiers: int = 64  # random partitions (and so classifiers) an iteration: the paper's n
-    train_size: int = 5000  # rows that each classifier is trained on, rounded up to whole groups: m
-    cutoff: int = 500  # at most so many rows go in an iteration; the filtering ends when fewer do: k
-    threshold: float = 0.75  # share of right held-out predictions from which a row may go: tau
-    inverse_penalty: float = 1.0  # C of scikit-learn's `LogisticRegression`, whose default it is
-    seed: int = 0  # of the partitions
-
-    def __post_init__(self) -> None:
-        for name in ("n_classifiers", "train_size", "cutoff"):
-            check_whole(_FUNCTION, name, getattr(self, name))
-        if not 0 < self.threshold <= 1:
-            raise input_error(_FUNCTION, "threshold", "be a share above 0, and 1 at most", got=self.threshold)
-        if not self.inverse_penalty > 0:
-            raise input_error(_FUNCTION, "inverse_penalty", "be above 0", got=self.inverse_penalty)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return asdict(self)
-
-
-PRESETS: Mapping[str, AfliteOptions] = MappingProxyType({"s24": AfliteOptions()})
+    n_rows: int  # that took part
+    accuracy: float  # held out, mean over classifiers
+    majority: float  # share of the commonest label
+    n_removed: int
 
 
 @dataclass(frozen=True)
@@ -63,9 +46,7 @@ class AfliteResult:
     score: Matrix
     easy: NDArray[np.bool_]  # whether `score` reaches the threshold
     removed_in: NDArray[np.int64]  # the iteration, from 0, after which a row went; -1 where it stayed
-    #: For each iteration ``n_rows`` (that took part), ``accuracy`` (held out, mean over classifiers), ``majority``
-    #: (share of the commonest label), ``n_removed``.
-    curve: list[dict[str, Any]]
+    curve: list[Iteration]
 
     @property
     def easy_share(self) -> float:
@@ -79,7 +60,7 @@ def aflite(
     *,
     groups: NDArray[Any] | None = None,
     options: AfliteOptions = PRESETS["s24"],
-    progress: Progress | None = None,
+    progress: Callable[[Iteration], None] | None = None,
 ) -> AfliteResult:
     """Filter adversarially (Le Bras et al. 2020), as Srikanth et al. 2024 do.
 
@@ -103,7 +84,7 @@ def aflite(
     left = np.arange(n)
     total, times = np.zeros(n), np.zeros(n)
     removed_in = np.full(n, -1, dtype=np.int64)
-    curve: list[dict[str, Any]] = []
+    curve: list[Iteration] = []
     start: Matrix | None = None
     while len(left) > options.train_size:
         chosen = _partitions(codes[left], options, rng)
@@ -115,15 +96,15 @@ def aflite(
         times[left] += counts > 0
         candidates = np.flatnonzero((share >= options.threshold) & (counts > 0))
         going = candidates[np.argsort(-share[candidates], kind="stable")][: options.cutoff]
-        entry = {
-            "n_rows": len(left),
-            "accuracy": float((right & held_out).sum() / held_out.sum()),
-            "majority": float(np.bincount(numbers[left]).max() / len(left)),
-            "n_removed": len(going),
-        }
-        curve.append(entry)
+        iteration = Iteration(
+            n_rows=len(left),
+            accuracy=float((right & held_out).sum() / held_out.sum()),
+            majority=float(np.bincount(numbers[left]).max() / len(left)),
+            n_removed=len(going),
+        )
+        curve.append(iteration)
         if progress is not None:
-            progress(entry)
+            progress(iteration)
         removed_in[left[going]] = len(curve) - 1
         left = np.delete(left, going)
         if len(going) < options.cutoff or len(np.unique(numbers[left])) < 2:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.reporting.formatting import percent
-from paraconsist.reporting.plots.canvas import MARKERS, MUTED, Plot, legend, series_colour, short, write_plot
+from paraconsist.reporting.plots.canvas import MARKERS, MUTED, Plot, legend, series_colour, short
 from paraconsist.reporting.plots.consistency import Point, accuracy_consistency_plot
-from paraconsist.studies.sweep import configuration_name, figures
+from paraconsist.studies.aflite import Iteration
+from paraconsist.studies.sweep import CellResult, ConfigurationSummary, SeedMean, figures, sets_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,15 +21,16 @@ _P_C = PARAPHRASTIC.name
 _AXES = (("n_rows", "rows", "training rows"), ("n_parameters", "size", "parameters"))
 
 
-def aflite_plot(curve: Sequence[Mapping[str, Any]]) -> Plot:
+def aflite_plot(curve: Sequence[Iteration]) -> Plot:
     """Return held-out accuracy of the linear classifiers against the rows that are left."""
-    ends = [f"{percent(entry['accuracy'])} % at {entry['n_rows']:,}" for entry in (*curve[:1], *curve[-1:])]
+    ends = [f"{percent(iteration.accuracy)} % at {iteration.n_rows:,}" for iteration in (*curve[:1], *curve[-1:])]
     described = f"from {ends[0]} rows to {ends[1]}" if curve else "no iteration"
 
     def draw(axes: Axes) -> None:
-        rows = [entry["n_rows"] for entry in curve]
-        axes.plot(rows, [100 * e["accuracy"] for e in curve], color=series_colour(0), marker="o", markersize=3)
-        axes.plot(rows, [100 * e["majority"] for e in curve], color=MUTED, dashes=(4, 3), linewidth=0.9)
+        rows = [iteration.n_rows for iteration in curve]
+        accuracies, majorities = ([100 * it.accuracy for it in curve], [100 * it.majority for it in curve])
+        axes.plot(rows, accuracies, color=series_colour(0), marker="o", markersize=3)
+        axes.plot(rows, majorities, color=MUTED, dashes=(4, 3), linewidth=0.9)
         axes.invert_xaxis()
         axes.set(xlabel="rows left", ylabel="held-out accuracy, %")
 
@@ -85,7 +86,7 @@ def curve_plot(
 
 
 def _tick(value: float) -> str:
-    """As short as a tick must be: 284, 28.4k, 2.1M."""
+    """Return a short tick label: 284, 28.4k, 2.1M."""
     for least, unit, name in ((1e9, 1e9, "B"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
         if value >= least:
             return f"{value / unit:.3g}{name}"
@@ -99,15 +100,15 @@ def _means(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return [(x, sum(values) / len(values)) for x, values in sorted(by_x.items())]
 
 
-def sweep_plots(sweep: Mapping[str, Any]) -> list[Plot]:
-    """Return every plot of what `sweep` returned: those of S24's Figures 5 and 6 and of J22's Figure 4."""
-    cells = sorted(sweep["cells"], key=lambda cell: (str(cell["model"]), str(cell["varied"]), cell["share"]))
+def sweep_plots(cells: Sequence[CellResult]) -> list[Plot]:
+    """Return every plot of a sweep: those of S24's Figures 5 and 6 and of J22's Figure 4."""
+    cells = sorted(cells, key=lambda cell: (cell.model, str(cell.varied), cell.share))
     plots = []
-    for name in dict.fromkeys(name for cell in cells for name in cell["sets"]):
+    for name in sets_of(cells):
         points = [
-            Point(configuration_name(cell), name, values["bucket_accuracy"], values[_P_C])
+            Point(cell.configuration, name, values["bucket_accuracy"], values[_P_C])
             for cell in cells
-            if (values := cell["sets"].get(name, {}).get(_P_C)) is not None
+            if (values := cell.sets.get(name, {}).get(_P_C)) is not None
         ]
         if points:
             plots.append(replace(accuracy_consistency_plot(points), name=f"accuracy-consistency-{_slug(name)}"))
@@ -116,11 +117,11 @@ def sweep_plots(sweep: Mapping[str, Any]) -> list[Plot]:
     return plots
 
 
-def _against(cells: Sequence[Mapping[str, Any]], name: str, axis: str, word: str, label: str) -> list[Plot]:
+def _against(cells: Sequence[CellResult], name: str, axis: str, word: str, label: str) -> list[Plot]:
     by_configuration: dict[str, list[float]] = {}  # shares are drawn by group: the seeds' rows differ a little
     for cell in cells:
-        by_configuration.setdefault(configuration_name(cell), []).append(float(cell[axis]))
-    place = {name: sum(values) / len(values) for name, values in by_configuration.items()}
+        by_configuration.setdefault(cell.configuration, []).append(float(cell[axis]))
+    place = {configuration: sum(values) / len(values) for configuration, values in by_configuration.items()}
     if len(set(place.values())) < 2:
         return []
     taus = [figure.symbol for figure in figures() if figure.symbol.startswith("tau")]
@@ -130,9 +131,9 @@ def _against(cells: Sequence[Mapping[str, Any]], name: str, axis: str, word: str
         series: dict[str, list[tuple[float, float]]] = {}
         for measure, key, line, _ in figures():
             for cell in cells if line in labels else ():
-                value = cell["sets"].get(name, {}).get(measure, {}).get(key)
+                value = cell.value(name, measure, key)
                 if value is not None:
-                    series.setdefault(line, []).append((place[configuration_name(cell)], float(value)))
+                    series.setdefault(line, []).append((place[cell.configuration], float(value)))
         if series:
             file, title = f"{kind.lower().replace('_', '')}-by-{word}-{_slug(name)}", f"{kind} against {label}: {name}"
             caption = f"Small marks are single trainings, lines go through their means. {name}."
@@ -140,31 +141,26 @@ def _against(cells: Sequence[Mapping[str, Any]], name: str, axis: str, word: str
     return plots
 
 
-def write_sweep_plots(sweep: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Write every plot as PNG and SVG."""
-    return [file for plot in sweep_plots(sweep) for file in write_plot(plot, folder)]
+def markdown_table(summary: Sequence[ConfigurationSummary]) -> str:
+    """Return a sweep's summary as a Markdown table: mean and standard deviation over seeds, in per cent."""
+    lines = []
+    for name in dict.fromkeys(row.set for row in summary):
+        rows = [row for row in summary if row.set == name]
+        symbols = [figure.symbol for figure in figures() if any(figure.symbol in row.figures for row in rows)]
+        lines += [f"**{name}**", "", f"| training | rows | seeds | {' | '.join(symbols)} |"]
+        lines.append("|---" * (3 + len(symbols)) + "|")
+        for row in sorted(rows, key=lambda row: (row.model, str(row.varied), row.share)):
+            values = [_cell(row.figures.get(symbol)) for symbol in symbols]
+            lines.append(f"| {row.configuration} | {row.n_rows:,.0f} | {row.n_seeds} | {' | '.join(values)} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
-def markdown_table(sweep: Mapping[str, Any]) -> str:
-    """Return the summary as a Markdown table: mean over seeds, standard deviation behind it, in per cent."""
-    out = []
-    for name in dict.fromkeys(row["set"] for row in sweep["summary"]):
-        rows = [row for row in sweep["summary"] if row["set"] == name]
-        labels = [f.symbol for f in figures() if any(f.symbol in row["figures"] for row in rows)]
-        out += [f"**{name}**", "", f"| training | rows | seeds | {' | '.join(labels)} |"]
-        out.append("|---" * (3 + len(labels)) + "|")
-        for row in sorted(rows, key=lambda row: (str(row["model"]), str(row["varied"]), row["share"])):
-            values = [_cell(row["figures"].get(label)) for label in labels]
-            out.append(f"| {row['configuration']} | {row['n_rows']:,.0f} | {row['n_seeds']} | {' | '.join(values)} |")
-        out.append("")
-    return "\n".join(out)
-
-
-def _cell(value: Mapping[str, float] | None) -> str:
+def _cell(value: SeedMean | None) -> str:
     if value is None:
         return "-"
-    mean = percent(value["mean"])
-    return mean if math.isnan(value["sd"]) else f"{mean} ± {percent(value['sd'])}"
+    mean = percent(value.mean)
+    return mean if math.isnan(value.sd) else f"{mean} ± {percent(value.sd)}"
 
 
 def _slug(name: str) -> str:

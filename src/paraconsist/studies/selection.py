@@ -10,7 +10,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task
 from paraconsist.data.writing import is_filled, write_table
-from paraconsist.errors import check_whole, input_error, renamed
+from paraconsist.errors import input_error, renamed
 from paraconsist.files import LOCK, locked, replacing, write_json
 from paraconsist.measures.paraphrastic import deciles
 from paraconsist.models.training.data import Source, context_texts, encode_examples, find_task, label_rows
 from paraconsist.models.training.options import TrainingOptions
-from paraconsist.studies.aflite import AfliteOptions, AfliteResult, aflite
+from paraconsist.studies.aflite import AfliteResult, Iteration, aflite
+from paraconsist.studies.options import SelectOptions
 from paraconsist.transforms.paraphrase.judgements import rewritten_columns, write_writing_sheet
 
 _FUNCTION = "select"
@@ -184,35 +185,6 @@ def sample_by_difficulty(
 
 
 @dataclass(frozen=True)
-class SelectOptions:
-    """How to select."""
-
-    encoder: str  # folder or Hub id of the model whose vectors are filtered
-    filtering: AfliteOptions = field(default_factory=AfliteOptions)
-    pooling: str = "auto"  # see `paraconsist.models.encoders.load_encoder`
-    #: Share of the contexts that items are drawn from; the others are left to train the model under study on.
-    pool: float = 1.0
-    #: The model whose confidence in the gold label the deciles are of. Without it nothing is drawn.
-    confidence_model: str | None = None
-    n_easy: int = 125  # items to draw: 125 of each in the paper
-    n_difficult: int = 125
-    rewrite: Sequence[str] | None = None  # columns to paraphrase; by default those that are not the context
-    places: int = 10  # empty places for paraphrases of an item
-    max_length: int | None = None  # cut inputs of the encoder
-    device: str | None = None
-    seed: int = 0  # of the pool and the draw
-    group_columns: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        if not 0 < self.pool <= 1:
-            raise input_error(_FUNCTION, "pool", "be a share above 0, and 1 at most", got=self.pool)
-        check_whole(_FUNCTION, "places", self.places)
-        if min(self.n_easy, self.n_difficult) < 0 or self.n_easy + self.n_difficult < 1:
-            must = "ask, with `n_difficult`, for at least one item"
-            raise input_error(_FUNCTION, "n_easy", must, got=(self.n_easy, self.n_difficult))
-
-
-@dataclass(frozen=True)
 class Selection:
     """What was selected."""
 
@@ -252,7 +224,11 @@ def _select(items: Items, folder: Path, options: SelectOptions, say: Callable[[s
         check_unseen(options.confidence_model, "confidence_model", pool, group_columns=options.group_columns)
     vectors = _vectors(items, folder, options, say)
     result = aflite(
-        vectors, items.labels, groups=items.groups, options=options.filtering, progress=lambda entry: say(_line(entry))
+        vectors,
+        items.labels,
+        groups=items.groups,
+        options=options.filtering,
+        progress=lambda iteration: say(_line(iteration)),
     )
     confidence, drawn, n_places = None, np.empty(0, dtype=np.intp), 0
     if options.confidence_model is not None:
@@ -374,8 +350,8 @@ def _write(items: Items, selection: Selection, options: SelectOptions) -> None:
     write_json(folder / "selection.json", facts, indent=1)
 
 
-def _line(entry: Any) -> str:
+def _line(iteration: Iteration) -> str:
     return (
-        f"{entry['n_rows']:,} rows: held-out accuracy {100 * entry['accuracy']:.1f} "
-        f"(majority {100 * entry['majority']:.1f}), {entry['n_removed']:,} go"
+        f"{iteration.n_rows:,} rows: held-out accuracy {100 * iteration.accuracy:.1f} "
+        f"(majority {100 * iteration.majority:.1f}), {iteration.n_removed:,} removed"
     )

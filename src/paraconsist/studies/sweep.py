@@ -1,4 +1,4 @@
-"""Training dynamics: every cell of a grid trained, run and scored, wherever and however often it was interrupted.
+"""Training dynamics: every cell of a grid is trained, run and scored, however often the sweep is interrupted.
 
 The grid is checkpoints, shares of the training rows, seeds, and any other option of training.
 """
@@ -13,82 +13,27 @@ import shutil
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from itertools import combinations
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from paraconsist.data.store import store_key
-from paraconsist.errors import check_whole, input_error
+from paraconsist.errors import input_error
 from paraconsist.files import LOCK, is_main, locked, sync_one, write_json, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC, scored_measures
-from paraconsist.models.training.options import TrainingOptions, options_from_preset
+from paraconsist.measures.standings import corrected_p_values
+from paraconsist.models.training.options import TrainingOptions
 from paraconsist.reporting.formatting import percent
 from paraconsist.running.pool import alone, do_all, visible_devices
+from paraconsist.studies import StudyRecord
+from paraconsist.studies.options import StudyOptions, SweepOptions
 
 _FUNCTION = "sweep"
-#: Of Srikanth et al. 2024, Figure 6.
-SHARES = (0.01, 0.05, 0.1, 0.5, 1.0)
-#: Options of training that the grid sets itself.
-_OWN = frozenset({"model", "output", "seed", "share", "limit_seed", "resume", "progress", "device", "data_dir"})
 
-
-@dataclass(frozen=True, kw_only=True)
-class StudyOptions:
-    """What every study says that trains models and runs them."""
-
-    output: Path
-    sets: Sequence[str]  # as `load_bucket_set` names them
-    with_test: bool = False  # run the full test sets too
-    seeds: Sequence[int] = (0,)
-    #: Options of training: ``train_file`` or ``dataset``, ``task``, ``epochs``, ...
-    training: Mapping[str, Any] = field(default_factory=dict)
-    preset: str | None = None
-    limit: int | None = None  # so many training rows at most, and whole buckets up to so many rows of each set: a trial
-    device: str | None = None
-    data_dir: str | None = None
-    n_resamples: int = 1000  # of the intervals
-
-    def train(self, output: Path, **own: Any) -> TrainingOptions:
-        """How a model is trained into a folder, where a killed training goes on; `own` is what the study decides."""
-        own |= {"device": self.device, "data_dir": self.data_dir, "resume": True, "progress": False}
-        for name in self.training:
-            if name in own:
-                raise input_error("train", name, "be left to the study", got=self.training[name])
-        return options_from_preset(self.preset, output=output, **own, **self.training)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SweepOptions(StudyOptions):
-    """What to train on, and what to run; what is not listed here is as for every study.
-
-    Each of the `seeds` draws its own share, and its own initial weights and order.
-    """
-
-    models: Sequence[str]  # checkpoints: Hub ids, folders, or ``bow``, ``glove_bow``, ``bilstm``
-    shares: Sequence[float] = SHARES  # of the training rows, drawn by group
-    #: Any other option of training -> its values; every combination is a cell.
-    vary: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    jobs: int = 1  # processes at a time
-    keep_models: bool = False  # keep each cell's weights; by default they go once it is scored
-
-    def __post_init__(self) -> None:
-        for name in ("models", "sets", "shares", "seeds"):
-            values = list(getattr(self, name))
-            if not values or len(set(values)) < len(values):
-                raise input_error(_FUNCTION, name, "be given, each once", got=values)
-        if any(not 0 < share <= 1 for share in self.shares):
-            raise input_error(_FUNCTION, "shares", "be above 0, and 1 at most", got=list(self.shares))
-        if any(seed < 0 for seed in self.seeds):
-            raise input_error(_FUNCTION, "seeds", "not be negative", got=list(self.seeds))
-        check_whole(_FUNCTION, "jobs", self.jobs)
-        known = {f.name for f in fields(TrainingOptions)} - _OWN
-        for name, choices in self.vary.items():
-            if name not in known or not choices:
-                must = f"be options of training with values: {', '.join(sorted(known))}"
-                raise input_error(_FUNCTION, "vary", must, got=name)
+#: Set -> measure -> key -> value.
+Measured: TypeAlias = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
 @dataclass(frozen=True)
@@ -102,10 +47,38 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """For folders and messages."""
+        """The cell's name in folders and messages."""
         model = Path(self.model).name or self.model
         parts = [model, f"share-{self.share:g}", *(f"{k}-{v}" for k, v in self.varied), f"seed-{self.seed}"]
         return "".join(c if c.isalnum() or c in "._-" else "-" for c in "_".join(parts))
+
+
+@dataclass(frozen=True)
+class CellResult(StudyRecord):
+    """A finished cell: its place in the grid, its training, and set -> measure -> key -> value."""
+
+    name: str
+    model: str
+    share: float
+    seed: int
+    varied: Mapping[str, object]
+    n_rows: int
+    labels: object
+    eval_accuracy: float | None
+    n_parameters: int
+    sets: Measured
+    seconds: float
+
+    @property
+    def configuration(self) -> str:
+        """The name of everything but the seed."""
+        varied = ", ".join(f"{k} {v}" for k, v in self.varied.items())
+        model = self.model.rstrip("/").rpartition("/")[2]
+        return f"{model}{', ' + varied if varied else ''}, {100 * self.share:g} %"
+
+    def value(self, set_name: str, measure: str, key: str) -> float | None:
+        """Return one number of a set; None if the cell has none."""
+        return self.sets.get(set_name, {}).get(measure, {}).get(key)
 
 
 def cells_of(options: SweepOptions) -> list[Cell]:
@@ -126,14 +99,14 @@ def training_options(options: SweepOptions, cell: Cell, output: Path) -> Trainin
     training = {**options.training, **dict(cell.varied)}
     if options.limit is not None:
         training["limit"] = options.limit
-    own = {"model": cell.model, "share": cell.share, "seed": cell.seed, "limit_seed": cell.seed}
-    return replace(options, training=training).train(output, **own)
+    grid = {"model": cell.model, "share": cell.share, "seed": cell.seed, "limit_seed": cell.seed}
+    return replace(options, training=training).train(output, **grid)
 
 
-def identity_of(options: SweepOptions, cell: Cell, hashes: Mapping[str, str]) -> dict[str, Any]:
-    """Return all that decides a cell's results, ready for JSON.
+def identity_of(options: SweepOptions, cell: Cell, hashes: Mapping[str, str]) -> dict[str, object]:
+    """Return everything that decides a cell's results, ready for JSON.
 
-    `hashes` (file -> hash of its content) see to it that a changed file never meets old results.
+    `hashes` (file -> hash of its content) keep a changed file from meeting old results.
     """
     trained = training_options(options, cell, Path("model")).to_dict()
     for name in ("output", "resume", "device", "progress", "data_dir"):
@@ -153,17 +126,17 @@ def hashes_of(options: SweepOptions) -> dict[str, str]:
     from paraconsist.models.pretrained import weights_hash
 
     names = [options.training.get("train_file"), options.training.get("eval_file"), *options.sets, *options.models]
-    out = {}
+    hashes = {}
     for name in (str(name) for name in names if name is not None):
         path = Path(name).expanduser()
         if path.is_file():
-            out[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+            hashes[name] = hashlib.sha256(path.read_bytes()).hexdigest()
         elif path.is_dir() and (path / "config.json").is_file():
-            out[name] = weights_hash(path)
-    return out
+            hashes[name] = weights_hash(path)
+    return hashes
 
 
-#: What is kept of each measure, besides its headline.
+#: The numbers that a cell keeps of each measure, besides its headline.
 _KEPT = (
     *("accuracy", "original_accuracy", "bucket_accuracy", "test_accuracy", "perturbed_accuracy"),
     *(PARAPHRASTIC.published, "corrected_accuracy", "corrected_paraphrastic_consistency"),
@@ -172,14 +145,12 @@ _KEPT = (
 )
 
 
-def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
-    """Do every cell of the grid that is not done yet, and put all of them together.
+def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: None) -> SweepResult | None:
+    """Do every cell of the grid that is not done yet, and summarise all of them.
 
     A grid may grow: more shares, seeds or models given to the same folder leave finished cells as they are. `say` takes
-    a line for each finished cell. Returned and written to ``sweep.json``: ``cells`` (a dict each), ``summary`` and
-    ``tests`` (see `paraconsist.studies.sweep.summarise`); empty on all but the first of several launched
-    processes. InputError for a share in which a label is missing, before anything is trained, and for all that
-    training, running and scoring refuse.
+    a line for each finished cell. The result is also written to ``sweep.json``; only the first of several launched
+    processes returns it. InputError for a share in which a label is missing, before anything is trained.
     """
     cells = cells_of(options)
     with alone():
@@ -190,7 +161,7 @@ def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: No
         return _sweep(options, cells, say)
 
 
-def _sweep(options: SweepOptions, cells: Sequence[Cell], say: Callable[[str], None]) -> dict[str, Any]:
+def _sweep(options: SweepOptions, cells: Sequence[Cell], say: Callable[[str], None]) -> SweepResult | None:
     work = SweepWork(options, hashes_of(options))
     _open(options.output)
     n_done = sum(work.is_done(cell) for cell in cells)
@@ -201,44 +172,41 @@ def _sweep(options: SweepOptions, cells: Sequence[Cell], say: Callable[[str], No
     def report(cell: Cell) -> None:
         nonlocal n_done
         n_done += 1
-        if talks:
-            result = work.result(cell) or {}
-            say(f"[{n_done}/{len(cells)}] {cell.name}: {_short(result)} ({result.get('seconds', 0):.0f} s)")
+        if talks and (result := work.result(cell)) is not None:
+            say(f"[{n_done}/{len(cells)}] {cell.name}: {_short(result)} ({result.seconds:.0f} s)")
 
     devices = visible_devices(options.device)
     do_all(work, cells, function=_FUNCTION, jobs=options.jobs, devices=devices, progress=report)
     if not talks:
-        return {}
+        return None
     for cell in cells:
         work.forget_weights(cell)
-    results = [{"name": cell.name, **(work.result(cell) or {})} for cell in cells]
-    for result in results:
-        result.pop("identity", None)
-    whole = {"cells": results, **summarise(results)}
+    whole = summarise([result for cell in cells if (result := work.result(cell)) is not None])
     write_json(options.output / "sweep.json", whole, indent=1)
     return whole
 
 
 @dataclass(frozen=True)
 class SweepWork:
-    """How a cell is done and where it is kept; it travels to other processes whole."""
+    """The work on a cell and the place of its results; other processes receive it whole."""
 
     options: SweepOptions
     hashes: Mapping[str, str]
 
     def folder(self, cell: Cell) -> Path:
-        """Where the cell is kept: its name for people, and a hash of all that decides its results."""
+        """Return the cell's folder: its name for people, and a hash of everything that decides its results."""
         identity = identity_of(self.options, cell, self.hashes)
         return self.options.output / "cells" / f"{cell.name}_{store_key(identity)[:8]}"
 
-    def result(self, cell: Cell) -> dict[str, Any] | None:
-        """The cell's results; None where it is not finished."""
+    def result(self, cell: Cell) -> CellResult | None:
+        """Return the cell's results; None if it is not finished."""
         try:
-            result = json.loads((self.folder(cell) / "cell.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        same = isinstance(result, dict) and result.get("identity") == identity_of(self.options, cell, self.hashes)
-        return result if same else None
+            written = json.loads((self.folder(cell) / "cell.json").read_text(encoding="utf-8"))
+            if written.pop("identity") == identity_of(self.options, cell, self.hashes):
+                return CellResult(cell.name, **written)
+        except (OSError, ValueError, AttributeError, KeyError, TypeError):
+            pass  # cut short, or of another version: done again
+        return None
 
     def is_done(self, cell: Cell) -> bool:
         return self.result(cell) is not None
@@ -249,26 +217,28 @@ class SweepWork:
         folder = self.folder(cell)
         model = folder / "model"
         folder.mkdir(parents=True, exist_ok=True)
-        results = train_and_run(training_options(self.options, cell, model), folder / "run", self.options)
+        sets = train_and_run(training_options(self.options, cell, model), folder / "run", self.options)
         record = json.loads((model / "training.json").read_text(encoding="utf-8"))
-        result = {
-            "identity": identity_of(self.options, cell, self.hashes),
-            "model": cell.model,
-            "share": cell.share,
-            "seed": cell.seed,
-            "varied": dict(cell.varied),
-            "n_rows": record["data"]["train"]["n_rows"],
-            "labels": record["data"]["train"]["labels"],
-            "eval_accuracy": record["metrics"].get("eval_accuracy"),
-            "n_parameters": _n_parameters(model),
-            "sets": results,
-            "seconds": round(time.time() - started, 1),
-        }
-        write_json(folder / "cell.json", result, indent=1)
+        result = CellResult(
+            name=cell.name,
+            model=cell.model,
+            share=cell.share,
+            seed=cell.seed,
+            varied=dict(cell.varied),
+            n_rows=record["data"]["train"]["n_rows"],
+            labels=record["data"]["train"]["labels"],
+            eval_accuracy=record["metrics"].get("eval_accuracy"),
+            n_parameters=_n_parameters(model),
+            sets=sets,
+            seconds=round(time.time() - started, 1),
+        ).to_dict()
+        del result["name"]
+        identity = identity_of(self.options, cell, self.hashes)
+        write_json(folder / "cell.json", {"identity": identity, **result}, indent=1)
         self.forget_weights(cell)
 
     def forget_weights(self, cell: Cell) -> None:
-        """Remove the weights of a finished cell where they are not to be kept, for good."""
+        """Remove the weights of a finished cell unless they are kept."""
         model = self.folder(cell) / "model"
         if not self.options.keep_models and model.is_dir():
             for file in model.glob("*.safetensors"):
@@ -277,16 +247,16 @@ class SweepWork:
             sync_one(model)
 
 
-def train_and_run(training: TrainingOptions, folder: Path, options: StudyOptions) -> dict[str, dict[str, Any]]:
-    """Train a model, run it over the options' sets, and return set -> what is kept of its measures."""
+def train_and_run(training: TrainingOptions, folder: Path, options: StudyOptions) -> Measured:
+    """Train a model, run it over the options' sets, and return the numbers of its measures."""
     from paraconsist.models.training.trainer import train
 
     train(training, say=lambda line: None)
     return run_and_score(training.output, folder, options)
 
 
-def run_and_score(model: Path, folder: Path, options: StudyOptions) -> dict[str, dict[str, Any]]:
-    """Run a trained model over the options' sets, and return set -> what is kept of its measures.
+def run_and_score(model: Path, folder: Path, options: StudyOptions) -> Measured:
+    """Run a trained model over the options' sets, and return the numbers of its measures.
 
     Sets of paraphrases also get tau, the share of paraphrases with a different answer from the original's.
     """
@@ -309,16 +279,19 @@ def run_and_score(model: Path, folder: Path, options: StudyOptions) -> dict[str,
         RunOptions(output=folder, device=options.device, texts=False),
     )
     opened = open_source(report.folder.path)
-    scored = score_sources(opened, ScoreOptions(n_resamples=options.n_resamples))
-    measured = {name: dict(one.measures) for name, one in scored.items()}
+    scores = score_sources(opened, ScoreOptions(n_resamples=options.n_resamples))
+    results = {name: dict(of_set.measures) for name, of_set in scores.items()}
     for name, source in opened.sets.items():
         if set(source.predictions.table["role"].unique().to_pylist()) == {ORIGINAL, PARAPHRASE}:
             tau = ScoreOptions(measures=[SEMANTIC.name], n_resamples=options.n_resamples)
-            measured[name] |= score_set(source.predictions, tau).measures
+            results[name] |= score_set(source.predictions, tau).measures
     kept = {measure: (spec.headline, *_KEPT) for measure, spec in CATALOGUE.items()}
     return {
-        name: {measure: {k: v[k] for k in kept[measure] if v.get(k) is not None} for measure, v in measures.items()}
-        for name, measures in measured.items()
+        name: {
+            measure: {key: result[key] for key in kept[measure] if result.get(key) is not None}
+            for measure, result in of_set.items()
+        }
+        for name, of_set in results.items()
     }
 
 
@@ -327,8 +300,8 @@ def _n_parameters(folder: Path) -> int:
 
     total = 0
     for file in folder.glob("*.safetensors"):
-        with safe_open(file, framework="numpy") as held:
-            total += sum(math.prod(held.get_slice(key).get_shape()) for key in held.keys())  # noqa: SIM118
+        with safe_open(file, framework="numpy") as weights:
+            total += sum(math.prod(weights.get_slice(key).get_shape()) for key in weights.keys())  # noqa: SIM118
     return total
 
 
@@ -361,16 +334,18 @@ def _open(folder: Path) -> None:
         (folder / "cells").mkdir(parents=True, exist_ok=True)
 
 
-def _short(result: Mapping[str, Any]) -> str:
-    for measures in result.get("sets", {}).values():
+def _short(result: CellResult) -> str:
+    for measures in result.sets.values():
         for measure, values in measures.items():
             key = CATALOGUE[measure].headline
             if key in values:
-                return f"{result['n_rows']:,} rows, {key} {percent(values[key])}"
-    return json.dumps(result.get("n_rows"))
+                return f"{result.n_rows:,} rows, {key} {percent(values[key])}"
+    return str(result.n_rows)
 
 
-#: What is summarised of paraphrases, whose measure has many numbers.
+# Means over seeds, tests between configurations, and the trend with size and data.
+
+#: The numbers that are summarised of paraphrases, whose measure has many.
 _OF_PARAPHRASES = (
     *("accuracy", "bucket_accuracy", PARAPHRASTIC.headline, PARAPHRASTIC.published, "pvap_unbiased"),
     *("test_accuracy", "corrected_paraphrastic_consistency_unbiased"),
@@ -387,118 +362,162 @@ class Figure(NamedTuple):
 
 
 def figures() -> list[Figure]:
-    """Return what is summarised: several numbers of paraphrases, and the headline of every other measure."""
+    """Return the summarised numbers: several of paraphrases, and the headline of every other measure."""
     symbols = {"bucket_accuracy": "bucket A", **{q.key: q.symbol for q in PARAPHRASTIC.quantities}}
     of_paraphrases = [Figure(PARAPHRASTIC.name, k, symbols[k], k.endswith("unbiased")) for k in _OF_PARAPHRASES]
     others = [spec for spec in scored_measures().values() if spec.name != PARAPHRASTIC.name]
     return of_paraphrases + [Figure(spec.name, spec.headline, spec.symbol) for spec in others]
 
 
-def configuration_name(cell: Mapping[str, Any]) -> str:
-    """What cells that differ in their seed only have in common, for people."""
-    varied = ", ".join(f"{k} {v}" for k, v in cell["varied"].items())
-    model = str(cell["model"]).rstrip("/").rpartition("/")[2]
-    return f"{model}{', ' + varied if varied else ''}, {100 * cell['share']:g} %"
+@dataclass(frozen=True)
+class SeedMean(StudyRecord):
+    """The mean of a figure over `n` seeds, and its standard deviation (n - 1; nan for one seed)."""
+
+    mean: float
+    sd: float
+    n: int
 
 
-def summarise(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Put cells together.
+@dataclass(frozen=True)
+class ConfigurationSummary(StudyRecord):
+    """One configuration on one set; `n_rows` is the mean over its seeds."""
 
-    ``summary``: for each set and configuration, ``n_seeds``, ``n_rows`` (mean), ``n_parameters`` and for each figure
-    ``mean`` and ``sd`` (n - 1; nan for one seed). ``tests``: for each set and tested figure every pair of
-    configurations of one model with other data, or other models with the same data: ``difference``, ``p_value``
-    (Welch's t over seeds) and ``corrected_p_value`` (Holm, over a set's pairs of the figure). ``trends``: Kendall's
-    tau-b of the figure with the number of training rows and with the number of parameters, over all cells.
+    set: str
+    configuration: str
+    model: str
+    share: float
+    varied: Mapping[str, object]
+    n_seeds: int
+    n_rows: float
+    n_parameters: int
+    figures: Mapping[str, SeedMean]
+
+
+@dataclass(frozen=True)
+class ConfigurationTest(StudyRecord):
+    """The difference of a figure between two configurations, by Welch's t over seeds.
+
+    The corrected p is Holm's, over all pairs of the set and figure.
     """
+
+    set: str
+    figure: str
+    configuration1: str
+    configuration2: str
+    difference: float
+    p_value: float
+    n1: int
+    n2: int
+    corrected_p_value: float = math.nan
+
+
+@dataclass(frozen=True)
+class Trend(StudyRecord):
+    """Kendall's tau-b of a figure with ``n_rows`` (training rows) or ``n_parameters``, over all `n` cells."""
+
+    set: str
+    figure: str
+    axis: str
+    kendall: float
+    p_value: float
+    n: int
+
+
+@dataclass(frozen=True)
+class SweepResult(StudyRecord):
+    """All cells of a sweep and their summary.
+
+    Tests compare configurations of one model with other data, or other models with the same data.
+    """
+
+    cells: Sequence[CellResult]
+    summary: Sequence[ConfigurationSummary]
+    tests: Sequence[ConfigurationTest]
+    trends: Sequence[Trend]
+
+
+def sets_of(cells: Sequence[CellResult]) -> list[str]:
+    """Return the names of the cells' sets, in the cells' order."""
+    return list(dict.fromkeys(name for cell in cells for name in cell.sets))
+
+
+def summarise(cells: Sequence[CellResult]) -> SweepResult:
+    """Summarise cells over their seeds, test configurations against each other, and find trends."""
     summary, tests, trends = [], [], []
-    groups: dict[str, list[Mapping[str, Any]]] = {}
+    groups: dict[str, list[CellResult]] = {}
     for cell in cells:
-        groups.setdefault(configuration_name(cell), []).append(cell)
-    for name in dict.fromkeys(name for cell in cells for name in cell["sets"]):
+        groups.setdefault(cell.configuration, []).append(cell)
+    for name in sets_of(cells):
         summary += [_summary(name, configuration, members) for configuration, members in groups.items()]
-        for measure, key, label, is_tested in figures():
-            values = {c: _values(name, measure, key, members) for c, members in groups.items()}
-            if not is_tested or not any(values.values()):
+        for figure in figures():
+            values = {configuration: _values(name, figure, members) for configuration, members in groups.items()}
+            if not figure.is_tested or not any(values.values()):
                 continue
-            tests += _tests(name, label, values, groups)
+            tests += _tests(name, figure.symbol, values, groups)
             for axis in ("n_rows", "n_parameters"):
-                points = [(cell[axis], v) for cell in cells for v in _values(name, measure, key, [cell])]
-                trends.append({"set": name, "figure": label, "axis": axis, **trend(points)})
-    return {"summary": summary, "tests": tests, "trends": trends}
+                points = [(float(cell[axis]), value) for cell in cells for value in _values(name, figure, [cell])]
+                trends.append(Trend(name, figure.symbol, axis, *trend(points), len(points)))
+    return SweepResult(cells, summary, tests, trends)
 
 
-def _values(name: str, measure: str, key: str, cells: Sequence[Mapping[str, Any]]) -> list[float]:
-    values = (cell["sets"].get(name, {}).get(measure, {}).get(key) for cell in cells)
+def _values(name: str, figure: Figure, cells: Sequence[CellResult]) -> list[float]:
+    values = (cell.value(name, figure.measure, figure.key) for cell in cells)
     return [float(value) for value in values if value is not None and math.isfinite(value)]
 
 
-def _summary(name: str, configuration: str, members: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    known = {}
-    for measure, key, label, _ in figures():
-        values = _values(name, measure, key, members)
+def _summary(name: str, configuration: str, members: Sequence[CellResult]) -> ConfigurationSummary:
+    means = {}
+    for figure in figures():
+        values = _values(name, figure, members)
         if values:
-            sd = float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
-            known[label] = {"mean": float(np.mean(values)), "sd": sd, "n": len(values)}
-    return {
-        "set": name,
-        "configuration": configuration,
-        "model": members[0]["model"],
-        "share": members[0]["share"],
-        "varied": members[0]["varied"],
-        "n_seeds": len(members),
-        "n_rows": float(np.mean([cell["n_rows"] for cell in members])),
-        "n_parameters": members[0]["n_parameters"],
-        "figures": known,
-    }
+            sd = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
+            means[figure.symbol] = SeedMean(float(np.mean(values)), sd, len(values))
+    first, n_rows = members[0], float(np.mean([cell.n_rows for cell in members]))
+    grid = (first.model, first.share, first.varied, len(members), n_rows, first.n_parameters)
+    return ConfigurationSummary(name, configuration, *grid, means)
 
 
 def _tests(
-    name: str, label: str, values: Mapping[str, Sequence[float]], groups: Mapping[str, Sequence[Mapping[str, Any]]]
-) -> list[dict[str, Any]]:
-    from paraconsist.measures.standings import corrected_p_values
-
-    out: list[dict[str, Any]] = []
-    for one, two in combinations(values, 2):
+    name: str, symbol: str, values: Mapping[str, Sequence[float]], groups: Mapping[str, Sequence[CellResult]]
+) -> list[ConfigurationTest]:
+    tests = []
+    for one, two in itertools.combinations(values, 2):
         first, second = groups[one][0], groups[two][0]
-        same_model = first["model"] == second["model"] and first["varied"] == second["varied"]
-        if same_model == (first["share"] == second["share"]):
-            continue  # both differ: nothing could be told from it
+        same_model = first.model == second.model and first.varied == second.varied
+        if same_model == (first.share == second.share):
+            continue  # both differ: the cause of a difference would be unknown
         difference, p = difference_over_seeds(values[one], values[two])
-        about = {"set": name, "figure": label, "configuration1": one, "configuration2": two}
-        counts = {"n1": len(values[one]), "n2": len(values[two])}
-        out.append({**about, "difference": difference, "p_value": p, **counts, "corrected_p_value": float("nan")})
-    known = [entry for entry in out if math.isfinite(entry["p_value"])]
-    if known:
-        corrected = corrected_p_values([entry["p_value"] for entry in known], "holm")
-        for entry, p in zip(known, corrected, strict=True):
-            entry["corrected_p_value"] = p
-    return out
+        counts = len(values[one]), len(values[two])
+        tests.append(ConfigurationTest(name, symbol, one, two, difference, p, *counts))
+    known = [test.p_value for test in tests if math.isfinite(test.p_value)]
+    corrected = iter(corrected_p_values(known, "holm") if known else ())
+    return [replace(test, corrected_p_value=next(corrected)) if math.isfinite(test.p_value) else test for test in tests]
 
 
 def difference_over_seeds(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
     """Return the difference of two means over seeds, and Welch's p, two-sided.
 
-    p is nan with fewer than two seeds on a side; where neither side varies it is 1 for equal means and nan else.
+    p is nan with fewer than two seeds on a side; where neither side varies it is 1 for equal means and nan otherwise.
     """
     if not len(first) or not len(second):
-        return float("nan"), float("nan")
+        return math.nan, math.nan
     difference = float(np.mean(first) - np.mean(second))
     if min(len(first), len(second)) < 2:
-        return difference, float("nan")
+        return difference, math.nan
     if np.ptp(first) == 0 and np.ptp(second) == 0:
-        return difference, 1.0 if difference == 0 else float("nan")
+        return difference, 1.0 if difference == 0 else math.nan
     from scipy.stats import ttest_ind
 
     return difference, float(ttest_ind(first, second, equal_var=False).pvalue)
 
 
-def trend(points: Sequence[tuple[float, float]]) -> dict[str, Any]:
-    """Return Kendall's tau-b of y with x, its two-sided p, and the number of points; nan where x or y is constant."""
+def trend(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return Kendall's tau-b of y with x and its two-sided p; nan where x or y is constant."""
     if len({x for x, _ in points}) < 2 or len({y for _, y in points}) < 2:
-        return {"kendall": float("nan"), "p_value": float("nan"), "n": len(points)}
+        return math.nan, math.nan
     from scipy.stats import kendalltau
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         tau = kendalltau(*zip(*points, strict=True))
-    return {"kendall": float(tau.statistic), "p_value": float(tau.pvalue), "n": len(points)}
+    return float(tau.statistic), float(tau.pvalue)
