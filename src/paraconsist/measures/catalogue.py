@@ -8,13 +8,16 @@ page only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import UserDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.entry_points import added, load
+from paraconsist.errors import InputError
 from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift
@@ -510,8 +513,35 @@ _SPECS = (
     ),
 )
 
-#: Every measure by name. A plug-in may add an entry.
-CATALOGUE: dict[str, MeasureSpec] = {spec.name: spec for spec in _SPECS}
+
+class _Catalogue(UserDict[str, MeasureSpec]):
+    """The measures by name. Those of other distributions are added when a name is not among ours, or all are listed."""
+
+    is_complete = False
+
+    def __missing__(self, name: str) -> MeasureSpec:
+        return self._complete()[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.data or name in self._complete()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._complete())
+
+    def __len__(self) -> int:
+        return len(self._complete())
+
+    def _complete(self) -> dict[str, MeasureSpec]:
+        if not self.is_complete:
+            self.is_complete = True
+            for entry in added("measures", tuple(self.data)).values():
+                if spec := load(entry, MeasureSpec):
+                    self.data[entry.name] = spec
+        return self.data
+
+
+#: Every measure by name.
+CATALOGUE = _Catalogue({spec.name: spec for spec in _SPECS})
 
 #: The measures that others are built around have a name of their own here.
 PARAPHRASTIC = CATALOGUE[paraphrastic_consistency.__name__]
@@ -533,13 +563,28 @@ def scored_measures() -> dict[str, MeasureSpec]:
     return {name: spec for name, spec in CATALOGUE.items() if spec.target}
 
 
+def check_result(spec: MeasureSpec, result: Mapping[str, Any]) -> None:
+    """Raise if a measure's result lacks a key that its entry declares, or that every result has."""
+    needed = [spec.headline, "confidence_interval", "signature", "warnings"]
+    needed += ["n_buckets", "n_examples"] if spec.mean_over == "buckets" else []
+    absent = [key for key in needed if key not in result]
+    if not absent and spec.headline not in result["confidence_interval"]:
+        absent = [f"confidence_interval[{spec.headline!r}]"]
+    if absent:
+        remedy = f"Its keys are {', '.join(result)}: mend the function, or the `MeasureSpec` that declares them."
+        raise InputError(f"the result of {spec.name} must have the key {absent[0]!r}.", function="score", remedy=remedy)
+
+
 def reads_probabilities(names: Sequence[str] | None) -> bool:
     """Say whether a measure among these reads what probability each label has."""
     return any(name in CATALOGUE and CATALOGUE[name].is_about_probabilities for name in names or ())
 
 
 def default_measures(roles: Sequence[str]) -> list[str]:
-    """Return the measures that rows with these roles call for: of swaps, negations, rules; else of paraphrases."""
-    called = [name for name, spec in scored_measures().items() if spec.is_default and spec.target in roles]
+    """Return the measures that rows with these roles call for: of swaps, negations, rules; else of paraphrases.
+
+    Those of other distributions are computed only where they are named.
+    """
+    called = [spec.name for spec in _SPECS if spec.is_default and spec.target in roles]
     own_role = [name for name in called if CATALOGUE[name].target != PARAPHRASE]
     return own_role or [PARAPHRASTIC.name]

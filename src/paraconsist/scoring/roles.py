@@ -15,7 +15,7 @@ from paraconsist.data.tables import is_among
 from paraconsist.errors import check_choice, input_error, renamed
 from paraconsist.measures.bucket_model import fit_bucket_model
 from paraconsist.measures.buckets import BucketCounts
-from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec, scored_measures
+from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec, check_result, scored_measures
 from paraconsist.measures.rules import ORIGINAL, Answers, Statements
 
 #: A column with more values than this is no stratum (an id, say).
@@ -140,6 +140,7 @@ def measure_rows(spec: MeasureSpec, rows: Rows, **options: Any) -> dict[str, Any
     called = {parameter: source.partition(".")[2] for parameter, source in spec.arguments.items()}
     with renamed(**called, groups="group"):
         result: dict[str, Any] = spec.function(**columns, groups=groups, **options).to_dict()
+    check_result(spec, result)
     return result
 
 
