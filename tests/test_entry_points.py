@@ -27,14 +27,17 @@ raises = broken:RAISES
 score = broken:command
 """
 CODE = """
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from paraconsist.data.logs.format import LogFormat
-from toys import LOSS_RATE, loss_rate
+from paraconsist.measures.results import Result
+from toys import LOSS_RATE
+
+@dataclass(frozen=True, repr=False)
+class Empty(Result):
+    n_pairs: int
 
 def fails(*args, **options):
-    result = loss_rate(*args, **options).to_dict()
-    del result["loss_rate"]
-    return result
+    return Empty(n_pairs=1, confidence_interval={}, signature="fails|ci:none", warnings=())
 
 NUMBER = 3
 FAILS = replace(LOSS_RATE, function=fails)
@@ -56,11 +59,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
     subprocess.run([*pip, "--target", str(target), str(source)], check=True, capture_output=True)
     record = json.loads(blocks["json"][0])
-    with (target / "run.quiz.jsonl").open("w", encoding="utf-8") as file:
-        for i in range(60):
-            role = "original" if i % 3 == 0 else "paraphrase"
-            row = {"id": f"r{i}", "question_id": f"q{i // 3}", "kind": role, "correct": i * 7 // 5 % 2}
-            file.write(json.dumps(record | row) + "\n")
+    for folder, step in {target: 7, target / "other": 8}.items():
+        folder.mkdir(exist_ok=True)
+        roles = ["original", "paraphrase", "paraphrase"] * 20
+        rows = (
+            {"id": f"r{i}", "question_id": f"q{i // 3}", "kind": role, "correct": i * step // 5 % 2}
+            for i, role in enumerate(roles)
+        )
+        (folder / "run.quiz.jsonl").write_text("".join(json.dumps(record | row) + "\n" for row in rows))
     information = target / "broken-2.0.dist-info"
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 2.0\n")
@@ -96,10 +102,11 @@ def test_the_measure_and_the_log_are_scored_gated_compared_and_shown(installed: 
     scores = json.loads((installed / "scores.json").read_text())
     (values,) = find(scores, "loss_rate")
     assert values["loss_rate"] == pytest.approx(naive())
-    assert call(installed, "gate", f"loss_rate <= {naive() + 0.01}", *LOG)[0].startswith("pass")
-    assert call(installed, "gate", "loss_rate <= 0.01", *LOG, code=1)[0].startswith("fail")
-    twice = (LOG[0], LOG[0], *LOG[1:])
-    assert "loss rate" in call(installed, "compare", *twice, "--measure", "loss_rate")[0].lower()
+    for most, code, verdict in ((naive() + 0.01, 0, "pass"), (0.01, 1, "fail")):
+        gate = ("gate", f"loss_rate <= {most}", *LOG, "--measure", "loss_rate")
+        assert call(installed, *gate, code=code)[0].startswith(verdict)
+    both = (LOG[0], "other/run.quiz.jsonl", *LOG[1:])
+    assert "loss rate" in call(installed, "compare", *both, "--measure", "loss_rate")[0].lower()
     call(installed, "report", *LOG, "--measure", "loss_rate", "--output", "page.html")
     assert "loss rate" in (installed / "page.html").read_text(encoding="utf-8").lower()
 

@@ -94,7 +94,9 @@ def _recognises(log_format: LogFormat, path: Path, head: Head) -> bool:
     except Exception as problem:
         if log_format in FORMATS:
             raise
-        warnings.warn(f"the log format {log_format.name} was not asked about {path}: {problem!r}", stacklevel=2)
+        warnings.warn(
+            f"the log format {log_format.name} is passed over: it fails on {path.name} ({problem!r})", stacklevel=2
+        )
         return False
 
 
