@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+
 import pytest
 
+from paraconsist.measures.catalogue import MeasureSpec, list_measures
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift
 from paraconsist.measures.pairs import semantic_inconsistency
@@ -56,3 +60,13 @@ def test_a_result_is_read_like_the_mapping_that_is_written() -> None:
     with pytest.raises(KeyError, match=r"no 'acuracy'.*inconsistency, n_pairs"):
         PAIR["acuracy"]
     assert dict(PAIR)["confidence_interval"] == PAIR.to_dict()["confidence_interval"]
+
+
+@pytest.mark.parametrize("spec", list_measures(), ids=lambda spec: spec.name)
+def test_the_help_of_a_measure_is_complete(spec: MeasureSpec) -> None:
+    doc = inspect.getdoc(spec.function) or ""
+    sections = dict(zip(*[iter(re.split(r"\n\n(\w+)\n-+\n", doc)[1:])] * 2, strict=True))
+    assert {"Parameters", "Returns", "Raises", "Examples"} <= sections.keys()
+    named = re.findall(r"\w+", " ".join(line for line in sections["Parameters"].splitlines() if line[:1].strip()))
+    assert set(inspect.signature(spec.function).parameters) <= {*named}
+    assert not re.search(r"^ *\{\w+\}$", doc, re.MULTILINE)

@@ -21,7 +21,7 @@ from paraconsist.measures.buckets import (
 )
 from paraconsist.measures.chance import rule_chance
 from paraconsist.measures.intervals import group_columns, grouping
-from paraconsist.measures.results import Estimates, Mask, Result, share_options
+from paraconsist.measures.results import Estimates, Mask, Result, documented, share_options
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,6 +62,7 @@ class AdditiveInconsistencyResult(Result):
     n_rows: int
 
 
+@documented("rows that allow no label")
 def transitive_inconsistency(
     predictions: Any,
     references: Any,
@@ -105,24 +106,11 @@ def transitive_inconsistency(
         What intervals resample where rows are not independent: one group for each row; or the two members of each
         row, such as its antecedents, where any two rows that share one are not independent (see
         `additive_inconsistency`).
-    interval_method, confidence_level, n_resamples, seed
-        As for `paraconsist.measures.pairs.semantic_inconsistency`.
-
-    Returns
-    -------
-    TransitiveInconsistencyResult
-        Undefined values are nan and named in `warnings`; nothing is printed.
-
-    Raises
-    ------
-    InputError
-        For empty, missing, mixed or unequally long input, rows that allow no label, and options outside their
-        range.
+    {share_intervals}
 
     References
     ----------
-    Jang, Kwon, Lukasiewicz (2022), "BECEL: Benchmark for Consistency Evaluation of Language Models", COLING.
-    Sections 3 and 4.
+    {becel}
 
     Examples
     --------
@@ -206,6 +194,7 @@ def _rules(
     return {f"{one} & {two} -> {'|'.join(map(str, allowed))}": inverse == i for (one, two, allowed), i in rules}
 
 
+@documented()
 def additive_inconsistency(
     predictions: Any,
     references: Any,
@@ -248,20 +237,9 @@ def additive_inconsistency(
         As for `paraconsist.measures.pairs.semantic_inconsistency`; ``"bootstrap"`` does not go with two columns of
         `groups`, where ``"auto"`` is Korn and Graubard's interval with the dyad-robust standard error.
 
-    Returns
-    -------
-    AdditiveInconsistencyResult
-        Undefined values are nan and named in `warnings`; nothing is printed.
-
-    Raises
-    ------
-    InputError
-        For empty, missing, mixed or unequally long input, and options outside their range.
-
     References
     ----------
-    Jang, Kwon, Lukasiewicz (2022), "BECEL: Benchmark for Consistency Evaluation of Language Models", COLING.
-    Sections 3 and 4.
+    {becel}
 
     Examples
     --------

@@ -32,7 +32,7 @@ from paraconsist.measures.paraphrastic import (
     check_input,
     measures_of_sums,
 )
-from paraconsist.measures.results import UNCERTAINTY, Estimates, IntervalSettings, Result, interval_options
+from paraconsist.measures.results import UNCERTAINTY, Estimates, IntervalSettings, Result, documented, interval_options
 from paraconsist.measures.standings import UnitValues
 
 _FUNCTION = "consistency_difference"
@@ -84,6 +84,7 @@ class ConsistencyDifferenceResult(Result):
     test: DifferenceTest | None = field(default=None, repr=False, compare=False)
 
 
+@documented("gold labels (or groups) that differ within a bucket, unknown roles")
 def consistency_difference(
     predictions1: Any,
     predictions2: Any,
@@ -136,17 +137,6 @@ def consistency_difference(
     n_permutations : int, default 10000
         Of the permutation test, where not all assignments can be enumerated.
     seed : int or numpy.random.Generator, default 0
-
-    Returns
-    -------
-    ConsistencyDifferenceResult
-        Undefined values are nan and named in `warnings`; nothing is printed.
-
-    Raises
-    ------
-    InputError
-        For empty, missing, mixed or unequally long input, gold labels (or groups) that differ within a bucket,
-        unknown roles, and options outside their range.
 
     Notes
     -----

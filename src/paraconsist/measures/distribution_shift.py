@@ -14,7 +14,7 @@ from scipy.special import rel_entr
 from paraconsist.errors import input_error
 from paraconsist.measures.buckets import Integers, check_length, check_unmasked, group_codes, partition
 from paraconsist.measures.intervals import Floats, Units, design_effects, mean_of_sums
-from paraconsist.measures.results import UNCERTAINTY, Estimates, Result, interval_options
+from paraconsist.measures.results import UNCERTAINTY, Estimates, Result, documented, interval_options
 
 SHIFTS = (
     *("jensen_shannon_distance", "jensen_shannon_divergence", "max_difference"),
@@ -81,6 +81,7 @@ def shifts(probabilities: Floats, original_probabilities: Floats) -> Floats:
     return np.stack([np.sqrt(divergence), divergence, difference, spread, change], axis=1)
 
 
+@documented("rows with another number of classes, rows that are not probabilities")
 def distribution_shift(
     probabilities: Any,
     original_probabilities: Any,
@@ -121,17 +122,6 @@ def distribution_shift(
         ``"closed_form"`` plain t intervals, for two pairs or more; both run short where few pairs changed.
     confidence_level, n_resamples, seed
         As for `paraconsist.measures.pairs.semantic_inconsistency`.
-
-    Returns
-    -------
-    DistributionShiftResult
-        Undefined values are nan and named in `warnings`; nothing is printed.
-
-    Raises
-    ------
-    InputError
-        For empty, missing or unequally long input, rows with another number of classes, rows that are no
-        probabilities, and options outside their range.
 
     References
     ----------

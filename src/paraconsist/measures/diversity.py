@@ -28,7 +28,7 @@ from paraconsist.measures.buckets import (
     group_codes,
 )
 from paraconsist.measures.intervals import FEW_UNITS, Floats, Units, mean_of_sums
-from paraconsist.measures.results import Estimates, Result, interval_options
+from paraconsist.measures.results import Estimates, Result, documented, interval_options
 
 _RANGES = {
     "lexical_distance": (0.0, 1.0),
@@ -71,6 +71,7 @@ class ParaphraseDiversityResult(Result):
     n_pairs: int
 
 
+@documented("values that are not texts, parses that cannot be read")
 def paraphrase_diversity(
     paraphrases: Any,
     originals: Any,
@@ -115,11 +116,6 @@ def paraphrase_diversity(
     -------
     ParaphraseDiversityResult
         What could not be measured is nan, and `warnings` says what it needs; nothing is printed.
-
-    Raises
-    ------
-    InputError
-        For empty, missing or unequally long input, texts that are none, and parses that cannot be read.
 
     References
     ----------

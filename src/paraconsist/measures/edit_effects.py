@@ -36,7 +36,7 @@ from paraconsist.measures.buckets import (
     partition_integers,
 )
 from paraconsist.measures.intervals import NO_SPREAD, Floats, Units, distinct, group_units, intervals
-from paraconsist.measures.results import IntervalSettings, Record, interval_options
+from paraconsist.measures.results import IntervalSettings, Record, documented, interval_options
 from paraconsist.measures.standings import adjusted_p_values
 
 LEAST_WORDINGS, LEAST_BUCKETS = 20, 5
@@ -73,6 +73,7 @@ class EditEffects:
     untested: dict[str, int]
 
 
+@documented("a bucket in two groups")
 def edit_effects(
     broken: Any,
     kinds: Mapping[str, Any],
@@ -116,11 +117,6 @@ def edit_effects(
     EditEffects
         A kind is tested where at least 20 rewordings in 5 buckets are of it, and as many are not. It is compared within
         buckets where at least 5 have both, with 20 rewordings of either, else over all.
-
-    Raises
-    ------
-    InputError
-        If columns are of different lengths, or bucket ids are missing, or a bucket is in two groups.
 
     References
     ----------

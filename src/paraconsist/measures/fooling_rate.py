@@ -24,7 +24,7 @@ from paraconsist.measures.buckets import (
     partition,
 )
 from paraconsist.measures.chance import fooling_chance
-from paraconsist.measures.results import Estimates, Mask, Result, share_options
+from paraconsist.measures.results import Estimates, Mask, Result, documented, share_options
 
 _NAMED = ("entailment", "contradiction")
 _NUMBERED = {0: 2, 2: 0}
@@ -55,6 +55,7 @@ class FoolingRateResult(Result):
     by_label: dict[str, dict[str, Any]]
 
 
+@documented("originals that differ within a bucket or from `originals`, variants without their original")
 def fooling_rate(
     predictions: Any,
     original_predictions: Any,
@@ -112,17 +113,6 @@ def fooling_rate(
         mapping is needed where `originals` names buckets without variants.
     interval_method, confidence_level, n_resamples, seed
         As for `paraconsist.measures.pairs.semantic_inconsistency`, over items.
-
-    Returns
-    -------
-    FoolingRateResult
-        Undefined values are nan and named in `warnings`; nothing is printed.
-
-    Raises
-    ------
-    InputError
-        For empty, missing, mixed or unequally long input, originals that differ within a bucket or from
-        `originals`, variants without their original, and options outside their range.
 
     References
     ----------

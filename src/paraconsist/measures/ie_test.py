@@ -53,7 +53,7 @@ from paraconsist.measures.paired_tests import (
     replayed_p_value,
     resampled_p_value,
 )
-from paraconsist.measures.results import Result, signature
+from paraconsist.measures.results import Result, documented, signature
 from paraconsist.measures.standings import Correction, correct_p_values, signal_to_noise, too_few_resamples
 
 _MOST_NAMES = 5
@@ -125,6 +125,7 @@ class IETestResult(Result):
     n_collapsed: int | None
 
 
+@documented()
 def ie_test(
     predictions: Any,
     transformed_predictions: Any,
@@ -185,11 +186,6 @@ def ie_test(
     -------
     IETestResult
         Where no item changed (D = 0), t is nan and p is 1, with a warning; the replays return the authors' 0.
-
-    Raises
-    ------
-    InputError
-        If columns are empty, mixed, of different lengths, or hold missing values; the row is named.
 
     References
     ----------

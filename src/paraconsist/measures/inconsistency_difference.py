@@ -31,7 +31,7 @@ from paraconsist.measures.intervals import (
     mean_of_sums,
     standard_errors,
 )
-from paraconsist.measures.results import Estimates, Mask, Result, effect_of, interval_options
+from paraconsist.measures.results import Estimates, Mask, Result, documented, effect_of, interval_options
 
 _FUNCTION = "inconsistency_difference"
 
@@ -85,6 +85,7 @@ class InconsistencyDifferenceResult(Result):
     margin_test: dict[str, Any] | None = None
 
 
+@documented("values that are not true or false, one of `satisfied1` and `satisfied2` alone")
 def inconsistency_difference(
     violated1: Any,
     violated2: Any,
@@ -132,12 +133,6 @@ def inconsistency_difference(
         The interval is Tango's score interval, which is safe where few rows or none differ; with `groups` at the
         effective sample size, as Korn and Graubard do for a single share. A difference is rejected where the score test
         rejects it; no difference only where the permutation test does so, too, which is exact and more careful.
-
-    Raises
-    ------
-    InputError
-        For empty, missing or unequally long input, values that are not true or false, one of `satisfied1` and
-        `satisfied2` alone, and options outside their range.
 
     Examples
     --------

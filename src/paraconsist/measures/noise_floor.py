@@ -23,7 +23,7 @@ from paraconsist.measures.buckets import (
     partition_integers,
 )
 from paraconsist.measures.intervals import Estimate, Floats, Units, group_units
-from paraconsist.measures.results import Estimates, Result, interval_options
+from paraconsist.measures.results import Estimates, Result, documented, interval_options
 
 _FUNCTION = "noise_floor"
 
@@ -80,6 +80,7 @@ class NoiseFloorResult(Result):
     n_pairs: dict[str, int]
 
 
+@documented("no repeat, an input twice in a run, no or two main runs, a run of two kinds, inputs in two buckets")
 def noise_floor(
     predictions: Any,
     references: Any,
@@ -127,12 +128,6 @@ def noise_floor(
         What intervals resample where buckets are not independent.
     interval_method, confidence_level, n_resamples, seed
         As for `paraconsist.measures.paraphrastic.paraphrastic_consistency`.
-
-    Raises
-    ------
-    InputError
-        For bad columns, no repeat, an input twice in a run, no or two main runs, a run of two kinds, or inputs
-        in two buckets.
 
     Examples
     --------
@@ -241,6 +236,7 @@ def noise_floor(
     )
 
 
+@documented("values that are not 0 or 1, no wording with two trials, a trial twice")
 def trial_noise(
     correct: Any, buckets: Any, wordings: Any, trials: Any, *, groups: Any = None, **intervals: Any
 ) -> NoiseFloorResult:
@@ -268,11 +264,6 @@ def trial_noise(
     NoiseFloorResult
         Of `noise_floor`, with trials as decoding repeats: ``variance`` has ``problem``, ``paraphrase`` (only where a
         bucket has two wordings) and ``decoding``.
-
-    Raises
-    ------
-    InputError
-        For bad columns, values that are not 0 or 1, no wording with two trials, or a trial twice.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from paraconsist.measures.buckets import CodedColumns, as_column, as_mask, code_
 from paraconsist.measures.chance import pair_chance
 from paraconsist.measures.intervals import group_columns, grouping
 from paraconsist.measures.paired_tests import grouped_difference
-from paraconsist.measures.results import Estimates, IntervalSettings, Result, share_options
+from paraconsist.measures.results import Estimates, IntervalSettings, Result, documented, share_options
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, Answers, Rule, changed, unchanged
 
 
@@ -47,6 +47,28 @@ class PairInconsistencyResult(Result):
     tie_rate: float | None = None
 
 
+_documented = documented(
+    "a `condition` of another kind than the labels",
+    pairs="""
+        predictions, perturbed_predictions : sequence of int or str, shape (n,)
+            Predicted labels on the original and on the perturbed text of every pair, all as numbers or all as names. An
+            original with several perturbed texts is repeated.
+        condition : int or str, optional
+            Gives `conditional_inconsistency`, over the pairs whose original was predicted to have this label: the one
+            for which the rule holds. 0 is a label (the authors' script takes it for "no condition").
+        references, perturbed_references : sequence of int or str, shape (n,), optional
+            Gold labels of the original and of the perturbed texts: give `accuracy` and `perturbed_accuracy`.
+        """,
+    groups="""
+        groups : sequence of int or str, shape (n,), or two of them, optional
+            The original each pair was made from (or a shared context): what intervals resample. Without it pairs are
+            taken to be independent. Two columns are the two members of each pair, such as its two texts, if pairs share
+            these crosswise; see `paraconsist.measures.antecedents.additive_inconsistency`.
+        """,
+)
+
+
+@_documented
 def semantic_inconsistency(
     predictions: Any,
     perturbed_predictions: Any,
@@ -72,44 +94,13 @@ def semantic_inconsistency(
 
     Parameters
     ----------
-    predictions, perturbed_predictions : sequence of int or str, shape (n,)
-        Predicted labels on the original and on the perturbed text of every pair, all as numbers or all as
-        names. An original with several perturbed texts is repeated.
-    condition : int or str, optional
-        Gives `conditional_inconsistency`, over the pairs whose original was predicted to have this label. 0
-        is a label.
-    references, perturbed_references : sequence of int or str, shape (n,), optional
-        Gold labels of the original and of the perturbed texts: give `accuracy` and `perturbed_accuracy`.
-    groups : sequence of int or str, shape (n,), or two of them, optional
-        The original each pair was made from (or a shared context): what intervals resample. Without it pairs
-        are taken to be independent. Two columns are the two members of each pair, such as its two texts, where pairs
-        share these crosswise; see `paraconsist.measures.antecedents.additive_inconsistency`.
-    interval_method : {"auto", "exact", "korn_graubard", "bootstrap", "closed_form"}
-        ``"auto"`` is the exact (Clopper-Pearson) interval of independent pairs and, with `groups`, that of
-        Korn and Graubard: the exact one at the effective sample size, since percentiles of a bootstrap over
-        groups and t intervals of small shares run short. ``"closed_form"`` is a t interval from linearised,
-        cluster-robust standard errors, ``"bootstrap"`` resamples pairs (groups).
-        Where groups show no spread (all pairs alike) the interval is a Clopper-Pearson type bound
-        over groups, and a warning says so.
-    confidence_level : float, default 0.95
-    n_resamples : int, default 10000
-    seed : int or numpy.random.Generator, default 0
-
-    Returns
-    -------
-    PairInconsistencyResult
-        Undefined values are nan and named in `warnings`; nothing is printed.
-
-    Raises
-    ------
-    InputError
-        For empty, missing, mixed or unequally long input, a `condition` of another kind than the labels, and
-        options outside their range.
+    {pairs}
+    {groups}
+    {share_intervals}
 
     References
     ----------
-    Jang, Kwon, Lukasiewicz (2022), "BECEL: Benchmark for Consistency Evaluation of Language Models", COLING.
-    Section 4.
+    {becel}
 
     Examples
     --------
@@ -124,6 +115,7 @@ def semantic_inconsistency(
     return _pair_measure(options, labels, condition, groups, changed)
 
 
+@_documented
 def symmetric_inconsistency(
     predictions: Any,
     perturbed_predictions: Any,
@@ -150,32 +142,16 @@ def symmetric_inconsistency(
 
     Parameters
     ----------
-    predictions, perturbed_predictions : sequence of int or str, shape (n,)
-        Predicted labels on every pair as it is, and swapped.
-    condition : int or str, optional
-        Gives `conditional_inconsistency`, over the rows whose original was predicted to have this label: the
-        label for which symmetry holds. 0 is a label (the authors' script takes it for "no condition").
+    {pairs}
     places : sequence of two or three labels, optional
         Of a judge that names the better of two texts: the label of the text that the originals show first, that of the
         other, and a third for ties. They give `first_place_share`, `primacy` and `tie_rate`.
-    references, perturbed_references, groups
-        As for `semantic_inconsistency`.
-    interval_method, confidence_level, n_resamples, seed
-        As for `semantic_inconsistency`.
-
-    Returns
-    -------
-    PairInconsistencyResult
-
-    Raises
-    ------
-    InputError
-        As for `semantic_inconsistency`.
+    {groups}
+    {share_intervals}
 
     References
     ----------
-    Jang, Kwon, Lukasiewicz (2022), "BECEL: Benchmark for Consistency Evaluation of Language Models", COLING.
-    Section 4.
+    {becel}
 
     Examples
     --------
@@ -196,6 +172,7 @@ def symmetric_inconsistency(
     return _pair_measure(options, labels, condition, groups, changed, places=places)
 
 
+@_documented
 def negational_inconsistency(
     predictions: Any,
     perturbed_predictions: Any,
@@ -222,32 +199,15 @@ def negational_inconsistency(
 
     Parameters
     ----------
-    predictions, perturbed_predictions : sequence of int or str, shape (n,)
-        Predicted labels on every text and on its negation.
-    condition : int or str, optional
-        Gives `conditional_inconsistency`, over the rows whose original was predicted to have this label: the
-        one that negation must change (entailment, positive). 0 is a label (the authors' script takes it for
-        "no condition").
-    references, perturbed_references, groups
-        As for `semantic_inconsistency`; the gold labels of the two sides differ here.
+    {pairs}
+    {groups}
     unanswered : sequence of bool, shape (n,), optional
         Pairs with an answer that could not be read: they break the rule whatever their labels say.
-    interval_method, confidence_level, n_resamples, seed
-        As for `semantic_inconsistency`.
-
-    Returns
-    -------
-    PairInconsistencyResult
-
-    Raises
-    ------
-    InputError
-        As for `semantic_inconsistency`.
+    {share_intervals}
 
     References
     ----------
-    Jang, Kwon, Lukasiewicz (2022), "BECEL: Benchmark for Consistency Evaluation of Language Models", COLING.
-    Section 4.
+    {becel}
 
     Examples
     --------

@@ -38,7 +38,15 @@ from paraconsist.measures.intervals import (
     stratified_interval,
     too_few,
 )
-from paraconsist.measures.results import Estimates, Result, constant_message, effect_of, interval_options, row_error
+from paraconsist.measures.results import (
+    Estimates,
+    Result,
+    constant_message,
+    documented,
+    effect_of,
+    interval_options,
+    row_error,
+)
 
 _FEW_THAT_DIFFER = 15  # buckets with right and wrong answers, below which PVAP and between-variance have no interval
 _LEAST_EFFECTIVE = 12.0  # units, for those two
@@ -134,6 +142,10 @@ class ParaphrasticConsistencyResult(Result):
     covered_mass: float | None = None
 
 
+@documented(
+    "gold labels (or groups) that differ within a bucket, unknown roles, two originals in a bucket, "
+    "confidences outside [0, 1]"
+)
 def paraphrastic_consistency(
     predictions: Any,
     references: Any,
@@ -187,9 +199,9 @@ def paraphrastic_consistency(
     groups : sequence of int or str, shape (n,), optional
         What intervals resample where buckets are not independent, one group per bucket (e.g. a shared
         premise).
-    original_confidences : mapping of bucket to float, optional
-        Confidence in the gold label of each bucket's original; with `test_confidences`, of shape (n_test,),
-        gives the values corrected for stratified sampling (see `sampling_correction`).
+    original_confidences, test_confidences : mapping of bucket to float, sequence of shape (n_test,), optional
+        Confidence in the gold label of each bucket's original, and of each row of the test set: give the values
+        corrected for stratified sampling (see `corrected_values`).
     renormalize : bool, default False
         Divide corrected values by `covered_mass`; as published they are not.
     test_predictions, test_references : sequence of int or str, shape (n_test,), optional
@@ -212,13 +224,6 @@ def paraphrastic_consistency(
         Undefined values are nan and named in `warnings`; nothing is printed. The plug-in's interval is one
         for the plug-in expectation, the unbiased estimator's for the model's true value
         (`paraconsist.measures.intervals`).
-
-    Raises
-    ------
-    InputError
-        For empty, missing, mixed or unequally long input, gold labels (or groups) that differ within a
-        bucket, unknown roles, two originals in a bucket, confidences outside [0, 1], and options outside
-        their range.
 
     References
     ----------

@@ -10,7 +10,7 @@ import numpy as np
 
 from paraconsist.measures.buckets import as_column, check_length, code_columns, partition
 from paraconsist.measures.chance import pair_chance
-from paraconsist.measures.results import Estimates, Mask, Result, share_options
+from paraconsist.measures.results import Estimates, Mask, Result, documented, share_options
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,6 +43,7 @@ class PredictionChangeResult(Result):
     by_stratum: dict[str, Any] | None = None
 
 
+@documented()
 def prediction_change(
     predictions: Any,
     original_predictions: Any,
@@ -76,18 +77,7 @@ def prediction_change(
         What results are broken down by (what is paraphrased, gold label, source task): gives `by_stratum`.
     groups : sequence of int or str, shape (n,), optional
         The original of every pair, or a shared context: what intervals resample.
-    interval_method, confidence_level, n_resamples, seed
-        As for `paraconsist.measures.pairs.semantic_inconsistency`.
-
-    Returns
-    -------
-    PredictionChangeResult
-        Undefined values are nan and named in `warnings`; nothing is printed.
-
-    Raises
-    ------
-    InputError
-        For empty, missing, mixed or unequally long input, and options outside their range.
+    {share_intervals}
 
     References
     ----------

@@ -33,7 +33,7 @@ from paraconsist.measures.buckets import (
 )
 from paraconsist.measures.distribution_shift import as_probability_rows
 from paraconsist.measures.intervals import FEW_UNITS, NO_SPREAD, Dyads, Floats, Units, design_effects, mean_of_sums
-from paraconsist.measures.results import Estimates, Result, effect_of, interval_options
+from paraconsist.measures.results import Estimates, Result, documented, effect_of, interval_options
 from paraconsist.measures.rules import Answers
 
 LEAST = {"frequentist": 0.129, "arbitrage": 0.01}
@@ -70,6 +70,10 @@ class ProbabilityCoherenceResult(Result):
     by_relation: dict[str, dict[str, Any]] | None = None
 
 
+@documented(
+    "values that are not probabilities, a role that is missing or twice in its bucket, no relation, "
+    "relations without a possible world"
+)
 def probability_coherence(
     probabilities: Any,
     roles: Any,
@@ -112,16 +116,6 @@ def probability_coherence(
         where more, buckets that are joined by any chain of them are one unit.
     interval_method, confidence_level, n_resamples, seed
         As for `paraconsist.measures.paraphrastic.paraphrastic_consistency`.
-
-    Returns
-    -------
-    ProbabilityCoherenceResult
-
-    Raises
-    ------
-    InputError
-        For empty, missing or unequally long input, what is no probability, a role that is missing or twice in its
-        bucket, no relation, relations without a possible world, and options outside their range.
 
     References
     ----------

@@ -26,7 +26,7 @@ from paraconsist.measures.buckets import (
     partition_integers,
 )
 from paraconsist.measures.intervals import FEW_UNITS, Floats, Units, design_effects, distinct, group_units
-from paraconsist.measures.results import Estimates, Result, constant_message, interval_options
+from paraconsist.measures.results import Estimates, Result, constant_message, documented, interval_options
 
 _ROLES = ("original", "paraphrase", "contrast")
 _MOST_DRAWS = 1_000
@@ -101,6 +101,7 @@ class PromptSensitivityResult(Result):
     variant_accuracies: dict[str, float] | None = None
 
 
+@documented("gold labels (or groups) that differ within a bucket, unknown roles")
 def prompt_sensitivity(
     predictions: Any,
     references: Any,
@@ -161,12 +162,6 @@ def prompt_sensitivity(
     PromptSensitivityResult
         Undefined values are nan and named in `warnings`. Entries of mappings have their intervals under
         ``"pass_hat_n/2"``.
-
-    Raises
-    ------
-    InputError
-        For empty, missing, mixed or unequally long input, gold labels (or groups) that differ within a bucket, unknown
-        roles, and options outside their range.
 
     References
     ----------

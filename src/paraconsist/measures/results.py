@@ -11,11 +11,14 @@ The first part names the measure. Every other part is ``key:value``; the keys th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
-from typing import Any, NamedTuple
+from inspect import cleandoc
+from textwrap import indent
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 import numpy as np
@@ -140,6 +143,60 @@ class Result(Record):
                         yield f"{name}/{key}", _text(inner), _ends(pair)
             elif isinstance(value, (bool, int, float)):
                 yield name, _text(value), _ends(ends)
+
+
+#: What docstrings of measures share: `documented` puts a text where its name stands in braces on a line of its own.
+_TEXTS = {
+    "share_intervals": """
+        interval_method : {"auto", "exact", "korn_graubard", "bootstrap", "closed_form"}
+            ``"auto"`` is the exact (Clopper-Pearson) interval of independent rows and, with `groups`, that of Korn and
+            Graubard: the exact one at the effective sample size, since percentiles of a bootstrap over groups and t
+            intervals of small shares are too narrow. ``"closed_form"`` is a t interval from linearised, cluster-robust
+            standard errors, ``"bootstrap"`` resamples rows (groups). If groups show no spread (all rows alike), the
+            interval is a Clopper-Pearson type bound over groups, and a warning says so.
+        confidence_level : float, default 0.95
+        n_resamples : int, default 10000
+        seed : int or numpy.random.Generator, default 0
+        """,
+    "becel": """
+        Jang, Kwon, Lukasiewicz (2022), "BECEL: Benchmark for Consistency Evaluation of Language Models", COLING.
+        Sections 3 and 4.
+        """,
+    "returns": """
+        Returns
+        -------
+        {result}
+            Undefined values are nan and named in `warnings`; nothing is printed.
+        """,
+    "raises": """
+        Raises
+        ------
+        InputError
+            For empty, missing, mixed or unequally long input, {also}and options outside their range.
+        """,
+}
+_AFTER_RAISES = re.compile(r"(?=    (?:References|Notes|Examples)\n    --)")
+_Measure = TypeVar("_Measure", bound=Callable[..., Any])
+
+
+def documented(also: str = "", **texts: str) -> Callable[[_Measure], _Measure]:
+    """Return a decorator that completes the docstring of a measure by what measures have in common.
+
+    These are the sections Returns (unless the docstring has one) and Raises, which `also` adds causes to, and the
+    `texts`, or those of `_TEXTS`, that the docstring names.
+    """
+
+    def complete(measure: _Measure) -> _Measure:
+        doc = measure.__doc__ or ""
+        names = ["raises"] if "    Returns\n" in doc else ["returns", "raises"]
+        doc = _AFTER_RAISES.sub("".join(f"    {{{name}}}\n\n" for name in names), doc, count=1)
+        for name, text in (_TEXTS | texts).items():
+            doc = doc.replace(f"    {{{name}}}\n", indent(cleandoc(text), "    ") + "\n")
+        doc = doc.replace("{result}", measure.__annotations__["return"])
+        measure.__doc__ = doc.replace("{also}", also and f"{also}, ")
+        return measure
+
+    return complete
 
 
 def _place(name: str) -> int:
