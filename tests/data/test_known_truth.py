@@ -214,16 +214,16 @@ REFUSED = {
     "ragged.csv": (TEXT.replace("b5,", "b5,,", 1), "row 21 has 4 cells where the first line has 3"),
     "cut.csv": (TEXT[:-6], "row 40 has 1 cells"),
     "twice.csv": (TEXT.replace("label", "bucket_id"), r"name each of its columns once; got \['bucket_id'\]"),
-    "cyrillic.csv": (("Москва" + TEXT).encode("cp1251"), "it is not utf-8, nor like Windows-1252. Save it as UTF-8"),
-    "japanese.csv": (("日本語の文章" + TEXT).encode("shift_jis"), "or say with `encoding` what it is, such as cp1251"),
-    "damaged.csv": ("é".encode() * 2 + b"\xe9" + TEXT.encode(), "it is not utf-8, nor like Windows-1252"),
-    "cut in a letter.csv": (TEXT.encode() + "é".encode()[:1], "it is not utf-8, nor like Windows-1252"),
-    "not latin.csv": (TEXT.encode("utf-16-le") + b"\xe9", "it holds zero bytes"),
-    "cut.jsonl": (json.dumps(objects(WHOLE)[0])[:-4], "row 1 is no whole JSON object"),
-    "unmarked.csv": (TEXT.encode("utf-16-le"), "it holds zero bytes: it is no text, or UTF-16 without a mark"),
-    "mixed.csv": (TEXT.encode() * 200 + "b9,1,0".encode("utf-16"), "it is not utf-8"),
+    "cyrillic.csv": (("Москва" + TEXT).encode("cp1251"), "it is neither UTF-8 nor Windows-1252. Save it as UTF-8"),
+    "japanese.csv": (("日本語の文章" + TEXT).encode("shift_jis"), "or name its `encoding`, such as cp1251"),
+    "damaged.csv": ("é".encode() * 2 + b"\xe9" + TEXT.encode(), "it is neither UTF-8 nor Windows-1252"),
+    "cut in a letter.csv": (TEXT.encode() + "é".encode()[:1], "it is neither UTF-8 nor Windows-1252"),
+    "not latin.csv": (TEXT.encode("utf-16-le") + b"\xe9", "it contains NUL bytes"),
+    "cut.jsonl": (json.dumps(objects(WHOLE)[0])[:-4], "row 1 is not a whole JSON object"),
+    "unmarked.csv": (TEXT.encode("utf-16-le"), "it contains NUL bytes; if it is UTF-16 without a byte order mark"),
+    "mixed.csv": (TEXT.encode() * 200 + "b9,1,0".encode("utf-16"), "it is neither UTF-8"),
     "empty.csv": ("", "have at least one row"),
-    "parquet.csv": (parquet(with_column("n", ANSWERS)), "it seems to be Parquet, whatever its name says"),
+    "parquet.csv": (parquet(with_column("n", ANSWERS)), "it seems to be Parquet, which does not fit its ending"),
     "excel.csv": (b"PK\x03\x04 and so on", "it seems to be a zip archive, such as an Excel workbook"),
     "packed.jsonl": (b"\x1f\x8b and so on", "it seems to be compressed with gzip"),
     "pointer.parquet": (b"version https://git-lfs.github.com/spec/v1\n", "it seems to be a pointer of Git LFS"),
@@ -307,10 +307,10 @@ def test_metadata_that_are_no_runs(metadata, tmp_path):
 @pytest.mark.parametrize(
     ("name", "code", "sentence"),
     [
-        ("null.jsonl", 2, "row 1 is no JSON object but null"),
+        ("null.jsonl", 2, "row 1 is not a JSON object but null"),
         ("unclosed.csv", 2, "a quote that opens in row 21 is never closed"),
-        ("latin.csv", 0, "latin.csv is not UTF-8 and is read as Windows-1252; `encoding` says what it is"),
-        ("cyrillic.csv", 2, "Save it as UTF-8, or say with `--encoding` what it is, such as cp1251"),
+        ("latin.csv", 0, "latin.csv is not UTF-8 and is read as Windows-1252; pass `encoding`"),
+        ("cyrillic.csv", 2, "Save it as UTF-8, or name its `--encoding`, such as cp1251"),
         ("excel with commas.csv", 0, "excel with commas.csv is read with ';' between its cells"),
         ("excel.csv", 0, "excel.csv is read with ';' between its cells"),
         ("points.csv", 0, "column label of points.csv holds whole numbers with .0"),
@@ -337,7 +337,7 @@ def test_a_file_of_a_few_kilobytes_does_not_fill_the_memory(tmp_path):
     text = pa.array(["x" * 100_000])
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(40_000, dtype=np.int32)), text)
     pq.write_table(pa.table({"text": column}), tmp_path / "bomb.parquet")
-    with pytest.raises(InputError, match="unpacked it is more than 1000 times its size"):
+    with pytest.raises(InputError, match="it unpacks to more than 1000 times its size"):
         measured(tmp_path / "bomb.parquet")
 
 

@@ -134,7 +134,7 @@ def test_what_excel_writes_is_read(tmp_path, encoding, sign):
             "a.csv",
             "a,b\n1,Москва\n".encode("cp1251"),
             "read: `file` must be a readable, whole file; got 'a.csv'. It could"
-            " not be read: it is not utf-8, nor like Windows-1252. Save it as UTF-8",
+            " not be read: it is neither UTF-8 nor Windows-1252. Save it as UTF-8",
         ),
         ("a.parquet", b"PAR1 nothing", "read: `file` must be a readable, whole file; got 'a.parquet'"),
         ("a.csv", b"a,b\n1\n1,2,3\n", "read: `file` must be a readable, whole file; got 'a.csv'"),

@@ -16,9 +16,9 @@ from typing import Any
 
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import NO_ANSWER, to_ask
-from paraconsist.data.json_lines import json_rows
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Failed, Store
+from paraconsist.data.tables import json_rows
 from paraconsist.errors import InputError, check_whole, first_line, input_error
 from paraconsist.files import locked, read_record, replacing, staged, write_json
 from paraconsist.models.endpoint.label_scoring import Method, is_bounded, part_request, result_of, wanted_parts

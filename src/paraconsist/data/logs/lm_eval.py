@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from paraconsist.data.json_lines import json_rows, read_json_lines
 from paraconsist.data.logs.fields import Fields, Records, Table, as_texts, walk
 from paraconsist.data.logs.format import (
     Head,
@@ -32,6 +31,7 @@ from paraconsist.data.logs.format import (
 )
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.predictions import Predictions
+from paraconsist.data.tables import json_rows, read_json_lines
 from paraconsist.errors import first_line, input_error
 
 _KEYS = {"doc_id", "doc", "target", "filtered_resps"}

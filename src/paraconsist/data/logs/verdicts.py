@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paraconsist.data.json_lines import json_rows
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Fields, Records, as_numbers, as_texts, value_of
 from paraconsist.data.logs.format import GOLD_CONFIDENCE, LogQuery
 from paraconsist.data.predictions import Predictions
+from paraconsist.data.tables import json_rows
 from paraconsist.errors import InputError, input_error
 
 _LONGEST = 80
